@@ -1,0 +1,366 @@
+//! The grammar of handles: one reader, one writer.
+//!
+//! ```text
+//! legacy  = stream ":" record                                   no "/" anywhere
+//! scoped  = connection "/" stream ":" record                    exactly one "/"
+//! exact   = key "/" key "/" key [ "/" part ]                    two or three "/"
+//! key     = 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "%" 2UPHEX )
+//! part    = "p" number                                          from 0, no leading zeros
+//! ```
+//!
+//! The number of `/` alone tells the forms apart, because the guard of the older two refuses `/`
+//! inside every segment. In both older forms the stream ends at the first `:`, so a record may hold
+//! more of them. The exact form carries every other record: paths, labels, compound keys, text that
+//! a model would not copy faithfully.
+//!
+//! Laws, checked as properties and by the fuzz target: `parse(mint(t)) == t` for every address `t`
+//! that has a handle, and `mint(parse(h)) == h` for every exact `h`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use super::fault::{HandleFault, InvalidHandle, Segment};
+use super::name::{ConnectionId, InvalidName, RecordId, StreamName, is_safe_name};
+use super::RecordAddress;
+
+/// The longest handle, in bytes. A longer one is never printed, and never shortened.
+pub const MAX_HANDLE_BYTES: usize = 2_048;
+
+/// Everything but RFC 3986's unreserved characters.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A string that names one record, or one part of a record's text.
+///
+/// A `Handle` exists only if its text parses, so whatever is displayed can be fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Handle {
+    text: String,
+    address: RecordAddress,
+    part: Option<u32>,
+}
+
+impl Handle {
+    /// The handle to print for a record, or `None` when it has none.
+    ///
+    /// The plain form is taken when it reads back as the same address and a model can copy it:
+    /// printable ASCII without space, quotes, backtick, `<`, `>` and `\`. A connection id with a
+    /// `:` is always written in the exact form, since `a:b/c:d` looks like a stream `a` to a
+    /// reader that splits at the first `:`. There is no handle when neither form fits, or when it
+    /// would be longer than [`MAX_HANDLE_BYTES`].
+    #[must_use]
+    pub fn mint(address: &RecordAddress) -> Option<Self> {
+        let text = if is_plain(address) { plain_text(address) } else { exact_text(address)? };
+        Self::sized(text, address, None)
+    }
+
+    /// The handle of part `number` of this record's text, always in the exact form.
+    ///
+    /// `None` when the address has no connection, or the text would be too long.
+    #[must_use]
+    pub fn with_part(&self, number: u32) -> Option<Self> {
+        let text = format!("{}/p{number}", exact_text(&self.address)?);
+        Self::sized(text, &self.address, Some(number))
+    }
+
+    /// The record that is meant.
+    #[must_use]
+    pub fn address(&self) -> &RecordAddress {
+        &self.address
+    }
+
+    /// The part of the record's text that is meant, counted from 0.
+    #[must_use]
+    pub fn part(&self) -> Option<u32> {
+        self.part
+    }
+
+    /// The handle as it was read or minted.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    fn sized(text: String, address: &RecordAddress, part: Option<u32>) -> Option<Self> {
+        (text.len() <= MAX_HANDLE_BYTES).then(|| Self { text, address: address.clone(), part })
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for Handle {
+    type Err = InvalidHandle;
+
+    fn from_str(text: &str) -> Result<Self, InvalidHandle> {
+        if text.is_empty() {
+            return Err(HandleFault::Empty.into());
+        }
+        if text.len() > MAX_HANDLE_BYTES {
+            return Err(HandleFault::TooLong { bytes: text.len() }.into());
+        }
+        let segments: Vec<&str> = text.split('/').collect();
+        match segments.as_slice() {
+            [_] => parse_plain(text, None, text),
+            [connection, rest] => parse_plain(text, Some(connection), rest),
+            [connection, stream, record] => parse_exact(text, [connection, stream, record], None),
+            [connection, stream, record, part] => parse_exact(text, [connection, stream, record], Some(part)),
+            _ => Err(InvalidHandle { fault: HandleFault::TooManySlashes, canonical: unescaped_reading(text) }),
+        }
+    }
+}
+
+// --- writing -----------------------------------------------------------------------------------
+
+fn plain_text(address: &RecordAddress) -> String {
+    let RecordAddress { connection, stream, record } = address;
+    match connection {
+        Some(connection) => format!("{connection}/{stream}:{record}"),
+        None => format!("{stream}:{record}"),
+    }
+}
+
+fn exact_text(address: &RecordAddress) -> Option<String> {
+    let encode = |name| utf8_percent_encode(name, ENCODED);
+    let connection = encode(address.connection.as_ref()?.as_str());
+    let stream = encode(address.stream.as_str());
+    let record = encode(address.record.as_str());
+    Some(format!("{connection}/{stream}/{record}"))
+}
+
+fn is_plain(address: &RecordAddress) -> bool {
+    let RecordAddress { connection, stream, record } = address;
+    let separable = |name: &str| is_safe_name(name) && survives_copying(name) && !name.contains(':');
+    connection.as_ref().is_none_or(|connection| separable(connection.as_str()))
+        && separable(stream.as_str())
+        && is_safe_name(record.as_str())
+        && survives_copying(record.as_str())
+}
+
+/// Whether a model repeats the text byte for byte: no white space, nothing that ends a quotation
+/// or a link in Markdown, JSON or HTML, and nothing that has look-alikes.
+fn survives_copying(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\'))
+}
+
+// --- reading -----------------------------------------------------------------------------------
+
+/// Reads `rest` as `stream ":" record`, which are the older forms with and without a connection.
+fn parse_plain(text: &str, connection: Option<&str>, rest: &str) -> Result<Handle, InvalidHandle> {
+    let (stream, record) = rest.split_once(':').ok_or(HandleFault::NoSeparator)?;
+    if let Some(connection) = connection {
+        guard_plain(Segment::Connection, connection)?;
+    }
+    guard_plain(Segment::Stream, stream)?;
+    guard_plain(Segment::Record, record)?;
+    let address = RecordAddress {
+        connection: connection.map(|name| name_of(Segment::Connection, name)).transpose()?,
+        stream: name_of(Segment::Stream, stream)?,
+        record: name_of(Segment::Record, record)?,
+    };
+    Ok(Handle { text: text.to_owned(), address, part: None })
+}
+
+fn guard_plain(segment: Segment, name: &str) -> Result<(), HandleFault> {
+    if name.is_empty() {
+        return Err(HandleFault::NotAName { segment, problem: InvalidName::Empty });
+    }
+    if !is_safe_name(name) {
+        return Err(HandleFault::UnsafeName { segment, name: name.to_owned() });
+    }
+    Ok(())
+}
+
+fn parse_exact(text: &str, keys: [&str; 3], part: Option<&str>) -> Result<Handle, InvalidHandle> {
+    let [connection, stream, record] = keys;
+    let unescaped = keys.iter().any(|key| !key.bytes().all(is_key_byte));
+    if unescaped && let Some(canonical) = unescaped_reading(text) {
+        return Err(InvalidHandle { fault: HandleFault::NotCanonical, canonical: Some(canonical) });
+    }
+    let address = RecordAddress {
+        connection: Some(decode::<ConnectionId>(Segment::Connection, connection)?),
+        stream: decode::<StreamName>(Segment::Stream, stream)?,
+        record: decode::<RecordId>(Segment::Record, record)?,
+    };
+    let part = part.map(parse_part).transpose()?;
+    let minted = Handle::mint(&address).and_then(|whole| match part {
+        Some(number) => whole.with_part(number),
+        None => Some(whole),
+    });
+    match minted {
+        Some(handle) if handle.text == text => Ok(handle),
+        other => {
+            let canonical = other.map(|handle| handle.text);
+            Err(InvalidHandle { fault: HandleFault::NotCanonical, canonical })
+        }
+    }
+}
+
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'%')
+}
+
+fn parse_part(part: &str) -> Result<u32, HandleFault> {
+    let number = part.strip_prefix('p').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    number
+        .filter(|digits| *digits == "0" || !digits.starts_with('0'))
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| HandleFault::BadPart { part: part.to_owned() })
+}
+
+fn decode<Name: FromStr<Err = InvalidName>>(segment: Segment, key: &str) -> Result<Name, HandleFault> {
+    let mut escapes = key.split('%').skip(1);
+    let complete = |escape: &str| {
+        escape.get(..2).is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    if !escapes.all(complete) {
+        return Err(HandleFault::BadEscape { segment });
+    }
+    let name = percent_decode_str(key).decode_utf8().map_err(|_not_utf8| HandleFault::NotUtf8 { segment })?;
+    name_of(segment, &name)
+}
+
+fn name_of<Name: FromStr<Err = InvalidName>>(segment: Segment, name: &str) -> Result<Name, HandleFault> {
+    name.parse().map_err(|problem| HandleFault::NotAName { segment, problem })
+}
+
+/// The handle of `connection/stream:record` where the record was left unescaped, as in
+/// `cin_1/files:notes/a.md`, which other adapters print.
+fn unescaped_reading(text: &str) -> Option<String> {
+    let (connection, rest) = text.split_once('/')?;
+    let (stream, record) = rest.split_once(':')?;
+    let address = RecordAddress {
+        connection: Some(connection.parse().ok()?),
+        stream: stream.parse().ok()?,
+        record: record.parse().ok()?,
+    };
+    Handle::mint(&address).map(|handle| handle.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::test_runner::Config;
+
+    use super::*;
+
+    fn address(connection: Option<&str>, stream: &str, record: &str) -> RecordAddress {
+        RecordAddress {
+            connection: connection.map(|name| name.parse().unwrap()),
+            stream: stream.parse().unwrap(),
+            record: record.parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_part_always_has_the_exact_form() {
+        let whole = Handle::mint(&address(Some("cin_4f2a"), "orders", "o1")).unwrap();
+        assert_eq!(whole.as_str(), "cin_4f2a/orders:o1");
+        let part = whole.with_part(1).unwrap();
+        assert_eq!(part.as_str(), "cin_4f2a/orders/o1/p1");
+        assert_eq!(part.as_str().parse::<Handle>().unwrap(), part);
+        assert_eq!(part.part(), Some(1));
+        assert!(Handle::mint(&address(None, "orders", "o1")).unwrap().with_part(1).is_none());
+    }
+
+    #[test]
+    fn a_handle_that_would_be_too_long_is_not_minted() {
+        let fits = "k".repeat(MAX_HANDLE_BYTES - "c/s:".len());
+        assert_eq!(Handle::mint(&address(Some("c"), "s", &fits)).unwrap().as_str().len(), MAX_HANDLE_BYTES);
+        assert_eq!(Handle::mint(&address(Some("cc"), "s", &fits)), None);
+        assert_eq!(Handle::mint(&address(Some("c"), "s", &"😀".repeat(400))), None);
+    }
+
+    /// Names that meet every branch of the grammar: separators, escapes, dots, quotes, any text.
+    fn any_name() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[a-z_0-9]{1,8}",
+            r#"[a-c:/\\.%\["' `<>~p0-9]{1,12}"#,
+            r#"\["[a-z]{1,4}","[0-9-]{1,6}"\]"#,
+            "\\PC{1,12}",
+            any::<String>(),
+        ]
+    }
+
+    fn any_address() -> impl Strategy<Value = RecordAddress> {
+        let names = (proptest::option::of(any_name()), any_name(), any_name());
+        names.prop_filter_map("every part is a name", |(connection, stream, record)| {
+            Some(RecordAddress {
+                connection: connection.map(|name| name.parse()).transpose().ok()?,
+                stream: stream.parse().ok()?,
+                record: record.parse().ok()?,
+            })
+        })
+    }
+
+    /// Texts close to the grammar, so that many of them parse.
+    fn any_handle_text() -> impl Strategy<Value = String> {
+        let key = || "([a-zA-Z0-9._~-]|%[0-9A-F][0-9A-F]|%[a-f]7|:){1,6}";
+        prop_oneof![
+            (key(), key(), key()).prop_map(|(a, b, c)| format!("{a}/{b}/{c}")),
+            (key(), key(), key(), "[0-9]{1,3}").prop_map(|(a, b, c, n)| format!("{a}/{b}/{c}/p{n}")),
+            (key(), key()).prop_map(|(a, b)| format!("{a}/{b}")),
+            key(),
+            any::<String>(),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(Config { cases: 10_000, ..Config::default() })]
+
+        #[test]
+        fn law_parse_after_mint_gives_the_address(address in any_address()) {
+            if let Some(handle) = Handle::mint(&address) {
+                let read: Handle = handle.to_string().parse().unwrap();
+                prop_assert_eq!(read.address(), &address);
+                prop_assert_eq!(read.part(), None);
+            } else {
+                // Only an address without a connection, or too long a text, has no handle.
+                let too_long = exact_text(&address).is_some_and(|text| text.len() > MAX_HANDLE_BYTES);
+                prop_assert!(address.connection.is_none() || too_long);
+            }
+        }
+
+        #[test]
+        fn law_parse_after_mint_gives_the_part(address in any_address(), number in any::<u32>()) {
+            if let Some(handle) = Handle::mint(&address).and_then(|whole| whole.with_part(number)) {
+                let read: Handle = handle.to_string().parse().unwrap();
+                prop_assert_eq!(read.address(), &address);
+                prop_assert_eq!(read.part(), Some(number));
+            }
+        }
+
+        #[test]
+        fn law_mint_after_parse_gives_the_exact_handle(text in any_handle_text()) {
+            if let Ok(handle) = text.parse::<Handle>() {
+                let slashes = text.matches('/').count();
+                let minted = || Handle::mint(handle.address()).unwrap();
+                let rewritten = match (slashes, handle.part()) {
+                    (2, None) => minted().to_string(),
+                    (3, Some(number)) => minted().with_part(number).unwrap().to_string(),
+                    (0 | 1, None) => plain_text(handle.address()),
+                    other => panic!("{other:?} from {text:?}"),
+                };
+                prop_assert_eq!(rewritten, text);
+            }
+        }
+
+        #[test]
+        fn law_a_minted_handle_survives_copying(address in any_address()) {
+            if let Some(handle) = Handle::mint(&address) {
+                prop_assert!(survives_copying(handle.as_str()), "{handle}");
+            }
+        }
+
+        #[test]
+        fn law_a_canonical_hint_parses(text in any_handle_text()) {
+            if let Err(InvalidHandle { canonical: Some(hint), .. }) = text.parse::<Handle>() {
+                prop_assert!(hint.parse::<Handle>().is_ok(), "{hint} for {text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! fetchwell: one binary that lets any MCP client search and read records across many connected
+//! accounts.
+//!
+//! The crate is a row of rooms along the way of one call; ARCHITECTURE.md has the map. Rooms to the
+//! left know nothing of the rooms to their right:
+//!
+//! ```text
+//! handle, record, fit, cursor  ->  source  ->  tools  ->  mcp  ->  http, cli
+//! ```
+
+pub mod handle;
