@@ -8,4 +8,8 @@
 //! handle, record, fit, cursor  ->  source  ->  tools  ->  mcp  ->  http, cli
 //! ```
 
+pub mod connectors;
+pub mod fit;
 pub mod handle;
+pub mod record;
+pub mod source;

@@ -21,9 +21,9 @@ use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use super::RecordAddress;
 use super::fault::{HandleFault, InvalidHandle, Segment};
 use super::name::{ConnectionId, InvalidName, RecordId, StreamName, is_safe_name};
-use super::RecordAddress;
 
 /// The longest handle, in bytes. A longer one is never printed, and never shortened.
 pub const MAX_HANDLE_BYTES: usize = 2_048;
@@ -109,7 +109,9 @@ impl FromStr for Handle {
             [connection, rest] => parse_plain(text, Some(connection), rest),
             [connection, stream, record] => parse_exact(text, [connection, stream, record], None),
             [connection, stream, record, part] => parse_exact(text, [connection, stream, record], Some(part)),
-            _ => Err(InvalidHandle { fault: HandleFault::TooManySlashes, canonical: unescaped_reading(text) }),
+            _ => {
+                Err(InvalidHandle { fault: HandleFault::TooManySlashes, canonical: unescaped_reading(text) })
+            }
         }
     }
 }
@@ -144,7 +146,8 @@ fn is_plain(address: &RecordAddress) -> bool {
 /// Whether a model repeats the text byte for byte: no white space, nothing that ends a quotation
 /// or a link in Markdown, JSON or HTML, and nothing that has look-alikes.
 fn survives_copying(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\'))
+    text.bytes()
+        .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\'))
 }
 
 // --- reading -----------------------------------------------------------------------------------

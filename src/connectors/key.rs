@@ -1,0 +1,55 @@
+//! The canonical key string of a record.
+
+use serde_json::Value;
+
+/// The canonical key: a string as it is, a number as it is written, and several parts as a compact JSON
+/// array (`["user_123","2026-04-01"]`). One part in an array is that part.
+pub(super) fn canonical_key(key: &Value) -> Result<String, String> {
+    let scalar = |part: &Value| match part {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Null => Err("its key is null".to_owned()),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+            Err("its key is neither a string, a number, nor an array of these".to_owned())
+        }
+    };
+    match key {
+        Value::Array(parts) => match parts.as_slice() {
+            [] => Err("its key is an empty array".to_owned()),
+            [only] => scalar(only),
+            several => {
+                several.iter().try_for_each(|part| scalar(part).map(drop))?;
+                Ok(key.to_string())
+            }
+        },
+        single => scalar(single),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_have_one_spelling() {
+        assert_eq!(canonical_key(&json!("m1")).unwrap(), "m1");
+        assert_eq!(canonical_key(&json!(["m1"])).unwrap(), "m1");
+        assert_eq!(canonical_key(&json!(7)).unwrap(), "7");
+        assert_eq!(
+            canonical_key(&json!(["user_123", "2026-04-01"])).unwrap(),
+            r#"["user_123","2026-04-01"]"#
+        );
+        assert_eq!(canonical_key(&json!([1, "a"])).unwrap(), r#"[1,"a"]"#);
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        for bad in
+            [json!(null), json!([]), json!({"a": 1}), json!([["a"], "b"]), json!(["a", null]), json!(true)]
+        {
+            assert!(canonical_key(&bad).is_err(), "{bad}");
+        }
+    }
+}

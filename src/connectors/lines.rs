@@ -1,0 +1,78 @@
+//! Reading lines without trusting their length.
+
+use std::io::{self, BufRead};
+
+/// The longest line that is read whole, in bytes. A record of this size is a mistake.
+pub(super) const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
+
+/// What one line of a file is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// The line is in the buffer, without its line break.
+    Whole,
+    /// The line was longer than [`MAX_LINE_BYTES`] and was skipped.
+    TooLong,
+    /// There are no more lines.
+    End,
+}
+
+/// Reads the next line into `buffer`.
+pub(super) fn next_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Line> {
+    buffer.clear();
+    let mut too_long = false;
+    loop {
+        let available = reader.fill_buf()?;
+        if available.is_empty() {
+            return Ok(match (too_long, buffer.is_empty()) {
+                (true, _) => Line::TooLong,
+                (false, true) => Line::End,
+                (false, false) => Line::Whole,
+            });
+        }
+        let line_break = available.iter().position(|byte| *byte == b'\n');
+        let piece = available.get(..line_break.unwrap_or(available.len())).unwrap_or_default();
+        if buffer.len() + piece.len() > MAX_LINE_BYTES {
+            too_long = true;
+            buffer.clear();
+        } else if !too_long {
+            buffer.extend_from_slice(piece);
+        }
+        let taken = piece.len() + usize::from(line_break.is_some());
+        reader.consume(taken);
+        if line_break.is_some() {
+            if buffer.last() == Some(&b'\r') {
+                buffer.pop();
+            }
+            return Ok(if too_long { Line::TooLong } else { Line::Whole });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[test]
+    fn lines_end_at_line_breaks_and_at_the_end() {
+        let mut reader = Cursor::new(b"one\r\n\ntwo");
+        let mut buffer = Vec::new();
+        for expect in [&b"one"[..], b"", b"two"] {
+            assert_eq!(next_line(&mut reader, &mut buffer).unwrap(), Line::Whole);
+            assert_eq!(buffer, expect);
+        }
+        assert_eq!(next_line(&mut reader, &mut buffer).unwrap(), Line::End);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_skipped_whole() {
+        let mut file = vec![b'x'; MAX_LINE_BYTES + 1];
+        file.extend_from_slice(b"\nnext");
+        let mut reader = Cursor::new(file);
+        let mut buffer = Vec::new();
+        assert_eq!(next_line(&mut reader, &mut buffer).unwrap(), Line::TooLong);
+        assert_eq!(next_line(&mut reader, &mut buffer).unwrap(), Line::Whole);
+        assert_eq!(buffer, b"next");
+    }
+}

@@ -1,0 +1,156 @@
+//! PDPP connector manifests, as far as an import needs them.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A connector's description of its streams. Accepted as it is: what is not listed here is kept in the
+/// text and given on unchanged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    text: String,
+    connector_key: Option<String>,
+    display_name: Option<String>,
+    streams: Vec<StreamDefinition>,
+}
+
+/// One stream of a manifest.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct StreamDefinition {
+    /// Its name.
+    pub name: String,
+    /// JSON Schema of its records.
+    #[serde(default)]
+    pub schema: Value,
+    /// The fields that make up a record's key.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub primary_key: Vec<String>,
+    /// The field records are ordered by.
+    #[serde(default)]
+    pub cursor_field: Option<String>,
+    /// Named selections of fields.
+    #[serde(default)]
+    pub views: Value,
+    /// Links to other streams.
+    #[serde(default)]
+    pub relationships: Value,
+    /// What can be filtered, searched and aggregated.
+    #[serde(default)]
+    pub query: Value,
+}
+
+/// Why a text is not a manifest.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// It is not JSON of the right shape.
+    #[error("it is not a connector manifest ({0}); it needs `streams`, an array of objects with a `name`")]
+    Shape(#[from] serde_json::Error),
+    /// It declares no stream.
+    #[error("it declares no stream; `streams` is empty")]
+    NoStreams,
+}
+
+impl Manifest {
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    ///
+    /// The text is not JSON, or has no streams.
+    pub fn parse(text: &str) -> Result<Self, ManifestError> {
+        #[derive(Deserialize)]
+        struct Sent {
+            connector_key: Option<String>,
+            connector_id: Option<String>,
+            key: Option<String>,
+            display_name: Option<String>,
+            name: Option<String>,
+            streams: Vec<StreamDefinition>,
+        }
+        let sent: Sent = serde_json::from_str(text)?;
+        if sent.streams.is_empty() {
+            return Err(ManifestError::NoStreams);
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            connector_key: sent.connector_key.or(sent.connector_id).or(sent.key).map(short_key),
+            display_name: sent.display_name.or(sent.name),
+            streams: sent.streams,
+        })
+    }
+
+    /// The manifest as it was given.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The short key of the connector, such as `gmail`.
+    #[must_use]
+    pub fn connector_key(&self) -> Option<&str> {
+        self.connector_key.as_deref()
+    }
+
+    /// The name of the connector.
+    #[must_use]
+    pub fn display_name(&self) -> Option<&str> {
+        self.display_name.as_deref()
+    }
+
+    /// The definition of a stream, or which streams there are.
+    pub(super) fn stream(&self, name: &str) -> Result<&StreamDefinition, String> {
+        self.streams.iter().find(|stream| stream.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.streams.iter().map(|stream| stream.name.as_str()).collect();
+            format!("the manifest declares no stream `{name}`; it declares {}", known.join(", "))
+        })
+    }
+}
+
+/// Some manifests name the connector by the URL of its page in a registry.
+fn short_key(key: String) -> String {
+    match key.trim_end_matches('/').rsplit_once('/') {
+        Some((_, last)) => last.to_owned(),
+        None => key,
+    }
+}
+
+fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(String),
+        Many(Vec<String>),
+        None(()),
+    }
+    Ok(match OneOrMany::deserialize(deserializer)? {
+        OneOrMany::One(field) => vec![field],
+        OneOrMany::Many(fields) => fields,
+        OneOrMany::None(()) => Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_is_accepted_as_it_is() {
+        let text = r#"{"protocol_version":"0.1","connector_id":"https://registry.pdpp.dev/connectors/acme-mail",
+            "display_name":"Acme mail","streams":[
+            {"name":"messages","schema":{"type":"object"},"primary_key":["id"],"cursor_field":"received_at","semantics":"append"},
+            {"name":"daily_stats","primary_key":["user_id","day"]},{"name":"labels","primary_key":"name"},{"name":"raw"}]}"#;
+        let manifest = Manifest::parse(text).unwrap();
+        assert_eq!(manifest.connector_key(), Some("acme-mail"));
+        assert_eq!(manifest.display_name(), Some("Acme mail"));
+        assert_eq!(manifest.text(), text);
+        assert_eq!(manifest.stream("daily_stats").unwrap().primary_key, ["user_id", "day"]);
+        assert_eq!(manifest.stream("labels").unwrap().primary_key, ["name"]);
+        assert_eq!(manifest.stream("messages").unwrap().cursor_field.as_deref(), Some("received_at"));
+        assert!(manifest.stream("nope").unwrap_err().contains("messages, daily_stats"));
+    }
+
+    #[test]
+    fn what_is_no_manifest_says_what_is_missing() {
+        for text in ["", "[]", "{}", r#"{"streams":[]}"#, r#"{"streams":[{}]}"#] {
+            assert!(Manifest::parse(text).unwrap_err().to_string().contains("streams"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! `import mbox`: a mailbox file, a record per message.
+//!
+//! A record has the decoded headers people look for, the decoded text of the message as `body` (HTML as
+//! text when there is nothing else) and the names of its attachments. Its key is the message id.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use mail_parser::{Addr, Address, HeaderValue, Message, MessageParser, MimeHeaders};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::ImportError;
+use super::intake::{Draft, Intake};
+use super::lines::{Line, MAX_LINE_BYTES, next_line};
+use crate::record::RecordData;
+
+/// Imports every message of `reader` into `stream`; `path` names it in errors.
+///
+/// # Errors
+///
+/// The file is not a mailbox or cannot be read, the store cannot be written, or the user stopped the
+/// import.
+pub fn import_mbox(
+    reader: &mut impl BufRead,
+    path: &Path,
+    stream: &str,
+    intake: &mut Intake<'_>,
+) -> Result<(), ImportError> {
+    let mut mailbox = Mailbox { line: Vec::new(), number: 0, after_blank: true };
+    let unreadable =
+        |error: std::io::Error| ImportError::Unreadable { path: path.to_owned(), problem: error.to_string() };
+    if !mailbox.find_first(reader).map_err(unreadable)? {
+        let problem = "its first line does not start with `From `".to_owned();
+        return Err(ImportError::WrongKind { path: path.to_owned(), expected: "an mbox file", problem });
+    }
+    while let Some((line, message)) = mailbox.next_message(reader).map_err(unreadable)? {
+        let Some(raw) = message else {
+            intake.reject(&line, &format!("the message is longer than {MAX_LINE_BYTES} bytes"));
+            continue;
+        };
+        match MessageParser::default().parse(&raw) {
+            Some(message) => {
+                let key = message_key(&message, &raw);
+                let emitted_at =
+                    message.date().filter(|date| date.is_valid()).map(mail_parser::DateTime::to_rfc3339);
+                let data = Some(message_fields(&message, emitted_at.as_deref()));
+                intake.take(
+                    &line,
+                    Draft { stream, key: Some(Value::from(key)), data, emitted_at, bytes: raw.len() },
+                )?;
+            }
+            None => intake.reject(&line, "it has no headers"),
+        }
+    }
+    Ok(())
+}
+
+/// Cuts a mailbox into messages: one starts at a line `From ` after a blank line.
+///
+/// `mail_parser` can cut mailboxes too, but it takes every line that starts with `From ` for a start,
+/// which breaks messages whose text has one, and keeps a message of any length in memory.
+struct Mailbox {
+    line: Vec<u8>,
+    number: u64,
+    after_blank: bool,
+}
+
+type NextMessage = Option<(u64, Option<Vec<u8>>)>;
+
+impl Mailbox {
+    fn find_first(&mut self, reader: &mut impl BufRead) -> std::io::Result<bool> {
+        loop {
+            self.number += 1;
+            match next_line(reader, &mut self.line)? {
+                Line::Whole if self.line.is_empty() => {}
+                Line::Whole => return Ok(self.line.starts_with(b"From ")),
+                Line::TooLong | Line::End => return Ok(false),
+            }
+        }
+    }
+
+    /// The message whose `From ` line is in the buffer, with that line's number; `None` at the end.
+    fn next_message(&mut self, reader: &mut impl BufRead) -> std::io::Result<NextMessage> {
+        if !self.line.starts_with(b"From ") {
+            return Ok(None);
+        }
+        let start = self.number;
+        let mut message = Some(Vec::new());
+        self.after_blank = false;
+        loop {
+            self.number += 1;
+            match next_line(reader, &mut self.line)? {
+                Line::End => {
+                    self.line.clear();
+                    return Ok(Some((start, message)));
+                }
+                Line::Whole if self.after_blank && self.line.starts_with(b"From ") => {
+                    return Ok(Some((start, message)));
+                }
+                Line::TooLong => message = None,
+                Line::Whole => {
+                    self.after_blank = self.line.is_empty();
+                    message = message.and_then(|message| append(message, &self.line));
+                }
+            }
+        }
+    }
+}
+
+/// Adds a line, without the `>` that protects a `From ` in the text. `None` when it becomes too long.
+fn append(mut message: Vec<u8>, line: &[u8]) -> Option<Vec<u8>> {
+    let text = line.iter().position(|byte| *byte != b'>').unwrap_or(line.len());
+    let is_protected = text > 0 && line.get(text..).is_some_and(|rest| rest.starts_with(b"From "));
+    message.extend_from_slice(line.get(usize::from(is_protected)..).unwrap_or_default());
+    message.push(b'\n');
+    (message.len() <= MAX_LINE_BYTES).then_some(message)
+}
+
+fn message_key(message: &Message<'_>, raw: &[u8]) -> String {
+    let id = message.message_id().map(str::trim).filter(|id| !id.is_empty());
+    id.map_or_else(|| format!("sha256-{}", hex(&Sha256::digest(raw))), str::to_owned)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn message_fields(message: &Message<'_>, date: Option<&str>) -> RecordData {
+    let mut data = RecordData::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            data.insert(name.to_owned(), value);
+        }
+    };
+    put("subject", message.subject().map(Value::from));
+    put("from", message.from().map(addresses));
+    put("to", message.to().map(addresses));
+    put("cc", message.cc().map(addresses));
+    put("date", date.map(Value::from));
+    put("message_id", message.message_id().map(Value::from));
+    put("in_reply_to", message.in_reply_to().as_text().map(Value::from));
+    put("labels", labels(message));
+    let names: Vec<Value> =
+        message.attachments().filter_map(|part| part.attachment_name()).map(Value::from).collect();
+    put("attachments", Some(Value::Array(names)).filter(|names| names != &Value::Array(Vec::new())));
+    let bodies: Vec<String> = (0..message.text_body_count())
+        .filter_map(|at| message.body_text(at))
+        .map(std::borrow::Cow::into_owned)
+        .collect();
+    put("body", Some(Value::from(bodies.join("\n\n").replace("\r\n", "\n").trim_end())));
+    data
+}
+
+/// The labels that mail providers add to exports.
+fn labels(message: &Message<'_>) -> Option<Value> {
+    let HeaderValue::Text(text) = message.header("X-Gmail-Labels")? else { return None };
+    Some(text.split(',').map(str::trim).filter(|label| !label.is_empty()).map(Value::from).collect())
+}
+
+fn addresses(address: &Address<'_>) -> Value {
+    let write = |addr: &Addr<'_>| match (addr.name(), addr.address()) {
+        (Some(name), Some(address)) => format!("{name} <{address}>"),
+        (name, address) => name.or(address).unwrap_or_default().to_owned(),
+    };
+    Value::from(address.iter().map(write).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn messages(text: &str) -> Vec<(u64, String)> {
+        let mut reader = Cursor::new(text.as_bytes());
+        let mut mailbox = Mailbox { line: Vec::new(), number: 0, after_blank: true };
+        assert!(mailbox.find_first(&mut reader).unwrap());
+        let mut found = Vec::new();
+        while let Some((line, raw)) = mailbox.next_message(&mut reader).unwrap() {
+            found.push((line, String::from_utf8(raw.unwrap()).unwrap()));
+        }
+        found
+    }
+
+    #[test]
+    fn a_message_starts_after_a_blank_line_only() {
+        let text = "From a@x Mon\nSubject: 1\n\nFirst line\nFrom here on it goes on\n>From me\n>>From him\n\nFrom b@x Tue\nSubject: 2\n\nx\n";
+        assert_eq!(
+            messages(text),
+            [
+                (1, "Subject: 1\n\nFirst line\nFrom here on it goes on\nFrom me\n>From him\n\n".to_owned()),
+                (9, "Subject: 2\n\nx\n".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn headers_and_text_are_decoded() {
+        let raw = "Message-ID: <m1@x.test>\nFrom: =?utf-8?q?Ren=C3=A9?= <rene@x.test>\nTo: a@x.test, B <b@x.test>\n\
+            Subject: =?utf-8?b?w4lww6k=?=\nDate: Wed, 1 Apr 2026 10:00:00 +0200\nX-Gmail-Labels: Inbox,Work/Bills\n\
+            Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n\nCaf=C3=A9=\n au lait\n";
+        let message = MessageParser::default().parse(raw.as_bytes()).unwrap();
+        assert_eq!(message_key(&message, raw.as_bytes()), "m1@x.test");
+        assert_eq!(
+            Value::Object(message_fields(&message, Some("2026-04-01T10:00:00+02:00"))),
+            json!({
+                "subject": "Épé", "from": "René <rene@x.test>", "to": "a@x.test, B <b@x.test>",
+                "date": "2026-04-01T10:00:00+02:00", "message_id": "m1@x.test",
+                "labels": ["Inbox", "Work/Bills"], "body": "Café au lait",
+            })
+        );
+    }
+
+    #[test]
+    fn a_message_without_an_id_is_known_by_its_content() {
+        let raw = b"Subject: x\n\ny\n";
+        let message = MessageParser::default().parse(&raw[..]).unwrap();
+        let key = message_key(&message, raw);
+        assert!(key.starts_with("sha256-") && key.len() == 7 + 64, "{key}");
+    }
+}

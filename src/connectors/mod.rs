@@ -1,0 +1,56 @@
+//! Connectors: files of people's own, read into the embedded store.
+//!
+//! Each importer turns one kind of file into records and hands them to an [`Intake`], which checks that
+//! each can be addressed by a handle, writes it, and reports what it refused with its place and the
+//! reason. A refused line never stops an import.
+
+mod csv;
+mod intake;
+mod json;
+mod key;
+mod lines;
+mod manifest;
+mod markdown;
+mod mbox;
+mod records;
+
+use std::path::PathBuf;
+
+pub use csv::import_csv;
+pub use intake::{Intake, Report};
+pub use json::import_json;
+pub use manifest::{Manifest, ManifestError, StreamDefinition};
+pub use markdown::import_markdown;
+pub use mbox::import_mbox;
+pub use records::import_records;
+
+use crate::source::store::StoreError;
+
+/// Why an import ended before its end. What was written until then stays, and running it again goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file cannot be read.
+    #[error("{} cannot be read ({problem}); check the path and its permissions", .path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        problem: String,
+    },
+    /// The file is not of the kind the command reads.
+    #[error("{} is not {expected}: {problem}", .path.display())]
+    WrongKind {
+        /// The file.
+        path: PathBuf,
+        /// What the command reads.
+        expected: &'static str,
+        /// Where it differs.
+        problem: String,
+    },
+    /// The user stopped it.
+    #[error("stopped; what was imported so far stays, and the same command goes on")]
+    Stopped,
+}

@@ -1,0 +1,144 @@
+//! Measuring text as JSON, and cutting it at grapheme boundaries.
+
+use std::ops::Range;
+
+use unicode_segmentation::GraphemeCursor;
+
+/// Stands for what was left out, in excerpts and quotations.
+pub(super) const ELLIPSIS: &str = "…";
+
+/// The bytes `text` takes inside a JSON string as `serde_json` writes it, without the quotes.
+#[must_use]
+pub fn json_len(text: &str) -> usize {
+    text.bytes().map(json_byte_len).sum()
+}
+
+const fn json_byte_len(byte: u8) -> usize {
+    match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0C => 2,
+        0x00..=0x1F => 6,
+        _ => 1,
+    }
+}
+
+/// `text` if it fits into `most` bytes of JSON, else its start with an ellipsis.
+///
+/// For quotations in errors and for titles, which only have to be recognised. A budget too small even
+/// for the ellipsis gives the empty text.
+#[must_use]
+pub fn clip(text: &str, most: usize) -> String {
+    if json_len(text) <= most {
+        return text.to_owned();
+    }
+    match most.checked_sub(ELLIPSIS.len()) {
+        Some(room) => format!("{}{ELLIPSIS}", prefix(text, room).trim_end()),
+        None => String::new(),
+    }
+}
+
+/// The piece of a long text around `focus`, with up to `radius` bytes on either side, and where the
+/// focus is inside it. For sources, which have megabytes and want to pass on a paragraph.
+#[must_use]
+pub fn passage(text: &str, focus: Range<usize>, radius: usize) -> (&str, Range<usize>) {
+    let start = boundary_at_or_before(text, focus.start.saturating_sub(radius));
+    let end = boundary_at_or_before(text, focus.end.saturating_add(radius).min(text.len()));
+    let piece = text.get(start..end).unwrap_or_default();
+    (piece, focus.start.saturating_sub(start)..focus.end.saturating_sub(start).min(piece.len()))
+}
+
+/// The longest start of `text` that takes at most `most` bytes of JSON and ends between graphemes.
+pub(super) fn prefix(text: &str, most: usize) -> &str {
+    let mut taken = 0;
+    let over = text.bytes().position(|byte| {
+        taken += json_byte_len(byte);
+        taken > most
+    });
+    let end = over.map_or(text.len(), |at| boundary_at_or_before(text, at));
+    text.get(..end).unwrap_or_default()
+}
+
+/// The longest end of `text` that takes at most `most` bytes of JSON and starts between graphemes.
+pub(super) fn suffix(text: &str, most: usize) -> &str {
+    let mut taken = 0;
+    let over = text.bytes().rev().position(|byte| {
+        taken += json_byte_len(byte);
+        taken > most
+    });
+    let start = over.map_or(0, |from_end| boundary_at_or_after(text, text.len() - from_end));
+    text.get(start..).unwrap_or_default()
+}
+
+/// The last grapheme boundary of `text` that is not after byte `at`.
+pub(super) fn boundary_at_or_before(text: &str, at: usize) -> usize {
+    let at = text.floor_char_boundary(at);
+    let mut cursor = GraphemeCursor::new(at, text.len(), true);
+    match cursor.is_boundary(text, 0) {
+        Ok(true) => at,
+        // The whole text is given as one chunk, so the cursor never asks for another.
+        Ok(false) | Err(_) => cursor.prev_boundary(text, 0).ok().flatten().unwrap_or(0),
+    }
+}
+
+fn boundary_at_or_after(text: &str, at: usize) -> usize {
+    let at = text.ceil_char_boundary(at);
+    let mut cursor = GraphemeCursor::new(at, text.len(), true);
+    match cursor.is_boundary(text, 0) {
+        Ok(true) => at,
+        Ok(false) | Err(_) => cursor.next_boundary(text, 0).ok().flatten().unwrap_or(text.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use unicode_segmentation::UnicodeSegmentation;
+
+    use super::*;
+
+    #[test]
+    fn clipping_keeps_whole_graphemes_and_says_so() {
+        assert_eq!(clip("short", 5), "short");
+        assert_eq!(clip("too long", 6), "too…");
+        assert_eq!(clip("👩‍👩‍👧👩‍👩‍👧", 25), "👩‍👩‍👧…"); // one family is 18 bytes, a third of one is nobody
+        assert_eq!(clip("abc", 2), "");
+    }
+
+    #[test]
+    fn a_passage_is_cut_around_its_focus() {
+        assert_eq!(passage("0123456789", 4..6, 2), ("234567", 2..4));
+        assert_eq!(passage("0123456789", 0..1, 100), ("0123456789", 0..1));
+        assert_eq!(passage("ééééé", 4..6, 1), ("éé", 2..4)); // byte 3 is inside the second é
+    }
+
+    proptest! {
+        #[test]
+        fn json_len_is_what_serde_json_writes(text in any::<String>()) {
+            prop_assert_eq!(json_len(&text) + 2, serde_json::to_string(&text).unwrap().len());
+        }
+
+        #[test]
+        fn cuts_fit_are_pieces_and_fall_between_graphemes(text in any::<String>(), most in 0usize..64) {
+            let (start, end) = (prefix(&text, most), suffix(&text, most));
+            prop_assert!(text.starts_with(start) && text.ends_with(end));
+            prop_assert!(json_len(start) <= most && json_len(end) <= most);
+            let mut boundaries: Vec<usize> = text.grapheme_indices(true).map(|(at, _)| at).collect();
+            boundaries.push(text.len());
+            prop_assert!(boundaries.contains(&start.len()));
+            prop_assert!(boundaries.contains(&(text.len() - end.len())));
+        }
+
+        #[test]
+        fn a_clip_never_exceeds_its_budget(text in any::<String>(), most in 0usize..64) {
+            prop_assert!(json_len(&clip(&text, most)) <= most);
+        }
+
+        #[test]
+        fn a_passage_holds_its_focus(text in ".{0,60}", from in 0usize..60, len in 0usize..10, radius in 0usize..20) {
+            let start = text.floor_char_boundary(from);
+            let end = text.ceil_char_boundary((start + len).min(text.len()));
+            let (piece, focus) = passage(&text, start..end, radius);
+            prop_assert!(text.contains(piece));
+            prop_assert!(focus.end <= piece.len() && focus.start <= focus.end);
+        }
+    }
+}

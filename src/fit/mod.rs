@@ -1,0 +1,19 @@
+//! Fitting answers into measured budgets.
+//!
+//! This is the only room that cuts text. It cuts at grapheme boundaries, measures in bytes of JSON
+//! (what goes over the wire and into a model's context) and, where a budget says so, in tokens. All
+//! of it is pure: the same input gives the same cut on every machine, which is what lets part 7 of a
+//! document be asked for without remembering parts 0 to 6.
+
+pub mod budget;
+mod chunk;
+mod cut;
+mod excerpt;
+mod page;
+mod tokens;
+
+pub use chunk::{ChunkBudget, chunk_end};
+pub use cut::{clip, json_len, passage};
+pub use excerpt::shorten;
+pub use page::{PageItem, PagePlan, Pressure, plan_page};
+pub use tokens::{count_tokens, within_tokens};

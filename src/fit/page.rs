@@ -1,0 +1,203 @@
+//! The ladder for a page of search hits.
+//!
+//! Excerpts are shortened, then dropped from the tail upwards, then tail hits are left for the next
+//! page. A title is clipped before it comes here; a handle is never touched.
+
+use super::cut::json_len;
+use super::excerpt::shorten;
+use crate::record::Excerpt;
+
+/// The longest excerpt, in bytes of JSON. More than two lines of a terminal help nobody choose.
+const EXCERPT_MOST: usize = 320;
+
+/// The shortest excerpt worth its bytes: a match with a few words on either side.
+const EXCERPT_LEAST: usize = 60;
+
+/// One hit, measured.
+#[derive(Debug, Clone, Copy)]
+pub struct PageItem<'a> {
+    /// Bytes of its JSON with an empty excerpt, without the comma.
+    pub bare: usize,
+    /// Its excerpt at full length.
+    pub excerpt: &'a Excerpt,
+}
+
+/// What gives way when not everything fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pressure {
+    /// The caller asked for a number of hits: excerpts go first, hits last.
+    KeepHits,
+    /// The caller asked for no number: as many hits as fit with an excerpt that says something.
+    KeepExcerpts,
+}
+
+/// How a page is filled.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PagePlan {
+    /// The excerpt of each hit that is shown, in order; `None` for a hit that fits on no page and
+    /// is passed over.
+    pub shown: Vec<Option<String>>,
+}
+
+impl PagePlan {
+    /// How many hits fit on no page.
+    #[must_use]
+    pub fn omitted(&self) -> usize {
+        self.shown.iter().filter(|excerpt| excerpt.is_none()).count()
+    }
+}
+
+/// Fills at most `budget` bytes with hits, in order. `budget` is what is left for the items of the
+/// array, commas included. The plan covers a start of `items`; the rest belongs on the next page.
+#[must_use]
+pub fn plan_page(items: &[PageItem<'_>], budget: usize, pressure: Pressure) -> PagePlan {
+    let sizes: Vec<Option<(usize, usize)>> = items
+        .iter()
+        .map(|item| {
+            (item.bare < budget).then(|| (item.bare, json_len(item.excerpt.text()).min(EXCERPT_MOST)))
+        })
+        .collect();
+    let taken_with = |most: usize| count_fitting(&sizes, budget, most);
+    let (taken, room) = match pressure {
+        Pressure::KeepExcerpts => {
+            let taken = taken_with(EXCERPT_LEAST);
+            // A page of nothing would never advance: one bare hit is better.
+            let taken = if shows_any(&sizes, taken) { taken } else { taken_with(0).min(first_shown(&sizes)) };
+            (taken, widest_excerpt(&sizes, taken, budget))
+        }
+        Pressure::KeepHits => {
+            let taken = taken_with(0);
+            (taken, widest_excerpt(&sizes, taken, budget))
+        }
+    };
+    let mut spare = budget.saturating_sub(cost(&sizes, taken, 0));
+    let shown = items.iter().zip(&sizes).take(taken).map(|(item, size)| {
+        size.map(|(_, full)| {
+            // Below the least useful width, excerpts go to the best hits until the room is spent.
+            let most = if room >= EXCERPT_LEAST { room } else { spare.min(EXCERPT_LEAST) };
+            if most < full.min(EXCERPT_LEAST) {
+                return String::new();
+            }
+            let text = shorten(item.excerpt, most);
+            spare = spare.saturating_sub(json_len(&text));
+            text
+        })
+    });
+    PagePlan { shown: shown.collect() }
+}
+
+type Size = Option<(usize, usize)>;
+
+/// Bytes of the first `taken` items with excerpts of at most `most` bytes.
+fn cost(sizes: &[Size], taken: usize, most: usize) -> usize {
+    sizes.iter().take(taken).flatten().map(|(bare, full)| bare + 1 + full.min(&most)).sum()
+}
+
+fn count_fitting(sizes: &[Size], budget: usize, most: usize) -> usize {
+    let mut left = budget;
+    sizes
+        .iter()
+        .take_while(|size| {
+            let needed = size.map_or(0, |(bare, full)| bare + 1 + full.min(most));
+            left.checked_sub(needed).inspect(|rest| left = *rest).is_some()
+        })
+        .count()
+}
+
+fn widest_excerpt(sizes: &[Size], taken: usize, budget: usize) -> usize {
+    let widths: Vec<usize> = (0..=EXCERPT_MOST).collect();
+    widths.partition_point(|width| cost(sizes, taken, *width) <= budget).saturating_sub(1)
+}
+
+fn shows_any(sizes: &[Size], taken: usize) -> bool {
+    sizes.iter().take(taken).any(Option::is_some) || sizes.iter().all(Option::is_none)
+}
+
+/// How many items it takes to reach the first that can be shown.
+fn first_shown(sizes: &[Size]) -> usize {
+    sizes.iter().position(Option::is_some).map_or(sizes.len(), |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn excerpts(lengths: &[usize]) -> Vec<Excerpt> {
+        lengths.iter().map(|length| Excerpt::new(&"x".repeat(*length), 0..1)).collect()
+    }
+
+    #[track_caller]
+    fn check(hits: &[(usize, usize)], budget: usize, pressure: Pressure, expect: &[Option<usize>]) {
+        let texts = excerpts(&hits.iter().map(|(_, excerpt)| *excerpt).collect::<Vec<_>>());
+        let items: Vec<PageItem<'_>> =
+            hits.iter().zip(&texts).map(|((bare, _), excerpt)| PageItem { bare: *bare, excerpt }).collect();
+        let plan = plan_page(&items, budget, pressure);
+        let lengths: Vec<Option<usize>> =
+            plan.shown.iter().map(|text| text.as_deref().map(json_len)).collect();
+        assert_eq!(lengths, expect);
+    }
+
+    #[test]
+    fn everything_stays_when_it_fits() {
+        check(&[(50, 100), (50, 20)], 1_000, Pressure::KeepHits, &[Some(100), Some(20)]);
+    }
+
+    #[test]
+    fn excerpts_are_shortened_evenly_first() {
+        // 2 * 51 bare leaves 200 for two excerpts; the ellipsis costs 3 of each hundred.
+        check(&[(50, 500), (50, 500)], 302, Pressure::KeepHits, &[Some(97), Some(97)]);
+    }
+
+    #[test]
+    fn then_they_are_dropped_from_the_tail() {
+        check(
+            &[(50, 500), (50, 500), (50, 500)],
+            153 + 70,
+            Pressure::KeepHits,
+            &[Some(57), Some(0), Some(0)],
+        );
+    }
+
+    #[test]
+    fn then_tail_hits_wait_for_the_next_page() {
+        check(&[(50, 500), (50, 500), (50, 500)], 102, Pressure::KeepHits, &[Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn without_a_limit_hits_wait_before_excerpts_go() {
+        check(&[(50, 500), (50, 500), (50, 500)], 240, Pressure::KeepExcerpts, &[Some(66), Some(66)]);
+    }
+
+    #[test]
+    fn a_hit_that_fits_on_no_page_is_passed_over() {
+        check(&[(900, 10), (50, 10)], 300, Pressure::KeepExcerpts, &[None, Some(10)]);
+        check(&[(900, 10)], 300, Pressure::KeepHits, &[None]);
+    }
+
+    #[test]
+    fn a_page_always_advances() {
+        check(&[(280, 500), (50, 500)], 300, Pressure::KeepExcerpts, &[Some(0)]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_page_fits_and_advances(
+            hits in prop::collection::vec((1usize..400, 0usize..500), 0..40),
+            budget in 1usize..2_000,
+            keep_hits in any::<bool>(),
+        ) {
+            let texts = excerpts(&hits.iter().map(|(_, excerpt)| *excerpt).collect::<Vec<_>>());
+            let items: Vec<PageItem<'_>> =
+                hits.iter().zip(&texts).map(|((bare, _), excerpt)| PageItem { bare: *bare, excerpt }).collect();
+            let pressure = if keep_hits { Pressure::KeepHits } else { Pressure::KeepExcerpts };
+            let plan = plan_page(&items, budget, pressure);
+            let used: usize = plan.shown.iter().zip(&hits)
+                .filter_map(|(text, (bare, _))| text.as_ref().map(|text| bare + 1 + json_len(text)))
+                .sum();
+            prop_assert!(used <= budget, "{used} of {budget}");
+            prop_assert!(items.is_empty() || !plan.shown.is_empty());
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a record says of itself: its title, its link, when it was written.
+//!
+//! Connectors name these fields in a few dozen ways. The lists are in order of preference and hold
+//! the names that the connectors we have read use.
+
+use serde_json::Value;
+
+use super::{RecordData, WebLink};
+
+const TITLE_FIELDS: [&str; 12] = [
+    "title",
+    "subject",
+    "headline",
+    "name",
+    "summary",
+    "display_name",
+    "full_name",
+    "filename",
+    "file_name",
+    "label",
+    "topic",
+    "question",
+];
+
+const LINK_FIELDS: [&str; 10] = [
+    "url",
+    "html_url",
+    "web_url",
+    "link",
+    "permalink",
+    "webViewLink",
+    "web_link",
+    "source_url",
+    "canonical_url",
+    "href",
+];
+
+const AUTHORED_FIELDS: [&str; 13] = [
+    "authored_at",
+    "sent_at",
+    "received_at",
+    "published_at",
+    "created_at",
+    "date",
+    "timestamp",
+    "time",
+    "occurred_at",
+    "start_time",
+    "observed_at",
+    "updated_at",
+    "modified_at",
+];
+
+/// The record's own title: the first title field that holds text.
+#[must_use]
+pub fn own_title(data: &RecordData) -> Option<&str> {
+    texts(data, &TITLE_FIELDS).next()
+}
+
+/// Whether a field of this name holds a title.
+#[must_use]
+pub(crate) fn is_title_field(name: &str) -> bool {
+    TITLE_FIELDS.contains(&name)
+}
+
+/// The record's own link: the first link field that holds one a person can open.
+#[must_use]
+pub fn own_link(data: &RecordData) -> Option<WebLink> {
+    texts(data, &LINK_FIELDS).find_map(|text| text.parse().ok())
+}
+
+/// When the record was written, as its own text says: the first time field that holds something
+/// shaped like a date.
+#[must_use]
+pub fn authored_at(data: &RecordData) -> Option<&str> {
+    texts(data, &AUTHORED_FIELDS).find(|text| looks_like_a_date(text))
+}
+
+fn texts<'a>(data: &'a RecordData, names: &'static [&'static str]) -> impl Iterator<Item = &'a str> {
+    names
+        .iter()
+        .filter_map(|name| data.get(*name))
+        .filter_map(Value::as_str)
+        .filter(|text| !text.trim().is_empty())
+}
+
+/// `2026-04-01`, with or without a time. Other spellings are left to the record's text.
+fn looks_like_a_date(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    let day = [b'0', b'0', b'0', b'0', b'-', b'0', b'0', b'-', b'0', b'0'];
+    day.iter().all(|shape| match bytes.next() {
+        Some(byte) if *shape == b'0' => byte.is_ascii_digit(),
+        other => other == Some(*shape),
+    }) && text.len() <= 40
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn data(value: Value) -> RecordData {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn the_best_title_field_wins_over_the_first() {
+        assert_eq!(own_title(&data(json!({"name": "n", "title": "t"}))), Some("t"));
+        assert_eq!(own_title(&data(json!({"title": "  ", "subject": "s"}))), Some("s"));
+        assert_eq!(own_title(&data(json!({"title": 7, "body": "b"}))), None);
+    }
+
+    #[test]
+    fn a_link_that_nobody_can_open_is_passed_over() {
+        let record = data(json!({"url": "/api/1", "html_url": "https://example.com/1"}));
+        assert_eq!(own_link(&record).unwrap().as_str(), "https://example.com/1");
+        assert_eq!(own_link(&data(json!({"url": "urn:x"}))), None);
+    }
+
+    #[test]
+    fn an_authored_time_is_shaped_like_a_date() {
+        assert_eq!(
+            authored_at(&data(json!({"date": "yesterday", "created_at": "2026-04-01T00:00:00Z"}))),
+            Some("2026-04-01T00:00:00Z")
+        );
+        assert_eq!(authored_at(&data(json!({"date": "2026-04-01"}))), Some("2026-04-01"));
+        assert_eq!(authored_at(&data(json!({"date": "2026/04/01"}))), None);
+        assert_eq!(authored_at(&data(json!({"date": 1_710_000_000}))), None);
+    }
+}

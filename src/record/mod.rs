@@ -1,0 +1,42 @@
+//! What a source answers, in words of our own: hits, records, schemas.
+//!
+//! Values here are normalised: they do not know how a server spelled them, and every rule about what
+//! a reader should see (a readable title, a link a person can open, the text of a document) is a pure
+//! function of the values. Nothing here cuts text; that is `fit`'s.
+
+mod document;
+mod excerpt;
+mod facts;
+mod hit;
+mod link;
+mod schema;
+
+pub use document::document_text;
+pub use excerpt::Excerpt;
+pub use facts::{authored_at, own_link, own_title};
+pub use hit::{Hit, HitId, fallback_title};
+pub use link::WebLink;
+pub use schema::{ConnectionSchema, Schema, StreamSchema};
+
+use crate::handle::RecordAddress;
+
+/// The fields of one record: a JSON object in the order its source gave it.
+pub type RecordData = serde_json::Map<String, serde_json::Value>;
+
+/// One record as a source gave it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Where it is. The connection is what the source says, which may be more than was asked.
+    pub address: RecordAddress,
+    /// Its fields.
+    pub data: RecordData,
+    /// When its connector emitted it, as the source wrote it (RFC 3339 in practice).
+    pub emitted_at: Option<String>,
+    /// The short key of its connector, such as `gmail`.
+    pub connector_key: Option<String>,
+    /// The label of its connection, such as `Work mail`.
+    pub display_name: Option<String>,
+    /// Where the record server itself serves it. It answers only to a bearer token, so it is never a
+    /// citation.
+    pub record_url: Option<String>,
+}

@@ -1,0 +1,32 @@
+//! What there is to search and read.
+
+use crate::handle::{ConnectionId, StreamName};
+
+/// The connections of a source, in the source's order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Schema {
+    /// One entry per account or folder.
+    pub connections: Vec<ConnectionSchema>,
+}
+
+/// One connection and its streams.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionSchema {
+    /// Its id.
+    pub connection_id: ConnectionId,
+    /// Its label, when the source has one.
+    pub display_name: Option<String>,
+    /// The short key of its connector.
+    pub connector_key: Option<String>,
+    /// Its tables.
+    pub streams: Vec<StreamSchema>,
+}
+
+/// One table of one connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamSchema {
+    /// Its name.
+    pub name: StreamName,
+    /// How many records it holds, when the source says so.
+    pub record_count: Option<u64>,
+}

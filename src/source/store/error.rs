@@ -1,0 +1,92 @@
+//! What can go wrong with a store's files, each with what to do about it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+use tantivy::TantivyError;
+use tantivy::directory::error::LockError;
+
+/// Why an embedded store cannot be used. The message names the file and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no file.
+    #[error("there is no store at {}; create it with `fetchwell import`, or correct the path", .0.display())]
+    Missing(PathBuf),
+    /// The file or its folder cannot be opened.
+    #[error("the store {} cannot be opened ({problem}); check its path and permissions", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        problem: String,
+    },
+    /// The file is a database, or something else, of another program.
+    #[error("{} is not a fetchwell store; name another file", .0.display())]
+    Foreign(PathBuf),
+    /// The store was written by a newer fetchwell.
+    #[error("the store {} has format {found} and this fetchwell reads up to {known}; upgrade fetchwell", .path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest format this program reads.
+        known: i64,
+    },
+    /// Another process holds the store or its search index.
+    #[error("the store {} is locked by another process; wait for the other import to end, or stop it", .0.display())]
+    Locked(PathBuf),
+    /// The file is damaged.
+    #[error("the store {} is damaged ({problem}); restore it from a backup, or delete it and import again", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the database said.
+        problem: String,
+    },
+    /// The disk is full, or the store may not be written.
+    #[error("the store {} cannot be written ({problem}); free space or change its permissions, then run the command again", .path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the database said.
+        problem: String,
+    },
+    /// The search index cannot be read or written.
+    #[error("the search index {} cannot be used ({problem}); delete that folder, it is rebuilt from the store", .path.display())]
+    Index {
+        /// The index's folder.
+        path: PathBuf,
+        /// What the index said.
+        problem: String,
+    },
+}
+
+impl StoreError {
+    /// Reads a database error as one about the store at `path`.
+    pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        let problem = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::Foreign(path),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked(path),
+            Some(
+                ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied
+                | ErrorCode::AuthorizationForStatementDenied,
+            ) => Self::Unreadable { path, problem },
+            Some(ErrorCode::ReadOnly | ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => {
+                Self::Unwritable { path, problem }
+            }
+            _ => Self::Damaged { path, problem },
+        }
+    }
+
+    /// Reads an index error as one about the index in `folder` of the store at `store`.
+    pub(super) fn from_index(store: &Path, folder: &Path, error: &TantivyError) -> Self {
+        match error {
+            TantivyError::LockFailure(LockError::LockBusy, _) => Self::Locked(store.to_owned()),
+            other => Self::Index { path: folder.to_owned(), problem: other.to_string() },
+        }
+    }
+}

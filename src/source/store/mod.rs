@@ -1,0 +1,93 @@
+//! The embedded store: a record server in one SQLite file.
+//!
+//! SQLite holds the truth: connections, streams, records and the version of every change. Beside it
+//! lies a search index (`STORE-index/`) that is derived from it and can be deleted at any time: it
+//! carries the version up to which it is complete, and whoever finds it behind, an import or the next
+//! search, brings it up to date from the records changed since. That is also how it recovers from a
+//! crash.
+//!
+//! One process writes at a time ([`StoreWriter`] holds a lock); any number read meanwhile.
+
+mod database;
+mod error;
+mod index;
+mod matching;
+mod read;
+mod search;
+mod terms;
+mod words;
+mod write;
+mod write_lock;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::task::spawn_blocking;
+
+pub use error::StoreError;
+pub use write::{Change, Incoming, NewConnection, StoreWriter, Tally};
+
+use self::database::Database;
+use self::search::Searching;
+use super::{RecordQuery, SearchPage, SearchQuery, Source, SourceError};
+use crate::handle::SourceName;
+use crate::record::{Record, Schema};
+
+/// An open store, to read from.
+#[derive(Debug, Clone)]
+pub struct Store {
+    name: SourceName,
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    database: Database,
+    searching: Searching,
+}
+
+impl Store {
+    /// Opens an existing store. Takes well under a millisecond: the index is opened by the first search.
+    ///
+    /// # Errors
+    ///
+    /// The file is missing, unreadable, foreign, damaged, or of a newer format.
+    pub fn open(name: SourceName, path: &Path) -> Result<Self, StoreError> {
+        let database = Database::open(path)?;
+        Ok(Self { name, inner: Arc::new(Inner { database, searching: Searching::default() }) })
+    }
+
+    /// Runs a read where waiting for the disk holds up nobody else.
+    async fn blocking<Answer: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Inner) -> Result<Answer, SourceError> + Send + 'static,
+    ) -> Result<Answer, SourceError> {
+        let inner = Arc::clone(&self.inner);
+        match spawn_blocking(move || read(&inner)).await {
+            Ok(answer) => answer,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+}
+
+#[async_trait]
+impl Source for Store {
+    fn name(&self) -> &SourceName {
+        &self.name
+    }
+
+    async fn schema(&self) -> Result<Schema, SourceError> {
+        self.blocking(|inner| read::schema(&inner.database)).await
+    }
+
+    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        let query = query.clone();
+        self.blocking(move |inner| inner.searching.search(&inner.database, &query)).await
+    }
+
+    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+        let query = query.clone();
+        self.blocking(move |inner| read::record(&inner.database, &query)).await
+    }
+}

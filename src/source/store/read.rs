@@ -1,0 +1,147 @@
+//! Reading records and the schema.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::database::Database;
+use crate::handle::{ConnectionId, RecordAddress, StreamName};
+use crate::record::{ConnectionSchema, Record, RecordData, Schema, StreamSchema};
+use crate::source::{ConnectionChoice, RecordQuery, SourceError};
+
+/// The columns of a record, for [`record_of`].
+pub(super) const RECORD_COLUMNS: &str = "r.key, r.data, r.emitted_at, s.name, c.connection_id, c.display_name, \
+     c.connector_key FROM records r JOIN streams s ON s.id = r.stream JOIN connections c ON c.id = s.connection";
+
+/// A record that is there, or `None` for one that was deleted or whose row another program broke.
+pub(super) fn record_of(row: &Row<'_>) -> Result<Option<Record>, rusqlite::Error> {
+    let Some(data) = row.get_ref(1)?.as_str_or_null()? else { return Ok(None) };
+    let Ok(data) = serde_json::from_str::<RecordData>(data) else { return Ok(None) };
+    let names = (name(row, 4)?, name(row, 3)?, name(row, 0)?);
+    let (Some(connection), Some(stream), Some(record)) = names else { return Ok(None) };
+    Ok(Some(Record {
+        address: RecordAddress { connection: Some(connection), stream, record },
+        data,
+        emitted_at: row.get(2)?,
+        display_name: Some(row.get(5)?),
+        connector_key: Some(row.get(6)?),
+        record_url: None,
+    }))
+}
+
+fn name<Name: std::str::FromStr>(row: &Row<'_>, column: usize) -> Result<Option<Name>, rusqlite::Error> {
+    Ok(row.get_ref(column)?.as_str()?.parse().ok())
+}
+
+pub(super) fn record(database: &Database, query: &RecordQuery) -> Result<Record, SourceError> {
+    let RecordAddress { connection, stream, record } = &query.address;
+    let mut found = database.read(|sqlite| {
+        let sql = format!("SELECT {RECORD_COLUMNS} WHERE r.key = ?1 AND s.name = ?2 AND (?3 IS NULL OR c.connection_id = ?3)");
+        let asked = params![record.as_str(), stream.as_str(), connection.as_ref().map(ConnectionId::as_str)];
+        let mut statement = sqlite.prepare_cached(&sql)?;
+        let rows = statement.query_map(asked, record_of)?;
+        rows.filter_map(Result::transpose).collect::<Result<Vec<Record>, _>>()
+    })?;
+    match (found.pop(), found.as_slice()) {
+        (Some(only), []) => select_fields(only, &query.fields),
+        (Some(last), others) => Err(SourceError::ChooseConnection {
+            what: format!("record `{record}` of stream `{stream}`"),
+            choices: others.iter().chain([&last]).filter_map(choice_of).collect(),
+        }),
+        (None, _) => Err(why_missing(database, &query.address)?),
+    }
+}
+
+fn choice_of(record: &Record) -> Option<ConnectionChoice> {
+    let connection_id = record.address.connection.clone()?;
+    Some(ConnectionChoice { connection_id, display_name: record.display_name.clone() })
+}
+
+fn select_fields(mut record: Record, fields: &[String]) -> Result<Record, SourceError> {
+    if fields.is_empty() {
+        return Ok(record);
+    }
+    if let Some(unknown) = fields.iter().find(|field| !record.data.contains_key(*field)) {
+        return Err(SourceError::UseKnownField {
+            stream: record.address.stream.to_string(),
+            field: unknown.clone(),
+            known: record.data.keys().cloned().collect(),
+        });
+    }
+    record.data.retain(|name, _| fields.contains(name));
+    Ok(record)
+}
+
+/// Says which part of the address is wrong: the connection, the stream, or the key.
+fn why_missing(database: &Database, address: &RecordAddress) -> Result<SourceError, SourceError> {
+    let schema = schema(database)?;
+    if let Some(connection) = &address.connection
+        && !schema.connections.iter().any(|known| known.connection_id == *connection)
+    {
+        return Ok(SourceError::UseKnownConnection {
+            asked: connection.to_string(),
+            choices: choices(&schema),
+        });
+    }
+    let asked =
+        |known: &&ConnectionSchema| address.connection.as_ref().is_none_or(|id| known.connection_id == *id);
+    let mut streams = schema.connections.iter().filter(asked).flat_map(|connection| &connection.streams);
+    let RecordAddress { stream, record, .. } = address;
+    let what = if streams.clone().any(|known| known.name == *stream) {
+        format!("there is no record `{record}` in stream `{stream}`")
+    } else {
+        let known: Vec<&str> = streams.by_ref().take(8).map(|stream| stream.name.as_str()).collect();
+        format!("there is no stream `{stream}`; there are: {}", known.join(", "))
+    };
+    Ok(SourceError::SearchAgain { what })
+}
+
+pub(super) fn choices(schema: &Schema) -> Vec<ConnectionChoice> {
+    let choice = |connection: &ConnectionSchema| ConnectionChoice {
+        connection_id: connection.connection_id.clone(),
+        display_name: connection.display_name.clone(),
+    };
+    schema.connections.iter().map(choice).collect()
+}
+
+pub(super) fn schema(database: &Database) -> Result<Schema, SourceError> {
+    Ok(database.read(read_schema)?)
+}
+
+fn read_schema(sqlite: &Connection) -> Result<Schema, rusqlite::Error> {
+    let mut statement = sqlite.prepare_cached(
+        "SELECT c.connection_id, c.display_name, c.connector_key, s.name, s.record_count
+         FROM connections c LEFT JOIN streams s ON s.connection = c.id ORDER BY c.id, s.id",
+    )?;
+    let mut rows = statement.query(())?;
+    let mut schema = Schema::default();
+    while let Some(row) = rows.next()? {
+        let Some(connection_id) = name::<ConnectionId>(row, 0)? else { continue };
+        if schema.connections.last().is_none_or(|last| last.connection_id != connection_id) {
+            schema.connections.push(ConnectionSchema {
+                connection_id,
+                display_name: Some(row.get(1)?),
+                connector_key: Some(row.get(2)?),
+                streams: Vec::new(),
+            });
+        }
+        let Some(last) = schema.connections.last_mut() else { continue };
+        if let Some(stream) =
+            row.get_ref(3)?.as_str_or_null()?.and_then(|stream| stream.parse::<StreamName>().ok())
+        {
+            let record_count = row.get::<_, i64>(4)?.try_into().ok();
+            last.streams.push(StreamSchema { name: stream, record_count });
+        }
+    }
+    Ok(schema)
+}
+
+/// The row id of a connection.
+pub(super) fn connection_row(sqlite: &Connection, id: &ConnectionId) -> Result<Option<i64>, rusqlite::Error> {
+    let mut statement = sqlite.prepare_cached("SELECT id FROM connections WHERE connection_id = ?1")?;
+    statement.query_row([id.as_str()], |row| row.get(0)).optional()
+}
+
+/// Which store this is, and the version of its newest change.
+pub(super) fn identity(sqlite: &Connection) -> Result<(String, i64), rusqlite::Error> {
+    let mut statement = sqlite.prepare_cached("SELECT uuid, version FROM store WHERE id = 1")?;
+    statement.query_row((), |row| Ok((row.get(0)?, row.get(1)?)))
+}

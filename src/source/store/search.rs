@@ -1,0 +1,294 @@
+//! Full-text search over the store.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::Connection;
+use tantivy::collector::TopDocs;
+use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{Searcher, TantivyError, Term};
+
+use super::StoreError;
+use super::database::Database;
+use super::index::{Fields, IndexEditor, IndexView, folder_of, row_term};
+use super::matching::excerpt;
+use super::read::{RECORD_COLUMNS, choices, connection_row, identity, record_of, schema};
+use super::terms::{Phrase, phrases, term_set};
+use super::write_lock::WriteLock;
+use crate::record::{Hit, HitId, Record, authored_at, fallback_title, own_link, own_title};
+use crate::source::{SearchPage, SearchPosition, SearchQuery, SourceError};
+
+/// A word in the title counts as much as this many in the text.
+const TITLE_WEIGHT: f32 = 2.5;
+
+/// Changes that a search adds to the index itself before it answers. More are added beside it.
+const CATCH_UP_AT_ONCE: i64 = 5_000;
+
+/// Earlier states of the index that pages can still be read from.
+const REMEMBERED_STATES: usize = 4;
+
+/// The open index, and the states of it that searches are paging through.
+#[derive(Debug, Default)]
+pub(super) struct Searching {
+    /// Held while the index is opened or brought up to date, never while it is searched.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    view: Option<IndexView>,
+    recent: VecDeque<Snapshot>,
+}
+
+/// The index as it was at one version. Paging through a snapshot loses and repeats nothing, whatever
+/// is imported meanwhile.
+#[derive(Clone)]
+struct Snapshot {
+    version: i64,
+    fields: Fields,
+    searcher: Searcher,
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+/// How the words of a query have to occur.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    All,
+    Any,
+}
+
+/// Where a search goes on: in which state of the index, by which rule, after how many hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Position {
+    version: i64,
+    mode: Mode,
+    offset: usize,
+}
+
+impl Searching {
+    pub(super) fn search(&self, database: &Database, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        let phrases = phrases(&query.text);
+        if phrases.is_empty() {
+            let notes = vec!["the query has no letters or digits to search for".to_owned()];
+            return Ok(SearchPage { notes, ..SearchPage::default() });
+        }
+        let connection = match &query.connection {
+            None => None,
+            Some(id) => {
+                let row = database.read(|sqlite| connection_row(sqlite, id))?;
+                let unknown = || unknown_connection(database, id.as_str());
+                Some(row.ok_or_else(unknown)?)
+            }
+        };
+        let at = query
+            .position
+            .as_ref()
+            .map(|position| Position::read(position).ok_or(SourceError::RestartSearch));
+        let at = at.transpose()?;
+        let (snapshot, mut notes) = match at {
+            Some(at) => (self.remembered(database, at.version)?, Vec::new()),
+            None => self.newest(database)?,
+        };
+        let run = |mode, offset| snapshot.matches(&phrases, mode, connection, offset, query.limit + 1);
+        let failed = |error: TantivyError| StoreError::Index {
+            path: folder_of(database.path()),
+            problem: error.to_string(),
+        };
+        let (mode, offset) = at.map_or((Mode::All, 0), |at| (at.mode, at.offset));
+        let mut found = run(mode, offset).map_err(failed)?;
+        let mut mode = mode;
+        if found.is_empty() && at.is_none() && phrases.len() > 1 {
+            mode = Mode::Any;
+            found = run(mode, 0).map_err(failed)?;
+            if !found.is_empty() {
+                notes.push("no record has all the words; these have some of them".to_owned());
+            }
+        }
+        let more = found.len() > query.limit;
+        found.truncate(query.limit);
+        let next = Position { version: snapshot.version, mode, offset: offset + found.len() };
+        let hits = database.read(|sqlite| hits(sqlite, &found, &phrases))?;
+        Ok(SearchPage { hits, next: more.then(|| next.write()), windowed: false, notes })
+    }
+
+    /// The state that a page was read from.
+    fn remembered(&self, database: &Database, version: i64) -> Result<Snapshot, SourceError> {
+        let find = |state: &State| state.recent.iter().find(|recent| recent.version == version).cloned();
+        if let Some(snapshot) = find(&self.state.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(snapshot);
+        }
+        // After a restart the newest state may well be the one asked for.
+        let (newest, _) = self.newest(database)?;
+        if newest.version == version { Ok(newest) } else { Err(SourceError::RestartSearch) }
+    }
+
+    /// The newest state, brought up to date where that is quick; else with a note.
+    fn newest(&self, database: &Database) -> Result<(Snapshot, Vec<String>), SourceError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (uuid, newest) = database.read(identity)?;
+        let path = database.path();
+        let mut view = current(state.view.take(), path, &uuid, newest);
+        let mut notes = Vec::new();
+        if view.as_ref().is_none_or(|view| view.version < newest) {
+            notes = bring_up_to_date(database)?;
+            view = current(view, path, &uuid, newest);
+        }
+        let Some(view) = view else {
+            // Nothing was ever indexed and somebody else is indexing: there is nothing to show yet.
+            let problem = "it is being built; search again in a moment".to_owned();
+            return Err(StoreError::Index { path: folder_of(path), problem }.into());
+        };
+        let snapshot = Snapshot { version: view.version, fields: view.fields, searcher: view.searcher() };
+        state.view = Some(view);
+        if state.recent.front().is_none_or(|recent| recent.version != snapshot.version) {
+            state.recent.push_front(snapshot.clone());
+            state.recent.truncate(REMEMBERED_STATES);
+        }
+        Ok((snapshot, notes))
+    }
+}
+
+fn current(view: Option<IndexView>, path: &Path, uuid: &str, newest: i64) -> Option<IndexView> {
+    match view {
+        Some(view) if view.version == newest => Some(view),
+        Some(view) => view.refresh(uuid),
+        None => None,
+    }
+    .or_else(|| IndexView::open(path, uuid))
+}
+
+/// Adds what the index lacks: at once when it is little, else on a thread beside the searches. Says
+/// what a reader should know meanwhile.
+fn bring_up_to_date(database: &Database) -> Result<Vec<String>, StoreError> {
+    let Some(lock) = WriteLock::try_take(database.path())? else {
+        return Ok(vec!["an import is running; its newest records are not searchable yet".to_owned()]);
+    };
+    let mut editor = IndexEditor::open(database)?;
+    let behind = editor.behind(database)?;
+    if behind <= CATCH_UP_AT_ONCE {
+        editor.catch_up(database, &|_| {})?;
+        editor.finish()?;
+        return Ok(Vec::new());
+    }
+    let beside = Database::open(database.path())?;
+    let catch_up = move || {
+        let caught_up = editor.catch_up(&beside, &|_| {}).and_then(|()| editor.finish());
+        drop(lock);
+        if let Err(error) = caught_up {
+            tracing::error!(%error, "the search index could not be brought up to date");
+        }
+    };
+    let spawned = std::thread::Builder::new().name("index".to_owned()).spawn(catch_up);
+    if let Err(error) = spawned {
+        tracing::error!(%error, "no thread for the search index");
+    }
+    Ok(vec![format!("the search index is being rebuilt; {behind} records are not searchable yet")])
+}
+
+impl Snapshot {
+    /// The rows of the best matches, best first.
+    fn matches(
+        &self,
+        phrases: &[Phrase],
+        mode: Mode,
+        connection: Option<i64>,
+        offset: usize,
+        limit: usize,
+    ) -> Result<Vec<i64>, TantivyError> {
+        let query = self.fields.query(phrases, mode, connection);
+        let best = TopDocs::with_limit(limit).and_offset(offset).order_by_score();
+        let best = self.searcher.search(&*query, &best)?;
+        let row = |address: tantivy::DocAddress| {
+            let column = self.searcher.segment_reader(address.segment_ord).fast_fields().u64("record")?;
+            Ok(column.first(address.doc_id).and_then(|row| i64::try_from(row).ok()))
+        };
+        best.into_iter().filter_map(|(_, address)| row(address).transpose()).collect()
+    }
+}
+
+impl Fields {
+    fn query(self, phrases: &[Phrase], mode: Mode, connection: Option<i64>) -> Box<dyn Query> {
+        let occur = match mode {
+            Mode::All => Occur::Must,
+            Mode::Any => Occur::Should,
+        };
+        let clauses = phrases.iter().map(|phrase| (occur, self.phrase(phrase))).collect();
+        let words: Box<dyn Query> = Box::new(BooleanQuery::new(clauses));
+        let Some(connection) = connection else { return words };
+        let term = Term::from_field_u64(self.connection, row_term(connection));
+        let scope = ConstScoreQuery::new(Box::new(TermQuery::new(term, IndexRecordOption::Basic)), 0.0);
+        Box::new(BooleanQuery::new(vec![(Occur::Must, words), (Occur::Must, Box::new(scope))]))
+    }
+
+    /// A phrase in the title or in the text.
+    fn phrase(self, phrase: &Phrase) -> Box<dyn Query> {
+        let title = BoostQuery::new(phrase_in(self.title, phrase), TITLE_WEIGHT);
+        let text = phrase_in(self.text, phrase);
+        Box::new(BooleanQuery::new(vec![(Occur::Should, Box::new(title)), (Occur::Should, text)]))
+    }
+}
+
+fn phrase_in(field: Field, Phrase(terms): &Phrase) -> Box<dyn Query> {
+    let term = |(at, text): &(usize, String)| (*at, Term::from_field_text(field, text));
+    match terms.as_slice() {
+        [only] => Box::new(TermQuery::new(term(only).1, IndexRecordOption::WithFreqs)),
+        terms => Box::new(PhraseQuery::new_with_offset(terms.iter().map(term).collect())),
+    }
+}
+
+/// The hits of some rows, in their order. A record that was deleted since is left out.
+fn hits(sqlite: &Connection, rows: &[i64], phrases: &[Phrase]) -> Result<Vec<Hit>, rusqlite::Error> {
+    let terms = term_set(phrases);
+    let mut statement = sqlite.prepare_cached(&format!("SELECT {RECORD_COLUMNS} WHERE r.id = ?1"))?;
+    let mut hits = Vec::with_capacity(rows.len());
+    for row in rows {
+        let record = statement.query_map([row], record_of)?.next().transpose()?.flatten();
+        if let Some(Record { address, data, emitted_at, display_name, .. }) = record {
+            let when = authored_at(&data).or(emitted_at.as_deref());
+            let fallback = || fallback_title(display_name.as_deref(), Some(address.stream.as_str()), when);
+            hits.push(Hit {
+                title: own_title(&data).map_or_else(fallback, str::to_owned),
+                link: own_link(&data),
+                excerpt: excerpt(&data, &terms),
+                id: HitId::Record(address),
+            });
+        }
+    }
+    Ok(hits)
+}
+
+fn unknown_connection(database: &Database, asked: &str) -> SourceError {
+    match schema(database) {
+        Ok(schema) => SourceError::UseKnownConnection { asked: asked.to_owned(), choices: choices(&schema) },
+        Err(error) => error,
+    }
+}
+
+impl Position {
+    fn write(self) -> SearchPosition {
+        let mode = match self.mode {
+            Mode::All => "all",
+            Mode::Any => "any",
+        };
+        SearchPosition(format!("{}.{mode}.{}", self.version, self.offset))
+    }
+
+    fn read(position: &SearchPosition) -> Option<Self> {
+        let mut pieces = position.0.split('.');
+        let version = pieces.next()?.parse().ok()?;
+        let mode = match pieces.next()? {
+            "all" => Mode::All,
+            "any" => Mode::Any,
+            _ => return None,
+        };
+        let offset = pieces.next()?.parse().ok()?;
+        pieces.next().is_none().then_some(Self { version, mode, offset })
+    }
+}

@@ -1,0 +1,297 @@
+//! Writing records, one batch at a time.
+//!
+//! A batch is one transaction, so nothing is ever half-written; the search index follows each batch and
+//! is committed now and then. Writing a record that is already there as it is changes nothing, which
+//! makes every import repeatable and an interrupted one resumable: run it again.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::StoreError;
+use super::database::Database;
+use super::index::{Entry, IndexEditor};
+use super::read::identity;
+use super::write_lock::WriteLock;
+use crate::handle::{ConnectionId, RecordId, StreamName};
+use crate::record::RecordData;
+
+/// Records per transaction.
+const BATCH_RECORDS: usize = 2_000;
+
+/// Bytes of record text per transaction, whichever comes first.
+const BATCH_BYTES: usize = 8_000_000;
+
+/// Changes between commits of the index during one import.
+const INDEX_COMMIT_EVERY: i64 = 200_000;
+
+/// The connection an import fills.
+#[derive(Debug, Clone)]
+pub struct NewConnection {
+    /// Its id.
+    pub connection_id: ConnectionId,
+    /// Its connector, if this is a new connection.
+    pub connector_key: String,
+    /// A new label; an existing one stays when `None`.
+    pub display_name: Option<String>,
+    /// A new manifest, as it was given; an existing one stays when `None`.
+    pub manifest: Option<String>,
+}
+
+/// A record on its way into the store.
+#[derive(Debug, Clone)]
+pub struct Incoming {
+    /// Its table.
+    pub stream: StreamName,
+    /// Its key.
+    pub key: RecordId,
+    /// What happens to it.
+    pub change: Change,
+}
+
+/// What an import does to a record.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// It is now this.
+    Put {
+        /// Its fields.
+        data: RecordData,
+        /// When its connector emitted it. A record that is unchanged keeps the time it has.
+        emitted_at: Option<String>,
+    },
+    /// It is gone.
+    Delete,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Records that were not there before.
+    pub added: u64,
+    /// Records that were there and changed.
+    pub changed: u64,
+    /// Records that were there as they are, and deletions of records that were not.
+    pub unchanged: u64,
+    /// Records that were deleted.
+    pub deleted: u64,
+}
+
+/// Fills one connection of a store. Holds the store's write lock.
+#[derive(Debug)]
+pub struct StoreWriter {
+    database: Database,
+    sqlite: Connection,
+    index: IndexEditor,
+    _lock: WriteLock,
+    connection: i64,
+    streams: HashMap<StreamName, i64>,
+    batch: Vec<Incoming>,
+    batch_bytes: usize,
+    version: i64,
+    indexed: i64,
+    tally: Tally,
+}
+
+impl StoreWriter {
+    /// Opens the store, creating it where there is none, and the connection likewise.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be used, or another process is writing to it.
+    pub fn open(path: &Path, connection: &NewConnection) -> Result<Self, StoreError> {
+        let database = Database::open_or_create(path)?;
+        let lock = WriteLock::try_take(path)?.ok_or_else(|| StoreError::Locked(path.to_owned()))?;
+        let mut index = IndexEditor::open(&database)?;
+        index.catch_up(&database, &|_| {})?;
+        let sqlite = database.writer()?;
+        let row = put_connection(&sqlite, connection).map_err(|error| database.error(&error))?;
+        let version = database.read(identity)?.1;
+        Ok(Self {
+            database,
+            sqlite,
+            index,
+            _lock: lock,
+            connection: row,
+            streams: HashMap::new(),
+            batch: Vec::with_capacity(BATCH_RECORDS),
+            batch_bytes: 0,
+            version,
+            indexed: version,
+            tally: Tally::default(),
+        })
+    }
+
+    /// Takes a record into the next batch.
+    ///
+    /// # Errors
+    ///
+    /// The batch was full and could not be written. Earlier batches stay.
+    pub fn write(&mut self, record: Incoming, bytes: usize) -> Result<(), StoreError> {
+        self.batch.push(record);
+        self.batch_bytes += bytes;
+        if self.batch.len() >= BATCH_RECORDS || self.batch_bytes >= BATCH_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left and makes everything searchable.
+    ///
+    /// # Errors
+    ///
+    /// The last batch or the index could not be written. What was written stays, and the next import or
+    /// search completes the index.
+    pub fn finish(mut self) -> Result<Tally, StoreError> {
+        self.flush()?;
+        self.index.commit(self.version)?;
+        self.index.finish()?;
+        Ok(self.tally)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        let batch = std::mem::take(&mut self.batch);
+        self.batch_bytes = 0;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let mut tally = self.tally;
+        let mut version = self.version;
+        let mut entries: Vec<Entry> = Vec::with_capacity(batch.len());
+        let mut counts: HashMap<i64, i64> = HashMap::new();
+        let mut write_batch = || -> Result<(), rusqlite::Error> {
+            let transaction = self.sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for incoming in &batch {
+                let stream = stream_row(&transaction, &mut self.streams, self.connection, &incoming.stream)?;
+                let written = put_record(&transaction, stream, incoming, version + 1)?;
+                tally.count(&written);
+                match written {
+                    Written::Added(_) => *counts.entry(stream).or_default() += 1,
+                    Written::Deleted(_) => *counts.entry(stream).or_default() -= 1,
+                    Written::Changed(_) | Written::Unchanged => {}
+                }
+                let entry = match (&written, &incoming.change) {
+                    (Written::Added(row) | Written::Changed(row), Change::Put { data, .. }) => {
+                        Entry::new(self.index.fields, *row, self.connection, incoming.key.as_str(), data)
+                    }
+                    (Written::Deleted(row), _) => Entry::removal(*row),
+                    _ => continue,
+                };
+                version += 1;
+                entries.push(entry);
+            }
+            for (stream, by) in &counts {
+                transaction.execute(
+                    "UPDATE streams SET record_count = record_count + ?2 WHERE id = ?1",
+                    (stream, by),
+                )?;
+            }
+            transaction.execute("UPDATE store SET version = ?1 WHERE id = 1", [version])?;
+            transaction.commit()
+        };
+        if let Err(error) = write_batch() {
+            // A stream made in this transaction is gone with it.
+            self.streams.clear();
+            return Err(self.database.error(&error));
+        }
+        self.tally = tally;
+        self.version = version;
+        self.index.add(entries)?;
+        if self.version - self.indexed >= INDEX_COMMIT_EVERY {
+            self.index.commit(self.version)?;
+            self.indexed = self.version;
+        }
+        Ok(())
+    }
+}
+
+enum Written {
+    Added(i64),
+    Changed(i64),
+    Deleted(i64),
+    Unchanged,
+}
+
+impl Tally {
+    fn count(&mut self, written: &Written) {
+        match written {
+            Written::Added(_) => self.added += 1,
+            Written::Changed(_) => self.changed += 1,
+            Written::Deleted(_) => self.deleted += 1,
+            Written::Unchanged => self.unchanged += 1,
+        }
+    }
+}
+
+fn put_connection(sqlite: &Connection, connection: &NewConnection) -> Result<i64, rusqlite::Error> {
+    let NewConnection { connection_id, connector_key, display_name, manifest } = connection;
+    sqlite.query_row(
+        "INSERT INTO connections (connection_id, connector_key, display_name, manifest)
+         VALUES (?1, ?2, coalesce(?3, ?1), ?4)
+         ON CONFLICT (connection_id) DO UPDATE SET
+             display_name = coalesce(?3, display_name), manifest = coalesce(?4, manifest)
+         RETURNING id",
+        params![connection_id.as_str(), connector_key, display_name, manifest],
+        |row| row.get(0),
+    )
+}
+
+fn stream_row(
+    transaction: &Transaction<'_>,
+    known: &mut HashMap<StreamName, i64>,
+    connection: i64,
+    stream: &StreamName,
+) -> Result<i64, rusqlite::Error> {
+    if let Some(row) = known.get(stream) {
+        return Ok(*row);
+    }
+    // The update that changes nothing makes an existing row be returned.
+    let row = transaction.query_row(
+        "INSERT INTO streams (connection, name) VALUES (?1, ?2)
+         ON CONFLICT (connection, name) DO UPDATE SET name = name RETURNING id",
+        params![connection, stream.as_str()],
+        |row| row.get(0),
+    )?;
+    known.insert(stream.clone(), row);
+    Ok(row)
+}
+
+fn put_record(
+    transaction: &Transaction<'_>,
+    stream: i64,
+    incoming: &Incoming,
+    version: i64,
+) -> Result<Written, rusqlite::Error> {
+    let key = incoming.key.as_str();
+    let mut existing =
+        transaction.prepare_cached("SELECT id, data FROM records WHERE stream = ?1 AND key = ?2")?;
+    let existing: Option<(i64, Option<String>)> =
+        existing.query_row(params![stream, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let (data, emitted_at) = match &incoming.change {
+        Change::Put { data, emitted_at } => {
+            (Some(serde_json::to_string(data).unwrap_or_default()), emitted_at.as_deref())
+        }
+        Change::Delete => (None, None),
+    };
+    match (existing, data) {
+        (None, None) => Ok(Written::Unchanged),
+        (Some((_, before)), now) if before == now => Ok(Written::Unchanged),
+        (None, Some(data)) => {
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO records (stream, key, data, emitted_at, version) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?;
+            Ok(Written::Added(insert.insert(params![stream, key, data, emitted_at, version])?))
+        }
+        (Some((row, before)), now) => {
+            let mut update = transaction.prepare_cached(
+                "UPDATE records SET data = ?2, emitted_at = coalesce(?3, emitted_at), version = ?4 WHERE id = ?1",
+            )?;
+            update.execute(params![row, now, emitted_at, version])?;
+            Ok(match (before, now) {
+                (None, Some(_)) => Written::Added(row),
+                (_, Some(_)) => Written::Changed(row),
+                (_, None) => Written::Deleted(row),
+            })
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The lock that lets one process at a time change a store and its index.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+
+/// Held by an import, or by a reader that brings the index up to date. The system releases it when
+/// the process ends, however it ends.
+#[derive(Debug)]
+pub(super) struct WriteLock {
+    _file: File,
+}
+
+impl WriteLock {
+    /// The lock of the store at `store`, or `None` while another process holds it.
+    pub(super) fn try_take(store: &Path) -> Result<Option<Self>, StoreError> {
+        let unwritable = |problem: std::io::Error| StoreError::Unwritable {
+            path: store.to_owned(),
+            problem: problem.to_string(),
+        };
+        let file = File::options().create(true).write(true).truncate(false).open(beside(store, "-lock"));
+        let file = file.map_err(unwritable)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(problem)) => Err(unwritable(problem)),
+        }
+    }
+}
+
+/// A path beside the store, as SQLite names its own: `STORE-wal`.
+pub(super) fn beside(store: &Path, suffix: &str) -> PathBuf {
+    let mut path = store.as_os_str().to_owned();
+    path.push(suffix);
+    PathBuf::from(path)
+}
