@@ -9,7 +9,9 @@
 //! ```
 
 pub mod connectors;
+pub mod cursor;
 pub mod fit;
 pub mod handle;
 pub mod record;
 pub mod source;
+pub mod tools;

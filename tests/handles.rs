@@ -1,6 +1,6 @@
 //! The handle grammar against `fixtures/handles.json`, row by row.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use fetchwell::handle::{Handle, RecordAddress};
 use serde::Deserialize;

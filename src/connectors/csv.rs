@@ -66,7 +66,10 @@ pub fn import_csv(
                     intake.reject(&line, &format!("it has {len} fields and the header has {expected_len}"));
                 }
                 _ => {
-                    return Err(ImportError::Unreadable { path: path.to_owned(), problem: error.to_string() });
+                    return Err(ImportError::Unreadable {
+                        path: path.to_owned(),
+                        problem: error.to_string(),
+                    });
                 }
             },
         }

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::record::short_connector_key;
+
 /// A connector's description of its streams. Accepted as it is: what is not listed here is kept in the
 /// text and given on unchanged.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,9 +71,10 @@ impl Manifest {
         if sent.streams.is_empty() {
             return Err(ManifestError::NoStreams);
         }
+        let key = sent.connector_key.or(sent.connector_id).or(sent.key);
         Ok(Self {
             text: text.to_owned(),
-            connector_key: sent.connector_key.or(sent.connector_id).or(sent.key).map(short_key),
+            connector_key: key.map(|key| short_connector_key(&key).to_owned()),
             display_name: sent.display_name.or(sent.name),
             streams: sent.streams,
         })
@@ -101,14 +104,6 @@ impl Manifest {
             let known: Vec<&str> = self.streams.iter().map(|stream| stream.name.as_str()).collect();
             format!("the manifest declares no stream `{name}`; it declares {}", known.join(", "))
         })
-    }
-}
-
-/// Some manifests name the connector by the URL of its page in a registry.
-fn short_key(key: String) -> String {
-    match key.trim_end_matches('/').rsplit_once('/') {
-        Some((_, last)) => last.to_owned(),
-        None => key,
     }
 }
 

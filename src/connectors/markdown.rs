@@ -154,8 +154,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(note: &str, expect: Value) {
-        assert_eq!(Value::Object(note_fields("a/my note.md", note)), expect);
+    fn check(note: &str, expect: &Value) {
+        assert_eq!(Value::Object(note_fields("a/my note.md", note)), *expect);
     }
 
     #[test]
@@ -163,18 +163,18 @@ mod tests {
         let path = "a/my note.md";
         check(
             "---\ntitle: Plan\ntags: [a, b]\n---\n# Other\ntext",
-            json!({"title": "Plan", "path": path, "tags": ["a", "b"], "body": "# Other\ntext"}),
+            &json!({"title": "Plan", "path": path, "tags": ["a", "b"], "body": "# Other\ntext"}),
         );
         check(
             "intro\n\n## The `big` *plan*\n",
-            json!({"title": "The big plan", "path": path, "body": "intro\n\n## The `big` *plan*\n"}),
+            &json!({"title": "The big plan", "path": path, "body": "intro\n\n## The `big` *plan*\n"}),
         );
         check(
             "```\n# no heading\n```",
-            json!({"title": "my note", "path": path, "body": "```\n# no heading\n```"}),
+            &json!({"title": "my note", "path": path, "body": "```\n# no heading\n```"}),
         );
-        check("+++\ntitle = \"T\"\n+++\nx", json!({"title": "T", "path": path, "body": "x"}));
-        check("---\r\ntitle: W\r\n---\r\nx", json!({"title": "W", "path": path, "body": "x"}));
+        check("+++\ntitle = \"T\"\n+++\nx", &json!({"title": "T", "path": path, "body": "x"}));
+        check("---\r\ntitle: W\r\n---\r\nx", &json!({"title": "W", "path": path, "body": "x"}));
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
     fn a_front_matter_cannot_hide_the_text() {
         check(
             "---\nbody: mine\npath: elsewhere\n---\nthe text",
-            json!({"title": "my note", "path": "a/my note.md", "front_matter_body": "mine", "front_matter_path": "elsewhere", "body": "the text"}),
+            &json!({"title": "my note", "path": "a/my note.md", "front_matter_body": "mine", "front_matter_path": "elsewhere", "body": "the text"}),
         );
     }
 }

@@ -49,7 +49,7 @@ pub fn import_records(
         match read {
             Line::End => break,
             Line::TooLong => {
-                intake.reject(&number, &format!("the line is longer than {MAX_LINE_BYTES} bytes"))
+                intake.reject(&number, &format!("the line is longer than {MAX_LINE_BYTES} bytes"));
             }
             Line::Whole if line.iter().all(u8::is_ascii_whitespace) => {}
             Line::Whole => match envelope(&line) {

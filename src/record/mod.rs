@@ -13,10 +13,11 @@ mod schema;
 
 pub use document::document_text;
 pub use excerpt::Excerpt;
+pub(crate) use facts::is_title_field;
 pub use facts::{authored_at, own_link, own_title};
 pub use hit::{Hit, HitId, fallback_title};
 pub use link::WebLink;
-pub use schema::{ConnectionSchema, Schema, StreamSchema};
+pub use schema::{ConnectionSchema, Schema, StreamSchema, short_connector_key};
 
 use crate::handle::RecordAddress;
 

@@ -30,3 +30,10 @@ pub struct StreamSchema {
     /// How many records it holds, when the source says so.
     pub record_count: Option<u64>,
 }
+
+/// The short key of a connector. Some servers and manifests name it by the URL of its page in a registry.
+#[must_use]
+pub fn short_connector_key(name: &str) -> &str {
+    let name = name.trim_end_matches('/');
+    name.rsplit_once('/').map_or(name, |(_, last)| last)
+}

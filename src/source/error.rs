@@ -134,6 +134,9 @@ pub enum ProtocolFault {
         limit: usize,
     },
     /// The server redirects to another origin, where the token must not go.
-    #[error("the server redirects to another origin")]
-    ForeignRedirect,
+    #[error("the server redirects to {to}, and the credential stays with its own server")]
+    ForeignRedirect {
+        /// The origin it redirects to.
+        to: String,
+    },
 }

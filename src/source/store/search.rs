@@ -96,7 +96,11 @@ impl Searching {
             Some(at) => (self.remembered(database, at.version)?, Vec::new()),
             None => self.newest(database)?,
         };
-        let run = |mode, offset| snapshot.matches(&phrases, mode, connection, offset, query.limit + 1);
+        // One more than asked tells whether there is a next page.
+        let run = |mode, offset| {
+            let matching = snapshot.fields.query(&phrases, mode, connection);
+            snapshot.matches(&*matching, offset, query.limit + 1)
+        };
         let failed = |error: TantivyError| StoreError::Index {
             path: folder_of(database.path()),
             problem: error.to_string(),
@@ -193,18 +197,10 @@ fn bring_up_to_date(database: &Database) -> Result<Vec<String>, StoreError> {
 }
 
 impl Snapshot {
-    /// The rows of the best matches, best first.
-    fn matches(
-        &self,
-        phrases: &[Phrase],
-        mode: Mode,
-        connection: Option<i64>,
-        offset: usize,
-        limit: usize,
-    ) -> Result<Vec<i64>, TantivyError> {
-        let query = self.fields.query(phrases, mode, connection);
+    /// The rows of the best matches after the first `offset`, best first.
+    fn matches(&self, query: &dyn Query, offset: usize, limit: usize) -> Result<Vec<i64>, TantivyError> {
         let best = TopDocs::with_limit(limit).and_offset(offset).order_by_score();
-        let best = self.searcher.search(&*query, &best)?;
+        let best = self.searcher.search(query, &best)?;
         let row = |address: tantivy::DocAddress| {
             let column = self.searcher.segment_reader(address.segment_ord).fast_fields().u64("record")?;
             Ok(column.first(address.doc_id).and_then(|row| i64::try_from(row).ok()))

@@ -1,0 +1,93 @@
+//! Remembered positions, in memory.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use moka::sync::Cache;
+
+use super::CursorFault;
+use super::codec::{Key, Reference, VALID_FOR, open, seal};
+
+/// The most memory that positions take, in bytes of what their owners say they weigh.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Issues cursors for positions of one kind and remembers the positions.
+///
+/// Positions are forgotten [`VALID_FOR`] after their issue, by a clock that cannot be set back, and the
+/// least used go earlier when memory is short; a cursor whose position is gone is expired.
+pub struct CursorStore<Position> {
+    key: Key,
+    positions: Cache<Reference, (u32, Position)>,
+}
+
+impl<Position> fmt::Debug for CursorStore<Position> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CursorStore").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+impl<Position: Clone + Send + Sync + 'static> CursorStore<Position> {
+    /// A store with a key of its own. Cursors of another store, or of an earlier run, are refused.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random bytes.
+    pub fn new() -> Result<Self, getrandom::Error> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret)?;
+        let positions = Cache::builder()
+            .time_to_live(VALID_FOR)
+            .max_capacity(MOST_BYTES)
+            .weigher(|_, (bytes, _): &(u32, Position)| *bytes)
+            .build();
+        Ok(Self { key: Key::new(0, secret), positions })
+    }
+
+    /// Remembers a position of about `bytes` bytes and gives its cursor.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random bytes.
+    pub fn issue(&self, position: Position, bytes: usize) -> Result<String, getrandom::Error> {
+        let mut reference = Reference::default();
+        getrandom::fill(&mut reference)?;
+        self.positions.insert(reference, (u32::try_from(bytes).unwrap_or(u32::MAX), position));
+        Ok(seal(&self.key, &reference, since_1970()))
+    }
+
+    /// The position of a cursor.
+    ///
+    /// # Errors
+    ///
+    /// The cursor is not one of this store's, or its time is over.
+    pub fn position(&self, cursor: &str) -> Result<Position, CursorFault> {
+        let reference = open(&self.key, cursor, since_1970())?;
+        self.positions.get(&reference).map(|(_, position)| position).ok_or(CursorFault::Expired)
+    }
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_can_be_used_again_and_only_here() {
+        let store = CursorStore::new().unwrap();
+        let cursor = store.issue("here", 4).unwrap();
+        assert_eq!(store.position(&cursor), Ok("here"));
+        assert_eq!(store.position(&cursor), Ok("here"));
+        assert_eq!(CursorStore::<&str>::new().unwrap().position(&cursor), Err(CursorFault::Tampered));
+    }
+
+    #[test]
+    fn a_forgotten_position_is_an_expired_cursor() {
+        let store = CursorStore::new().unwrap();
+        let cursor = store.issue("here", 4).unwrap();
+        store.positions.invalidate_all();
+        assert_eq!(store.position(&cursor), Err(CursorFault::Expired));
+    }
+}

@@ -1,0 +1,70 @@
+//! The path of a record. Keys are anything, so this is where a key could become another path.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::handle::RecordAddress;
+
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// `/v1/streams/{stream}/records/{record}`, each name one segment.
+pub(super) fn record_path(address: &RecordAddress) -> String {
+    let encode = |name| utf8_percent_encode(name, SEGMENT);
+    format!("/v1/streams/{}/records/{}", encode(address.stream.as_str()), encode(address.record.as_str()))
+}
+
+/// The same for a server that decodes the path twice, as the reference server does.
+pub(super) fn encoded_twice(address: &RecordAddress) -> String {
+    let once = |name| utf8_percent_encode(name, SEGMENT).to_string();
+    let (stream, record) = (once(address.stream.as_str()), once(address.record.as_str()));
+    format!(
+        "/v1/streams/{}/records/{}",
+        utf8_percent_encode(&stream, SEGMENT),
+        utf8_percent_encode(&record, SEGMENT)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use url::Url;
+
+    use super::*;
+    use crate::handle::Handle;
+
+    fn address(stream: &str, record: &str) -> Option<RecordAddress> {
+        Some(RecordAddress { connection: None, stream: stream.parse().ok()?, record: record.parse().ok()? })
+    }
+
+    fn segments(path: &str) -> Vec<String> {
+        let url = Url::parse(&format!("https://rs.example{path}")).unwrap();
+        assert_eq!(url.query(), None);
+        assert_eq!(url.fragment(), None);
+        url.path_segments().unwrap().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn keys_are_one_segment() {
+        let key = address("labels", "[Gmail]/All Mail?a#b").unwrap();
+        assert_eq!(record_path(&key), "/v1/streams/labels/records/%5BGmail%5D%2FAll%20Mail%3Fa%23b");
+        let percent = address("s", "100%25").unwrap();
+        assert_eq!(record_path(&percent), "/v1/streams/s/records/100%2525");
+        assert_eq!(encoded_twice(&percent), "/v1/streams/s/records/100%252525");
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_makes_a_path_of_more_or_fewer_segments(stream in "\\PC{1,12}|[./\\\\%2eE]{1,6}", record in any::<String>()) {
+            if let Some(address) = address(&stream, &record) {
+                prop_assert_eq!(segments(&record_path(&address)).len(), 5);
+                prop_assert_eq!(segments(&encoded_twice(&address)).len(), 5);
+            }
+        }
+
+        #[test]
+        fn no_accepted_handle_makes_a_path_of_more_or_fewer_segments(text in "[a-z./%:2EeFf~\\\\ ]{1,16}") {
+            if let Ok(handle) = text.parse::<Handle>() {
+                prop_assert_eq!(segments(&record_path(handle.address())).len(), 5, "{}", text);
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! HTTP to one provider: bounded, timed, same-origin.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use jiff::Timestamp;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::{Client, Response, StatusCode, redirect};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::time::{Instant, sleep, timeout_at};
+use url::Url;
+
+use super::credentials::{Credentials, bearer};
+use super::{ProviderUrl, wire};
+use crate::source::{ProtocolFault, SourceError};
+
+/// The largest body that is read, in bytes.
+pub const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long a call may take when nothing else is configured, retry included.
+pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// The pause before the one retry when the server names none.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Redirects within the origin that are followed.
+const MAX_REDIRECTS: usize = 4;
+
+/// A successful answer.
+#[derive(Debug)]
+pub(super) struct Reply {
+    /// Its body: JSON as far as the content type says.
+    pub(super) body: Bytes,
+    /// The URL that was asked, without the credential, which is never in a URL.
+    pub(super) url: Url,
+}
+
+/// The way to one provider.
+#[derive(Debug)]
+pub(super) struct Transport {
+    provider: ProviderUrl,
+    credentials: Credentials,
+    deadline: Duration,
+    /// Built at the first call: it takes milliseconds that a start need not wait for.
+    client: OnceLock<Client>,
+}
+
+impl Transport {
+    pub(super) fn new(provider: ProviderUrl, credentials: Credentials, deadline: Duration) -> Self {
+        Self { provider, credentials, deadline, client: OnceLock::new() }
+    }
+
+    /// `GET path?params`. One retry when the server cannot be reached, says 502, 503 or 504, or asks for a
+    /// pause that the deadline leaves room for.
+    pub(super) async fn get(&self, path: &str, params: &[(&str, &str)]) -> Result<Reply, SourceError> {
+        let mut url = self.provider.endpoint(path).map_err(|problem| unreachable(&problem.to_string()))?;
+        if !params.is_empty() {
+            url.query_pairs_mut().extend_pairs(params);
+        }
+        let until = Instant::now() + self.deadline;
+        let timed = async {
+            match self.attempt(&url).await {
+                Err(Failure { error, retry_after: Some(pause) }) => {
+                    if Instant::now() + pause >= until {
+                        return Err(error);
+                    }
+                    sleep(pause).await;
+                    self.attempt(&url).await.map_err(|failure| failure.error)
+                }
+                other => other.map_err(|failure| failure.error),
+            }
+        };
+        match timeout_at(until, timed).await {
+            Ok(answer) => answer.map(|body| Reply { body, url }),
+            Err(_elapsed) => Err(SourceError::RetryAfterTimeout { after: self.deadline }),
+        }
+    }
+
+    async fn attempt(&self, url: &Url) -> Result<Bytes, Failure> {
+        let token = self.credentials.token(Timestamp::now()).map_err(SourceError::from)?;
+        let authorization = bearer(&token).ok_or_else(|| unreachable("the token cannot be sent"))?;
+        let request = self
+            .client()?
+            .get(url.clone())
+            .header(AUTHORIZATION, authorization)
+            .header(ACCEPT, "application/json");
+        let response = request.send().await.map_err(|error| Failure::of_connection(&error))?;
+        let status = response.status();
+        if status.is_success() {
+            check_json(&response)?;
+            return Ok(body(response).await?);
+        }
+        if status.is_redirection() {
+            let to = redirect_origin(url, response.headers());
+            return Err(SourceError::FixServer(ProtocolFault::ForeignRedirect { to }).into());
+        }
+        let retry_after = retry_after(response.headers());
+        // An error is explained as well as its body allows, and a body that cannot be read explains
+        // nothing more than its status.
+        let body = if check_json(&response).is_ok() {
+            body(response).await.unwrap_or_default()
+        } else {
+            Bytes::new()
+        };
+        Err(Failure::of_status(status, &body, retry_after, &self.provider.to_string()))
+    }
+
+    fn client(&self) -> Result<&Client, SourceError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = build_client().map_err(|problem| unreachable(&problem))?;
+        Ok(self.client.get_or_init(|| client))
+    }
+}
+
+/// A failed attempt, and after which pause it is worth another.
+struct Failure {
+    error: SourceError,
+    retry_after: Option<Duration>,
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        Self { error, retry_after: None }
+    }
+}
+
+impl Failure {
+    fn of_connection(error: &reqwest::Error) -> Self {
+        // The URL carries the query, which is the user's: the error is told without it.
+        let problem = if error.is_connect() {
+            "the server cannot be reached".to_owned()
+        } else {
+            "the connection broke before the answer was complete".to_owned()
+        };
+        let problem = innermost(error).map_or(problem.clone(), |cause| format!("{problem} ({cause})"));
+        Self {
+            error: SourceError::CheckServer { problem },
+            retry_after: error.is_connect().then_some(RETRY_PAUSE),
+        }
+    }
+
+    fn of_status(status: StatusCode, body: &[u8], asked: Option<Duration>, provider: &str) -> Self {
+        let error = wire::refusal(status.as_u16(), body, asked, provider);
+        let retry_after = match status {
+            StatusCode::TOO_MANY_REQUESTS => asked,
+            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
+                Some(asked.unwrap_or(RETRY_PAUSE))
+            }
+            _ => None,
+        };
+        Self { error, retry_after }
+    }
+}
+
+/// The cause at the bottom, which says what happened (`Connection refused`) and names no URL.
+fn innermost(error: &reqwest::Error) -> Option<String> {
+    let mut cause = std::error::Error::source(error)?;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    Some(cause.to_string())
+}
+
+fn unreachable(problem: &str) -> SourceError {
+    SourceError::CheckServer { problem: problem.to_owned() }
+}
+
+fn check_json(response: &Response) -> Result<(), SourceError> {
+    let Some(content_type) = response.headers().get(CONTENT_TYPE) else { return Ok(()) };
+    let media_type = content_type.to_str().ok().and_then(|text| text.parse::<mime::Mime>().ok());
+    let is_json = |mime: &mime::Mime| mime.subtype() == mime::JSON || mime.suffix() == Some(mime::JSON);
+    if media_type.as_ref().is_some_and(is_json) {
+        return Ok(());
+    }
+    let content_type =
+        media_type.map_or_else(|| "of an unreadable type".to_owned(), |mime| mime.essence_str().to_owned());
+    Err(SourceError::FixServer(ProtocolFault::NotJson { status: response.status().as_u16(), content_type }))
+}
+
+/// Reads the body piece by piece and stops at the limit, whatever `Content-Length` promised.
+async fn body(mut response: Response) -> Result<Bytes, SourceError> {
+    let too_large = || SourceError::FixServer(ProtocolFault::TooLarge { limit: MAX_BODY_BYTES });
+    let announced = usize::try_from(response.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
+    if announced > MAX_BODY_BYTES {
+        return Err(too_large());
+    }
+    let mut body = BytesMut::with_capacity(announced);
+    while let Some(piece) = response.chunk().await.map_err(|error| Failure::of_connection(&error).error)? {
+        if body.len() + piece.len() > MAX_BODY_BYTES {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body.freeze())
+}
+
+/// `Retry-After` in seconds or as a date.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    if let Ok(seconds) = text.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = jiff::fmt::rfc2822::parse(text.trim()).ok()?;
+    Some(date.timestamp().duration_since(Timestamp::now()).try_into().unwrap_or(Duration::ZERO))
+}
+
+fn redirect_origin(from: &Url, headers: &HeaderMap) -> String {
+    let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).and_then(|to| from.join(to).ok());
+    to.map_or_else(|| "nowhere".to_owned(), |to| to.origin().ascii_serialization())
+}
+
+/// The one place that builds HTTP clients: with limits, our own roots, and redirects only within the
+/// origin, so that the token stays there.
+fn build_client() -> Result<Client, String> {
+    let same_origin = redirect::Policy::custom(|attempt| {
+        let from = attempt.previous().first().map(Url::origin);
+        if attempt.previous().len() <= MAX_REDIRECTS && from.as_ref() == Some(&attempt.url().origin()) {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    });
+    let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    #[expect(clippy::disallowed_methods, reason = "this is the one builder")]
+    let builder = Client::builder();
+    builder
+        .user_agent(concat!("fetchwell/", env!("CARGO_PKG_VERSION")))
+        .redirect(same_origin)
+        .connect_timeout(DEFAULT_DEADLINE)
+        .tls_backend_preconfigured(tls)
+        .build()
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,52 @@
+//! Reading a model's arguments.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::ToolError;
+use crate::fit::clip;
+use crate::record::RecordData;
+
+/// The longest piece of an argument that an error quotes, in bytes.
+const QUOTE: usize = 200;
+
+/// Reads arguments as `Args`, naming the argument that is wrong.
+pub(super) fn parse<Args: DeserializeOwned>(
+    tool: &'static str,
+    arguments: RecordData,
+) -> Result<Args, ToolError> {
+    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+        let path = error.path().to_string();
+        let problem = error.into_inner().to_string();
+        // Unknown and missing arguments are reported at the top; serde names them in backticks.
+        let named = problem.split('`').nth(1).unwrap_or_default();
+        let param = if path == "." || path == "?" { named } else { path.as_str() };
+        ToolError::correct_argument(tool, param, clip(&problem, QUOTE))
+    })
+}
+
+/// An argument that has to hold text.
+pub(super) fn text(
+    tool: &'static str,
+    param: &'static str,
+    text: &str,
+    most_chars: usize,
+) -> Result<String, ToolError> {
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return Err(ToolError::correct_argument(tool, param, "it is empty".to_owned()));
+    }
+    if trimmed.chars().nth(most_chars).is_some() {
+        return Err(ToolError::correct_argument(
+            tool,
+            param,
+            format!("it is longer than {most_chars} characters"),
+        ));
+    }
+    Ok(trimmed.to_owned())
+}
+
+/// Quotes what was sent, shortened so that an error stays within its budget.
+pub(super) fn quote(text: &str) -> String {
+    clip(text, QUOTE)
+}

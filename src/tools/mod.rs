@@ -1,0 +1,34 @@
+//! The tools: one file each, with its arguments, its payload and its `run`.
+//!
+//! A tool takes the arguments a model sent, as JSON, and gives a [`Payload`] that fits its budget, or a
+//! [`ToolError`] that is enough by itself. It knows sources by their trait, and nothing of MCP.
+
+mod arguments;
+mod error;
+mod fetch;
+mod payload;
+mod record_uri;
+mod search;
+mod toolbox;
+
+pub use error::{ErrorBody, ToolError};
+pub use fetch::{FETCH, FETCH_OPENAI};
+pub use payload::Payload;
+pub use search::{SEARCH, SEARCH_OPENAI};
+pub use toolbox::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+
+/// What a client is told of a tool. All of it is constant: no record, stream or connection text ever
+/// gets in.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolSpec {
+    /// The name it is called by.
+    pub name: &'static str,
+    /// A title for people.
+    pub title: &'static str,
+    /// What it does, for a model.
+    pub description: &'static str,
+    /// JSON Schema of its arguments.
+    pub input_schema: &'static str,
+    /// JSON Schema of its payload.
+    pub output_schema: &'static str,
+}

@@ -1,0 +1,92 @@
+//! What the tools share, and which of them a client sees.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::fetch::{Parts, fetch};
+use super::search::{SeenIds, Unread, search};
+use super::{FETCH, FETCH_OPENAI, Payload, SEARCH, SEARCH_OPENAI, ToolError, ToolSpec};
+use crate::cursor::CursorStore;
+use crate::record::RecordData;
+use crate::source::{Source, SourceError};
+
+/// How long a whole call may take.
+pub const DEFAULT_CALL_DEADLINE: Duration = Duration::from_secs(20);
+
+/// Which tools a client sees. Chosen by flag or path, never by looking at the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// All tools with all their arguments.
+    Standard,
+    /// Exactly `search(query)` and `fetch(id)`, as ChatGPT's deep research wants them.
+    OpenAi,
+}
+
+impl Profile {
+    /// The tools, in the order they are listed.
+    #[must_use]
+    pub fn tools(self) -> &'static [ToolSpec] {
+        match self {
+            Self::Standard => &[SEARCH, FETCH],
+            Self::OpenAi => &[SEARCH_OPENAI, FETCH_OPENAI],
+        }
+    }
+}
+
+/// The tools over one source, with what they remember between calls.
+#[derive(Debug)]
+pub struct Toolbox {
+    pub(super) source: Arc<dyn Source>,
+    /// Hits that a search has read and not shown, by cursor.
+    pub(super) unread: CursorStore<Unread>,
+    /// Ids of a source's own that name no record.
+    pub(super) seen_ids: SeenIds,
+    /// Where the parts of long documents start.
+    pub(super) parts: Parts,
+    call_deadline: Duration,
+}
+
+impl Toolbox {
+    /// The tools over `source`.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random bytes for signing cursors.
+    pub fn new(source: Arc<dyn Source>, call_deadline: Duration) -> Result<Self, getrandom::Error> {
+        Ok(Self {
+            source,
+            unread: CursorStore::new()?,
+            seen_ids: SeenIds::default(),
+            parts: Parts::default(),
+            call_deadline,
+        })
+    }
+
+    /// Calls a tool of a profile. `None` when the profile has no tool of that name.
+    ///
+    /// Dropping the future abandons the call, down to the source.
+    ///
+    /// # Errors
+    ///
+    /// See [`ToolError`].
+    pub async fn call(
+        &self,
+        profile: Profile,
+        tool: &str,
+        arguments: RecordData,
+    ) -> Option<Result<Payload, ToolError>> {
+        let answer = match (profile, tool) {
+            (_, "search") => timeout(self.call_deadline, search(self, profile, arguments)).await,
+            (_, "fetch") => timeout(self.call_deadline, fetch(self, profile, arguments)).await,
+            _ => return None,
+        };
+        Some(answer.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() })))
+    }
+
+    /// Names the source that failed.
+    pub(super) fn source_failed(&self, error: SourceError) -> ToolError {
+        ToolError::Source { source_name: self.source.name().clone(), error }
+    }
+}
