@@ -8,10 +8,15 @@
 //! handle, record, fit, cursor  ->  source  ->  tools  ->  mcp  ->  http, cli
 //! ```
 
+pub mod cli;
+pub mod config;
 pub mod connectors;
 pub mod cursor;
 pub mod fit;
 pub mod handle;
+pub mod http;
+pub mod mcp;
 pub mod record;
 pub mod source;
+pub mod telemetry;
 pub mod tools;

@@ -7,6 +7,7 @@
 mod credentials;
 mod provider;
 mod record_path;
+mod recorded;
 mod transport;
 mod wire;
 
@@ -16,6 +17,7 @@ use async_trait::async_trait;
 
 pub use credentials::{CredentialError, Credentials};
 pub use provider::{InvalidProviderUrl, ProviderUrl};
+pub use recorded::{Recorded, fat_search_reply, long_record_reply};
 pub use transport::{DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
 use self::record_path::{encoded_twice, record_path};

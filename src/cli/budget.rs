@@ -1,0 +1,159 @@
+//! `fetchwell budget`: every budget, measured on fixtures.
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::open::{runtime, toolbox};
+use super::print::{BAD, GOOD, Printer, grouped};
+use crate::fit::{budget, count_tokens};
+use crate::mcp::{INSTRUCTIONS, tool_list_json};
+use crate::record::RecordData;
+use crate::source::pdpp::{Recorded, fat_search_reply, long_record_reply};
+use crate::tools::{Profile, ToolError, Toolbox};
+
+/// Measure every budget on fixtures; exit 1 when one is exceeded.
+#[derive(Debug, Args)]
+pub(super) struct Budget {}
+
+/// One budget and what was measured against it.
+#[derive(Debug, Serialize)]
+struct Row {
+    surface: &'static str,
+    unit: &'static str,
+    measured: usize,
+    tokens: usize,
+    budget: usize,
+    headroom: i64,
+    ok: bool,
+}
+
+impl Row {
+    fn bytes(surface: &'static str, json: &str, budget: usize) -> Self {
+        Self::new(surface, "bytes", json.len(), count_tokens(json), budget)
+    }
+
+    fn new(surface: &'static str, unit: &'static str, measured: usize, tokens: usize, budget: usize) -> Self {
+        let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
+        let headroom = signed(budget) - signed(measured);
+        Self { surface, unit, measured, tokens, budget, headroom, ok: measured <= budget }
+    }
+}
+
+impl Budget {
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        let mut rows = constant_rows();
+        rows.extend(runtime()?.block_on(answer_rows())?);
+        if printer.json {
+            printer.value(&rows);
+        } else {
+            print_table(printer, &rows);
+        }
+        match rows.iter().filter(|row| !row.ok).count() {
+            0 => Ok(()),
+            over => Err(Failure::new(format!("{over} over budget"))),
+        }
+    }
+}
+
+fn print_table(printer: Printer, rows: &[Row]) {
+    let heading =
+        ["surface", "measured", "unit", "tokens", "budget", "headroom", ""].map(str::to_owned).to_vec();
+    let size = |size: usize| grouped(u64::try_from(size).unwrap_or(u64::MAX));
+    let cells = rows.iter().map(|row| {
+        let over = if row.headroom < 0 { "-" } else { "" };
+        let (style, mark) = if row.ok { (GOOD, "ok") } else { (BAD, "over") };
+        vec![
+            row.surface.to_owned(),
+            size(row.measured),
+            row.unit.to_owned(),
+            size(row.tokens),
+            size(row.budget),
+            format!("{over}{}", grouped(row.headroom.unsigned_abs())),
+            format!("{style}{mark}{style:#}"),
+        ]
+    });
+    printer.table(&std::iter::once(heading).chain(cells).collect::<Vec<_>>());
+}
+
+/// What every client reads before its first call.
+fn constant_rows() -> Vec<Row> {
+    let standard = tool_list_json(Profile::Standard);
+    let tools = Profile::Standard.tools();
+    let longest = |size: fn(&crate::tools::ToolSpec) -> usize| tools.iter().map(size).max().unwrap_or(0);
+    let description = longest(|tool| tool.description.chars().count());
+    let schema = longest(|tool| tool.input_schema.len());
+    vec![
+        Row::bytes("tools/list", &standard, budget::TOOLS_LIST),
+        Row::bytes("tools/list, openai", &tool_list_json(Profile::OpenAi), budget::TOOLS_LIST_OPENAI),
+        Row::new("longest description", "chars", description, 0, budget::TOOL_DESCRIPTION_CHARS),
+        Row::new("largest input schema", "bytes", schema, 0, budget::TOOL_INPUT_SCHEMA),
+        Row::bytes("instructions", INSTRUCTIONS, budget::INSTRUCTIONS),
+    ]
+}
+
+/// What the tools answer when there is far more than fits.
+async fn answer_rows() -> Result<Vec<Row>, Failure> {
+    let prose = "Please pay the invoice number 2; the amount due is 20 EUR. ".repeat(848);
+    let emoji: String = (0..12_000_u32).filter_map(|n| char::from_u32(0x1F300 + n * 7919 % 900)).collect();
+    let fat = fixture(&prose)?;
+    let dense = fixture(&emoji)?;
+    let ask = |limit: Option<usize>| {
+        let mut arguments = RecordData::from_iter([("query".to_owned(), Value::from("invoice"))]);
+        arguments.extend(limit.map(|limit| ("limit".to_owned(), limit.into())));
+        arguments
+    };
+    let read = || RecordData::from_iter([("id".to_owned(), "conn_1/mail:m1".into())]);
+    let mut rows = Vec::new();
+    for (surface, profile, limit, budget) in [
+        ("search, fat, no limit", Profile::Standard, None, budget::SEARCH),
+        ("search, fat, limit 20", Profile::Standard, Some(20), budget::search_with_limit(20)),
+        ("search, fat, limit 100", Profile::Standard, Some(100), budget::search_with_limit(100)),
+        ("search, fat, openai", Profile::OpenAi, None, budget::SEARCH_OPENAI),
+    ] {
+        rows.push(Row::bytes(surface, &answer(&fat, profile, "search", ask(limit)).await?, budget));
+    }
+    for (surface, tokens_surface, toolbox) in [
+        ("fetch, 50,000 characters", "fetch, 50,000 characters", &fat),
+        ("fetch, 12,000 emoji", "fetch, 12,000 emoji", &dense),
+    ] {
+        let json = answer(toolbox, Profile::Standard, "fetch", read()).await?;
+        let tokens = count_tokens(&json);
+        rows.push(Row::bytes(surface, &json, budget::DOCUMENT));
+        rows.push(Row::new(tokens_surface, "tokens", tokens, tokens, budget::DOCUMENT_TOKENS));
+    }
+    let long_id = RecordData::from_iter([("id".to_owned(), Value::from("x".repeat(100_000)))]);
+    rows.push(Row::bytes("error, an id of 100,000 bytes", &refusal(&fat, long_id).await?, budget::ERROR));
+    let unknown =
+        RecordData::from_iter([("\u{1}".repeat(5_000), json!(true)), ("id".to_owned(), "a:b".into())]);
+    rows.push(Row::bytes("error, an unknown argument", &refusal(&fat, unknown).await?, budget::ERROR));
+    Ok(rows)
+}
+
+fn fixture(text: &str) -> Result<Arc<Toolbox>, Failure> {
+    let name = "fixture".parse().map_err(|error| Failure::usage(&error))?;
+    toolbox(Arc::new(Recorded { name, search: fat_search_reply(), record: long_record_reply(text) }))
+}
+
+async fn answer(
+    toolbox: &Toolbox,
+    profile: Profile,
+    tool: &str,
+    arguments: RecordData,
+) -> Result<String, Failure> {
+    match toolbox.call(profile, tool, arguments).await {
+        Some(Ok(payload)) => Ok(payload.json().to_owned()),
+        Some(Err(error)) => Err(Failure::from_tool(&error)),
+        None => Err(Failure::new(format!("there is no tool `{tool}`"))),
+    }
+}
+
+async fn refusal(toolbox: &Toolbox, arguments: RecordData) -> Result<String, Failure> {
+    match toolbox.call(Profile::Standard, "fetch", arguments).await {
+        Some(Err(error)) => Ok(ToolError::body(&error).json()),
+        _ => Err(Failure::new("a call that should be refused was answered")),
+    }
+}

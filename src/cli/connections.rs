@@ -1,0 +1,76 @@
+//! `fetchwell connections`: which accounts there are, and what they hold.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::open::{SourceArgs, runtime};
+use super::print::{Printer, STRONG, grouped, safe};
+use crate::config::Environment;
+use crate::record::{ConnectionSchema, Schema};
+
+/// List the connected accounts with their streams.
+#[derive(Debug, Args)]
+pub(super) struct Connections {
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    connection_id: &'a str,
+    display_name: Option<&'a str>,
+    connector_key: Option<&'a str>,
+    streams: Vec<ShownStream<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShownStream<'a> {
+    name: &'a str,
+    record_count: Option<u64>,
+}
+
+impl Connections {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let source = self.source.open(environment)?;
+        let schema = runtime()?.block_on(source.schema())?;
+        if printer.json {
+            printer.value(&schema.connections.iter().map(shown).collect::<Vec<_>>());
+        } else {
+            print_text(printer, &schema);
+        }
+        Ok(())
+    }
+}
+
+fn shown(connection: &ConnectionSchema) -> Shown<'_> {
+    let stream = |stream: &'_ crate::record::StreamSchema| stream.record_count;
+    Shown {
+        connection_id: connection.connection_id.as_str(),
+        display_name: connection.display_name.as_deref(),
+        connector_key: connection.connector_key.as_deref(),
+        streams: connection
+            .streams
+            .iter()
+            .map(|each| ShownStream { name: each.name.as_str(), record_count: stream(each) })
+            .collect(),
+    }
+}
+
+fn print_text(printer: Printer, schema: &Schema) {
+    if schema.connections.is_empty() {
+        printer.line("There are no connections yet; `fetchwell import` makes one.");
+    }
+    for connection in &schema.connections {
+        let id = safe(connection.connection_id.as_str());
+        let label = connection.display_name.as_deref().filter(|label| *label != id).map(safe);
+        let beside: Vec<String> =
+            [label, connection.connector_key.as_deref().map(safe)].into_iter().flatten().collect();
+        printer.line(format_args!("{STRONG}{id}{STRONG:#}  {}", beside.join(", ")));
+        for stream in &connection.streams {
+            let count =
+                stream.record_count.map_or_else(String::new, |count| format!("  {} records", grouped(count)));
+            printer.line(format_args!("  {}{count}", safe(stream.name.as_str())));
+        }
+    }
+}

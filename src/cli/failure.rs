@@ -1,0 +1,107 @@
+//! How a command ends when it does not succeed.
+
+use std::fmt;
+
+use crate::config::ConfigError;
+use crate::connectors::ImportError;
+use crate::http::ListenError;
+use crate::source::SourceError;
+use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
+use crate::source::store::StoreError;
+use crate::tools::ToolError;
+
+/// A message with its remedy, and the exit code.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) message: String,
+    pub(super) exit_code: u8,
+}
+
+/// Anything that has no code of its own.
+const GENERAL: u8 = 1;
+
+/// The command line is wrong.
+const USAGE: u8 = 2;
+
+/// The provider URL is missing or wrong, as `pdpp` tools have it.
+const PROVIDER_URL: u8 = 64;
+
+/// There is an owner credential, as `pdpp` tools have it.
+pub(super) const OWNER: u8 = 77;
+
+/// There is no credential that works, as `pdpp` tools have it.
+const NO_CREDENTIAL: u8 = 78;
+
+/// Stopped by the user, as shells have it.
+const STOPPED: u8 = 130;
+
+impl Failure {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), exit_code: GENERAL }
+    }
+
+    /// What a tool refused, with what to do next.
+    pub(super) fn from_tool(error: &ToolError) -> Self {
+        let exit_code = if error.code() == "reauthorize" { NO_CREDENTIAL } else { GENERAL };
+        Self { message: format!("{error}\n{}", error.body().hint), exit_code }
+    }
+
+    pub(super) fn usage(error: &impl fmt::Display) -> Self {
+        Self { message: error.to_string(), exit_code: USAGE }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        let exit_code = if matches!(error, ImportError::Stopped) { STOPPED } else { GENERAL };
+        Self { message: error.to_string(), exit_code }
+    }
+}
+
+impl From<ListenError> for Failure {
+    fn from(error: ListenError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<InvalidProviderUrl> for Failure {
+    fn from(error: InvalidProviderUrl) -> Self {
+        Self { message: error.to_string(), exit_code: PROVIDER_URL }
+    }
+}
+
+impl From<CredentialError> for Failure {
+    fn from(error: CredentialError) -> Self {
+        let message = format!("{error}; run `{}`", error.command());
+        Self { message, exit_code: error.exit_code() }
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Reauthorize { problem, command } => {
+                Self { message: format!("{problem}; run `{command}`"), exit_code: NO_CREDENTIAL }
+            }
+            other => Self::new(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `fetchwell fetch`: one record, on the terminal.
+
+use clap::Args;
+use serde_json::Value;
+
+use super::failure::Failure;
+use super::open::{SourceArgs, call, runtime, toolbox};
+use super::print::{FAINT, Printer, STRONG, safe};
+use crate::config::Environment;
+use crate::record::RecordData;
+use crate::tools::Toolbox;
+
+/// Read a record by its handle. As text it is printed whole; with --json it is what a client gets, part by
+/// part.
+#[derive(Debug, Args)]
+pub(super) struct Fetch {
+    /// The id of a search result.
+    id: String,
+
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// The account, for an id without one.
+    #[arg(long, value_name = "ID")]
+    connection_id: Option<String>,
+
+    /// Only this field; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    fields: Vec<String>,
+}
+
+impl Fetch {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let toolbox = toolbox(self.source.open(environment)?)?;
+        let mut arguments = RecordData::new();
+        arguments.insert("id".to_owned(), self.id.into());
+        arguments.extend(self.connection_id.map(|id| ("connection_id".to_owned(), id.into())));
+        if !self.fields.is_empty() {
+            arguments.insert("fields".to_owned(), self.fields.into());
+        }
+        runtime()?.block_on(print_parts(printer, &toolbox, arguments))
+    }
+}
+
+async fn print_parts(printer: Printer, toolbox: &Toolbox, mut arguments: RecordData) -> Result<(), Failure> {
+    let mut text = String::new();
+    let mut first = true;
+    loop {
+        let payload = call(toolbox, "fetch", arguments).await?;
+        if printer.json {
+            printer.line(payload.json());
+            return Ok(());
+        }
+        let (_, value) = payload.into_parts();
+        if first {
+            print_heading(printer, &value);
+            first = false;
+        }
+        text.push_str(value.get("text").and_then(Value::as_str).unwrap_or_default());
+        let next = value.pointer("/metadata/next").and_then(Value::as_str);
+        let Some(next) = next else { break };
+        arguments = RecordData::from_iter([("id".to_owned(), next.into())]);
+    }
+    printer.line(safe(&text));
+    Ok(())
+}
+
+fn print_heading(printer: Printer, value: &Value) {
+    let text = |name: &str| safe(value.pointer(name).and_then(Value::as_str).unwrap_or_default());
+    printer.line(format_args!("{STRONG}{}{STRONG:#}", text("/title")));
+    let beside = ["/id", "/metadata/display_name", "/metadata/authored_at", "/url"].map(text);
+    for line in beside.iter().filter(|line| !line.is_empty()) {
+        printer.line(format_args!("{FAINT}{line}{FAINT:#}"));
+    }
+    printer.line("");
+}

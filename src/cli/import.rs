@@ -1,0 +1,282 @@
+//! `fetchwell import`: files of one's own into an embedded store.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::open::runtime;
+use super::print::{Printer, grouped, note};
+use super::stop;
+use crate::connectors::{
+    ImportError, Intake, Manifest, Report, import_csv, import_json, import_markdown, import_mbox,
+    import_records,
+};
+use crate::handle::ConnectionId;
+use crate::source::store::{NewConnection, StoreWriter, Tally};
+
+/// Import files into an embedded store. Importing the same again changes nothing.
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+#[derive(Debug, Subcommand)]
+enum Kind {
+    /// Import record envelopes, one JSON object a line: `{"stream","key","data","emitted_at","op"?}`
+    Records {
+        /// The file.
+        file: PathBuf,
+        #[command(flatten)]
+        into: Into,
+        /// The connector's manifest; only its streams are taken.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+    },
+    /// Import a table with a header, a record per row
+    Csv {
+        /// The file.
+        file: PathBuf,
+        #[command(flatten)]
+        into: Into,
+        /// The stream the records go to.
+        #[arg(long, value_name = "NAME")]
+        stream: String,
+        /// The column that is the key; repeat it for a compound key.
+        #[arg(long, value_name = "COLUMN", required = true)]
+        key: Vec<String>,
+    },
+    /// Import JSON: an array of objects, objects one after the other, or an object of such arrays
+    Json {
+        /// The file.
+        file: PathBuf,
+        #[command(flatten)]
+        into: Into,
+        /// The stream the records go to [default: the file's name]
+        #[arg(long, value_name = "NAME")]
+        stream: Option<String>,
+        /// The field that is the key; repeat it for a compound key.
+        #[arg(long, value_name = "FIELD", default_value = "id")]
+        key: Vec<String>,
+    },
+    /// Import a folder of Markdown files, a record per file
+    Markdown {
+        /// The folder.
+        folder: PathBuf,
+        #[command(flatten)]
+        into: Into,
+        /// The stream the records go to.
+        #[arg(long, value_name = "NAME", default_value = "documents")]
+        stream: String,
+    },
+    /// Import a mailbox file, a record per message
+    Mbox {
+        /// The file.
+        file: PathBuf,
+        #[command(flatten)]
+        into: Into,
+        /// The stream the records go to.
+        #[arg(long, value_name = "NAME", default_value = "messages")]
+        stream: String,
+    },
+}
+
+/// Where the records go.
+#[derive(Debug, Clone, Args)]
+struct Into {
+    /// The store; it is made when it does not exist.
+    #[arg(long, value_name = "DB")]
+    store: PathBuf,
+    /// The account or folder the records are of, such as `work-mail`.
+    #[arg(long, value_name = "ID")]
+    connection: String,
+    /// The kind of data [default: what the manifest says, or the kind of the import]
+    #[arg(long, value_name = "KEY")]
+    connector: Option<String>,
+    /// A label for people, such as `Work mail`.
+    #[arg(long, value_name = "LABEL")]
+    name: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    connection_id: String,
+    added: u64,
+    changed: u64,
+    unchanged: u64,
+    deleted: u64,
+    rejected: u64,
+    stopped: bool,
+}
+
+impl Import {
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&stop);
+        runtime()?.block_on(async move {
+            tokio::spawn(async move {
+                stop::requested().await;
+                asked.store(true, Ordering::Relaxed);
+            });
+            let done = tokio::task::spawn_blocking(move || self.import(printer, &stop)).await;
+            done.unwrap_or_else(|_panic| {
+                Err(Failure::new("the import stopped at a defect of fetchwell; what was imported stays"))
+            })
+        })
+    }
+
+    fn import(&self, printer: Printer, stop: &AtomicBool) -> Result<(), Failure> {
+        let (into, path) = self.kind.place();
+        let manifest = self.kind.manifest()?;
+        let connection_id: ConnectionId = into.connection.parse().map_err(|problem| {
+            Failure::new(format!("`{}` cannot be a connection id: {problem}", into.connection))
+        })?;
+        // A file that is not there should not leave an empty store behind.
+        let size = fs::metadata(path).map_err(|error| unreadable(path, &error))?.len();
+        let manifest_key = manifest.as_ref().and_then(Manifest::connector_key);
+        let connection = NewConnection {
+            connection_id: connection_id.clone(),
+            connector_key: into
+                .connector
+                .as_deref()
+                .or(manifest_key)
+                .unwrap_or(self.kind.connector())
+                .to_owned(),
+            display_name: into.name.clone(),
+            manifest: manifest.as_ref().map(|manifest| manifest.text().to_owned()),
+        };
+        let bar = progress_bar(&self.kind, size);
+        let mut report = Rejections { file: path.to_owned(), bar: bar.clone() };
+        let writer = StoreWriter::open(&into.store, &connection)?;
+        let mut intake = Intake::new(writer, connection_id, manifest, &mut report, stop);
+        let ended = self.kind.read_into(&mut intake, &bar);
+        let stopped = matches!(ended, Err(ImportError::Stopped));
+        // What was read until a stop, or until a broken place, is kept.
+        let (tally, rejected) = intake.finish()?;
+        bar.finish_and_clear();
+        print_summary(printer, &into.connection, tally, rejected, stopped);
+        ended?;
+        match rejected {
+            0 => Ok(()),
+            1 => Err(Failure::new("1 piece was rejected, as said above; everything else is imported")),
+            more => Err(Failure::new(format!(
+                "{more} pieces were rejected, as said above; everything else is imported"
+            ))),
+        }
+    }
+}
+
+impl Kind {
+    fn place(&self) -> (&Into, &Path) {
+        match self {
+            Self::Records { file, into, .. }
+            | Self::Csv { file, into, .. }
+            | Self::Json { file, into, .. }
+            | Self::Mbox { file, into, .. }
+            | Self::Markdown { folder: file, into, .. } => (into, file),
+        }
+    }
+
+    fn connector(&self) -> &'static str {
+        match self {
+            Self::Records { .. } => "records",
+            Self::Csv { .. } => "csv",
+            Self::Json { .. } => "json",
+            Self::Markdown { .. } => "markdown",
+            Self::Mbox { .. } => "mbox",
+        }
+    }
+
+    fn manifest(&self) -> Result<Option<Manifest>, Failure> {
+        let Self::Records { manifest: Some(path), .. } = self else { return Ok(None) };
+        let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        let manifest = Manifest::parse(&text);
+        manifest.map(Some).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    }
+
+    fn read_into(&self, intake: &mut Intake<'_>, bar: &ProgressBar) -> Result<(), ImportError> {
+        let open = |path: &Path| {
+            let file = File::open(path).map_err(|error| ImportError::Unreadable {
+                path: path.to_owned(),
+                problem: error.to_string(),
+            })?;
+            Ok::<_, ImportError>(BufReader::with_capacity(1 << 16, bar.wrap_read(file)))
+        };
+        match self {
+            Self::Records { file, .. } => import_records(&mut open(file)?, file, intake),
+            Self::Csv { file, stream, key, .. } => import_csv(open(file)?, file, stream, key, intake),
+            Self::Json { file, stream, key, .. } => {
+                let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+                let stream = stream.clone().or(stem).unwrap_or_default();
+                import_json(open(file)?, file, &stream, key, intake)
+            }
+            Self::Mbox { file, stream, .. } => import_mbox(&mut open(file)?, file, stream, intake),
+            Self::Markdown { folder, stream, .. } => {
+                import_markdown(folder, stream, intake, &|bytes| bar.inc(bytes))
+            }
+        }
+    }
+}
+
+/// Says each refusal at once, above the progress bar.
+struct Rejections {
+    file: PathBuf,
+    bar: ProgressBar,
+}
+
+impl Report for Rejections {
+    fn rejected(&mut self, place: &dyn fmt::Display, reason: &str) {
+        self.bar.suspend(|| note(&format_args!("{}:{place}: {reason}", self.file.display())));
+    }
+}
+
+/// Progress on standard error, when that is a terminal.
+fn progress_bar(kind: &Kind, size: u64) -> ProgressBar {
+    let (bar, template) = match kind {
+        // A folder's size is unknown before it is read.
+        Kind::Markdown { .. } => (ProgressBar::no_length(), "{spinner} {bytes} {bytes_per_sec}"),
+        _ => (ProgressBar::new(size), "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}"),
+    };
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_template) => bar,
+    }
+}
+
+fn print_summary(printer: Printer, connection: &str, tally: Tally, rejected: u64, stopped: bool) {
+    let Tally { added, changed, unchanged, deleted } = tally;
+    if printer.json {
+        let connection_id = connection.to_owned();
+        return printer.value(&Summary {
+            connection_id,
+            added,
+            changed,
+            unchanged,
+            deleted,
+            rejected,
+            stopped,
+        });
+    }
+    let counts = [
+        (added, "added"),
+        (changed, "changed"),
+        (unchanged, "unchanged"),
+        (deleted, "deleted"),
+        (rejected, "rejected"),
+    ];
+    let counts: Vec<String> =
+        counts.iter().map(|(count, what)| format!("{} {what}", grouped(*count))).collect();
+    printer.line(format_args!("{connection}: {}", counts.join(", ")));
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{} cannot be read ({error}); check the path and its permissions", path.display()))
+}

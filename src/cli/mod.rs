@@ -1,0 +1,97 @@
+//! The command line: one file per command.
+//!
+//! Commands write what they have to say to standard output through [`print`], as text for people or, with
+//! `--json`, as one JSON value; problems go to standard error with what to do about them.
+
+mod budget;
+mod client_config;
+mod completions;
+mod connections;
+mod demo;
+mod doctor;
+mod failure;
+mod fetch;
+mod import;
+mod open;
+mod print;
+mod search;
+mod serve;
+mod stop;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use self::failure::Failure;
+use self::print::Printer;
+use crate::config::environment;
+use crate::telemetry::start_logging;
+
+/// Search and read records across connected accounts, for ChatGPT, Claude, Codex and any MCP client.
+#[derive(Debug, Parser)]
+#[command(name = "fetchwell", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Print JSON instead of text.
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// What to log to standard error: a level, or a filter as `RUST_LOG` has it.
+    #[arg(long, global = true, value_name = "FILTER")]
+    log: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    Demo(demo::Demo),
+    Import(import::Import),
+    Connections(connections::Connections),
+    Search(search::Search),
+    Fetch(fetch::Fetch),
+    Budget(budget::Budget),
+    Doctor(doctor::Doctor),
+    ClientConfig(client_config::ClientConfig),
+    Completions(completions::Completions),
+}
+
+/// Runs the command line and gives its exit code.
+#[must_use]
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors, and clap knows which stream each goes to.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let printer = Printer { json: cli.json };
+    let environment = environment();
+    let filter = cli.log.or(environment.log.clone());
+    let default = if matches!(cli.command, Command::Serve(_)) { "info" } else { "warn" };
+    let done = start_logging(filter.as_deref().unwrap_or(default))
+        .map_err(|error| Failure::usage(&error))
+        .and_then(|()| match cli.command {
+            Command::Serve(command) => command.run(&environment),
+            Command::Demo(command) => command.run(printer),
+            Command::Import(command) => command.run(printer),
+            Command::Connections(command) => command.run(printer, &environment),
+            Command::Search(command) => command.run(printer, &environment),
+            Command::Fetch(command) => command.run(printer, &environment),
+            Command::Budget(command) => command.run(printer),
+            Command::Doctor(command) => command.run(printer, &environment),
+            Command::ClientConfig(command) => command.run(printer),
+            Command::Completions(command) => command.run(),
+        });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            print::problem(&failure);
+            ExitCode::from(failure.exit_code)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `fetchwell search`: what a client would find, on the terminal.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::open::{SourceArgs, call, runtime, toolbox};
+use super::print::{FAINT, Printer, STRONG, note, safe};
+use crate::config::Environment;
+use crate::record::RecordData;
+
+/// Search as a client would.
+#[derive(Debug, Args)]
+pub(super) struct Search {
+    /// Words to find. All have to occur.
+    query: String,
+
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// How many results at most, 1 to 100.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    limit: usize,
+
+    /// Only this account.
+    #[arg(long, value_name = "ID")]
+    connection_id: Option<String>,
+}
+
+impl Search {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let toolbox = toolbox(self.source.open(environment)?)?;
+        let mut arguments = RecordData::new();
+        arguments.insert("query".to_owned(), self.query.into());
+        arguments.insert("limit".to_owned(), self.limit.into());
+        arguments.extend(self.connection_id.map(|id| ("connection_id".to_owned(), id.into())));
+        let payload = runtime()?.block_on(call(&toolbox, "search", arguments))?;
+        let (_, mut value) = payload.into_parts();
+        // A cursor lives as long as the process that gave it, and this one ends now.
+        let more = value.as_object_mut().and_then(|fields| fields.remove("next_cursor")).is_some();
+        if printer.json {
+            if let (true, Some(fields)) = (more, value.as_object_mut()) {
+                fields.insert("more".to_owned(), json!(true));
+            }
+            printer.value(&value);
+            return Ok(());
+        }
+        print_text(printer, &value, more);
+        Ok(())
+    }
+}
+
+fn print_text(printer: Printer, value: &Value, more: bool) {
+    let text =
+        |result: &Value, name: &str| safe(result.get(name).and_then(Value::as_str).unwrap_or_default());
+    let results = value.get("results").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for result in results {
+        printer.line(format_args!("{STRONG}{}{STRONG:#}", text(result, "title")));
+        printer.line(format_args!("  {}", text(result, "id")));
+        for beside in ["text", "url"].map(|name| text(result, name)) {
+            if !beside.is_empty() {
+                printer.line(format_args!("  {FAINT}{beside}{FAINT:#}"));
+            }
+        }
+    }
+    for warning in value.get("warnings").and_then(Value::as_array).into_iter().flatten() {
+        note(&safe(warning.as_str().unwrap_or_default()));
+    }
+    match (results.len(), more) {
+        (0, _) => note(&"nothing found"),
+        (_, true) => note(&"there is more: raise --limit"),
+        _ => {}
+    }
+}

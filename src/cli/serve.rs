@@ -1,0 +1,94 @@
+//! `fetchwell serve`: MCP over standard input and output, or over HTTP.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
+use super::open::{SourceArgs, open_source, toolbox};
+use super::{print, stop};
+use crate::config::Environment;
+use crate::http::{DEFAULT_LISTEN, bind, serve};
+use crate::mcp::{Server, serve_stdio};
+use crate::tools::{Profile, Toolbox};
+
+/// Serve MCP, over HTTP on this machine or over standard input and output.
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// Serve over standard input and output.
+    #[arg(long, conflicts_with = "listen")]
+    stdio: bool,
+
+    /// Serve HTTP at this address of this machine [default: 127.0.0.1:7400]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+
+    /// The tools a stdio client sees; HTTP clients choose by path (/mcp, /mcp/openai).
+    #[arg(long, value_enum, default_value_t = ProfileArg::Standard, requires = "stdio")]
+    profile: ProfileArg,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ProfileArg {
+    /// All tools.
+    Standard,
+    /// Exactly search(query) and fetch(id).
+    Openai,
+}
+
+/// How long threads that wait for the system may hold up the end of the program.
+const LAST_WAIT: Duration = Duration::from_millis(100);
+
+impl Serve {
+    pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let settings = self.source.settings()?;
+        let toolbox = toolbox(open_source(&settings.source, environment)?)?;
+        let threads =
+            if self.stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
+        let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
+        let runtime =
+            runtime.map_err(|error| Failure::new(format!("the system gives no threads ({error})")))?;
+        let stop = CancellationToken::new();
+        runtime.spawn(stop_at_signal(stop.clone()));
+        let served = if self.stdio {
+            let profile = match self.profile {
+                ProfileArg::Standard => Profile::Standard,
+                ProfileArg::Openai => Profile::OpenAi,
+            };
+            let served = runtime.block_on(serve_stdio(Server::new(toolbox, profile), stop));
+            served.map_err(Failure::new)
+        } else {
+            let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
+            runtime.block_on(serve_http(address, toolbox, stop))
+        };
+        // A read of standard input cannot be called off; the program ends without it.
+        runtime.shutdown_timeout(LAST_WAIT);
+        served
+    }
+}
+
+async fn stop_at_signal(stop: CancellationToken) {
+    stop::requested().await;
+    stop.cancel();
+}
+
+async fn serve_http(
+    address: SocketAddr,
+    toolbox: Arc<Toolbox>,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    let listener = bind(address).await?;
+    let address = listener.local_addr().unwrap_or(address);
+    print::note(&format_args!(
+        "fetchwell serves MCP at http://{address}/mcp (and /mcp/openai); stop it with Ctrl-C"
+    ));
+    let served = serve(listener, toolbox, stop).await;
+    served.map_err(|error| Failure::new(format!("the server stopped ({error})")))
+}

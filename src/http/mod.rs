@@ -1,0 +1,105 @@
+//! HTTP: the MCP endpoints on this machine.
+//!
+//! `/mcp` serves the standard profile and `/mcp/openai` the one of ChatGPT's deep research. Without
+//! authentication only loopback addresses are served.
+
+mod answers;
+mod cors;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::middleware::from_fn;
+use axum::serve::ListenerExt;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::mcp_service;
+use crate::tools::{Profile, Toolbox};
+
+/// Where `serve` listens when nothing else is said.
+pub const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7400);
+
+/// How long calls in flight may take to end after a stop.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Why the server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The address is not of this machine alone.
+    #[error(
+        "{0} can be reached from other machines, and there is no authentication yet; listen on 127.0.0.1 or [::1]"
+    )]
+    NotLoopback(SocketAddr),
+    /// The port is taken, or not allowed.
+    #[error(
+        "cannot listen on {address} ({problem}); stop the program that uses it, or name another port with --listen"
+    )]
+    Unavailable {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        problem: String,
+    },
+}
+
+/// Binds an address of this machine.
+///
+/// # Errors
+///
+/// The address is not a loopback address, or is taken.
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    if !address.ip().is_loopback() {
+        return Err(ListenError::NotLoopback(address));
+    }
+    let unavailable =
+        |problem: std::io::Error| ListenError::Unavailable { address, problem: problem.to_string() };
+    TcpListener::bind(address).await.map_err(unavailable)
+}
+
+/// Serves until `stop` is cancelled; calls in flight are then answered, or dropped after five seconds.
+///
+/// # Errors
+///
+/// The socket failed.
+pub async fn serve(
+    listener: TcpListener,
+    toolbox: Arc<Toolbox>,
+    stop: CancellationToken,
+) -> Result<(), std::io::Error> {
+    let drop_calls = CancellationToken::new();
+    let app = app(&toolbox, &drop_calls);
+    let drain = {
+        let (stop, drop_calls) = (stop.clone(), drop_calls.clone());
+        async move {
+            stop.cancelled().await;
+            tokio::time::sleep(DRAIN).await;
+            drop_calls.cancel();
+            tokio::time::sleep(DRAIN).await;
+        }
+    };
+    // Small replies go out at once instead of waiting for more.
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY");
+        }
+    });
+    let served = axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned());
+    tokio::select! {
+        ended = async { served.await } => ended,
+        () = drain => Ok(()),
+    }
+}
+
+fn app(toolbox: &Arc<Toolbox>, drop_calls: &CancellationToken) -> Router {
+    let service = |profile| mcp_service(Arc::clone(toolbox), profile, drop_calls.child_token());
+    Router::new()
+        .route_service("/mcp", service(Profile::Standard))
+        .route_service("/mcp/openai", service(Profile::OpenAi))
+        .layer(from_fn(answers::as_specified))
+        .layer(cors::from_this_machine())
+        .fallback(answers::unknown_path)
+}

@@ -1,0 +1,16 @@
+//! The rim: where tools meet the Model Context Protocol.
+//!
+//! Only this room names `rmcp`. It lists the tools of a profile, calls them, and turns what they answer
+//! into results: one payload in two identical channels, or an error whose text is enough by itself.
+
+mod handler;
+mod http_service;
+mod result;
+mod stdio;
+mod tool_list;
+
+pub use handler::{INSTRUCTIONS, Server};
+pub(crate) use http_service::{LOOPBACK_NAMES, MAX_REQUEST_BYTES};
+pub use http_service::{McpService, mcp_service};
+pub use stdio::serve_stdio;
+pub use tool_list::tool_list_json;

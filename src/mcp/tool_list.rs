@@ -1,0 +1,38 @@
+//! The tools of a profile as the protocol lists them.
+
+use std::sync::{Arc, LazyLock};
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+
+use crate::tools::{Profile, ToolSpec};
+
+static STANDARD: LazyLock<Vec<Tool>> = LazyLock::new(|| Profile::Standard.tools().iter().map(tool).collect());
+static OPENAI: LazyLock<Vec<Tool>> = LazyLock::new(|| Profile::OpenAi.tools().iter().map(tool).collect());
+
+/// The tools of a profile. They never change while the program runs, nor between clients.
+pub(super) fn tool_list(profile: Profile) -> &'static [Tool] {
+    match profile {
+        Profile::Standard => &STANDARD,
+        Profile::OpenAi => &OPENAI,
+    }
+}
+
+/// The `tools` array of a profile as it goes out, to be measured.
+#[must_use]
+pub fn tool_list_json(profile: Profile) -> String {
+    serde_json::to_string(tool_list(profile)).unwrap_or_default()
+}
+
+fn tool(spec: &ToolSpec) -> Tool {
+    // ChatGPT wants every hint said; a missing one is an error there.
+    let hints = ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false);
+    Tool::new(spec.name, spec.description, schema(spec.input_schema))
+        .with_title(spec.title)
+        .with_raw_output_schema(schema(spec.output_schema))
+        .with_annotations(hints)
+}
+
+/// A schema of ours. That each is an object is checked by the tests.
+fn schema(json: &'static str) -> Arc<JsonObject> {
+    Arc::new(serde_json::from_str(json).unwrap_or_default())
+}

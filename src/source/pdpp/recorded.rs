@@ -1,0 +1,74 @@
+//! A record server's replies, kept in memory, as a source: for measuring what becomes of them.
+
+use async_trait::async_trait;
+use serde_json::json;
+use url::Url;
+
+use super::wire;
+use crate::handle::SourceName;
+use crate::record::{Record, Schema};
+use crate::source::{RecordQuery, SearchPage, SearchQuery, Source, SourceError};
+
+/// Answers every call with the reply recorded for it, read exactly as one off the network.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// How errors name it.
+    pub name: SourceName,
+    /// The body of every `GET /v1/search`.
+    pub search: String,
+    /// The body of every record read.
+    pub record: String,
+}
+
+#[async_trait]
+impl Source for Recorded {
+    fn name(&self) -> &SourceName {
+        &self.name
+    }
+
+    async fn schema(&self) -> Result<Schema, SourceError> {
+        Ok(Schema::default())
+    }
+
+    async fn search(&self, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        wire::search_page(self.search.as_bytes())
+    }
+
+    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+        let url = Url::parse("https://records.example.com/v1/streams/s/records/r");
+        let url = url.map_err(|error| SourceError::CheckServer { problem: error.to_string() })?;
+        wire::record(self.record.as_bytes(), &query.address, url)
+    }
+}
+
+/// The fat search reply: 200 hits of 500 characters, whatever limit was asked.
+#[must_use]
+pub fn fat_search_reply() -> String {
+    let hit = |number: usize| {
+        json!({
+            "id": format!("m{number}"),
+            "stream": "mail",
+            "title": format!("Subject {number}"),
+            "snippet": { "text": "x".repeat(500) },
+            "connection_id": "conn_1",
+            "score": 0.9,
+        })
+    };
+    json!({ "results": (0..200).map(hit).collect::<Vec<_>>(), "has_more": true }).to_string()
+}
+
+/// A record reply with one long text.
+#[must_use]
+pub fn long_record_reply(text: &str) -> String {
+    json!({
+        "object": "record",
+        "id": "m1",
+        "stream": "mail",
+        "data": { "subject": "Subject 1", "text": text },
+        "emitted_at": "2026-04-01T00:00:00.000Z",
+        "connection_id": "conn_1",
+        "display_name": "Work mail",
+        "connector_key": "https://registry.example/connectors/acme-mail",
+    })
+    .to_string()
+}
