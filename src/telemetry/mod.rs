@@ -3,6 +3,7 @@
 //! Logs go to standard error, since standard output belongs to the protocol. Libraries are logged from
 //! their warnings up whatever is asked for: below that some log requests and their bodies.
 
+use std::io::IsTerminal;
 use std::time::Instant;
 
 use tracing::level_filters::LevelFilter;
@@ -34,6 +35,7 @@ pub fn start_logging(filter: &str) -> Result<(), InvalidFilter> {
         *event.level() <= Level::WARN || event.target().starts_with("fetchwell")
     });
     let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .with_filter(wanted.and(ours_or_serious));
     // Only a test that starts logging twice gets here with a logger already set.

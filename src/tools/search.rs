@@ -253,9 +253,10 @@ fn page(
     let budget = request.budget();
     let pressure = if request.limit.is_some() { Pressure::KeepHits } else { Pressure::KeepExcerpts };
     let later = found.hits.split_off(found.hits.len().min(request.wanted()));
-    let shown: Vec<Shown<'_>> = found.hits.iter().map(shown).collect();
+    let room = budget.saturating_sub(beside);
+    let shown: Vec<Shown<'_>> = found.hits.iter().map(|hit| shown(hit, room)).collect();
     let items: Vec<PageItem<'_>> = shown.iter().map(Shown::measure).collect();
-    let plan = plan_page(&items, budget.saturating_sub(beside), pressure);
+    let plan = plan_page(&items, room, pressure);
     for (shown, excerpt) in shown.iter().zip(&plan.shown) {
         if let (Some(id), Some(text)) = (&shown.id, excerpt) {
             if let HitId::Opaque(_) = shown.hit.id {
@@ -290,13 +291,15 @@ impl Unread {
     }
 }
 
-fn shown(hit: &Hit) -> Shown<'_> {
-    Shown {
-        hit,
-        id: id_of(hit),
-        title: clip(&one_line(&hit.title), TITLE),
-        url: hit.link.as_ref().map_or("", |link| link.as_str()),
-    }
+/// How a hit is shown on a page with `room` bytes. A handle is never shortened, so where it takes nearly
+/// all the room the title gives way.
+fn shown(hit: &Hit, room: usize) -> Shown<'_> {
+    let url = hit.link.as_ref().map_or("", |link| link.as_str());
+    let mut shown = Shown { hit, id: id_of(hit), title: String::new(), url };
+    // One byte is the comma's.
+    let left = room.saturating_sub(shown.measure().bare.saturating_add(1));
+    shown.title = clip(&one_line(&hit.title), TITLE.min(left));
+    shown
 }
 
 /// What a hit can be fetched by, if by anything.

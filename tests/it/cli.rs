@@ -1,0 +1,191 @@
+//! The command line: exit codes, remedies, and output for people and programs.
+
+use serde_json::{Value, json};
+
+use crate::support::{binary, connect, demo_store, fetchwell, stderr, stdout, text};
+
+#[test]
+fn the_demo_is_a_first_impression() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("nested/demo.db");
+    let shown = stdout(&fetchwell(["demo", "--store", text(&store)]));
+    for part in
+        ["14 records", "search({\"query\":\"invoice\"})", "fetch({\"id\":", "bytes", "mcpServers", "--stdio"]
+    {
+        assert!(shown.contains(part), "{part} is not in:\n{shown}");
+    }
+    // Again: nothing changes, and the handles work on the command line too.
+    assert_eq!(stdout(&fetchwell(["demo", "--store", text(&store)])), shown);
+    let demo: Value =
+        serde_json::from_str(&stdout(&fetchwell(["demo", "--json", "--store", text(&store)]))).unwrap();
+    for hit in demo["search"]["results"].as_array().unwrap() {
+        let id = hit["id"].as_str().unwrap();
+        stdout(&fetchwell(["fetch", id, "--store", text(&store)]));
+    }
+}
+
+#[test]
+fn a_store_is_searched_and_read_on_the_terminal() {
+    let (_folder, store) = demo_store();
+    let shown = stdout(&fetchwell(["search", "overdue", "--store", text(&store)]));
+    assert!(shown.contains("cin_work/messages:m2") && !shown.contains('\u{1b}'), "{shown}");
+    let found = fetchwell(["search", "invoice", "--store", text(&store), "--limit", "2", "--json"]);
+    let found: Value = serde_json::from_str(&stdout(&found)).unwrap();
+    assert_eq!((found["results"].as_array().unwrap().len(), &found["more"]), (2, &json!(true)));
+    // A cursor of a process that has ended would be a dead one.
+    assert!(found.get("next_cursor").is_none());
+    let shown =
+        stdout(&fetchwell(["fetch", "cin_work/messages:m3", "--fields", "subject", "--store", text(&store)]));
+    assert!(shown.ends_with("\nOffsite in Kraków: trains and rooms\n"), "{shown}");
+    let output = fetchwell(["fetch", "messages:m1", "--store", text(&store)]);
+    assert!(output.status.code() == Some(1) && stderr(&output).contains("connection_id"), "{output:?}");
+    let output = fetchwell(["search", "nothingatall", "--store", text(&store)]);
+    assert!(output.status.success() && stderr(&output).contains("nothing found"), "{output:?}");
+    let shown = stdout(&fetchwell(["connections", "--store", text(&store)]));
+    assert!(shown.contains("cin_home  Home, acme-suite") && shown.contains("  files  1 record"), "{shown}");
+}
+
+#[test]
+fn credentials_have_the_exit_codes_of_pdpp() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = "http://127.0.0.1:9";
+    let run = || fetchwell(["serve", "--stdio", "--provider-url", url, "--cache-root", text(folder.path())]);
+    let check = |credential: Option<&str>, code: i32, part: &str| {
+        if let Some(credential) = credential {
+            connect(folder.path(), url, credential);
+        }
+        let output = run();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(stderr(&output).contains(part) && output.stdout.is_empty(), "{output:?}");
+        assert!(!stderr(&output).contains("tok_"), "{output:?}");
+    };
+    check(None, 78, "pdpp connect http://127.0.0.1:9");
+    check(Some(r#"{"access_token":"tok_1","expires_at":"2020-01-01T00:00:00Z"}"#), 78, "expired");
+    check(Some(r#"{"access_token":7}"#), 78, "malformed");
+    check(Some(r#"{"access_token":"tok_1","role":"Owner"}"#), 77, "owner");
+    connect(folder.path(), url, r#"{"access_token":"tok_1"}"#);
+    let output = binary()
+        .args(["serve", "--stdio", "--provider-url", url, "--cache-root", text(folder.path())])
+        .env("PDPP_OWNER_TOKEN", "tok_owner")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(77));
+    assert!(
+        stderr(&output).contains("PDPP_OWNER_TOKEN") && !stderr(&output).contains("tok_owner"),
+        "{output:?}"
+    );
+    for bad in ["", "ftp://x.example", "http://"] {
+        let output = fetchwell(["serve", "--stdio", "--provider-url", bad]);
+        assert_eq!(output.status.code(), Some(64), "{output:?}");
+    }
+}
+
+#[test]
+fn one_source_has_to_be_named() {
+    for arguments in
+        [&["serve", "--stdio"][..], &["search", "x"], &["serve", "--stdio", "--store", "a", "--config", "b"]]
+    {
+        let output = binary().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(stderr(&output).contains("--store"), "{output:?}");
+    }
+}
+
+#[test]
+fn a_configuration_file_is_taken_and_its_mistakes_are_named() {
+    let (folder, _store) = demo_store();
+    let config = folder.path().join("fetchwell.toml");
+    // The store is relative to the file.
+    std::fs::write(&config, "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n").unwrap();
+    assert!(stdout(&fetchwell(["doctor", "--config", text(&config)])).contains("14 records"));
+    std::fs::write(&config, "[[source]]\nname = \"demo\"\nstor = \"demo.db\"\n").unwrap();
+    let output = fetchwell(["serve", "--stdio", "--config", text(&config)]);
+    assert!(output.status.code() == Some(1) && stderr(&output).contains("line 3"), "{output:?}");
+    let output = fetchwell(["serve", "--stdio", "--config", "/no/such/file.toml"]);
+    assert!(output.status.code() == Some(1) && stderr(&output).contains("check the path"), "{output:?}");
+}
+
+#[test]
+fn doctor_says_what_is_wrong() {
+    let (_folder, store) = demo_store();
+    let shown = stdout(&fetchwell(["doctor", "--store", text(&store)]));
+    assert!(shown.contains("ok    search"), "{shown}");
+    let output = fetchwell(["doctor", "--store", "/no/such/store.db", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let checks: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(checks[1]["ok"], false);
+    assert!(checks[1]["found"].as_str().unwrap().contains("fetchwell import"), "{checks}");
+}
+
+#[test]
+fn every_client_has_its_configuration() {
+    let (_folder, store) = demo_store();
+    for (client, part) in [
+        ("claude", "\"mcpServers\""),
+        ("claude-code", "claude mcp add fetchwell -- "),
+        ("codex", "[mcp_servers.fetchwell]"),
+        ("cursor", "\"mcpServers\""),
+        ("vscode", "\"servers\""),
+        ("chatgpt", "/mcp/openai"),
+    ] {
+        let shown = stdout(&fetchwell(["client-config", client, "--store", text(&store)]));
+        assert!(shown.contains(part) && shown.contains(text(&store)), "{client}: {shown}");
+    }
+}
+
+#[test]
+fn what_a_snippet_says_can_be_run() {
+    let (_folder, store) = demo_store();
+    let snippet = stdout(&fetchwell(["client-config", "claude", "--store", text(&store), "--json"]));
+    let snippet: Value = serde_json::from_str(&snippet).unwrap();
+    let config: Value = serde_json::from_str(snippet["snippet"].as_str().unwrap()).unwrap();
+    let server = &config["mcpServers"]["fetchwell"];
+    let arguments = server["args"].as_array().unwrap().iter().map(|argument| argument.as_str().unwrap());
+    let output = std::process::Command::new(server["command"].as_str().unwrap())
+        .args(arguments)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+}
+
+#[test]
+fn completions_and_help_are_there() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(stdout(&fetchwell(["completions", shell])).contains("fetchwell"));
+    }
+    let help = stdout(&fetchwell(["--help"]));
+    let commands = [
+        "serve",
+        "demo",
+        "import",
+        "connections",
+        "search",
+        "fetch",
+        "budget",
+        "doctor",
+        "client-config",
+        "completions",
+    ];
+    for command in commands {
+        assert!(help.contains(&format!("\n  {command}")), "{help}");
+        stdout(&fetchwell([command, "--help"]));
+    }
+}
+
+#[test]
+fn every_budget_holds() {
+    let shown = stdout(&fetchwell(["budget"]));
+    assert!(shown.contains("search, fat, no limit"), "{shown}");
+    let rows: Value = serde_json::from_str(&stdout(&fetchwell(["budget", "--json"]))).unwrap();
+    let rows = rows.as_array().unwrap();
+    assert!(rows.len() >= 12);
+    assert!(rows.iter().all(|row| row["ok"] == true), "{rows:?}");
+}
+
+#[test]
+fn a_filter_that_cannot_be_read_is_refused() {
+    let output = fetchwell(["budget", "--log", "a=b=c"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("fetchwell=debug"), "{output:?}");
+}

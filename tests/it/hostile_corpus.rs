@@ -1,0 +1,101 @@
+//! Every handle that `search` prints is fetched back.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::support::{Model, import_records, text};
+
+/// Keys as record servers really have them, and as nobody should.
+fn hostile_key(number: usize) -> Value {
+    let n = number;
+    match number % 24 {
+        0 => json!(format!("m{n}")),
+        1 => json!(format!("Projects/2026/Q{n}")),
+        2 => json!(format!("[Gmail]/All Mail {n}")),
+        3 => json!(format!("my label {n}")),
+        4 => json!(format!("say \"{n}\" and 'that'")),
+        5 => json!(format!("<CAF{n}=x@mail.example>")),
+        6 => json!(format!("😀👩‍👩‍👧 {n}")),
+        7 => json!(format!("100% of {n}")),
+        8 => json!(format!("%2F%2E%2E{n}")),
+        9 => json!(format!("line\nbreak\t{n}")),
+        10 => json!(format!("{n}{}", "k".repeat(1_490))),
+        11 => json!([format!("user_{n}"), "2026-04-01"]),
+        12 => json!(format!("https://example.com/a?b={n}#c")),
+        13 => json!(format!("v1..v{n}")),
+        14 => json!(format!("a:b:c:{n}")),
+        15 => json!(format!("C:\\dir\\{n}")),
+        16 => json!(format!("{n}/p1")),
+        17 => json!(format!("日本語キー{n}")),
+        18 => json!(format!("e\u{301}\u{202e}rtl{n}")),
+        19 => json!(n),
+        20 => json!(format!("`code` {n}")),
+        21 => json!(format!(" {n} ")),
+        22 => json!(format!("{n}?x=1&y=2;z")),
+        _ => json!(format!("pdpp://record/{n}")),
+    }
+}
+
+fn hostile_corpus(connection: &str) -> String {
+    let streams = ["messages", "files:v2", "däten", "my stream", "labels/all", "s"];
+    let mut lines = String::new();
+    for number in 0..500 {
+        let data = json!({
+            "title": format!("Title \"{number}\" <b>&amp;</b>\n{}", "long ".repeat(number % 60)),
+            "body": format!("needle in {connection} {}", "\u{1}\u{2028}\u{301}😀 \\\" ".repeat(number % 40)),
+        });
+        let line =
+            json!({"stream": streams[number % streams.len()], "key": hostile_key(number), "data": data});
+        writeln!(lines, "{line}").unwrap();
+    }
+    lines
+}
+
+#[tokio::test]
+async fn no_handle_of_a_thousand_hostile_records_is_dead() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("hostile.db");
+    let connections = ["cin_4f2a", "acct:9/ü x"];
+    for connection in connections {
+        import_records(&store, connection, &hostile_corpus(connection));
+    }
+    let model = Model::over_stdio(["--store", text(&store)]).await;
+    for limit in [None, Some(100), Some(7)] {
+        let mut handles = Vec::new();
+        let mut cursor = None;
+        loop {
+            let mut arguments = json!({"query": "needle"});
+            if let Some(limit) = limit {
+                arguments["limit"] = json!(limit);
+            }
+            if let Some(cursor) = cursor {
+                arguments["cursor"] = cursor;
+            }
+            let page = model.call("search", arguments).await;
+            let budget = limit.map_or(1_800, |limit| (256 * limit).clamp(1_800, 16_384));
+            assert!(page.to_string().len() <= budget, "{} bytes", page.to_string().len());
+            assert!(page.get("omitted").is_none(), "{page}");
+            let results = page["results"].as_array().unwrap();
+            assert!(!results.is_empty());
+            handles.extend(results.iter().map(|hit| hit["id"].as_str().unwrap().to_owned()));
+            cursor = page.get("next_cursor").cloned();
+            if cursor.is_none() {
+                break;
+            }
+        }
+        // All of them, each once.
+        assert_eq!(handles.len(), 1_000);
+        assert_eq!(handles.iter().collect::<HashSet<_>>().len(), 1_000);
+        if limit.is_some() {
+            continue;
+        }
+        for handle in &handles {
+            let fetched = model.call("fetch", json!({"id": handle})).await;
+            assert_eq!(fetched["id"], *handle);
+            let connection = fetched["metadata"]["connection_id"].as_str().unwrap();
+            assert!(fetched["text"].as_str().unwrap().contains(&format!("needle in {connection}")));
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Tests at the boundaries: the built binary over real stdio and real HTTP, tools over a fake record
+//! server on a real socket, and the rules of the house.
+//!
+//! One binary, because linking is what takes the time. Each module is one boundary.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+mod budgets;
+mod cli;
+mod handles;
+mod hostile_corpus;
+mod import;
+mod long_records;
+mod mcp_http;
+mod mcp_stdio;
+mod record_server;
+mod schemas;
+mod store;
+mod tidy;

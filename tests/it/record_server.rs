@@ -1,0 +1,430 @@
+//! The remote source against recorded replies of the reference server, and against servers that
+//! misbehave, through the built binary.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    CREDENTIAL, FakeServer, Model, Reply, Request, connect, fetchwell, fixture, recorded, stderr, stdout,
+    text,
+};
+
+/// A model over a source that answers so.
+struct Remote {
+    model: Model,
+    source: FakeServer,
+    cache: tempfile::TempDir,
+}
+
+impl Remote {
+    async fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        let source = FakeServer::start(answer);
+        let cache = tempfile::tempdir().unwrap();
+        connect(cache.path(), &source.url, CREDENTIAL);
+        let model =
+            Model::over_stdio(["--provider-url", &source.url, "--cache-root", text(cache.path())]).await;
+        Self { model, source, cache }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.source.requests().into_iter().map(|request| request.line).collect()
+    }
+}
+
+/// The reference server, as far as it was recorded: replies by request.
+fn reference(request: &Request) -> Reply {
+    let folder = format!("{}/fixtures/record-server", env!("CARGO_MANIFEST_DIR"));
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let reply: Value = serde_json::from_str(&fixture(&format!("record-server/{name}"))).unwrap();
+        if same_request(reply["request"].as_str().unwrap(), &request.line) && !name.starts_with("err-") {
+            return recorded(name.trim_end_matches(".json"));
+        }
+    }
+    Reply::Json(404, r#"{"message":"Route not found","error":"Not Found","statusCode":404}"#.to_owned())
+}
+
+/// The same path and parameters, in any order and encoding.
+fn same_request(recorded: &str, asked: &str) -> bool {
+    let parse = |line: &str| {
+        let url = url::Url::parse(&format!("http://x{}", line.trim_start_matches("GET "))).unwrap();
+        let mut params: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+        params.sort();
+        (url.path().to_owned(), params)
+    };
+    parse(recorded) == parse(asked)
+}
+
+#[tokio::test]
+async fn the_reference_server_is_searched_and_read() {
+    let remote = Remote::start(|request| {
+        if request.line.contains("/v1/search") { recorded("search-lexical") } else { reference(request) }
+    })
+    .await;
+    let found = remote.model.call("search", json!({"query": "invoice"})).await;
+    let ids: Vec<&str> =
+        found["results"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["cin_work/messages:shared-1", "cin_home/messages:shared-1", "cin_work/messages:m1"]);
+    // The server sends no title; the whole snippet of a subject is one, and marks are not text.
+    assert_eq!(found["results"][0]["title"], "Work invoice 0 😀");
+    // Its record URLs answer only to a token, so they are no citation.
+    assert!(found["results"].as_array().unwrap().iter().all(|hit| hit["url"] == ""));
+    assert!(found["next_cursor"].as_str().unwrap().starts_with("fw1."));
+    let fetched = remote.model.call("fetch", json!({"id": "cin_work/messages:m2"})).await;
+    assert_eq!(fetched["title"], "Work invoice 2 😀");
+    assert_eq!(fetched["metadata"]["connector_key"], "acme-mail");
+    assert_eq!(fetched["metadata"]["authored_at"], "2026-04-03T02:00:00.000Z");
+    assert!(
+        fetched["metadata"]["record_url"]
+            .as_str()
+            .unwrap()
+            .ends_with("/v1/streams/messages/records/m2?connection_id=cin_work")
+    );
+    for (id, part_of_text) in [
+        ("cin_work/daily_stats/%5B%22user_123%22%2C%222026-04-01%22%5D", "compound stat day 1"),
+        ("cin_work/labels/Projects%2F2026%2FQ2", "Projects/2026/Q2"),
+        ("cin_work/labels/my%20label", "my label"),
+    ] {
+        let fetched = remote.model.call("fetch", json!({"id": id})).await;
+        assert_eq!(fetched["id"], id);
+        assert!(fetched["text"].as_str().unwrap().contains(part_of_text), "{fetched}");
+    }
+    assert!(
+        remote
+            .source
+            .requests()
+            .iter()
+            .all(|request| request.authorization.as_deref() == Some("Bearer tok_5ecret"))
+    );
+}
+
+#[tokio::test]
+async fn its_refusals_pass_through_with_a_hint() {
+    let remote = Remote::start(reference).await;
+    let refused = remote.model.refusal("fetch", json!({"id": "messages:shared-1"})).await;
+    assert_eq!(refused["code"], "ambiguous_connection");
+    assert_eq!(
+        refused["available_connections"],
+        json!([
+            {"connection_id": "cin_work", "display_name": "Work mail"},
+            {"connection_id": "cin_home", "display_name": "Home mail"},
+        ])
+    );
+    // 401 is also its answer to a connection outside the grant: no reason to connect again.
+    let refused = remote.model.refusal("fetch", json!({"id": "nope/messages:m2"})).await;
+    assert_eq!(refused["code"], "context.instance_mismatch");
+    assert!(refused["hint"].as_str().unwrap().contains("fetchwell connections"));
+    let refused = remote.model.refusal("fetch", json!({"id": "cin_work/messages:zzz"})).await;
+    assert_eq!(
+        (&refused["code"], &refused["message"]),
+        (&json!("not_found"), &json!("source `provider`: Record not found"))
+    );
+    let refused = remote.model.refusal("fetch", json!({"id": "cin_work/unknown:route"})).await;
+    assert_eq!(refused["code"], "http_404");
+}
+
+#[tokio::test]
+async fn its_pages_follow_one_another_to_the_end() {
+    let remote = Remote::start(|request| match request.line.contains("cursor=") {
+        false => recorded("search-lexical"),
+        true => recorded("search-lexical-page2"),
+    })
+    .await;
+    let first = remote.model.call("search", json!({"query": "invoice", "limit": 3})).await;
+    let arguments = json!({"query": "invoice", "limit": 3, "cursor": first["next_cursor"]});
+    let second = remote.model.call("search", arguments.clone()).await;
+    assert_ne!(first["results"], second["results"]);
+    assert!(remote.asked()[1].contains("cursor=eyJvZmYiOjMsInNuYXAiOiJzbmFwX2MyMDIyZmM4NWE4NWU4MTYifQ"));
+    // The same cursor gives the same page again: a client may retry.
+    assert_eq!(remote.model.call("search", arguments).await["results"], second["results"]);
+    for (arguments, reason) in [
+        (json!({"query": "other", "cursor": first["next_cursor"]}), "mismatched"),
+        (
+            json!({"query": "invoice", "connection_id": "cin_work", "cursor": first["next_cursor"]}),
+            "mismatched",
+        ),
+        (json!({"query": "invoice", "cursor": "nonsense"}), "malformed"),
+        (json!({"query": "invoice", "cursor": format!("fw1.{}", "A".repeat(75))}), "malformed"),
+    ] {
+        let refused = remote.model.refusal("search", arguments).await;
+        assert_eq!((&refused["code"], &refused["reason"]), (&json!("invalid_cursor"), &json!(reason)));
+        assert!(refused["hint"].as_str().unwrap().contains("without `cursor`"));
+    }
+}
+
+#[tokio::test]
+async fn hits_trimmed_from_a_page_come_on_the_next() {
+    // One upstream page of 200 fat hits, whatever is asked, and no cursor.
+    let remote = Remote::start(|_| Reply::Json(200, fetchwell::source::pdpp::fat_search_reply())).await;
+    let mut seen = Vec::new();
+    let mut cursor = None;
+    loop {
+        let mut arguments = json!({"query": "x"});
+        if let Some(cursor) = cursor {
+            arguments["cursor"] = cursor;
+        }
+        let page = remote.model.call("search", arguments).await;
+        assert!(page.to_string().len() <= 1_800);
+        assert!(page.get("omitted").is_none());
+        seen.extend(
+            page["results"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_owned()),
+        );
+        cursor = page.get("next_cursor").cloned();
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let expect: Vec<String> = (0..200).map(|number| format!("conn_1/mail:m{number}")).collect();
+    assert_eq!(seen, expect);
+    assert_eq!(remote.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn every_shape_of_a_hit_list_is_read() {
+    let hit = json!({"recordKey": "m1", "streamName": "mail", "connectionId": "c1", "displayName": "Mail", "title": "T"});
+    for body in [
+        json!({"data": [hit]}),
+        json!({"results": [hit], "nextCursor": ""}),
+        json!({"hits": [hit], "hasMore": false, "next_cursor": "ignored"}),
+        json!({"data": {"results": [hit]}}),
+        json!({"data": {"data": [hit, 7, null, "x"]}}),
+    ] {
+        let text = body.to_string();
+        let remote = Remote::start(move |_| Reply::Json(200, text.clone())).await;
+        let found = remote.model.call("search", json!({"query": "x"})).await;
+        assert_eq!(found["results"][0]["id"], "c1/mail:m1", "{body}");
+        assert!(found.get("next_cursor").is_none(), "{found}");
+        // Items that are no hits cannot be fetched, so they are counted and not shown.
+        let strange = body.pointer("/data/data").map_or(0, |items| items.as_array().unwrap().len() - 1);
+        assert_eq!(found.get("omitted").and_then(Value::as_u64).unwrap_or(0), strange as u64);
+    }
+}
+
+#[tokio::test]
+async fn hits_without_a_record_keep_their_own_id_or_are_counted() {
+    let body = json!({"results": [
+        {"id": "doc 17", "title": "Opaque", "snippet": "what it says"},
+        {"url": "https://example.com/page", "title": "A page", "snippet": "on the web"},
+        {"id": "messages:m1", "connection_id": "c1", "title": "A handle"},
+        {"title": "Nothing to fetch by"},
+        {"stream": "files", "record_key": "../../etc/passwd", "connection_id": "c1"},
+        {"stream": "files", "record_key": "a/b", "title": "No connection and no plain form"},
+        {"stream": "files", "record_key": "a/b", "connection_id": "c1", "title": "Path"},
+    ]});
+    let record =
+        json!({"object": "record", "id": "x", "stream": "s", "data": {"body": "full text"}}).to_string();
+    let remote = Remote::start(move |request| {
+        Reply::Json(200, if request.line.contains("/v1/search") { body.to_string() } else { record.clone() })
+    })
+    .await;
+    let found = remote.model.call("search", json!({"query": "x"})).await;
+    let ids: Vec<&str> =
+        found["results"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["doc 17", "https://example.com/page", "c1/messages:m1", "c1/files/a%2Fb"]);
+    assert_eq!(found["omitted"], 3);
+    // No id that was printed is refused.
+    for id in ids {
+        assert_eq!(remote.model.call("fetch", json!({"id": id})).await["id"], id);
+    }
+}
+
+#[tokio::test]
+async fn a_key_with_a_percent_sign_is_read_from_servers_that_decode_twice() {
+    let remote = Remote::start(|request| match request.line.as_str() {
+        "GET /v1/streams/s/records/100%2525?connection_id=c" => {
+            Reply::Json(200, json!({"id": "100%", "stream": "s", "data": {"t": "found"}}).to_string())
+        }
+        _ => Reply::Json(
+            404,
+            json!({"error": {"code": "not_found", "message": "Record not found"}}).to_string(),
+        ),
+    })
+    .await;
+    let fetched = remote.model.call("fetch", json!({"id": "c/s:100%"})).await;
+    assert_eq!(fetched["text"], "found");
+    // Without a percent sign there is nothing to try again.
+    let before = remote.asked().len();
+    remote.model.refusal("fetch", json!({"id": "c/s:100"})).await;
+    assert_eq!(remote.asked().len(), before + 1);
+}
+
+#[tokio::test]
+async fn answers_that_are_none_are_typed_errors() {
+    for (reply, code, part) in [
+        (
+            Reply::Full(200, vec![("content-type", "text/html".to_owned())], "<html>".to_owned()),
+            "source_protocol",
+            "text/html",
+        ),
+        (
+            Reply::Full(503, vec![("content-type", "text/html".to_owned())], "<html>".to_owned()),
+            "source_unavailable",
+            "503",
+        ),
+        (Reply::Json(200, "{\"data\":[{".to_owned()), "source_protocol", "ends after 10 bytes"),
+        (Reply::Json(200, "[1,2]".to_owned()), "source_protocol", "list of hits"),
+        (Reply::Json(200, "7".to_owned()), "source_protocol", "shape"),
+        (Reply::Json(200, "{}".to_owned()), "source_protocol", "list of hits"),
+        (Reply::Json(200, "{\"data\":\"\u{0}\"}".to_owned()), "source_protocol", "broken JSON"),
+        (Reply::Truncated("{\"data\":[".to_owned()), "source_unavailable", "broke"),
+        (Reply::Reset, "source_unavailable", "broke"),
+        (Reply::Endless(200 * 1024 * 1024), "source_protocol", "16777216"),
+        (
+            Reply::Full(302, vec![("location", "https://elsewhere.example/v1".to_owned())], String::new()),
+            "source_protocol",
+            "https://elsewhere.example",
+        ),
+        (
+            Reply::Full(429, vec![("retry-after", "120".to_owned())], String::new()),
+            "source_rate_limited",
+            "pause",
+        ),
+        (recorded("err-bad-token"), "reauthorize", "no longer accepts"),
+        (recorded("err-no-token"), "reauthorize", "no longer accepts"),
+        (
+            Reply::Json(401, json!({"error": "invalid_token", "error_description": "x"}).to_string()),
+            "reauthorize",
+            "no longer accepts",
+        ),
+        (recorded("search-unknown-param"), "invalid_request", "Unsupported query parameter"),
+        (recorded("search-stream-not-granted"), "grant_stream_not_allowed", "not in grant"),
+        (
+            Reply::Json(500, json!({"error": {"code": "<script>", "message": 7}}).to_string()),
+            "http_500",
+            "HTTP 500",
+        ),
+    ] {
+        let shown = format!("{reply:?}").chars().take(200).collect::<String>();
+        let remote = Remote::start(move |_| reply.clone()).await;
+        let refused = remote.model.refusal("search", json!({"query": "x"})).await;
+        assert_eq!(refused["code"], code, "{shown}: {refused}");
+        assert!(refused["message"].as_str().unwrap().contains(part), "{shown}: {refused}");
+        assert!(!refused["hint"].as_str().unwrap().is_empty());
+        assert_eq!(refused["source"], "provider");
+        assert!(!refused.to_string().contains("tok_5ecret"));
+        if code == "reauthorize" {
+            assert!(
+                refused["hint"].as_str().unwrap().contains(&format!("pdpp connect {}", remote.source.url)),
+                "{refused}"
+            );
+        }
+        if code == "source_rate_limited" {
+            assert_eq!(refused["retry_after"], 120);
+        }
+        // It serves on.
+        assert_eq!(remote.model.refusal("fetch", json!({"id": "nonsense"})).await["code"], "invalid_handle");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_left_at_the_deadline() {
+    for hang in [Reply::Hang, Reply::HangInBody] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = FakeServer::start(move |_| hang.clone());
+        connect(folder.path(), &source.url, CREDENTIAL);
+        let config = folder.path().join("fetchwell.toml");
+        let toml = format!(
+            "[[source]]\nname = \"slow\"\nurl = \"{}\"\ncache_root = \".\"\ndeadline_seconds = 1\n",
+            source.url
+        );
+        std::fs::write(&config, toml).unwrap();
+        let model = Model::over_stdio(["--config", text(&config)]).await;
+        let started = Instant::now();
+        let refused = model.refusal("search", json!({"query": "x"})).await;
+        assert_eq!((&refused["code"], &refused["source"]), (&json!("source_timeout"), &json!("slow")));
+        // Ten times the deadline still tells a deadline from none, on any machine.
+        assert!(started.elapsed() < Duration::from_secs(10));
+        source.wait_until_abandoned();
+    }
+}
+
+#[tokio::test]
+async fn a_failure_that_may_pass_is_tried_once_more() {
+    for (first, headers) in
+        [(502, vec![]), (503, vec![]), (504, vec![]), (429, vec![("retry-after", "0".to_owned())])]
+    {
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        let remote = Remote::start(move |_| match counted.fetch_add(1, Ordering::SeqCst) {
+            0 => Reply::Full(first, headers.clone(), String::new()),
+            _ => recorded("search-zero"),
+        })
+        .await;
+        assert_eq!(remote.model.call("search", json!({"query": "qqqqzzzz"})).await, json!({"results": []}));
+        assert_eq!(count.load(Ordering::SeqCst), 2, "HTTP {first}");
+    }
+    // And only once; and what will not pass is not tried again.
+    for (status, times) in [(503, 2), (400, 1), (404, 1), (500, 1), (401, 1)] {
+        let remote = Remote::start(move |_| Reply::Json(status, "{}".to_owned())).await;
+        remote.model.refusal("search", json!({"query": "x"})).await;
+        assert_eq!(remote.asked().len(), times, "HTTP {status}");
+    }
+}
+
+#[tokio::test]
+async fn redirects_stay_within_the_origin() {
+    let remote = Remote::start(|request| match request.line.starts_with("GET /moved") {
+        true => recorded("search-zero"),
+        false => Reply::Full(307, vec![("location", "/moved".to_owned())], String::new()),
+    })
+    .await;
+    assert_eq!(remote.model.call("search", json!({"query": "x"})).await, json!({"results": []}));
+    let elsewhere = FakeServer::start(|_| recorded("search-zero"));
+    let target = elsewhere.url.clone();
+    let remote =
+        Remote::start(move |_| Reply::Full(307, vec![("location", target.clone())], String::new())).await;
+    let refused = remote.model.refusal("search", json!({"query": "x"})).await;
+    assert_eq!(refused["code"], "source_protocol");
+    assert!(elsewhere.requests().is_empty());
+}
+
+#[tokio::test]
+async fn an_expired_credential_says_what_to_run_and_a_new_one_is_taken_up() {
+    let remote = Remote::start(|_| recorded("search-zero")).await;
+    remote.model.call("search", json!({"query": "x"})).await;
+    let expired = r#"{"access_token":"tok_old","expires_at":"2020-01-01T00:00:00Z"}"#;
+    connect(remote.cache.path(), &remote.source.url, expired);
+    let refused = remote.model.refusal("search", json!({"query": "x"})).await;
+    assert_eq!(refused["code"], "reauthorize");
+    assert!(refused["hint"].as_str().unwrap().contains("pdpp connect"));
+    connect(remote.cache.path(), &remote.source.url, r#"{"access_token":"tok_new"}"#);
+    remote.model.call("search", json!({"query": "x"})).await;
+    assert_eq!(remote.source.requests().last().unwrap().authorization.as_deref(), Some("Bearer tok_new"));
+}
+
+#[test]
+fn an_unreachable_server_is_an_error_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    // A port that was free a moment ago.
+    let url = FakeServer::start(|_| Reply::Reset).url.clone();
+    connect(folder.path(), &url, CREDENTIAL);
+    let output = fetchwell(["search", "x", "--provider-url", &url, "--cache-root", text(folder.path())]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(said.contains("cannot be reached") && said.contains("fetchwell doctor"), "{said}");
+    let output = fetchwell(["doctor", "--provider-url", &url, "--cache-root", text(folder.path())]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("cannot be reached"), "{output:?}");
+}
+
+#[test]
+fn connections_and_doctor_read_a_remote_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = FakeServer::start(|request| match request.line.as_str() {
+        "GET /v1/schema?view=compact" => recorded("schema-compact-global"),
+        "GET /v1/streams" => recorded("streams"),
+        _ => recorded("search-zero"),
+    });
+    connect(folder.path(), &source.url, CREDENTIAL);
+    let place = ["--provider-url", &source.url, "--cache-root", text(folder.path())];
+    let output = fetchwell(["connections", "--json", place[0], place[1], place[2], place[3]]);
+    let connections: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(connections[1]["connection_id"], "cin_home");
+    assert_eq!(connections[1]["display_name"], "Home mail");
+    assert_eq!(connections[1]["streams"][0], json!({"name": "messages", "record_count": 40}));
+    let output = fetchwell(["doctor", place[0], place[1], place[2], place[3]]);
+    assert!(stdout(&output).contains("2 connections, 8 streams, 116 records"), "{output:?}");
+}

@@ -1,0 +1,282 @@
+//! The embedded store as a source: what is found, and what survives.
+
+use std::path::{Path, PathBuf};
+
+use fetchwell::source::store::Store;
+use fetchwell::source::{RecordQuery, SearchQuery, Source, SourceError};
+use serde_json::json;
+
+use crate::support::{fetchwell, import_records, stderr, text};
+
+/// A store of texts, each a record of stream `notes` keyed by its number.
+fn store_of(texts: &[&str]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.db");
+    let lines = texts.iter().enumerate().map(|(number, text)| {
+        json!({"stream": "notes", "key": number, "data": {"body": text}, "emitted_at": "2026-01-01T00:00:00Z"}).to_string()
+    });
+    import_records(&path, "c", &lines.collect::<Vec<_>>().join("\n"));
+    (folder, path)
+}
+
+fn open(path: &Path) -> Store {
+    Store::open("store".parse().unwrap(), path).unwrap()
+}
+
+fn query(words: &str) -> SearchQuery {
+    SearchQuery { text: words.to_owned(), connection: None, limit: 10, position: None }
+}
+
+/// The keys found, sorted.
+async fn found(path: &Path, words: &str) -> Vec<usize> {
+    let page = open(path).search(&query(words)).await.unwrap();
+    let mut keys: Vec<usize> = page.hits.iter().map(key_of).collect();
+    keys.sort_unstable();
+    keys
+}
+
+fn key_of(hit: &fetchwell::record::Hit) -> usize {
+    let fetchwell::record::HitId::Record(address) = &hit.id else { panic!("{hit:?}") };
+    address.record.as_str().parse().unwrap()
+}
+
+#[tokio::test]
+async fn words_are_found_however_they_are_written() {
+    let (_folder, path) = store_of(&[
+        "The café in Kraków opens at seven",
+        "Straße nach Ørestad",
+        "東京都千代田区の請求書",
+        "お疲れ様です。カフェで会いましょう",
+        "서울의 카페에서 만나요",
+        "user_123 pays a.b@example.com",
+        "NOT AND OR (brackets) \"quotes\" * NEAR",
+        "ＦＵＬＬＷＩＤＴＨ ﬁne",
+    ]);
+    for (words, expect) in [
+        ("cafe", vec![0]),
+        ("CAFÉ krakow", vec![0]),
+        ("strasse", vec![1]),
+        ("orestad", vec![1]),
+        ("東京", vec![2]),
+        ("東京都", vec![2]),
+        ("京都", vec![2]),
+        ("請求書 東京", vec![2]),
+        ("京", vec![2]),
+        ("カフェ", vec![3]),
+        ("카페", vec![4]),
+        ("user_123", vec![5]),
+        ("a.b@example.com", vec![5]),
+        ("123_user", vec![]),
+        ("NOT AND", vec![6]),
+        ("\"quotes\"", vec![6]),
+        ("(brackets", vec![6]),
+        ("near*", vec![6]),
+        ("fullwidth FINE", vec![7]),
+        ("北京", vec![]),
+        ("京東", vec![]),
+    ] {
+        assert_eq!(found(&path, words).await, expect, "{words}");
+    }
+}
+
+#[tokio::test]
+async fn a_query_without_words_finds_nothing_and_says_so() {
+    let (_folder, path) = store_of(&["text"]);
+    let page = open(&path).search(&query("*** ( \"")).await.unwrap();
+    assert!(page.hits.is_empty() && page.notes[0].contains("no letters or digits"));
+}
+
+#[tokio::test]
+async fn when_no_record_has_all_words_some_words_do() {
+    let (_folder, path) = store_of(&["alpha beta", "gamma", "delta"]);
+    let page = open(&path).search(&query("alpha gamma")).await.unwrap();
+    assert_eq!(page.hits.len(), 2);
+    assert!(page.notes[0].contains("some of them"));
+    assert!(open(&path).search(&query("alpha beta")).await.unwrap().notes.is_empty());
+}
+
+#[tokio::test]
+async fn a_better_match_comes_first() {
+    let filler = "lorem ipsum dolor sit amet ".repeat(40);
+    let long = format!("{filler} zebra {filler}");
+    let (_folder, path) = store_of(&[&long, "zebra", "zebra zebra zebra at the zoo"]);
+    let page = open(&path).search(&query("zebra")).await.unwrap();
+    assert_eq!(page.hits.len(), 3);
+    assert_eq!(key_of(page.hits.last().unwrap()), 0);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("titled.db");
+    let lines = [
+        json!({"stream": "s", "key": "0", "data": {"title": "Minutes", "body": "the budget was discussed"}}),
+        json!({"stream": "s", "key": "1", "data": {"title": "Budget", "body": "what was discussed at length"}}),
+    ];
+    import_records(&path, "c", &lines.map(|line| line.to_string()).join("\n"));
+    assert_eq!(key_of(&open(&path).search(&query("budget")).await.unwrap().hits[0]), 1);
+}
+
+#[tokio::test]
+async fn the_excerpt_shows_the_match() {
+    let filler = "lorem ipsum dolor sit amet ".repeat(400);
+    let (_folder, path) = store_of(&[&format!("{filler}the Needle is here {filler}")]);
+    let page = open(&path).search(&query("needle")).await.unwrap();
+    let excerpt = &page.hits[0].excerpt;
+    assert_eq!(excerpt.text().get(excerpt.focus()).unwrap(), "Needle");
+    assert!(excerpt.text().len() < 1_000);
+}
+
+#[tokio::test]
+async fn pages_lose_and_repeat_nothing_while_records_come_and_go() {
+    let texts: Vec<String> =
+        (0..500).map(|number| format!("common word{} {}", number % 7, "x ".repeat(number % 50))).collect();
+    let (_folder, path) = store_of(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let store = open(&path);
+    let mut seen = Vec::new();
+    let mut position = None;
+    for round in 0.. {
+        let page = store.search(&SearchQuery { limit: 37, position, ..query("common") }).await.unwrap();
+        seen.extend(page.hits.iter().map(key_of));
+        position = page.next;
+        if position.is_none() {
+            break;
+        }
+        if round % 4 == 0 {
+            // Others write meanwhile: new records that match, and one that is not yet shown goes.
+            let gone = (0..500).rev().find(|key| !seen.contains(key)).unwrap();
+            let lines = [
+                json!({"stream": "notes", "key": 1_000 + round, "data": {"body": "common newcomer"}}),
+                json!({"stream": "notes", "key": gone, "op": "delete"}),
+            ];
+            import_records(&path, "c", &lines.map(|line| line.to_string()).join("\n"));
+        }
+    }
+    let mut unique = seen.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), seen.len(), "repeated");
+    // Nothing is lost that was there from the first page to the last.
+    let alive = store.schema().await.unwrap().connections[0].streams[0].record_count.unwrap();
+    let newcomers = alive - seen.iter().filter(|key| **key < 500).count() as u64;
+    assert!(newcomers >= 3 && unique.iter().all(|key| *key < 500), "{newcomers}");
+}
+
+#[tokio::test]
+async fn a_position_of_another_state_is_refused() {
+    let texts: Vec<String> = (0..30).map(|number| format!("common {number}")).collect();
+    let (_folder, path) = store_of(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let first = open(&path).search(&query("common")).await.unwrap();
+    // After a restart over the same state the position still holds.
+    let again =
+        open(&path).search(&SearchQuery { position: first.next.clone(), ..query("common") }).await.unwrap();
+    assert_eq!(again.hits.len(), 10);
+    import_records(
+        &path,
+        "c",
+        &json!({"stream": "notes", "key": 99, "data": {"body": "common"}}).to_string(),
+    );
+    let refused = open(&path).search(&SearchQuery { position: first.next, ..query("common") }).await;
+    assert!(matches!(refused, Err(SourceError::RestartSearch)));
+    for nonsense in ["", "1", "1.all", "1.some.3", "1.all.x", "1.all.1.1", "-1.all.99999999999999999999"] {
+        let position = Some(fetchwell::source::SearchPosition(nonsense.to_owned()));
+        let refused = open(&path).search(&SearchQuery { position, ..query("common") }).await;
+        assert!(matches!(refused, Err(SourceError::RestartSearch)), "{nonsense}");
+    }
+}
+
+#[tokio::test]
+async fn an_index_that_is_gone_broken_or_behind_is_mended() {
+    let (_folder, path) = store_of(&["alpha", "beta"]);
+    let index = path.with_file_name("notes.db-index");
+    assert!(index.is_dir());
+    std::fs::remove_dir_all(&index).unwrap();
+    assert_eq!(found(&path, "alpha").await, [0]);
+    for entry in std::fs::read_dir(&index).unwrap() {
+        let file = entry.unwrap().path();
+        if file.extension().is_some_and(|extension| extension != "lock") {
+            std::fs::write(file, b"garbage").unwrap();
+        }
+    }
+    assert_eq!(found(&path, "beta").await, [1]);
+    // The index of another store, put in its place by accident.
+    let (_other_folder, other) = store_of(&["gamma"]);
+    std::fs::remove_dir_all(&index).unwrap();
+    copy(&other.with_file_name("notes.db-index"), &index);
+    assert_eq!(found(&path, "gamma").await, Vec::<usize>::new());
+    assert_eq!(found(&path, "alpha").await, [0]);
+    // A crash between the store's commit and the index's leaves the index behind.
+    let behind = path.with_file_name("behind");
+    copy(&index, &behind);
+    import_records(
+        &path,
+        "c",
+        &[
+            json!({"stream": "notes", "key": 2, "data": {"body": "delta"}}).to_string(),
+            json!({"stream": "notes", "key": 0, "op": "delete"}).to_string(),
+        ]
+        .join("\n"),
+    );
+    std::fs::remove_dir_all(&index).unwrap();
+    std::fs::rename(&behind, &index).unwrap();
+    assert_eq!(found(&path, "delta").await, [2]);
+    assert_eq!(found(&path, "alpha").await, Vec::<usize>::new());
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_running_reader_sees_what_is_imported_meanwhile() {
+    let (_folder, path) = store_of(&["alpha"]);
+    let store = open(&path);
+    assert!(store.search(&query("beta")).await.unwrap().hits.is_empty());
+    import_records(&path, "c", &json!({"stream": "notes", "key": 1, "data": {"body": "beta"}}).to_string());
+    assert_eq!(store.search(&query("beta")).await.unwrap().hits.len(), 1);
+    import_records(
+        &path,
+        "c",
+        &json!({"stream": "notes", "key": 1, "data": {"body": "changed"}}).to_string(),
+    );
+    assert!(store.search(&query("beta")).await.unwrap().hits.is_empty());
+    let address = "c/notes:1".parse::<fetchwell::handle::Handle>().unwrap().address().clone();
+    let record = store.record(&RecordQuery { address, fields: Vec::new() }).await.unwrap();
+    assert_eq!(record.data["body"], "changed");
+}
+
+#[test]
+fn files_that_are_no_store_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("text.db"), "This is a text and no database at all.").unwrap();
+    std::fs::write(path("short.db"), "x").unwrap();
+    std::fs::write(path("empty.db"), "").unwrap();
+    std::fs::create_dir(path("folder.db")).unwrap();
+    let foreign = rusqlite::Connection::open(path("foreign.db")).unwrap();
+    foreign.execute_batch("CREATE TABLE t (x)").unwrap();
+    let (_keep, newer) = store_of(&["x"]);
+    rusqlite::Connection::open(&newer).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    std::fs::copy(&newer, path("newer.db")).unwrap();
+    let (_keep, damaged) = store_of(&["x"]);
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    bytes[4_096..].fill(0xAB);
+    std::fs::write(path("damaged.db"), bytes).unwrap();
+    for (name, part) in [
+        ("missing.db", "fetchwell import"),
+        ("text.db", "not a fetchwell store"),
+        ("short.db", "not a fetchwell store"),
+        ("empty.db", "fetchwell import"),
+        ("folder.db", "check its path"),
+        ("foreign.db", "not a fetchwell store"),
+        ("newer.db", "upgrade fetchwell"),
+        ("damaged.db", "restore it from a backup"),
+    ] {
+        let output = fetchwell(["connections", "--store", text(&path(name))]);
+        assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
+        assert!(stderr(&output).contains(part), "{name}: {output:?}");
+    }
+    // Nothing was changed by looking.
+    assert_eq!(std::fs::read(path("text.db")).unwrap(), b"This is a text and no database at all.");
+    assert!(!path("missing.db").exists());
+}

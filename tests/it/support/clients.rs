@@ -1,0 +1,202 @@
+//! The binary as clients run it, and a model that sees only what clients show.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+
+use rmcp::model::{CallToolRequestParams, CallToolResult, Tool};
+use rmcp::service::RunningService;
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
+use serde_json::Value;
+
+use super::binary;
+
+/// A connected client that looks at results as a model would: by their text alone.
+pub(crate) struct Model {
+    client: RunningService<RoleClient, ()>,
+}
+
+impl Model {
+    /// A model whose client started `fetchwell serve --stdio` with these arguments.
+    pub(crate) async fn over_stdio<const N: usize>(arguments: [&str; N]) -> Self {
+        Self::over_stdio_with(arguments, ClientLifecycleMode::Initialize).await
+    }
+
+    pub(crate) async fn over_stdio_with<const N: usize>(
+        arguments: [&str; N],
+        lifecycle: ClientLifecycleMode,
+    ) -> Self {
+        let mut command = binary();
+        command.args(["serve", "--stdio", "--log", "error"]).args(arguments);
+        let process = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
+        Self { client: ().serve_with_lifecycle(process, lifecycle).await.unwrap() }
+    }
+
+    /// A model whose client was given a URL.
+    pub(crate) async fn over_http(url: String, lifecycle: ClientLifecycleMode) -> Self {
+        // The client's own HTTP stack wants one chosen; a second choice changes nothing.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let transport = StreamableHttpClientTransport::from_uri(url);
+        Self { client: ().serve_with_lifecycle(transport, lifecycle).await.unwrap() }
+    }
+
+    pub(crate) fn client(&self) -> &RunningService<RoleClient, ()> {
+        &self.client
+    }
+
+    pub(crate) async fn tools(&self) -> Vec<Tool> {
+        self.client.list_all_tools().await.unwrap()
+    }
+
+    /// The answer of a call that succeeded, read from its text.
+    #[track_caller]
+    pub(crate) fn call(&self, tool: &'static str, arguments: Value) -> impl Future<Output = Value> {
+        let called = self.call_raw(tool, arguments);
+        async move {
+            let result = called.await;
+            let (text, structured) = channels(&result);
+            assert_ne!(result.is_error, Some(true), "{text}");
+            // Both channels are the same JSON, byte for byte.
+            assert_eq!(text, structured.to_string());
+            serde_json::from_str(&text).unwrap()
+        }
+    }
+
+    /// The error of a call that failed, read from its text.
+    #[track_caller]
+    pub(crate) fn refusal(&self, tool: &'static str, arguments: Value) -> impl Future<Output = Value> {
+        let called = self.call_raw(tool, arguments);
+        async move {
+            let result = called.await;
+            let (text, structured) = channels(&result);
+            assert_eq!(result.is_error, Some(true), "{text}");
+            assert_eq!(text, structured["error"].to_string());
+            assert!(text.len() <= 2_048, "{text}");
+            serde_json::from_str(&text).unwrap()
+        }
+    }
+
+    pub(crate) fn call_raw(
+        &self,
+        tool: &'static str,
+        arguments: Value,
+    ) -> impl Future<Output = CallToolResult> {
+        let peer = self.client.peer().clone();
+        async move {
+            let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+            peer.call_tool(CallToolRequestParams::new(tool).with_arguments(arguments)).await.unwrap()
+        }
+    }
+}
+
+fn channels(result: &CallToolResult) -> (String, Value) {
+    let [only] = result.content.as_slice() else { panic!("one content item, not {:?}", result.content) };
+    let text = only.as_text().unwrap().text.clone();
+    (text, result.structured_content.clone().unwrap())
+}
+
+/// `fetchwell serve` over HTTP at a free port.
+pub(crate) struct HttpServer {
+    pub(crate) process: Child,
+    pub(crate) address: String,
+    log: Arc<Mutex<String>>,
+}
+
+impl HttpServer {
+    pub(crate) fn start<const N: usize>(arguments: [&str; N]) -> Self {
+        let mut command = binary();
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(arguments);
+        let mut process =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        let address = first.split("http://").nth(1).unwrap_or_else(|| panic!("{first}"));
+        let address = address.split('/').next().unwrap().to_owned();
+        let log = Arc::new(Mutex::new(first));
+        let rest = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                rest.lock().unwrap().push_str(&format!("\n{line}"));
+            }
+        });
+        Self { process, address, log }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// What it has written to standard error.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// `fetchwell serve --stdio` with its streams in hand, for what a well-behaved client would not send.
+pub(crate) struct StdioServer {
+    pub(crate) process: Child,
+    pub(crate) output: BufReader<std::process::ChildStdout>,
+}
+
+impl StdioServer {
+    pub(crate) fn start<const N: usize>(arguments: [&str; N]) -> Self {
+        let mut command = binary();
+        command.args(["serve", "--stdio"]).args(arguments);
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap());
+        Self { process, output }
+    }
+
+    /// Sends a line.
+    pub(crate) fn send(&mut self, line: &str) {
+        use std::io::Write;
+        let input = self.process.stdin.as_mut().unwrap();
+        input.write_all(line.as_bytes()).unwrap();
+        input.write_all(b"\n").unwrap();
+        input.flush().unwrap();
+    }
+
+    /// The next line of output, which has to be a JSON-RPC message.
+    pub(crate) fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        let message: Value =
+            serde_json::from_str(&line).unwrap_or_else(|_| panic!("not a message: {line:?}"));
+        assert_eq!(message["jsonrpc"], "2.0");
+        message
+    }
+
+    /// Does the handshake of the revisions before 2026-07-28.
+    pub(crate) fn initialize(&mut self, revision: &str) -> Value {
+        self.send(&format!(
+            r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"test","version":"0"}}}}}}"#
+        ));
+        let answer = self.receive();
+        self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        answer
+    }
+
+    /// Ends the input and waits. Gives the rest of the output, which has to be messages too, the exit
+    /// status, and standard error.
+    pub(crate) fn end(mut self) -> (Vec<Value>, std::process::ExitStatus, String) {
+        drop(self.process.stdin.take());
+        let mut rest = Vec::new();
+        let mut line = String::new();
+        while self.output.read_line(&mut line).unwrap() > 0 {
+            rest.push(serde_json::from_str(&line).unwrap_or_else(|_| panic!("not a message: {line:?}")));
+            line.clear();
+        }
+        let mut log = String::new();
+        std::io::Read::read_to_string(&mut self.process.stderr.take().unwrap(), &mut log).unwrap();
+        (rest, self.process.wait().unwrap(), log)
+    }
+}

@@ -1,0 +1,205 @@
+//! A record server on a real socket that can misbehave in every way a real one can.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A request as it came in.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    /// `GET /v1/search?q=x`
+    pub(crate) line: String,
+    /// The `Authorization` header.
+    pub(crate) authorization: Option<String>,
+}
+
+/// How the server answers.
+#[derive(Debug, Clone)]
+pub(crate) enum Reply {
+    /// As it should.
+    Json(u16, String),
+    /// With headers of its own.
+    Full(u16, Vec<(&'static str, String)>, String),
+    /// Not at all, keeping the connection open.
+    Hang,
+    /// With a head and half a body, then nothing.
+    HangInBody,
+    /// With a head that promises more than comes, then the end.
+    Truncated(String),
+    /// With a body of this many bytes, in pieces, as long as somebody reads.
+    Endless(usize),
+    /// By closing the connection.
+    Reset,
+}
+
+/// A server that is stopped when it is dropped.
+pub(crate) struct FakeServer {
+    pub(crate) url: String,
+    requests: Arc<Mutex<Vec<Request>>>,
+    abandoned: Arc<AtomicUsize>,
+    stopped: Arc<AtomicUsize>,
+}
+
+impl FakeServer {
+    /// Answers every request by `answer`.
+    pub(crate) fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server =
+            Self { url, requests: Arc::default(), abandoned: Arc::default(), stopped: Arc::default() };
+        let (requests, abandoned, stopped) =
+            (Arc::clone(&server.requests), Arc::clone(&server.abandoned), Arc::clone(&server.stopped));
+        let answer = Arc::new(answer);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopped.load(Ordering::SeqCst) > 0 {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                let (answer, requests, abandoned) =
+                    (Arc::clone(&answer), Arc::clone(&requests), Arc::clone(&abandoned));
+                std::thread::spawn(move || {
+                    let _ = converse(stream, &*answer, &requests, &abandoned);
+                });
+            }
+        });
+        server
+    }
+
+    /// The requests so far.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    /// How often a client went away before its answer.
+    pub(crate) fn abandoned(&self) -> usize {
+        self.abandoned.load(Ordering::SeqCst)
+    }
+
+    /// Waits until that happened.
+    pub(crate) fn wait_until_abandoned(&self) {
+        wait_until("the request was dropped", || self.abandoned() > 0);
+    }
+
+    /// Waits until a request came.
+    pub(crate) fn wait_for_request(&self) {
+        wait_until("a request came", || !self.requests().is_empty());
+    }
+}
+
+impl Drop for FakeServer {
+    fn drop(&mut self) {
+        self.stopped.store(1, Ordering::SeqCst);
+        // Wakes the listener so that it sees that it is stopped.
+        let _ = TcpStream::connect(self.url.trim_start_matches("http://"));
+    }
+}
+
+#[track_caller]
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(30), "waited in vain until {what}");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+fn converse(
+    mut stream: TcpStream,
+    answer: &(dyn Fn(&Request) -> Reply + Send + Sync),
+    requests: &Mutex<Vec<Request>>,
+    abandoned: &AtomicUsize,
+) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    loop {
+        let Some(request) = read_request(&mut reader)? else { return Ok(()) };
+        requests.lock().unwrap().push(request.clone());
+        match answer(&request) {
+            Reply::Json(status, body) => {
+                let headers = vec![("content-type", "application/json; charset=utf-8".to_owned())];
+                write_reply(&mut stream, status, &headers, &body)?;
+            }
+            Reply::Full(status, headers, body) => write_reply(&mut stream, status, &headers, &body)?,
+            Reply::Hang => return wait_for_end(&mut stream, abandoned),
+            Reply::HangInBody => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"data\":")?;
+                return wait_for_end(&mut stream, abandoned);
+            }
+            Reply::Truncated(body) => {
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                    body.len() + 10
+                );
+                stream.write_all(head.as_bytes())?;
+                return stream.write_all(body.as_bytes());
+            }
+            Reply::Endless(bytes) => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{\"data\":\"")?;
+                let piece = [b'x'; 64 * 1024];
+                for _ in 0..bytes / piece.len() {
+                    if stream.write_all(&piece).is_err() {
+                        abandoned.fetch_add(1, Ordering::SeqCst);
+                        return Ok(());
+                    }
+                }
+                return Ok(());
+            }
+            Reply::Reset => return Ok(()),
+        }
+    }
+}
+
+fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Request>> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let mut authorization = None;
+    loop {
+        let mut header = String::new();
+        if reader.read_line(&mut header)? == 0 {
+            return Ok(None);
+        }
+        let Some((name, value)) = header.split_once(':') else { break };
+        if name.eq_ignore_ascii_case("authorization") {
+            authorization = Some(value.trim().to_owned());
+        }
+    }
+    let line = line.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
+    Ok(Some(Request { line, authorization }))
+}
+
+fn write_reply(
+    stream: &mut TcpStream,
+    status: u16,
+    headers: &[(&str, String)],
+    body: &str,
+) -> std::io::Result<()> {
+    let mut reply = format!("HTTP/1.1 {status} Status\r\ncontent-length: {}\r\n", body.len());
+    for (name, value) in headers {
+        reply.push_str(&format!("{name}: {value}\r\n"));
+    }
+    reply.push_str("\r\n");
+    reply.push_str(body);
+    stream.write_all(reply.as_bytes())
+}
+
+fn wait_for_end(stream: &mut TcpStream, abandoned: &AtomicUsize) -> std::io::Result<()> {
+    let mut byte = [0];
+    while stream.read(&mut byte).unwrap_or(0) > 0 {}
+    abandoned.fetch_add(1, Ordering::SeqCst);
+    Ok(())
+}
+
+/// The reply that a reference server gave, recorded in `fixtures/record-server`.
+pub(crate) fn recorded(name: &str) -> Reply {
+    let recorded: Value =
+        serde_json::from_str(&super::fixture(&format!("record-server/{name}.json"))).unwrap();
+    let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
+    Reply::Json(status, recorded["response"].to_string())
+}

@@ -1,0 +1,78 @@
+//! What the tests share.
+
+mod clients;
+mod fake_server;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+pub(crate) use clients::{HttpServer, Model, StdioServer};
+pub(crate) use fake_server::{FakeServer, Reply, Request, recorded};
+
+/// The built binary.
+pub(crate) fn binary() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fetchwell"));
+    for variable in ["RUST_LOG", "PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE", "NO_COLOR"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Runs the binary to its end.
+pub(crate) fn fetchwell<const N: usize>(arguments: [&str; N]) -> Output {
+    binary().args(arguments).output().unwrap()
+}
+
+/// Standard output as text, of a run that succeeded.
+#[track_caller]
+pub(crate) fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Standard error as text.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A path as text.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Imports record envelopes into a connection of a store.
+#[track_caller]
+pub(crate) fn import_records(store: &Path, connection: &str, lines: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("records.ndjson");
+    std::fs::write(&file, lines).unwrap();
+    let arguments = ["import", "records", text(&file), "--store", text(store), "--connection", connection];
+    let output = fetchwell(arguments);
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// A store of two accounts whose record ids collide, as the demo has them.
+pub(crate) fn demo_store() -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("demo.db");
+    stdout(&fetchwell(["demo", "--store", text(&store)]));
+    (folder, store)
+}
+
+/// A fixture of the repository.
+pub(crate) fn fixture(name: &str) -> String {
+    std::fs::read_to_string(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+/// Leaves a client credential for a server where `pdpp connect` would.
+pub(crate) fn connect(cache_root: &Path, url: &str, credential: &str) {
+    let authority = url.split("://").nth(1).unwrap().replace(':', "_");
+    let folder = cache_root.join("clients");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!(r#"{{"provider_url":"{url}","credential":{credential}}}"#);
+    std::fs::write(folder.join(format!("{authority}.json")), text).unwrap();
+}
+
+/// The credential that fake servers know.
+pub(crate) const CREDENTIAL: &str =
+    r#"{"access_token":"tok_5ecret","token_type":"Bearer","token_kind":"client"}"#;
