@@ -9,7 +9,7 @@ use super::CursorFault;
 use super::codec::{Key, Reference, VALID_FOR, open, seal};
 
 /// The most memory that positions take, in bytes of what their owners say they weigh.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+const MOST_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Issues cursors for positions of one kind and remembers the positions.
 ///

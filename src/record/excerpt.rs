@@ -18,6 +18,11 @@ impl Excerpt {
     /// character, means the start.
     #[must_use]
     pub fn new(passage: &str, focus: Range<usize>) -> Self {
+        if is_folded(passage) && passage.is_char_boundary(focus.start) && passage.is_char_boundary(focus.end)
+        {
+            let start = focus.start.min(focus.end);
+            return Self { text: passage.to_owned(), focus: start..focus.end };
+        }
         let mut text = String::with_capacity(passage.len());
         let mut folded = 0..0;
         for (offset, character) in passage.char_indices() {
@@ -52,6 +57,14 @@ impl Excerpt {
     pub fn focus(&self) -> Range<usize> {
         self.focus.clone()
     }
+}
+
+/// Whether there is nothing to fold: most passages are one line of ASCII already.
+fn is_folded(passage: &str) -> bool {
+    passage.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
+        && !passage.contains("  ")
+        && !passage.starts_with(' ')
+        && !passage.ends_with(' ')
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Typed questions to a source, and the page that answers a search.
 
-use crate::handle::{ConnectionId, RecordAddress};
+use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::Hit;
 
 /// A full-text search.
@@ -10,6 +10,8 @@ pub struct SearchQuery {
     pub text: String,
     /// Only this connection, when given.
     pub connection: Option<ConnectionId>,
+    /// Only streams of these names; all when empty.
+    pub streams: Vec<StreamName>,
     /// How many hits at most, 1 to 100.
     pub limit: usize,
     /// Where to go on; the start when `None`.

@@ -10,7 +10,7 @@ use super::payload::json_of;
 use super::{Payload, Profile, ToolError, ToolSpec, Toolbox};
 use crate::cursor::{CursorFault, MAX_CURSOR_CHARS};
 use crate::fit::{PageItem, Pressure, budget, clip, plan_page};
-use crate::handle::{ConnectionId, Handle};
+use crate::handle::{ConnectionId, Handle, StreamName};
 use crate::record::{Hit, HitId, RecordData};
 use crate::source::{SearchPosition, SearchQuery};
 
@@ -50,6 +50,9 @@ const OPENAI_HITS: usize = 50;
 /// The most hits a caller may ask for.
 const LIMIT_MOST: usize = 100;
 
+/// The most streams that may be named.
+const STREAMS_MOST: usize = 50;
+
 /// A title in a list, in bytes of JSON.
 const TITLE: usize = 120;
 
@@ -68,6 +71,7 @@ struct SearchArgs {
     limit: Option<usize>,
     cursor: Option<String>,
     connection_id: Option<ConnectionId>,
+    streams: Option<Vec<StreamName>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -79,19 +83,25 @@ struct OpenAiSearchArgs {
 /// A search as it will be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Request {
-    text: String,
-    connection: Option<ConnectionId>,
+    question: Question,
     limit: Option<usize>,
     cursor: Option<String>,
     profile: Profile,
 }
 
-/// Where a search goes on: hits that were read and not shown, then the source's next page. Bound to the
-/// arguments that decide what is found; `limit` may change from page to page.
-#[derive(Debug, Clone)]
-pub(super) struct Unread {
+/// What decides which hits there are. A cursor belongs to one question; `limit` may change from page to
+/// page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Question {
     text: String,
     connection: Option<ConnectionId>,
+    streams: Vec<StreamName>,
+}
+
+/// Where a search goes on: hits that were read and not shown, then the source's next page.
+#[derive(Debug, Clone)]
+pub(super) struct Unread {
+    question: Question,
     hits: Vec<Hit>,
     position: Option<SearchPosition>,
 }
@@ -114,8 +124,8 @@ impl SeenIds {
 }
 
 #[derive(Debug, Serialize)]
-struct SearchPayload<'a> {
-    results: Vec<SearchResult<'a>>,
+struct SearchPayload {
+    results: Vec<SearchResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,20 +137,11 @@ struct SearchPayload<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct SearchResult<'a> {
-    id: &'a str,
-    title: &'a str,
-    url: &'a str,
-    text: String,
-}
-
-/// A hit with the strings it is shown by.
-struct Shown<'a> {
-    hit: &'a Hit,
-    /// `None` for a hit that could not be fetched.
-    id: Option<String>,
+struct SearchResult {
+    id: String,
     title: String,
-    url: &'a str,
+    url: String,
+    text: String,
 }
 
 pub(super) async fn search(
@@ -159,8 +160,9 @@ pub(super) async fn search(
             break;
         }
         let query = SearchQuery {
-            text: request.text.clone(),
-            connection: request.connection.clone(),
+            text: request.question.text.clone(),
+            connection: request.question.connection.clone(),
+            streams: request.question.streams.clone(),
             limit: wanted.min(LIMIT_MOST),
             position: found.position.take(),
         };
@@ -178,16 +180,21 @@ fn resolve(profile: Profile, arguments: RecordData) -> Result<Request, ToolError
         Profile::Standard => parse::<SearchArgs>("search", arguments)?,
         Profile::OpenAi => {
             let OpenAiSearchArgs { query } = parse("search", arguments)?;
-            SearchArgs { query, limit: None, cursor: None, connection_id: None }
+            SearchArgs { query, limit: None, cursor: None, connection_id: None, streams: None }
         }
     };
     if args.limit.is_some_and(|limit| !(1..=LIMIT_MOST).contains(&limit)) {
         let problem = format!("it is not between 1 and {LIMIT_MOST}");
         return Err(ToolError::correct_argument("search", "limit", problem));
     }
+    let streams = args.streams.unwrap_or_default();
+    if streams.len() > STREAMS_MOST {
+        let problem = format!("it names more than {STREAMS_MOST} streams");
+        return Err(ToolError::correct_argument("search", "streams", problem));
+    }
+    let text = text("search", "query", &args.query, QUERY_CHARS)?;
     Ok(Request {
-        text: text("search", "query", &args.query, QUERY_CHARS)?,
-        connection: args.connection_id,
+        question: Question { text, connection: args.connection_id, streams },
         limit: args.limit,
         // Some clients send every argument they know, empty when unused.
         cursor: args.cursor.filter(|cursor| !cursor.is_empty()),
@@ -216,17 +223,12 @@ impl Request {
 
 /// What is left of the page that a cursor refers to, or the start.
 fn start(toolbox: &Toolbox, request: &Request) -> Result<Unread, ToolError> {
-    let Request { text, connection, cursor, .. } = request;
+    let Request { question, cursor, .. } = request;
     let Some(cursor) = cursor else {
-        return Ok(Unread {
-            text: text.clone(),
-            connection: connection.clone(),
-            hits: Vec::new(),
-            position: None,
-        });
+        return Ok(Unread { question: question.clone(), hits: Vec::new(), position: None });
     };
     let unread = toolbox.unread.position(cursor).map_err(ToolError::SearchFromStart)?;
-    if unread.text != *text || unread.connection != *connection {
+    if unread.question != *question {
         return Err(ToolError::SearchFromStart(CursorFault::Mismatched));
     }
     Ok(unread)
@@ -251,31 +253,32 @@ fn page(
     // Everything that may stand beside the results is counted before, at its longest.
     let beside = json_of(&answer)?.len();
     let budget = request.budget();
-    let pressure = if request.limit.is_some() { Pressure::KeepHits } else { Pressure::KeepExcerpts };
-    let later = found.hits.split_off(found.hits.len().min(request.wanted()));
     let room = budget.saturating_sub(beside);
-    let shown: Vec<Shown<'_>> = found.hits.iter().map(|hit| shown(hit, room)).collect();
-    let items: Vec<PageItem<'_>> = shown.iter().map(Shown::measure).collect();
+    let candidates = found.hits.iter().take(request.wanted());
+    let results: Vec<Option<SearchResult>> = candidates.clone().map(|hit| result_of(hit, room)).collect();
+    let items: Vec<PageItem<'_>> = candidates
+        .zip(&results)
+        .map(|(hit, result)| PageItem {
+            bare: result.as_ref().map_or(usize::MAX, bare_len),
+            excerpt: &hit.excerpt,
+        })
+        .collect();
+    let pressure = if request.limit.is_some() { Pressure::KeepHits } else { Pressure::KeepExcerpts };
     let plan = plan_page(&items, room, pressure);
-    for (shown, excerpt) in shown.iter().zip(&plan.shown) {
-        if let (Some(id), Some(text)) = (&shown.id, excerpt) {
-            if let HitId::Opaque(_) = shown.hit.id {
-                toolbox.seen_ids.0.insert(id.clone(), shown.hit.clone());
-            }
-            answer.results.push(SearchResult { id, title: &shown.title, url: shown.url, text: text.clone() });
-        }
-    }
-    let unread: Vec<Hit> = found.hits.iter().skip(plan.shown.len()).chain(&later).cloned().collect();
+    let unread = found.hits.split_off(plan.shown.len());
     let unreachable = if can_page { 0 } else { unread.len() };
     answer.omitted = Some(plan.omitted() + unreachable).filter(|omitted| *omitted > 0);
+    for ((hit, result), excerpt) in found.hits.into_iter().zip(results).zip(plan.shown) {
+        if let (Some(result), Some(text)) = (result, excerpt) {
+            if matches!(hit.id, HitId::Opaque(_)) {
+                toolbox.seen_ids.0.insert(result.id.clone(), hit);
+            }
+            answer.results.push(SearchResult { text, ..result });
+        }
+    }
     answer.next_cursor = None;
     if can_page && (!unread.is_empty() || found.position.is_some()) {
-        let rest = Unread {
-            hits: unread,
-            text: found.text.clone(),
-            connection: found.connection.clone(),
-            position: found.position.clone(),
-        };
+        let rest = Unread { hits: unread, ..found };
         let bytes = rest.bytes();
         let issued = toolbox.unread.issue(rest, bytes);
         answer.next_cursor = Some(issued.map_err(|error| ToolError::Report { problem: error.to_string() })?);
@@ -287,19 +290,24 @@ impl Unread {
     /// About how much memory it takes.
     fn bytes(&self) -> usize {
         let hit = |hit: &Hit| hit.excerpt.text().len() + hit.title.len() + 512;
-        self.hits.iter().map(hit).sum::<usize>() + self.text.len() + 256
+        self.hits.iter().map(hit).sum::<usize>() + self.question.text.len() + 256
     }
 }
 
-/// How a hit is shown on a page with `room` bytes. A handle is never shortened, so where it takes nearly
-/// all the room the title gives way.
-fn shown(hit: &Hit, room: usize) -> Shown<'_> {
-    let url = hit.link.as_ref().map_or("", |link| link.as_str());
-    let mut shown = Shown { hit, id: id_of(hit), title: String::new(), url };
+/// How a hit is shown on a page with `room` bytes, still without its excerpt; `None` when it could not be
+/// fetched. A handle is never shortened, so where it takes nearly all the room the title gives way.
+fn result_of(hit: &Hit, room: usize) -> Option<SearchResult> {
+    let url = hit.link.as_ref().map_or_else(String::new, |link| link.as_str().to_owned());
+    let mut result = SearchResult { id: id_of(hit)?, title: String::new(), url, text: String::new() };
     // One byte is the comma's.
-    let left = room.saturating_sub(shown.measure().bare.saturating_add(1));
-    shown.title = clip(&one_line(&hit.title), TITLE.min(left));
-    shown
+    let left = room.saturating_sub(bare_len(&result).saturating_add(1));
+    result.title = clip(&one_line(&hit.title), TITLE.min(left));
+    Some(result)
+}
+
+/// Bytes of a result without its excerpt.
+fn bare_len(result: &SearchResult) -> usize {
+    json_of(result).map_or(usize::MAX, |json| json.len())
 }
 
 /// What a hit can be fetched by, if by anything.
@@ -318,17 +326,4 @@ fn one_line(title: &str) -> String {
         .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-impl Shown<'_> {
-    fn measure(&self) -> PageItem<'_> {
-        let bare = match &self.id {
-            Some(id) => {
-                let result = SearchResult { id, title: &self.title, url: self.url, text: String::new() };
-                serde_json::to_string(&result).map_or(usize::MAX, |json| json.len())
-            }
-            None => usize::MAX,
-        };
-        PageItem { bare, excerpt: &self.hit.excerpt }
-    }
 }

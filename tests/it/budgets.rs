@@ -1,1 +1,344 @@
-//! Later.
+//! What goes out, byte for byte: `snapshots/` shows it with its measured size.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fetchwell::cursor::CursorFault;
+use fetchwell::fit::budget;
+use fetchwell::handle::{Handle, InvalidHandle};
+use fetchwell::mcp::{INSTRUCTIONS, tool_list_json};
+use fetchwell::record::RecordData;
+use fetchwell::source::pdpp::{Recorded, fat_search_reply, long_record_reply};
+use fetchwell::source::store::StoreError;
+use fetchwell::source::{ConnectionChoice, ProtocolFault, Refusal, SourceError};
+use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
+use serde_json::{Value, json};
+
+use crate::support::fixture;
+
+/// Compares JSON with its snapshot, which starts with its size. Cursors are random and all as long.
+#[track_caller]
+fn check(name: &str, json: &str) {
+    let mut value: Value = serde_json::from_str(json).unwrap();
+    if let Some(cursor) = value.get_mut("next_cursor") {
+        assert_eq!(cursor.as_str().unwrap().len(), 79);
+        *cursor = json!("fw1.<75 characters>");
+    }
+    show(name, json.len(), &serde_json::to_string_pretty(&value).unwrap());
+}
+
+#[track_caller]
+fn show(name: &str, bytes: usize, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let file = name.replace(", ", "-").replace([' ', ','], "-");
+    settings.bind(|| insta::assert_snapshot!(file, format!("{bytes} bytes\n\n{text}")));
+}
+
+fn toolbox(search: String, record: String) -> Toolbox {
+    let source = Recorded { name: "fixture".parse().unwrap(), search, record };
+    Toolbox::new(Arc::new(source), DEFAULT_CALL_DEADLINE).unwrap()
+}
+
+async fn answer(toolbox: &Toolbox, profile: Profile, tool: &str, arguments: Value) -> String {
+    let arguments: RecordData = serde_json::from_value(arguments).unwrap();
+    toolbox.call(profile, tool, arguments).await.unwrap().unwrap().json().to_owned()
+}
+
+#[test]
+fn what_every_client_reads_first() {
+    let standard = tool_list_json(Profile::Standard);
+    check("tools list, standard", &standard);
+    assert!(standard.len() <= 3_000 && standard.len() <= budget::TOOLS_LIST);
+    let openai = tool_list_json(Profile::OpenAi);
+    check("tools list, openai", &openai);
+    assert!(openai.len() <= budget::TOOLS_LIST_OPENAI);
+    show("instructions", INSTRUCTIONS.len(), INSTRUCTIONS);
+    assert!(INSTRUCTIONS.len() <= budget::INSTRUCTIONS);
+    // What every client reads ends with a sentence and says how to search and fetch.
+    let head: String = INSTRUCTIONS.chars().take(budget::INSTRUCTIONS_HEAD_CHARS).collect();
+    assert!(
+        head.contains("search(query)") && head.contains("fetch(id)") && head.contains("never instructions"),
+        "{head}"
+    );
+}
+
+#[tokio::test]
+async fn the_fat_fixture() {
+    let toolbox = toolbox(fat_search_reply(), long_record_reply("short"));
+    for (name, profile, arguments, most, least_hits) in [
+        ("fat search, no limit", Profile::Standard, json!({"query": "x"}), 1_800, 12),
+        ("fat search, limit 20", Profile::Standard, json!({"query": "x", "limit": 20}), 5_120, 20),
+        ("fat search, limit 100", Profile::Standard, json!({"query": "x", "limit": 100}), 16_384, 100),
+        ("fat search, openai", Profile::OpenAi, json!({"query": "x"}), 8_192, 25),
+    ] {
+        let json = answer(&toolbox, profile, "search", arguments).await;
+        assert!(json.len() <= most, "{name}: {} bytes", json.len());
+        let value: Value = serde_json::from_str(&json).unwrap();
+        let results = value["results"].as_array().unwrap();
+        assert!(results.len() >= least_hits, "{name}: {} hits", results.len());
+        // Every handle is whole, and every hit says why it was found.
+        for (number, hit) in results.iter().enumerate() {
+            assert_eq!(hit["id"], format!("conn_1/mail:m{number}"));
+            assert!(hit["text"].as_str().unwrap().len() >= 40);
+        }
+        check(name, &json);
+    }
+}
+
+#[tokio::test]
+async fn every_recorded_reply() {
+    for name in [
+        "search-lexical",
+        "search-lexical-page2",
+        "search-compound",
+        "search-conn",
+        "search-zero",
+        "search-semantic",
+        "search-hybrid",
+    ] {
+        let reply: Value = serde_json::from_str(&fixture(&format!("record-server/{name}.json"))).unwrap();
+        let toolbox = toolbox(reply["response"].to_string(), String::new());
+        check(name, &answer(&toolbox, Profile::Standard, "search", json!({"query": "x"})).await);
+    }
+    for (name, id) in [
+        ("record-connection", "cin_work/messages:m2"),
+        ("record-compound", "cin_work/daily_stats/%5B%22user_123%22%2C%222026-04-01%22%5D"),
+        ("record-slash", "cin_work/labels/Projects%2F2026%2FQ2"),
+        ("record-space", "cin_work/labels/my%20label"),
+    ] {
+        let reply: Value = serde_json::from_str(&fixture(&format!("record-server/{name}.json"))).unwrap();
+        let toolbox = toolbox(String::new(), reply["response"].to_string());
+        check(name, &answer(&toolbox, Profile::Standard, "fetch", json!({"id": id})).await);
+    }
+}
+
+#[tokio::test]
+async fn a_long_record_in_parts() {
+    let text = "Please pay the invoice number 2; the amount due is 20 EUR.\n".repeat(848);
+    let toolbox = toolbox(String::new(), long_record_reply(&text));
+    let json = answer(&toolbox, Profile::Standard, "fetch", json!({"id": "conn_1/mail:m1"})).await;
+    assert!(json.len() <= budget::DOCUMENT);
+    let mut value: Value = serde_json::from_str(&json).unwrap();
+    let chars = value["text"].as_str().unwrap().chars().count();
+    value["text"] = json!(format!("<{chars} characters>"));
+    show("fetch of 50,000 characters", json.len(), &serde_json::to_string_pretty(&value).unwrap());
+}
+
+/// Every error there is, each built with the largest of what can be in it or with something typical.
+fn every_error() -> Vec<(&'static str, ToolError)> {
+    let refused = |id: &str| -> InvalidHandle { id.parse::<Handle>().unwrap_err() };
+    let copy = |id: &str| ToolError::CopyHandle { input: id.to_owned(), refused: refused(id) };
+    let source = |error| ToolError::Source { source_name: "work".parse().unwrap(), error };
+    let choices = |count: usize, id: &str| -> Vec<ConnectionChoice> {
+        let choice = |number| ConnectionChoice {
+            connection_id: format!("{id}{number}").parse().unwrap(),
+            display_name: Some("Work mail ".repeat(20)),
+        };
+        (0..count).map(choice).collect()
+    };
+    let refusal = |status, code: &str, message: &str, param: Option<&str>, choices| {
+        source(SourceError::Refused(Box::new(Refusal {
+            status,
+            code: code.to_owned(),
+            message: message.to_owned(),
+            param: param.map(str::to_owned),
+            choices,
+        })))
+    };
+    let path = || "/home/ann/notes.db".into();
+    let argument = |tool, param: &str, problem: &str| ToolError::CorrectArgument {
+        tool,
+        param: param.to_owned(),
+        problem: problem.to_owned(),
+        hint: "Call search with {\"query\": \"words to find\"}.".to_owned(),
+    };
+    vec![
+        ("invalid_handle, no separator", copy("orders")),
+        ("invalid_handle, path traversal", copy("cin/../orders:o1")),
+        ("invalid_handle, another spelling", copy("cin/files:notes/a.md")),
+        ("invalid_handle, a link", copy("https://example.com/page")),
+        ("invalid_handle, 100,000 bytes", copy(&"\u{1}".repeat(100_000))),
+        (
+            "invalid_handle, no such part",
+            ToolError::AskForExistingPart { parts: 3, last: "c/s/r/p2".to_owned() },
+        ),
+        ("invalid_argument", argument("search", "limit", "it is not between 1 and 100")),
+        (
+            "conflicting_connection_id",
+            ToolError::DropConnectionArgument {
+                argument: "cin_home".parse().unwrap(),
+                embedded: "cin_work".parse().unwrap(),
+            },
+        ),
+        ("invalid_cursor, malformed", ToolError::SearchFromStart(CursorFault::Malformed)),
+        ("invalid_cursor, tampered", ToolError::SearchFromStart(CursorFault::Tampered)),
+        ("invalid_cursor, expired", ToolError::SearchFromStart(CursorFault::Expired)),
+        ("invalid_cursor, mismatched", ToolError::SearchFromStart(CursorFault::Mismatched)),
+        ("invalid_cursor, changed", source(SourceError::RestartSearch)),
+        (
+            "response_too_large",
+            ToolError::AskForLess {
+                bytes: 300_000,
+                budget: 48_000,
+                hint: "Fetch `c/s:r` without `fields`: it comes in parts.".to_owned(),
+            },
+        ),
+        ("source_timeout", source(SourceError::RetryAfterTimeout { after: Duration::from_secs(5) })),
+        ("source_timeout, whole call", ToolError::CallAgain { seconds: 20 }),
+        (
+            "source_unavailable",
+            source(SourceError::CheckServer {
+                problem: "the server cannot be reached (Connection refused)".to_owned(),
+            }),
+        ),
+        ("source_rate_limited", source(SourceError::Wait { retry_after: Some(Duration::from_secs(120)) })),
+        ("source_rate_limited, unknown pause", source(SourceError::Wait { retry_after: None })),
+        (
+            "source_protocol, HTML",
+            source(SourceError::FixServer(ProtocolFault::NotJson {
+                status: 200,
+                content_type: "text/html".to_owned(),
+            })),
+        ),
+        (
+            "source_protocol, broken",
+            source(SourceError::FixServer(ProtocolFault::BrokenJson {
+                problem: "it ends after 10 bytes".to_owned(),
+            })),
+        ),
+        (
+            "source_protocol, shape",
+            source(SourceError::FixServer(ProtocolFault::WrongShape { missing: "list of hits" })),
+        ),
+        (
+            "source_protocol, too large",
+            source(SourceError::FixServer(ProtocolFault::TooLarge { limit: 16_777_216 })),
+        ),
+        (
+            "source_protocol, redirect",
+            source(SourceError::FixServer(ProtocolFault::ForeignRedirect {
+                to: "https://elsewhere.example".to_owned(),
+            })),
+        ),
+        (
+            "reauthorize",
+            source(SourceError::Reauthorize {
+                problem: "the credential for https://records.example.com expired at 2026-04-01T00:00:00Z"
+                    .to_owned(),
+                command: "pdpp connect https://records.example.com".to_owned(),
+            }),
+        ),
+        (
+            "ambiguous_connection",
+            source(SourceError::ChooseConnection {
+                what: "record `m1` of stream `messages`".to_owned(),
+                choices: choices(2, "cin_"),
+            }),
+        ),
+        (
+            "ambiguous_connection, 40 choices",
+            refusal(
+                409,
+                "ambiguous_connection",
+                "Record 'm1' is present under more than one connection.",
+                None,
+                choices(40, "cin_"),
+            ),
+        ),
+        (
+            "ambiguous_connection, long ids",
+            source(SourceError::ChooseConnection {
+                what: "record `m1`".to_owned(),
+                choices: choices(9, &"c".repeat(700)),
+            }),
+        ),
+        (
+            "connection_not_found",
+            source(SourceError::UseKnownConnection { asked: "nope".to_owned(), choices: choices(1, "cin_") }),
+        ),
+        (
+            "not_found",
+            source(SourceError::SearchAgain {
+                what: "there is no record `m9` in stream `messages`".to_owned(),
+            }),
+        ),
+        (
+            "unknown_field",
+            source(SourceError::UseKnownField {
+                stream: "messages".to_owned(),
+                field: "bdy".to_owned(),
+                known: vec!["subject".to_owned(), "body".to_owned()],
+            }),
+        ),
+        (
+            "a server's refusal",
+            refusal(403, "grant_stream_not_allowed", "Stream 'nope' not in grant", None, Vec::new()),
+        ),
+        (
+            "a server's refusal of a parameter",
+            refusal(400, "invalid_request", "Unsupported query parameter: sort", Some("sort"), Vec::new()),
+        ),
+        (
+            "a server's endless refusal",
+            refusal(400, "invalid_request", &"\u{7}no ".repeat(5_000), None, choices(8, &"\"".repeat(200))),
+        ),
+        ("store missing", source(SourceError::MendStore(StoreError::Missing(path())))),
+        (
+            "store unreadable",
+            source(SourceError::MendStore(StoreError::Unreadable {
+                path: path(),
+                problem: "Permission denied (os error 13)".to_owned(),
+            })),
+        ),
+        ("store foreign", source(SourceError::MendStore(StoreError::Foreign(path())))),
+        (
+            "store newer",
+            source(SourceError::MendStore(StoreError::Newer { path: path(), found: 2, known: 1 })),
+        ),
+        ("store locked", source(SourceError::MendStore(StoreError::Locked(path())))),
+        (
+            "store damaged",
+            source(SourceError::MendStore(StoreError::Damaged {
+                path: path(),
+                problem: "database disk image is malformed".to_owned(),
+            })),
+        ),
+        (
+            "store unwritable",
+            source(SourceError::MendStore(StoreError::Unwritable {
+                path: path(),
+                problem: "disk full".to_owned(),
+            })),
+        ),
+        (
+            "store index",
+            source(SourceError::MendStore(StoreError::Index {
+                path: path(),
+                problem: "it is being built; search again in a moment".to_owned(),
+            })),
+        ),
+        ("internal_error", ToolError::Report { problem: "it stopped at a defect of its own".to_owned() }),
+    ]
+}
+
+#[test]
+fn every_error_is_enough_by_itself_and_fits() {
+    let mut shown = String::new();
+    for (name, error) in every_error() {
+        let body = error.body();
+        let json = body.json();
+        assert!(json.len() <= budget::ERROR, "{name}: {} bytes", json.len());
+        assert!(!body.code.is_empty() && !body.message.is_empty() && !body.hint.is_empty(), "{name}: {json}");
+        let value: Value = serde_json::from_str(&json).unwrap();
+        shown.push_str(&format!(
+            "# {name}: {} bytes\n{}\n\n",
+            json.len(),
+            serde_json::to_string_pretty(&value).unwrap()
+        ));
+    }
+    let longest = every_error().iter().map(|(_, error)| error.body().json().len()).max().unwrap();
+    show("errors", longest, &shown);
+}

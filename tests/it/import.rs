@@ -103,7 +103,7 @@ fn every_bad_line_is_reported_with_its_number_and_reason() {
         (b"{\"stream\":\"s\",\"key\":\"../../etc/passwd\",\"data\":{}}", "path segment `..`"),
         (b"{\"stream\":\"s\",\"key\":\"a\\u0000b\",\"data\":{}}", "U+0000"),
         (b"{\"stream\":\"s\",\"key\":\"k\",\"data\":{\"a\":\"\\ud800\"}}", "hex escape"),
-        (b"{\"stream\":\"s\",\"key\":\"k\",\"data\":{\"a\":\"\xFF\"}}", "not UTF-8 at byte 39"),
+        (b"{\"stream\":\"s\",\"key\":\"k\",\"data\":{\"a\":\"\xFF\"}}", "not UTF-8 at byte 38"),
     ];
     for (number, (line, reason)) in bad.iter().enumerate() {
         lines.push(line.to_vec());

@@ -266,7 +266,7 @@ async fn answers_that_are_none_are_typed_errors() {
         ),
         (Reply::Json(200, "{\"data\":[{".to_owned()), "source_protocol", "ends after 10 bytes"),
         (Reply::Json(200, "[1,2]".to_owned()), "source_protocol", "list of hits"),
-        (Reply::Json(200, "7".to_owned()), "source_protocol", "shape"),
+        (Reply::Json(200, "7".to_owned()), "source_protocol", "list of hits"),
         (Reply::Json(200, "{}".to_owned()), "source_protocol", "list of hits"),
         (Reply::Json(200, "{\"data\":\"\u{0}\"}".to_owned()), "source_protocol", "broken JSON"),
         (Reply::Truncated("{\"data\":[".to_owned()), "source_unavailable", "broke"),

@@ -24,7 +24,7 @@ fn open(path: &Path) -> Store {
 }
 
 fn query(words: &str) -> SearchQuery {
-    SearchQuery { text: words.to_owned(), connection: None, limit: 10, position: None }
+    SearchQuery { text: words.to_owned(), connection: None, streams: Vec::new(), limit: 10, position: None }
 }
 
 /// The keys found, sorted.

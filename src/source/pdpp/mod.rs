@@ -65,6 +65,7 @@ impl Source for Pdpp {
         let limit = query.limit.to_string();
         let mut params = vec![("q", query.text.as_str()), ("limit", &limit)];
         params.extend(query.connection.as_ref().map(|id| ("connection_id", id.as_str())));
+        params.extend(query.streams.iter().map(|stream| ("streams", stream.as_str())));
         params.extend(query.position.as_ref().map(|position| ("cursor", position.0.as_str())));
         let reply = self.transport.get("/v1/search", &params).await.map_err(|error| match error {
             SourceError::Refused(refusal) if refusal.code == "invalid_cursor" => SourceError::RestartSearch,

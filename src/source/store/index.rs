@@ -1,6 +1,6 @@
 //! The search index beside the store: what it holds, and how it is kept up to date.
 //!
-//! The index is a tantivy index of three addresses and two texts per record. Its commits carry, in
+//! The index is a tantivy index of three rows and one text per record. Its commits carry, in
 //! their payload, which store they belong to and the version of the last change they include; commit
 //! and payload are one atomic file. So whatever happened, the index can be brought up to date from the
 //! records with a later version, and an index that cannot be read is made again from nothing.
@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
-use tantivy::indexer::UserOperation;
 use tantivy::schema::{FAST, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
 
@@ -31,6 +30,9 @@ const WRITER_MEMORY: usize = 50_000_000;
 /// Documents between commits while catching up, so that an interrupted catch-up goes on where it was.
 const COMMIT_EVERY: usize = 100_000;
 
+/// A word in the title counts as often as this in the text.
+const TITLE_WEIGHT: usize = 3;
+
 /// Numbers and strings are searchable; more pieces than this of one record are not.
 const TEXTS_PER_RECORD: usize = 10_000;
 
@@ -47,7 +49,7 @@ struct Reflects {
 pub(super) struct Fields {
     pub(super) record: tantivy::schema::Field,
     pub(super) connection: tantivy::schema::Field,
-    pub(super) title: tantivy::schema::Field,
+    pub(super) stream: tantivy::schema::Field,
     pub(super) text: tantivy::schema::Field,
 }
 
@@ -61,11 +63,19 @@ impl Fields {
         let fields = Self {
             record: schema.add_u64_field("record", FAST | INDEXED),
             connection: schema.add_u64_field("connection", INDEXED),
-            title: schema.add_text_field("title", words.clone()),
+            stream: schema.add_u64_field("stream", INDEXED),
             text: schema.add_text_field("text", words),
         };
         (schema.build(), fields)
     }
+}
+
+/// Where a record stands in the store.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows {
+    pub(super) record: i64,
+    pub(super) stream: i64,
+    pub(super) connection: i64,
 }
 
 /// One record's entry, ready to be written.
@@ -74,20 +84,23 @@ pub(super) struct Entry {
     /// The row of the record.
     pub(super) record: i64,
     /// What is searchable of it; `None` removes it.
-    pub(super) document: Option<TantivyDocument>,
+    document: Option<TantivyDocument>,
+    /// Whether the index may hold an entry of it already.
+    replaces: bool,
 }
 
 impl Entry {
     /// The entry of a record as it is now.
-    pub(super) fn new(fields: Fields, record: i64, connection: i64, key: &str, data: &RecordData) -> Self {
+    pub(super) fn new(fields: Fields, rows: Rows, key: &str, data: &RecordData) -> Self {
+        let Rows { record, stream, connection } = rows;
         let mut document = TantivyDocument::new();
         document.add_u64(fields.record, row_term(record));
+        document.add_u64(fields.stream, row_term(stream));
         document.add_u64(fields.connection, row_term(connection));
-        let title = own_title(data);
-        if let Some(title) = title {
-            document.add_text(fields.title, title);
-        }
         document.add_text(fields.text, key);
+        if let Some(title) = own_title(data) {
+            (1..TITLE_WEIGHT).for_each(|_| document.add_text(fields.text, title));
+        }
         let mut texts = Vec::new();
         for value in data.values() {
             collect_texts(value, &mut texts);
@@ -95,15 +108,20 @@ impl Entry {
                 document.add_text(fields.text, number.to_string());
             }
         }
-        for text in texts.into_iter().filter(|text| Some(*text) != title).take(TEXTS_PER_RECORD) {
+        for text in texts.into_iter().take(TEXTS_PER_RECORD) {
             document.add_text(fields.text, text);
         }
-        Self { record, document: Some(document) }
+        Self { record, document: Some(document), replaces: true }
+    }
+
+    /// The same for a record that the index cannot know yet, which spares looking for it.
+    pub(super) fn of_new_record(self) -> Self {
+        Self { replaces: false, ..self }
     }
 
     /// The removal of a record.
     pub(super) fn removal(record: i64) -> Self {
-        Self { record, document: None }
+        Self { record, document: None, replaces: true }
     }
 }
 
@@ -222,17 +240,17 @@ impl IndexEditor {
         self.commit(newest)
     }
 
-    /// Replaces the entries of some records. Nothing is searchable before the next commit.
+    /// Replaces the entries of some records. Nothing is searchable before the next commit, and until then
+    /// what was added may wait in memory.
     pub(super) fn add(&self, entries: Vec<Entry>) -> Result<(), StoreError> {
-        let mut operations = Vec::with_capacity(entries.len() * 2);
-        for entry in entries {
-            operations.push(UserOperation::Delete(Term::from_field_u64(
-                self.fields.record,
-                row_term(entry.record),
-            )));
-            operations.extend(entry.document.map(UserOperation::Add));
+        for Entry { record, document, replaces } in entries {
+            if replaces {
+                self.writer.delete_term(Term::from_field_u64(self.fields.record, row_term(record)));
+            }
+            if let Some(document) = document {
+                self.writer.add_document(document).map_err(|error| self.error(&error))?;
+            }
         }
-        self.writer.run(operations).map_err(|error| self.error(&error))?;
         Ok(())
     }
 
@@ -275,7 +293,7 @@ type Changes = (Vec<Entry>, Option<i64>);
 /// The next changes after a version, and the version of the last of them.
 fn changes_after(sqlite: &Connection, fields: Fields, after: i64) -> Result<Changes, rusqlite::Error> {
     let mut statement = sqlite.prepare_cached(
-        "SELECT r.id, s.connection, r.key, r.data, r.version
+        "SELECT r.id, s.connection, r.key, r.data, r.version, s.id
          FROM records r JOIN streams s ON s.id = r.stream
          WHERE r.version > ?1 ORDER BY r.version LIMIT ?2",
     )?;
@@ -285,7 +303,10 @@ fn changes_after(sqlite: &Connection, fields: Fields, after: i64) -> Result<Chan
         let record = row.get(0)?;
         let data = row.get_ref(3)?.as_str_or_null()?.and_then(|data| serde_json::from_str(data).ok());
         entries.push(match data {
-            Some(data) => Entry::new(fields, record, row.get(1)?, row.get_ref(2)?.as_str()?, &data),
+            Some(data) => {
+                let rows = Rows { record, stream: row.get(5)?, connection: row.get(1)? };
+                Entry::new(fields, rows, row.get_ref(2)?.as_str()?, &data)
+            }
             None => Entry::removal(record),
         });
         last = Some(row.get(4)?);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::words::words;
+use super::words::{fold_into, words};
 use crate::fit::passage;
 use crate::record::{Excerpt, RecordData, own_title};
 
@@ -18,6 +18,9 @@ const RADIUS: usize = 400;
 
 /// Matches this close together are shown together, in bytes.
 const CLOSE: usize = 160;
+
+/// Matches of one cluster that are looked at.
+const CLUSTER: usize = 32;
 
 /// The passage of the record with the most different terms close together. The title comes last,
 /// since it is shown anyway; without any match it is the start of the longest text.
@@ -62,17 +65,21 @@ pub(super) fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
 
 /// The first run of matches with the most different terms, and the bytes it spans.
 fn best_cluster(text: &str, terms: &HashSet<&str>) -> Option<(usize, Range<usize>)> {
-    let matches: Vec<(String, Range<usize>)> = words(text)
-        .map(|word| (word.folded(text), word.range))
-        .filter(|(folded, _)| terms.contains(folded.as_str()))
+    let mut folded = String::new();
+    let matches: Vec<(&str, Range<usize>)> = words(text)
+        .filter_map(|word| {
+            folded.clear();
+            fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
+            terms.get(folded.as_str()).map(|term| (*term, word.range))
+        })
         .collect();
     let mut best: Option<(usize, Range<usize>)> = None;
     for (at, (_, first)) in matches.iter().enumerate() {
         let close = matches.iter().skip(at).take_while(|(_, range)| range.end - first.start <= CLOSE);
         let mut different = HashSet::new();
         let mut end = first.end;
-        for (folded, range) in close.take(32) {
-            if different.insert(folded.as_str()) {
+        for (term, range) in close.take(CLUSTER) {
+            if different.insert(*term) {
                 end = end.max(range.end);
             }
         }

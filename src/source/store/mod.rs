@@ -8,11 +8,13 @@
 //!
 //! One process writes at a time ([`StoreWriter`] holds a lock); any number read meanwhile.
 
+mod clauses;
 mod database;
 mod error;
 mod index;
 mod matching;
 mod read;
+mod scope;
 mod search;
 mod terms;
 mod words;

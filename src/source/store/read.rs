@@ -72,29 +72,44 @@ fn select_fields(mut record: Record, fields: &[String]) -> Result<Record, Source
 
 /// Says which part of the address is wrong: the connection, the stream, or the key.
 fn why_missing(database: &Database, address: &RecordAddress) -> Result<SourceError, SourceError> {
-    let schema = schema(database)?;
-    if let Some(connection) = &address.connection
-        && !schema.connections.iter().any(|known| known.connection_id == *connection)
-    {
-        return Ok(SourceError::UseKnownConnection {
-            asked: connection.to_string(),
-            choices: choices(&schema),
-        });
-    }
-    let asked =
-        |known: &&ConnectionSchema| address.connection.as_ref().is_none_or(|id| known.connection_id == *id);
-    let mut streams = schema.connections.iter().filter(asked).flat_map(|connection| &connection.streams);
-    let RecordAddress { stream, record, .. } = address;
-    let what = if streams.clone().any(|known| known.name == *stream) {
-        format!("there is no record `{record}` in stream `{stream}`")
-    } else {
-        let known: Vec<&str> = streams.by_ref().take(8).map(|stream| stream.name.as_str()).collect();
-        format!("there is no stream `{stream}`; there are: {}", known.join(", "))
-    };
-    Ok(SourceError::SearchAgain { what })
+    let RecordAddress { connection, stream, record } = address;
+    let unknown = unknown_place(&schema(database)?, connection.as_ref(), Some(stream));
+    Ok(unknown.unwrap_or_else(|| SourceError::SearchAgain {
+        what: format!("there is no record `{record}` in stream `{stream}`"),
+    }))
 }
 
-pub(super) fn choices(schema: &Schema) -> Vec<ConnectionChoice> {
+/// Whether a connection, or a stream in it, does not exist, and what there is instead.
+pub(super) fn unknown_place(
+    schema: &Schema,
+    connection: Option<&ConnectionId>,
+    stream: Option<&StreamName>,
+) -> Option<SourceError> {
+    let asked = |known: &&ConnectionSchema| connection.is_none_or(|id| known.connection_id == *id);
+    let connections: Vec<&ConnectionSchema> = schema.connections.iter().filter(asked).collect();
+    if let (Some(id), []) = (connection, connections.as_slice()) {
+        return Some(SourceError::UseKnownConnection { asked: id.to_string(), choices: choices(schema) });
+    }
+    let stream = stream?;
+    let mut known: Vec<&str> = connections
+        .iter()
+        .flat_map(|connection| &connection.streams)
+        .map(|stream| stream.name.as_str())
+        .collect();
+    if known.contains(&stream.as_str()) {
+        return None;
+    }
+    known.sort_unstable();
+    known.dedup();
+    known.truncate(STREAMS_NAMED);
+    let what = format!("there is no stream `{stream}`; there are: {}", known.join(", "));
+    Some(SourceError::SearchAgain { what })
+}
+
+/// Streams that an error names.
+const STREAMS_NAMED: usize = 12;
+
+fn choices(schema: &Schema) -> Vec<ConnectionChoice> {
     let choice = |connection: &ConnectionSchema| ConnectionChoice {
         connection_id: connection.connection_id.clone(),
         display_name: connection.display_name.clone(),

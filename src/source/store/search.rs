@@ -6,22 +6,20 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 use tantivy::collector::TopDocs;
-use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery};
-use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{Searcher, TantivyError, Term};
+use tantivy::query::Query;
+use tantivy::{Searcher, TantivyError};
 
 use super::StoreError;
+use super::clauses::Mode;
 use super::database::Database;
-use super::index::{Fields, IndexEditor, IndexView, folder_of, row_term};
+use super::index::{Fields, IndexEditor, IndexView, folder_of};
 use super::matching::excerpt;
-use super::read::{RECORD_COLUMNS, choices, connection_row, identity, record_of, schema};
+use super::read::{RECORD_COLUMNS, identity, record_of};
+use super::scope::Scope;
 use super::terms::{Phrase, phrases, term_set};
 use super::write_lock::WriteLock;
 use crate::record::{Hit, HitId, Record, authored_at, fallback_title, own_link, own_title};
 use crate::source::{SearchPage, SearchPosition, SearchQuery, SourceError};
-
-/// A word in the title counts as much as this many in the text.
-const TITLE_WEIGHT: f32 = 2.5;
 
 /// Changes that a search adds to the index itself before it answers. More are added beside it.
 const CATCH_UP_AT_ONCE: i64 = 5_000;
@@ -57,13 +55,6 @@ impl std::fmt::Debug for Snapshot {
     }
 }
 
-/// How the words of a query have to occur.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    All,
-    Any,
-}
-
 /// Where a search goes on: in which state of the index, by which rule, after how many hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
@@ -79,14 +70,7 @@ impl Searching {
             let notes = vec!["the query has no letters or digits to search for".to_owned()];
             return Ok(SearchPage { notes, ..SearchPage::default() });
         }
-        let connection = match &query.connection {
-            None => None,
-            Some(id) => {
-                let row = database.read(|sqlite| connection_row(sqlite, id))?;
-                let unknown = || unknown_connection(database, id.as_str());
-                Some(row.ok_or_else(unknown)?)
-            }
-        };
+        let scope = Scope::of(database, query.connection.as_ref(), &query.streams)?;
         let at = query
             .position
             .as_ref()
@@ -98,7 +82,7 @@ impl Searching {
         };
         // One more than asked tells whether there is a next page.
         let run = |mode, offset| {
-            let matching = snapshot.fields.query(&phrases, mode, connection);
+            let matching = snapshot.fields.query(&phrases, mode, &scope);
             snapshot.matches(&*matching, offset, query.limit + 1)
         };
         let failed = |error: TantivyError| StoreError::Index {
@@ -209,36 +193,6 @@ impl Snapshot {
     }
 }
 
-impl Fields {
-    fn query(self, phrases: &[Phrase], mode: Mode, connection: Option<i64>) -> Box<dyn Query> {
-        let occur = match mode {
-            Mode::All => Occur::Must,
-            Mode::Any => Occur::Should,
-        };
-        let clauses = phrases.iter().map(|phrase| (occur, self.phrase(phrase))).collect();
-        let words: Box<dyn Query> = Box::new(BooleanQuery::new(clauses));
-        let Some(connection) = connection else { return words };
-        let term = Term::from_field_u64(self.connection, row_term(connection));
-        let scope = ConstScoreQuery::new(Box::new(TermQuery::new(term, IndexRecordOption::Basic)), 0.0);
-        Box::new(BooleanQuery::new(vec![(Occur::Must, words), (Occur::Must, Box::new(scope))]))
-    }
-
-    /// A phrase in the title or in the text.
-    fn phrase(self, phrase: &Phrase) -> Box<dyn Query> {
-        let title = BoostQuery::new(phrase_in(self.title, phrase), TITLE_WEIGHT);
-        let text = phrase_in(self.text, phrase);
-        Box::new(BooleanQuery::new(vec![(Occur::Should, Box::new(title)), (Occur::Should, text)]))
-    }
-}
-
-fn phrase_in(field: Field, Phrase(terms): &Phrase) -> Box<dyn Query> {
-    let term = |(at, text): &(usize, String)| (*at, Term::from_field_text(field, text));
-    match terms.as_slice() {
-        [only] => Box::new(TermQuery::new(term(only).1, IndexRecordOption::WithFreqs)),
-        terms => Box::new(PhraseQuery::new_with_offset(terms.iter().map(term).collect())),
-    }
-}
-
 /// The hits of some rows, in their order. A record that was deleted since is left out.
 fn hits(sqlite: &Connection, rows: &[i64], phrases: &[Phrase]) -> Result<Vec<Hit>, rusqlite::Error> {
     let terms = term_set(phrases);
@@ -258,13 +212,6 @@ fn hits(sqlite: &Connection, rows: &[i64], phrases: &[Phrase]) -> Result<Vec<Hit
         }
     }
     Ok(hits)
-}
-
-fn unknown_connection(database: &Database, asked: &str) -> SourceError {
-    match schema(database) {
-        Ok(schema) => SourceError::UseKnownConnection { asked: asked.to_owned(), choices: choices(&schema) },
-        Err(error) => error,
-    }
 }
 
 impl Position {

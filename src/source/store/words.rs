@@ -159,7 +159,7 @@ fn class(character: char) -> Class {
 }
 
 /// Appends at most [`WORD_CHARS`] characters of the folded text.
-fn fold_into(text: &str, out: &mut String) {
+pub(super) fn fold_into(text: &str, out: &mut String) {
     let mut left = WORD_CHARS;
     for character in text.chars() {
         if left == 0 {

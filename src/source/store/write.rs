@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use super::StoreError;
 use super::database::Database;
-use super::index::{Entry, IndexEditor};
+use super::index::{Entry, IndexEditor, Rows};
 use super::read::identity;
 use super::write_lock::WriteLock;
 use crate::handle::{ConnectionId, RecordId, StreamName};
@@ -23,8 +23,9 @@ const BATCH_RECORDS: usize = 2_000;
 /// Bytes of record text per transaction, whichever comes first.
 const BATCH_BYTES: usize = 8_000_000;
 
-/// Changes between commits of the index during one import.
-const INDEX_COMMIT_EVERY: i64 = 200_000;
+/// Bytes of record text between commits of the index during one import: what waits to be indexed waits in
+/// memory.
+const INDEX_COMMIT_BYTES: usize = 128_000_000;
 
 /// The connection an import fills.
 #[derive(Debug, Clone)]
@@ -89,7 +90,8 @@ pub struct StoreWriter {
     batch: Vec<Incoming>,
     batch_bytes: usize,
     version: i64,
-    indexed: i64,
+    /// Bytes given to the index since its last commit.
+    uncommitted: usize,
     tally: Tally,
 }
 
@@ -117,7 +119,7 @@ impl StoreWriter {
             batch: Vec::with_capacity(BATCH_RECORDS),
             batch_bytes: 0,
             version,
-            indexed: version,
+            uncommitted: 0,
             tally: Tally::default(),
         })
     }
@@ -151,7 +153,7 @@ impl StoreWriter {
 
     fn flush(&mut self) -> Result<(), StoreError> {
         let batch = std::mem::take(&mut self.batch);
-        self.batch_bytes = 0;
+        let batch_bytes = std::mem::take(&mut self.batch_bytes);
         if batch.is_empty() {
             return Ok(());
         }
@@ -170,10 +172,13 @@ impl StoreWriter {
                     Written::Deleted(_) => *counts.entry(stream).or_default() -= 1,
                     Written::Changed(_) | Written::Unchanged => {}
                 }
+                let entry = |row: &i64, data| {
+                    let rows = Rows { record: *row, stream, connection: self.connection };
+                    Entry::new(self.index.fields, rows, incoming.key.as_str(), data)
+                };
                 let entry = match (&written, &incoming.change) {
-                    (Written::Added(row) | Written::Changed(row), Change::Put { data, .. }) => {
-                        Entry::new(self.index.fields, *row, self.connection, incoming.key.as_str(), data)
-                    }
+                    (Written::Added(row), Change::Put { data, .. }) => entry(row, data).of_new_record(),
+                    (Written::Changed(row), Change::Put { data, .. }) => entry(row, data),
                     (Written::Deleted(row), _) => Entry::removal(*row),
                     _ => continue,
                 };
@@ -197,9 +202,10 @@ impl StoreWriter {
         self.tally = tally;
         self.version = version;
         self.index.add(entries)?;
-        if self.version - self.indexed >= INDEX_COMMIT_EVERY {
+        self.uncommitted += batch_bytes;
+        if self.uncommitted >= INDEX_COMMIT_BYTES {
             self.index.commit(self.version)?;
-            self.indexed = self.version;
+            self.uncommitted = 0;
         }
         Ok(())
     }

@@ -1,0 +1,96 @@
+//! `cargo bench --bench core`: the pure parts of a call, timed by criterion.
+
+#![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use fetchwell::cursor::{Key, open, seal};
+use fetchwell::fit::{ChunkBudget, PageItem, Pressure, chunk_end, plan_page, shorten};
+use fetchwell::handle::Handle;
+use fetchwell::record::{Excerpt, RecordData};
+use fetchwell::source::pdpp::{Recorded, fat_search_reply, long_record_reply};
+use fetchwell::source::{SearchQuery, Source};
+use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+
+fn handles(criterion: &mut Criterion) {
+    for (name, text) in [
+        ("scoped", "cin_4f2a/orders:o1"),
+        ("exact", "cin_work/daily_stats/%5B%22user_123%22%2C%222026-04-01%22%5D"),
+    ] {
+        criterion.bench_function(&format!("handle/parse {name}"), |bench| {
+            bench.iter(|| black_box(text).parse::<Handle>().unwrap());
+        });
+        let handle: Handle = text.parse().unwrap();
+        criterion.bench_function(&format!("handle/mint {name}"), |bench| {
+            bench.iter(|| Handle::mint(black_box(handle.address())).unwrap());
+        });
+    }
+}
+
+fn search(criterion: &mut Criterion) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let source = Recorded {
+        name: "fixture".parse().unwrap(),
+        search: fat_search_reply(),
+        record: long_record_reply("a text"),
+    };
+    let query = SearchQuery {
+        text: "x".to_owned(),
+        connection: None,
+        streams: Vec::new(),
+        limit: 25,
+        position: None,
+    };
+    criterion.bench_function("search/normalise 200 fat hits", |bench| {
+        bench.iter(|| runtime.block_on(source.search(black_box(&query))).unwrap());
+    });
+    let toolbox = Toolbox::new(Arc::new(source), DEFAULT_CALL_DEADLINE).unwrap();
+    for limit in [None, Some(100)] {
+        let mut arguments = RecordData::from_iter([("query".to_owned(), "x".into())]);
+        arguments.extend(limit.map(|limit: usize| ("limit".to_owned(), limit.into())));
+        criterion.bench_function(&format!("search/whole call, limit {limit:?}"), |bench| {
+            bench.iter(|| {
+                runtime
+                    .block_on(toolbox.call(Profile::Standard, "search", arguments.clone()))
+                    .unwrap()
+                    .unwrap()
+            });
+        });
+    }
+    let arguments = RecordData::from_iter([("id".to_owned(), "conn_1/mail:m1".into())]);
+    criterion.bench_function("fetch/whole call", |bench| {
+        bench.iter(|| {
+            runtime.block_on(toolbox.call(Profile::Standard, "fetch", arguments.clone())).unwrap().unwrap()
+        });
+    });
+}
+
+fn fit(criterion: &mut Criterion) {
+    let excerpts: Vec<Excerpt> =
+        (0..100).map(|_| Excerpt::new(&"some words and a match ".repeat(20), 200..205)).collect();
+    let items: Vec<PageItem<'_>> = excerpts.iter().map(|excerpt| PageItem { bare: 80, excerpt }).collect();
+    criterion.bench_function("fit/page of 100", |bench| {
+        bench.iter(|| plan_page(black_box(&items), 16_000, Pressure::KeepHits));
+    });
+    let excerpt = Excerpt::new(&"some words and a match ".repeat(20), 200..205);
+    criterion.bench_function("fit/excerpt", |bench| bench.iter(|| shorten(black_box(&excerpt), 80)));
+    let text = "Please pay the invoice number 2; the amount due is 20 EUR.\n".repeat(20_000);
+    let budget = ChunkBudget { bytes: 47_000, tokens: 11_900 };
+    let _ = chunk_end(&text, 0, budget); // loads the vocabulary
+    criterion.bench_function("fit/part of a 1 MB text", |bench| {
+        bench.iter(|| chunk_end(black_box(&text), 300_000, budget));
+    });
+}
+
+fn cursors(criterion: &mut Criterion) {
+    let (key, now) = (Key::new(0, [7; 32]), std::time::Duration::from_secs(1_800_000_000));
+    criterion.bench_function("cursor/seal", |bench| bench.iter(|| seal(&key, black_box(&[9; 16]), now)));
+    let cursor = seal(&key, &[9; 16], now);
+    criterion
+        .bench_function("cursor/open", |bench| bench.iter(|| open(&key, black_box(&cursor), now).unwrap()));
+}
+
+criterion_group!(benches, handles, search, fit, cursors);
+criterion_main!(benches);

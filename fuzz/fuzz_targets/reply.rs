@@ -1,0 +1,27 @@
+//! Whatever a record server answers, a call ends with an answer that fits or with a typed error.
+#![no_main]
+
+use std::sync::{Arc, LazyLock};
+
+use fetchwell::fit::budget;
+use fetchwell::record::RecordData;
+use fetchwell::source::pdpp::Recorded;
+use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+use libfuzzer_sys::fuzz_target;
+use tokio::runtime::{Builder, Runtime};
+
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().enable_time().build().unwrap());
+
+fuzz_target!(|body: &str| {
+    let source = Recorded { name: "fuzz".parse().unwrap(), search: body.to_owned(), record: body.to_owned() };
+    let toolbox = Toolbox::new(Arc::new(source), DEFAULT_CALL_DEADLINE).unwrap();
+    let call = |tool, argument: &str, value: &str, most| {
+        let arguments = RecordData::from_iter([(argument.to_owned(), value.into())]);
+        match RUNTIME.block_on(toolbox.call(Profile::Standard, tool, arguments)).unwrap() {
+            Ok(payload) => assert!(payload.json().len() <= most),
+            Err(error) => assert!(error.body().json().len() <= budget::ERROR),
+        }
+    };
+    call("search", "query", "x", budget::SEARCH);
+    call("fetch", "id", "c/s:r", budget::DOCUMENT);
+});

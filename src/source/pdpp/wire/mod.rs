@@ -1,0 +1,36 @@
+//! What record servers send, in all its spellings.
+//!
+//! This is the only place that knows two spellings of one field. It takes bytes and gives typed values;
+//! a field of an unexpected type counts as missing, an item that cannot be read is passed over, and only
+//! an answer without the expected list or object is refused.
+
+mod record;
+mod refusal;
+mod schema;
+mod search;
+mod tolerant;
+
+use serde::Deserialize;
+
+pub(super) use record::record;
+pub(super) use refusal::refusal;
+pub(super) use schema::schema;
+pub(super) use search::search_page;
+
+use crate::source::{ProtocolFault, SourceError};
+
+/// Reads a body, and says what is wrong with it without quoting it.
+fn parse<'a, Answer: Deserialize<'a>>(body: &'a [u8]) -> Result<Answer, SourceError> {
+    serde_json::from_slice(body).map_err(|error| {
+        let problem = match error.classify() {
+            serde_json::error::Category::Eof => format!("it ends after {} bytes", body.len()),
+            serde_json::error::Category::Data => return wrong_shape("object of the protocol's shape"),
+            _ => format!("line {} column {}", error.line(), error.column()),
+        };
+        SourceError::FixServer(ProtocolFault::BrokenJson { problem })
+    })
+}
+
+fn wrong_shape(missing: &'static str) -> SourceError {
+    SourceError::FixServer(ProtocolFault::WrongShape { missing })
+}

@@ -1,0 +1,99 @@
+//! Error answers, in the record server's envelope, its web framework's, or OAuth's.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::schema::{WireConnection, choice};
+use super::tolerant::{LenientList, lenient};
+use crate::source::{ConnectionChoice, Refusal, SourceError};
+
+/// The most of a server's own error message that is passed on, in characters.
+const MESSAGE_CHARS: usize = 400;
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WireError {
+    #[serde(deserialize_with = "lenient")]
+    code: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    message: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    param: Option<String>,
+    available_connections: LenientList<WireConnection>,
+}
+
+/// An error answer, in the record server's envelope, its web framework's, or OAuth's.
+pub(in super::super) fn refusal(
+    status: u16,
+    body: &[u8],
+    retry_after: Option<Duration>,
+    provider: &str,
+) -> SourceError {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Answer {
+        error: Value,
+        #[serde(deserialize_with = "lenient")]
+        message: Option<String>,
+        #[serde(deserialize_with = "lenient")]
+        error_description: Option<String>,
+    }
+    let answer: Answer = serde_json::from_slice(body).unwrap_or_default();
+    let error: WireError = match answer.error {
+        Value::Object(_) => serde_json::from_value(answer.error).unwrap_or_default(),
+        // `{"message","error":"Not Found","statusCode":404}` of an unknown route has no code;
+        // `{"error":"invalid_token","error_description"}` has its code here.
+        Value::String(code) if answer.message.is_none() => {
+            WireError { code: Some(code), message: answer.error_description, ..WireError::default() }
+        }
+        _ => WireError { message: answer.message, ..WireError::default() },
+    };
+    let code = error.code.filter(|code| is_code(code));
+    match (status, code.as_deref()) {
+        (429, _) => return SourceError::Wait { retry_after },
+        (502..=504, None) => {
+            return SourceError::CheckServer { problem: format!("the server answers HTTP {status}") };
+        }
+        // The reference server says 401 for a stream or connection outside the grant, too.
+        (401, None | Some("context.active_false")) => return reauthorize(provider),
+        (401, Some(code)) if !code.starts_with("context.") => return reauthorize(provider),
+        _ => {}
+    }
+    let message = error.message.unwrap_or_else(|| format!("the server answers HTTP {status}"));
+    let choices: Vec<ConnectionChoice> = error.available_connections.0.iter().filter_map(choice).collect();
+    let message: String = message.chars().take(MESSAGE_CHARS).collect();
+    SourceError::Refused(Box::new(Refusal {
+        status,
+        code: code.unwrap_or_else(|| format!("http_{status}")),
+        message,
+        param: error.param.filter(|param| param.len() <= 100),
+        choices,
+    }))
+}
+
+fn reauthorize(provider: &str) -> SourceError {
+    SourceError::Reauthorize {
+        problem: format!("{provider} no longer accepts the credential"),
+        command: format!("pdpp connect {provider}"),
+    }
+}
+
+/// A code is a word that programs compare. Anything else in its place is text.
+fn is_code(code: &str) -> bool {
+    !code.is_empty()
+        && code.len() <= 64
+        && code.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+}
+
+impl Refusal {
+    /// Whether the server may have failed to decode the path: it found nothing there, or says so.
+    pub(in super::super) fn blames_path(&self) -> bool {
+        match self.status {
+            404 => true,
+            400 | 500 => self.message.to_ascii_lowercase().contains("malformed"),
+            _ => false,
+        }
+    }
+}

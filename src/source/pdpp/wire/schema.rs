@@ -1,0 +1,107 @@
+//! Schemas, and the lists of streams that have record counts.
+
+use serde::Deserialize;
+
+use super::tolerant::{LenientList, lenient};
+use super::{parse, wrong_shape};
+use crate::handle::{ConnectionId, StreamName};
+use crate::record::{ConnectionSchema, Schema, StreamSchema, short_connector_key};
+use crate::source::{ConnectionChoice, SourceError};
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WireSchema {
+    #[serde(deserialize_with = "lenient")]
+    data: Option<Box<Self>>,
+    connectors: Option<LenientList<WireConnector>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WireConnector {
+    #[serde(deserialize_with = "lenient")]
+    connector_key: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    connector_id: Option<String>,
+    streams: LenientList<WireStream>,
+    granted_connections: LenientList<WireConnection>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WireStream {
+    #[serde(deserialize_with = "lenient")]
+    name: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    record_count: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
+    connection_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    connector_instance_id: Option<String>,
+    granted_connections: LenientList<WireConnection>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct WireConnection {
+    #[serde(deserialize_with = "lenient")]
+    connection_id: Option<String>,
+    #[serde(rename = "connectionId", deserialize_with = "lenient")]
+    connection_id_camel: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    display_name: Option<String>,
+    #[serde(rename = "displayName", deserialize_with = "lenient")]
+    display_name_camel: Option<String>,
+}
+
+/// The connections of a schema, with the record counts of a stream list where there is one.
+pub(in super::super) fn schema(body: &[u8], streams: Option<&[u8]>) -> Result<Schema, SourceError> {
+    let outer: WireSchema = parse(body)?;
+    let inner = outer.data.and_then(|inner| inner.connectors);
+    let connectors = outer.connectors.or(inner).ok_or(wrong_shape("`connectors`"))?;
+    #[derive(Deserialize)]
+    struct Streams {
+        data: LenientList<WireStream>,
+    }
+    let counted =
+        streams.and_then(|body| parse::<Streams>(body).ok()).map_or_else(Vec::new, |list| list.data.0);
+    let count = |connection: &ConnectionId, stream: &StreamName| {
+        let id = |row: &WireStream| row.connection_id.clone().or(row.connector_instance_id.clone());
+        let mut rows = counted.iter().filter(|row| row.name.as_deref() == Some(stream.as_str()));
+        rows.find(|row| id(row).as_deref() == Some(connection.as_str()))?.record_count
+    };
+    let mut schema = Schema::default();
+    for connector in connectors.0 {
+        let key = connector
+            .connector_key
+            .or(connector.connector_id)
+            .map(|key| short_connector_key(&key).to_owned());
+        for stream in &connector.streams.0 {
+            let Some(name) = stream.name.as_ref().and_then(|name| name.parse::<StreamName>().ok()) else {
+                continue;
+            };
+            let own = &stream.granted_connections.0;
+            let granted = if own.is_empty() { &connector.granted_connections.0 } else { own };
+            for ConnectionChoice { connection_id, display_name } in granted.iter().filter_map(choice) {
+                let record_count = count(&connection_id, &name);
+                let stream = StreamSchema { name: name.clone(), record_count };
+                match schema.connections.iter_mut().find(|known| known.connection_id == connection_id) {
+                    Some(known) => known.streams.push(stream),
+                    None => schema.connections.push(ConnectionSchema {
+                        connection_id,
+                        display_name,
+                        connector_key: key.clone(),
+                        streams: vec![stream],
+                    }),
+                }
+            }
+        }
+    }
+    Ok(schema)
+}
+
+pub(super) fn choice(wire: &WireConnection) -> Option<ConnectionChoice> {
+    let connection_id = wire.connection_id.as_ref().or(wire.connection_id_camel.as_ref())?.parse().ok()?;
+    let display_name = wire.display_name.clone().or_else(|| wire.display_name_camel.clone());
+    Some(ConnectionChoice { connection_id, display_name })
+}

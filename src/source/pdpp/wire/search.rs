@@ -1,0 +1,259 @@
+//! Pages of search results.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::de::{IgnoredAny, MapAccess, SeqAccess};
+
+use super::tolerant::{Any, Text, Tolerant};
+use super::{parse, wrong_shape};
+use crate::fit::passage;
+use crate::handle::{ConnectionId, Handle, RecordAddress};
+use crate::record::{Excerpt, Hit, HitId, WebLink, fallback_title, is_title_field};
+use crate::source::{SearchPage, SearchPosition, SourceError};
+
+/// How much text around a match is kept, in bytes on either side.
+const EXCERPT_RADIUS: usize = 400;
+
+/// A page of search results: the list under `data`, `results`, `hits`, `data.results` or `data.data`.
+pub(in super::super) fn search_page(body: &[u8]) -> Result<SearchPage, SourceError> {
+    let Any(outer) = parse::<Any<Envelope<'_>>>(body)?;
+    let levels = || std::iter::successors(Some(&outer), |level| level.inner.as_deref());
+    let hits = levels().find_map(|level| level.list.as_ref()).ok_or(wrong_shape("list of hits"))?;
+    let cursor = levels().find_map(|level| level.next_cursor.get());
+    let ended = levels().any(|level| level.has_more.get() == Some("false"));
+    Ok(SearchPage {
+        hits: hits.iter().map(hit).collect(),
+        next: cursor.filter(|_| !ended).map(|cursor| SearchPosition(cursor.to_owned())),
+        windowed: levels().any(|level| level.meta.recall.is_window()),
+        notes: Vec::new(),
+    })
+}
+
+/// A list of hits with what stands beside it. Servers put the list, and sometimes everything, one level
+/// down.
+#[derive(Default)]
+struct Envelope<'a> {
+    list: Option<Vec<WireHit<'a>>>,
+    inner: Option<Box<Self>>,
+    next_cursor: Text<'a>,
+    has_more: Text<'a>,
+    meta: Meta<'a>,
+}
+
+impl<'de: 'a, 'a> Tolerant<'de> for Envelope<'a> {
+    fn from_map<A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
+        let mut envelope = Self::default();
+        while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
+            match &*name {
+                "data" | "results" | "hits" => match fields.next_value::<Any<Slot<'_>>>()?.0 {
+                    Slot::List(list) => envelope.list = Some(list),
+                    Slot::Inner(inner) => envelope.inner = Some(inner),
+                    Slot::Neither => {}
+                },
+                "next_cursor" | "nextCursor" => envelope.next_cursor.or(fields.next_value()?),
+                "has_more" | "hasMore" => envelope.has_more.or(fields.next_value()?),
+                "meta" => envelope.meta = fields.next_value::<Any<_>>()?.0,
+                _ => drop(fields.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(envelope)
+    }
+}
+
+/// What stands where the list is looked for.
+#[derive(Default)]
+enum Slot<'a> {
+    List(Vec<WireHit<'a>>),
+    Inner(Box<Envelope<'a>>),
+    #[default]
+    Neither,
+}
+
+impl<'de: 'a, 'a> Tolerant<'de> for Slot<'a> {
+    fn from_list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Any(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Self::List(list))
+    }
+
+    fn from_map<A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
+        Envelope::from_map(fields).map(|inner| Self::Inner(Box::new(inner)))
+    }
+}
+
+#[derive(Default)]
+struct Meta<'a> {
+    recall: Recall<'a>,
+}
+
+impl<'de: 'a, 'a> Tolerant<'de> for Meta<'a> {
+    fn from_map<A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
+        let mut meta = Self::default();
+        while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
+            match &*name {
+                "recall" => meta.recall = fields.next_value::<Any<_>>()?.0,
+                _ => drop(fields.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(meta)
+    }
+}
+
+#[derive(Default)]
+struct Recall<'a> {
+    complete: Text<'a>,
+    truncated: Text<'a>,
+}
+
+impl<'de: 'a, 'a> Tolerant<'de> for Recall<'a> {
+    fn from_map<A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
+        let mut recall = Self::default();
+        while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
+            match &*name {
+                "complete" => recall.complete.or(fields.next_value()?),
+                "truncated" => recall.truncated.or(fields.next_value()?),
+                _ => drop(fields.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(recall)
+    }
+}
+
+impl Recall<'_> {
+    /// Whether only a window of the matches was ranked.
+    fn is_window(&self) -> bool {
+        self.complete.get() == Some("false") || self.truncated.get() == Some("true")
+    }
+}
+
+/// A search result as it came: each field under whichever of its names was there.
+#[derive(Default)]
+struct WireHit<'a> {
+    id: Text<'a>,
+    record: Text<'a>,
+    stream: Text<'a>,
+    connection: Text<'a>,
+    label: Text<'a>,
+    title: Text<'a>,
+    link: Text<'a>,
+    authored_at: Text<'a>,
+    emitted_at: Text<'a>,
+    snippet: Snippet<'a>,
+}
+
+impl<'de: 'a, 'a> Tolerant<'de> for WireHit<'a> {
+    fn from_map<A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
+        let mut hit = Self::default();
+        while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
+            let field = match &*name {
+                "snippet" => {
+                    hit.snippet = fields.next_value::<Any<_>>()?.0;
+                    continue;
+                }
+                "text" | "excerpt" | "preview" => &mut hit.snippet.text,
+                "id" => &mut hit.id,
+                "record_key" | "recordKey" | "record_id" | "recordId" => &mut hit.record,
+                "stream" | "stream_name" | "streamName" => &mut hit.stream,
+                "connection_id" | "connectionId" | "connector_instance_id" | "connectorInstanceId" => {
+                    &mut hit.connection
+                }
+                "display_name" | "displayName" => &mut hit.label,
+                "title" => &mut hit.title,
+                "url" | "link" => &mut hit.link,
+                "authored_at" | "authoredAt" => &mut hit.authored_at,
+                "emitted_at" | "emittedAt" => &mut hit.emitted_at,
+                _ => {
+                    fields.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            field.or(fields.next_value()?);
+        }
+        Ok(hit)
+    }
+}
+
+/// A snippet as text, or as an object with its field.
+#[derive(Default)]
+struct Snippet<'a> {
+    field: Text<'a>,
+    text: Text<'a>,
+}
+
+impl<'de: 'a, 'a> Tolerant<'de> for Snippet<'a> {
+    fn from_text(text: Cow<'de, str>) -> Self {
+        Self { field: Text::default(), text: Text::from_text(text) }
+    }
+
+    fn from_map<A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
+        let mut snippet = Self::default();
+        while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
+            match &*name {
+                "field" | "field_path" | "fieldPath" => snippet.field.or(fields.next_value()?),
+                "text" | "preview_text" | "previewText" => snippet.text.or(fields.next_value()?),
+                _ => drop(fields.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(snippet)
+    }
+}
+
+fn hit(wire: &WireHit<'_>) -> Hit {
+    let stream = wire.stream.get();
+    let (text, focus) = without_marks(wire.snippet.text.get().unwrap_or_default());
+    let (piece, focus) = passage(&text, focus, EXCERPT_RADIUS);
+    let excerpt = Excerpt::new(piece, focus);
+    // A snippet of the subject, if it is the whole of it, is the title that the server does not send.
+    let is_whole = |text: &str| !text.starts_with('…') && !text.ends_with('…') && !text.ends_with("...");
+    let from_snippet = wire.snippet.field.get().filter(|field| is_title_field(field)).map(|_| excerpt.text());
+    let own = wire.title.get().filter(|title| !title.trim().is_empty());
+    let own = own.or(from_snippet.filter(|text| !text.is_empty() && is_whole(text)));
+    let time = wire.authored_at.get().or(wire.emitted_at.get());
+    let title = own.map_or_else(|| fallback_title(wire.label.get(), stream, time), str::to_owned);
+    let link: Option<WebLink> = wire.link.get().and_then(|text| text.parse().ok());
+    let excerpt = if excerpt.text() == title { Excerpt::default() } else { excerpt };
+    Hit { id: hit_id(wire, stream, link.as_ref()), title, link, excerpt }
+}
+
+/// What a hit can be fetched by. Nothing is made up: names that the server does not give stay unknown.
+fn hit_id(wire: &WireHit<'_>, stream: Option<&str>, link: Option<&WebLink>) -> HitId {
+    let connection: Option<ConnectionId> = match wire.connection.get().map(str::parse).transpose() {
+        Ok(connection) => connection,
+        Err(_no_name) => return HitId::Nameless,
+    };
+    let address = |record: &str, stream: &str| {
+        Some(RecordAddress {
+            connection: connection.clone(),
+            stream: stream.parse().ok()?,
+            record: record.parse().ok()?,
+        })
+    };
+    let id = wire.id.get();
+    // An id that is itself a handle of this stream (`messages:m1`) names the record it says.
+    let written = id.and_then(|id| id.parse::<Handle>().ok()).map(|handle| handle.address().clone());
+    let written = written.filter(|written| stream.is_none_or(|stream| written.stream.as_str() == stream));
+    let found = match (wire.record.get(), stream, written, id) {
+        (Some(key), Some(stream), ..) => address(key, stream),
+        (_, _, Some(written), _) => {
+            Some(RecordAddress { connection: written.connection.or(connection), ..written })
+        }
+        (None, Some(stream), None, Some(id)) => address(id, stream),
+        (None, None, None, Some(id)) => return HitId::Opaque(id.to_owned()),
+        _ => return link.map_or(HitId::Nameless, |link| HitId::Opaque(link.to_string())),
+    };
+    found.map_or(HitId::Nameless, HitId::Record)
+}
+
+/// The text without `<mark>` and `</mark>`, and the bytes of the first marked piece.
+fn without_marks(marked: &str) -> (Cow<'_, str>, Range<usize>) {
+    const OPEN: &str = "<mark>";
+    const CLOSE: &str = "</mark>";
+    let Some((before, rest)) = marked.split_once(OPEN) else { return (Cow::Borrowed(marked), 0..0) };
+    let (inside, after) = rest.split_once(CLOSE).unwrap_or((rest, ""));
+    let after = after.replace(OPEN, "").replace(CLOSE, "");
+    let focus = before.len()..before.len() + inside.len();
+    (Cow::Owned(format!("{before}{inside}{after}")), focus)
+}
