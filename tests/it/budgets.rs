@@ -128,6 +128,7 @@ async fn a_long_record_in_parts() {
 }
 
 /// Every error there is, each built with the largest of what can be in it or with something typical.
+#[expect(clippy::too_many_lines, reason = "it is a list, one entry per error")]
 fn every_error() -> Vec<(&'static str, ToolError)> {
     let refused = |id: &str| -> InvalidHandle { id.parse::<Handle>().unwrap_err() };
     let copy = |id: &str| ToolError::CopyHandle { input: id.to_owned(), refused: refused(id) };

@@ -114,6 +114,48 @@ async fn a_better_match_comes_first() {
 }
 
 #[tokio::test]
+async fn a_scope_covers_what_it_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scoped.db");
+    let line = |stream: &str, key: usize| {
+        json!({"stream": stream, "key": key, "data": {"body": "alpha"}}).to_string()
+    };
+    import_records(&path, "work", &[line("mail", 0), line("files", 1)].join("\n"));
+    import_records(&path, "home", &[line("mail", 2), line("tasks", 3)].join("\n"));
+    let store = open(&path);
+    let scoped = |connection: Option<&str>, streams: &[&str]| SearchQuery {
+        connection: connection.map(|id| id.parse().unwrap()),
+        streams: streams.iter().map(|stream| stream.parse().unwrap()).collect(),
+        ..query("alpha")
+    };
+    for (connection, streams, expect) in [
+        (None, vec![], vec![0, 1, 2, 3]),
+        (Some("work"), vec![], vec![0, 1]),
+        (None, vec!["mail"], vec![0, 2]),
+        (None, vec!["mail", "tasks"], vec![0, 2, 3]),
+        (None, vec!["mail", "mail"], vec![0, 2]),
+        (Some("home"), vec!["mail"], vec![2]),
+        (Some("home"), vec!["tasks", "mail"], vec![2, 3]),
+    ] {
+        let page = store.search(&scoped(connection, &streams)).await.unwrap();
+        let mut keys: Vec<usize> = page.hits.iter().map(key_of).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, expect, "{connection:?} {streams:?}");
+    }
+    let nobody = store.search(&scoped(Some("nobody"), &["mail"])).await.unwrap_err();
+    assert!(
+        matches!(&nobody, SourceError::UseKnownConnection { asked, .. } if asked == "nobody"),
+        "{nobody:?}"
+    );
+    for (connection, streams, unknown) in
+        [(Some("home"), vec!["files"], "files"), (None, vec!["mail", "male"], "male")]
+    {
+        let refused = store.search(&scoped(connection, &streams)).await.unwrap_err().to_string();
+        assert!(refused.starts_with(&format!("there is no stream `{unknown}`; there are: ")), "{refused}");
+    }
+}
+
+#[tokio::test]
 async fn the_excerpt_shows_the_match() {
     let filler = "lorem ipsum dolor sit amet ".repeat(400);
     let (_folder, path) = store_of(&[&format!("{filler}the Needle is here {filler}")]);

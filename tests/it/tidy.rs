@@ -1,1 +1,278 @@
-//! Later.
+//! The rules of the house, as far as a machine can check them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::support::{demo_store, text};
+
+/// Packages in `Cargo.lock`: those of every platform, of the tests and of the benches. Say in CHANGELOG.md what a
+/// higher number buys.
+const LOCKED_PACKAGES_MOST: usize = 440;
+
+/// A file of more lines has more than one idea, or says in its header why not.
+const LINES_MOST: usize = 500;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The Rust files below a folder, relative to the root, with `/`.
+fn rust_files(folder: &str) -> Vec<String> {
+    let mut folders = vec![root().join(folder)];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(relative(&path));
+            }
+        }
+    }
+    assert!(!files.is_empty(), "no Rust files below {folder}");
+    files.sort();
+    files
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/")
+}
+
+/// Fails with every offender, not only the first.
+#[track_caller]
+fn none(offenders: impl IntoIterator<Item = String>, rule: &str) {
+    let offenders: Vec<String> = offenders.into_iter().collect();
+    assert!(offenders.is_empty(), "{rule}:\n  {}", offenders.join("\n  "));
+}
+
+#[test]
+fn every_file_says_why_it_exists() {
+    let mut offenders = Vec::new();
+    for folder in ["src", "tests", "benches", "fuzz/fuzz_targets"] {
+        let silent = |file: &String| !read(file).trim_start_matches("#![no_main]\n").starts_with("//! ");
+        offenders.extend(rust_files(folder).into_iter().filter(silent));
+    }
+    none(offenders, "files without a module comment at their top");
+}
+
+#[test]
+fn files_have_one_idea() {
+    let mut offenders = Vec::new();
+    for file in rust_files("src") {
+        let lines = read(&file).lines().count();
+        if lines > LINES_MOST {
+            offenders.push(format!("{file}: {lines} lines"));
+        }
+        let stem = Path::new(&file).file_stem().unwrap().to_str().unwrap();
+        if ["util", "utils", "helper", "helpers", "common", "misc"].contains(&stem) {
+            offenders.push(format!("{file}: a drawer"));
+        }
+    }
+    none(offenders, "files that are too long, or drawers");
+}
+
+#[test]
+fn walls_between_rooms_hold() {
+    // Each row: a word, where it may stand, and why nowhere else.
+    let walls = [
+        ("rmcp", vec!["src/mcp/", "src/telemetry/"], "only the rim speaks MCP (telemetry quiets its logs)"),
+        ("axum::", vec!["src/http/"], "only http serves HTTP"),
+        ("reqwest", vec!["src/source/pdpp/"], "only the remote source calls over HTTP"),
+        ("rusqlite", vec!["src/source/store/"], "only the store knows SQLite"),
+        ("tantivy", vec!["src/source/store/"], "only the store knows its index"),
+        ("print!(", vec![], "stdout belongs to the protocol"),
+        ("println!(", vec![], "stdout belongs to the protocol"),
+    ];
+    let mut offenders = Vec::new();
+    for file in rust_files("src") {
+        let whole = read(&file);
+        // What a room's own tests use is no wall.
+        let code = whole.split("#[cfg(test)]").next().unwrap();
+        let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let code = code.join("\n");
+        for (word, allowed, why) in &walls {
+            if code.contains(word) && !allowed.iter().any(|room| file.starts_with(room)) {
+                offenders.push(format!("{file} says `{word}`: {why}"));
+            }
+        }
+        for (room, foreign) in [
+            ("src/handle/", "serde_json|crate::record|crate::fit|crate::cursor|crate::source|crate::tools"),
+            ("src/record/", "crate::fit|crate::cursor|crate::source|crate::tools|crate::mcp|crate::http"),
+            ("src/fit/", "crate::cursor|crate::source|crate::tools|crate::mcp|crate::http|crate::handle"),
+            ("src/cursor/", "crate::source|crate::tools|crate::mcp|crate::http"),
+            ("src/source/", "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors"),
+            ("src/connectors/", "crate::tools|crate::mcp|crate::http|crate::cli"),
+            ("src/tools/", "crate::mcp|crate::http|crate::cli|crate::connectors"),
+            ("src/mcp/", "crate::http|crate::cli|crate::connectors"),
+            ("src/http/", "crate::cli|crate::connectors"),
+        ] {
+            for word in foreign.split('|').filter(|_| file.starts_with(room)) {
+                if code.contains(word) {
+                    offenders.push(format!("{file} says `{word}`, which its room must not know"));
+                }
+            }
+        }
+    }
+    none(offenders, "walls that do not hold");
+}
+
+#[test]
+fn the_map_is_of_this_program() {
+    let map = read("ARCHITECTURE.md");
+    assert!(map.lines().count() <= 250, "ARCHITECTURE.md has {} lines", map.lines().count());
+    let named = files_in_the_map(&map);
+    let real: BTreeSet<String> = rust_files("src").into_iter().collect();
+    none(real.difference(&named).cloned(), "modules that ARCHITECTURE.md does not name");
+    none(named.difference(&real).cloned(), "modules in ARCHITECTURE.md that are not there");
+    none(stale_paths("ARCHITECTURE.md"), "paths in ARCHITECTURE.md that lead nowhere");
+}
+
+/// The files that the code map names: below a heading with a folder, every quoted name ending in `.rs`.
+fn files_in_the_map(map: &str) -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    let mut folder = None;
+    for line in map.lines() {
+        if line.starts_with('#') {
+            folder = line.split('`').nth(1).filter(|path| path.starts_with("src/"));
+        }
+        for word in line.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".rs")) {
+            if let Some(folder) = folder {
+                named.insert(format!("{folder}{word}"));
+            }
+        }
+    }
+    named
+}
+
+#[test]
+fn documents_lead_somewhere() {
+    let mut offenders = Vec::new();
+    let mut documents = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned(), "CHANGELOG.md".to_owned()];
+    for entry in fs::read_dir(root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            documents.push(relative(&path));
+        }
+    }
+    for document in &documents {
+        offenders.extend(stale_paths(document));
+        offenders.extend(stale_links(document));
+    }
+    none(offenders, "documents that lead nowhere");
+}
+
+/// Paths in backticks that begin with a folder of the repository and do not exist.
+fn stale_paths(document: &str) -> Vec<String> {
+    let folders = ["src/", "tests/", "fixtures/", "benches/", "fuzz/", "docs/", "snapshots/", ".ci/"];
+    let written = read(document);
+    let quoted = written.split('`').skip(1).step_by(2);
+    quoted
+        .filter(|word| folders.iter().any(|folder| word.starts_with(folder)) && !word.contains([' ', '*']))
+        .filter(|path| !root().join(path).exists())
+        .map(|path| format!("{document}: {path}"))
+        .collect()
+}
+
+/// Relative links of a document that lead to no file.
+fn stale_links(document: &str) -> Vec<String> {
+    let folder = root().join(document).parent().map(Path::to_path_buf).unwrap();
+    let written = read(document);
+    let links = written.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    links
+        .filter(|link| !link.contains("://") && !link.starts_with('#'))
+        .map(|link| link.split('#').next().unwrap())
+        .filter(|link| !folder.join(link).exists())
+        .map(|link| format!("{document}: {link}"))
+        .collect()
+}
+
+#[tokio::test]
+async fn readme_and_tool_list_agree() {
+    let (_folder, store) = demo_store();
+    let model = crate::support::Model::over_stdio(["--store", text(&store)]).await;
+    let listed: BTreeSet<String> = model.tools().await.iter().map(|tool| tool.name.to_string()).collect();
+    let written: BTreeSet<String> = read("README.md")
+        .lines()
+        .skip_while(|line| *line != "## Tools")
+        .skip(1)
+        .take_while(|line| !line.starts_with("## "))
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split('`').next()?.to_owned()))
+        .collect();
+    assert_eq!(written, listed, "the table under README's `## Tools` against tools/list");
+}
+
+#[test]
+fn readme_names_every_command() {
+    let readme = read("README.md");
+    let help = String::from_utf8(crate::support::fetchwell(["--help"]).stdout).unwrap();
+    let commands =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<&str> = commands
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(names.len() >= 9, "{help}");
+    let unnamed = names.iter().filter(|name| !readme.contains(&format!("fetchwell {name}")));
+    none(unnamed.map(ToString::to_string), "commands that README.md does not show");
+}
+
+#[test]
+fn dependencies_stay_below_the_ceiling() {
+    let packages = read("Cargo.lock").lines().filter(|line| *line == "[[package]]").count();
+    assert!(
+        packages <= LOCKED_PACKAGES_MOST,
+        "{packages} packages in Cargo.lock, {LOCKED_PACKAGES_MOST} allowed"
+    );
+}
+
+#[test]
+fn the_project_stands_alone() {
+    let mut offenders = Vec::new();
+    let neighbour = ["..", "shared"].join("/");
+    for folder in ["src", "tests", "benches", "fuzz/fuzz_targets"] {
+        offenders.extend(rust_files(folder).into_iter().filter(|file| read(file).contains(&neighbour)));
+    }
+    offenders.extend(
+        ["Cargo.toml", ".ci/run", "README.md"]
+            .into_iter()
+            .filter(|file| read(file).contains(&neighbour))
+            .map(str::to_owned),
+    );
+    none(offenders, "files that lean on what a clone does not have");
+}
+
+#[test]
+fn no_bans_are_lifted_in_silence() {
+    let lifted = rust_files("src").into_iter().filter(|file| {
+        let code = read(file);
+        code.contains("#[allow(") || code.contains("#![allow(") || code.contains("#[ignore")
+    });
+    none(lifted, "files with `allow`; use `expect` with a reason");
+}
+
+#[test]
+fn usual_files_are_there() {
+    let missing: Vec<String> = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        ".ci/run",
+        "docs/benchmarks.md",
+        "docs/decisions.md",
+    ]
+    .into_iter()
+    .filter(|file| !root().join(file).exists())
+    .map(str::to_owned)
+    .collect();
+    none(missing, "files that are missing");
+}

@@ -1,6 +1,6 @@
 //! Remote record servers: a small typed client of the PDPP read API.
 //!
-//! One method per endpoint. [`wire`] is the only place that knows how servers spell things; what leaves
+//! One method per endpoint. `wire` is the only place that knows how servers spell things; what leaves
 //! this module is typed. Bodies are bounded, every call has a deadline, and the credential goes to the
 //! provider's own origin only.
 
