@@ -1,6 +1,6 @@
 //! The command line: one file per command.
 //!
-//! Commands write what they have to say to standard output through [`mod@print`], as text for people or, with
+//! Commands write what they have to say to standard output through `print`, as text for people or, with
 //! `--json`, as one JSON value; problems go to standard error with what to do about them.
 
 mod budget;
