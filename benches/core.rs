@@ -36,13 +36,7 @@ fn search(criterion: &mut Criterion) {
         search: fat_search_reply(),
         record: long_record_reply("a text"),
     };
-    let query = SearchQuery {
-        text: "x".to_owned(),
-        connection: None,
-        streams: Vec::new(),
-        limit: 25,
-        position: None,
-    };
+    let query = SearchQuery::of("x", 25);
     criterion.bench_function("search/normalise 200 fat hits", |bench| {
         bench.iter(|| runtime.block_on(source.search(black_box(&query))).unwrap());
     });

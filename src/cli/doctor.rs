@@ -96,13 +96,7 @@ async fn ask(source: &dyn Source, checks: &mut Vec<Check>) {
             return;
         }
     }
-    let query = SearchQuery {
-        text: "fetchwell doctor".to_owned(),
-        connection: None,
-        streams: Vec::new(),
-        limit: 1,
-        position: None,
-    };
+    let query = SearchQuery::of("fetchwell doctor", 1);
     let started = Instant::now();
     let (ok, found) = match source.search(&query).await {
         Ok(page) if page.notes.iter().any(|note| note.contains("not searchable yet")) => {

@@ -9,7 +9,10 @@ mod excerpt;
 mod facts;
 mod hit;
 mod link;
+mod scalar;
 mod schema;
+mod stream;
+mod window;
 
 pub use document::document_text;
 pub use excerpt::Excerpt;
@@ -17,7 +20,10 @@ pub(crate) use facts::is_title_field;
 pub use facts::{authored_at, own_link, own_title};
 pub use hit::{Hit, HitId, fallback_title};
 pub use link::WebLink;
+pub use scalar::Scalar;
 pub use schema::{ConnectionSchema, Schema, StreamSchema, short_connector_key};
+pub use stream::{Capability, FieldDetail, Relation, RelationKind, StreamDetail, View};
+pub use window::Window;
 
 use crate::handle::RecordAddress;
 
@@ -40,4 +46,19 @@ pub struct Record {
     /// Where the record server itself serves it. It answers only to a bearer token, so it is never a
     /// citation.
     pub record_url: Option<String>,
+    /// Related records that were asked for, by the name of their relation.
+    pub expanded: Vec<Expanded>,
+}
+
+/// The records of one relation of a record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expanded {
+    /// The relation.
+    pub relation: String,
+    /// Whether there can be more than one.
+    pub many: bool,
+    /// The records, up to the limit.
+    pub records: Vec<Record>,
+    /// There are more than that.
+    pub has_more: bool,
 }

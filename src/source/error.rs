@@ -43,6 +43,16 @@ pub enum SourceError {
         /// Fields there are.
         known: Vec<String>,
     },
+    /// The question cannot be answered as it is put.
+    #[error("{problem}")]
+    CorrectQuery {
+        /// What kind of fault it is.
+        fault: QueryFault,
+        /// What is wrong with it, quoting what was asked.
+        problem: String,
+        /// How to put it.
+        hint: String,
+    },
     /// The position of a search is no longer valid.
     #[error("the search changed since this page was given")]
     RestartSearch,
@@ -78,6 +88,65 @@ pub enum SourceError {
     /// The embedded store cannot be read.
     #[error(transparent)]
     MendStore(#[from] StoreError),
+}
+
+/// What is wrong with a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueryFault {
+    /// The stream does not exist, or not in that connection.
+    UnknownStream,
+    /// A field does not exist.
+    UnknownField,
+    /// A filter that the stream does not take.
+    InvalidFilter,
+    /// A field that the stream does not sort by.
+    InvalidSort,
+    /// A view that the stream does not have.
+    InvalidView,
+    /// A relation that the stream does not have.
+    InvalidExpand,
+    /// A figure that the stream does not give.
+    InvalidAggregate,
+    /// A position of another question.
+    MismatchedCursor,
+    /// A position that is none.
+    MalformedCursor,
+    /// A token for changes that is of another store, or too old.
+    ExpiredCursor,
+    /// A window that the field does not have.
+    InvalidWindow,
+    /// The record has no such field.
+    FieldNotFound,
+    /// The field is not text.
+    FieldNotText,
+    /// The text that was looked for is not in the field.
+    QueryNotFound,
+    /// Something that only goes with one connection, stream or argument was asked of several.
+    InvalidArgument,
+    /// The source does not do that at all.
+    NotSupported,
+}
+
+impl QueryFault {
+    /// The stable code, of the record-server contract where it has one.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::UnknownStream => "stream_not_declared",
+            Self::UnknownField => "unknown_field",
+            Self::InvalidFilter => "invalid_filter",
+            Self::InvalidSort => "invalid_sort",
+            Self::InvalidExpand => "invalid_expand",
+            Self::MismatchedCursor | Self::MalformedCursor => "invalid_cursor",
+            Self::ExpiredCursor => "cursor_expired",
+            Self::InvalidWindow => "invalid_window",
+            Self::FieldNotFound => "field_not_found",
+            Self::FieldNotText => "field_not_text",
+            Self::QueryNotFound => "query_not_found",
+            Self::InvalidView | Self::InvalidAggregate | Self::InvalidArgument => "invalid_argument",
+            Self::NotSupported => "not_supported",
+        }
+    }
 }
 
 /// A record server's own error.

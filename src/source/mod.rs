@@ -1,8 +1,9 @@
 //! Record servers, remote or embedded, behind one trait.
 //!
-//! A [`Source`] answers three questions: what is there ([`Source::schema`]), what matches
-//! ([`Source::search`]) and what does this record say ([`Source::record`]). The embedded store
-//! ([`store`]) and the remote client ([`pdpp`]) implement it; tools know nothing else of them.
+//! A [`Source`] has one method per read: what there is ([`Source::schema`], [`Source::stream`]), what matches
+//! ([`Source::search`]), what a stream holds ([`Source::records`], [`Source::aggregate`]) and what a record
+//! says ([`Source::record`], [`Source::window`]). The embedded store ([`store`]) and the remote client
+//! ([`pdpp`]) implement it; tools know nothing else of them.
 //!
 //! Nothing here knows MCP. What a source sends is data: it never becomes a header, a path, a log line
 //! or an instruction.
@@ -16,11 +17,16 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-pub use error::{ConnectionChoice, ProtocolFault, Refusal, SourceError};
-pub use query::{RecordQuery, SearchPage, SearchPosition, SearchQuery};
+pub use error::{ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
+pub use query::{
+    AggregateAnswer, AggregateQuery, Change, ChangesToken, Condition, Count, CountMode, Direction, Expansion,
+    Filter, Granularity, Group, Grouping, Metric, Operator, RecordQuery, RecordsPage, RecordsPosition,
+    RecordsQuery, SearchMode, SearchPage, SearchPosition, SearchQuery, Selection, Start, StreamQuery,
+    TimeZoneName, WindowQuery, WindowStart,
+};
 
 use crate::handle::SourceName;
-use crate::record::{Record, Schema};
+use crate::record::{Record, Schema, StreamDetail, Window};
 
 /// One record server. Dropping the future of a call abandons the call.
 #[async_trait]
@@ -28,12 +34,24 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// How errors name it.
     fn name(&self) -> &SourceName;
 
-    /// Its connections and their streams.
+    /// Its connections and the names of their streams.
     async fn schema(&self) -> Result<Schema, SourceError>;
+
+    /// What a stream can be asked: one answer for each connection that has it, at least one.
+    async fn stream(&self, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError>;
 
     /// The best matches of a query, in the source's order, from a position on.
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError>;
 
+    /// A page of the records of a stream, or of what changed in it.
+    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError>;
+
     /// One record.
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError>;
+
+    /// A piece of one text field of a record.
+    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError>;
+
+    /// A figure over the records of a stream.
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError>;
 }

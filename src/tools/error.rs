@@ -174,6 +174,7 @@ fn source_code(error: &SourceError) -> &str {
         SourceError::SearchAgain { .. } => "not_found",
         SourceError::UseKnownField { .. } => "unknown_field",
         SourceError::RestartSearch => "invalid_cursor",
+        SourceError::CorrectQuery { fault, .. } => fault.code(),
         SourceError::RetryAfterTimeout { .. } => "source_timeout",
         SourceError::CheckServer { .. } | SourceError::MendStore(_) => "source_unavailable",
         SourceError::Wait { .. } => "source_rate_limited",
@@ -206,6 +207,7 @@ fn source_hint(error: &SourceError) -> String {
             let known: Vec<&str> = known.iter().map(String::as_str).take(20).collect();
             format!("Its fields are: {}.", clip(&known.join(", "), 500))
         }
+        SourceError::CorrectQuery { hint, .. } => clip(hint, 600),
         SourceError::RestartSearch => "Search again without `cursor`.".to_owned(),
         SourceError::RetryAfterTimeout { .. } => "Call again; if it stays, run `fetchwell doctor`.".to_owned(),
         SourceError::CheckServer { .. } => {

@@ -143,7 +143,8 @@ pub(super) async fn fetch(
         return hit_document(&args.id, &hit);
     }
     let request = resolve(args)?;
-    let query = RecordQuery { address: request.address.clone(), fields: request.fields.clone() };
+    let query =
+        RecordQuery { address: request.address.clone(), fields: request.fields.clone(), expand: Vec::new() };
     let record = toolbox.source.record(&query).await.map_err(|error| toolbox.source_failed(error))?;
     document(toolbox, &request, &record)
 }

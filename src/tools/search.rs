@@ -12,7 +12,7 @@ use crate::cursor::{CursorFault, MAX_CURSOR_CHARS};
 use crate::fit::{PageItem, Pressure, budget, clip, plan_page};
 use crate::handle::{ConnectionId, Handle, StreamName};
 use crate::record::{Hit, HitId, RecordData};
-use crate::source::{SearchPosition, SearchQuery};
+use crate::source::{Filter, SearchMode, SearchPosition, SearchQuery};
 
 /// The tool as capable clients see it.
 pub const SEARCH: ToolSpec = ToolSpec {
@@ -163,6 +163,8 @@ pub(super) async fn search(
             text: request.question.text.clone(),
             connection: request.question.connection.clone(),
             streams: request.question.streams.clone(),
+            filter: Filter::default(),
+            mode: SearchMode::default(),
             limit: wanted.min(LIMIT_MOST),
             position: found.position.take(),
         };

@@ -24,7 +24,7 @@ fn open(path: &Path) -> Store {
 }
 
 fn query(words: &str) -> SearchQuery {
-    SearchQuery { text: words.to_owned(), connection: None, streams: Vec::new(), limit: 10, position: None }
+    SearchQuery::of(words, 10)
 }
 
 /// The keys found, sorted.
@@ -283,7 +283,7 @@ async fn a_running_reader_sees_what_is_imported_meanwhile() {
     );
     assert!(store.search(&query("beta")).await.unwrap().hits.is_empty());
     let address = "c/notes:1".parse::<fetchwell::handle::Handle>().unwrap().address().clone();
-    let record = store.record(&RecordQuery { address, fields: Vec::new() }).await.unwrap();
+    let record = store.record(&RecordQuery::of(address)).await.unwrap();
     assert_eq!(record.data["body"], "changed");
 }
 

@@ -22,9 +22,12 @@ pub use transport::{DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
 use self::record_path::{encoded_twice, record_path};
 use self::transport::Transport;
-use super::{RecordQuery, SearchPage, SearchQuery, Source, SourceError};
+use super::{
+    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
+    SourceError, StreamQuery, WindowQuery,
+};
 use crate::handle::{ConnectionId, SourceName};
-use crate::record::{Record, Schema};
+use crate::record::{Record, Schema, StreamDetail, Window};
 
 /// A record server behind HTTP.
 #[derive(Debug)]
@@ -91,5 +94,29 @@ impl Source for Pdpp {
             other => other?,
         };
         wire::record(&reply.body, &query.address, reply.url)
+    }
+
+    async fn stream(&self, _query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
+        Err(not_supported())
+    }
+
+    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        Err(not_supported())
+    }
+
+    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
+        Err(not_supported())
+    }
+
+    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        Err(not_supported())
+    }
+}
+
+fn not_supported() -> SourceError {
+    SourceError::CorrectQuery {
+        fault: super::QueryFault::NotSupported,
+        problem: String::new(),
+        hint: String::new(),
     }
 }

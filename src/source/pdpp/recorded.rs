@@ -6,8 +6,11 @@ use url::Url;
 
 use super::wire;
 use crate::handle::SourceName;
-use crate::record::{Record, Schema};
-use crate::source::{RecordQuery, SearchPage, SearchQuery, Source, SourceError};
+use crate::record::{Record, Schema, StreamDetail, Window};
+use crate::source::{
+    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
+    SourceError, StreamQuery, WindowQuery,
+};
 
 /// Answers every call with the reply recorded for it, read exactly as one off the network.
 #[derive(Debug, Clone)]
@@ -38,6 +41,30 @@ impl Source for Recorded {
         let url = Url::parse("https://records.example.com/v1/streams/s/records/r");
         let url = url.map_err(|error| SourceError::CheckServer { problem: error.to_string() })?;
         wire::record(self.record.as_bytes(), &query.address, url)
+    }
+
+    async fn stream(&self, _query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
+        Err(not_supported())
+    }
+
+    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        Err(not_supported())
+    }
+
+    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
+        Err(not_supported())
+    }
+
+    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        Err(not_supported())
+    }
+}
+
+fn not_supported() -> SourceError {
+    SourceError::CorrectQuery {
+        fault: crate::source::QueryFault::NotSupported,
+        problem: String::new(),
+        hint: String::new(),
     }
 }
 

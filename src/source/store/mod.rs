@@ -32,9 +32,12 @@ pub use write::{Change, Incoming, NewConnection, StoreWriter, Tally};
 
 use self::database::Database;
 use self::search::Searching;
-use super::{RecordQuery, SearchPage, SearchQuery, Source, SourceError};
+use super::{
+    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
+    SourceError, StreamQuery, WindowQuery,
+};
 use crate::handle::SourceName;
-use crate::record::{Record, Schema};
+use crate::record::{Record, Schema, StreamDetail, Window};
 
 /// An open store, to read from.
 #[derive(Debug, Clone)]
@@ -91,5 +94,29 @@ impl Source for Store {
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         let query = query.clone();
         self.blocking(move |inner| read::record(&inner.database, &query)).await
+    }
+
+    async fn stream(&self, _query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
+        Err(not_supported())
+    }
+
+    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        Err(not_supported())
+    }
+
+    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
+        Err(not_supported())
+    }
+
+    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        Err(not_supported())
+    }
+}
+
+fn not_supported() -> SourceError {
+    SourceError::CorrectQuery {
+        fault: super::QueryFault::NotSupported,
+        problem: String::new(),
+        hint: String::new(),
     }
 }

@@ -24,6 +24,7 @@ pub(super) fn record_of(row: &Row<'_>) -> Result<Option<Record>, rusqlite::Error
         display_name: Some(row.get(5)?),
         connector_key: Some(row.get(6)?),
         record_url: None,
+        expanded: Vec::new(),
     }))
 }
 

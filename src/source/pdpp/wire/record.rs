@@ -40,6 +40,7 @@ pub(in super::super) fn record(body: &[u8], asked: &RecordAddress, url: Url) -> 
         connector_key,
         display_name,
         record_url: Some(url.into()),
+        expanded: Vec::new(),
     })
 }
 

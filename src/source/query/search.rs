@@ -1,6 +1,7 @@
-//! Typed questions to a source, and the page that answers a search.
+//! A full-text search and the page that answers it.
 
-use crate::handle::{ConnectionId, RecordAddress, StreamName};
+use super::Filter;
+use crate::handle::{ConnectionId, StreamName};
 use crate::record::Hit;
 
 /// A full-text search.
@@ -12,10 +13,43 @@ pub struct SearchQuery {
     pub connection: Option<ConnectionId>,
     /// Only streams of these names; all when empty.
     pub streams: Vec<StreamName>,
+    /// Only records that pass it. It needs exactly one stream.
+    pub filter: Filter,
+    /// How matches are found.
+    pub mode: SearchMode,
     /// How many hits at most, 1 to 100.
     pub limit: usize,
     /// Where to go on; the start when `None`.
     pub position: Option<SearchPosition>,
+}
+
+impl SearchQuery {
+    /// The first `limit` hits for a text, anywhere.
+    #[must_use]
+    pub fn of(text: &str, limit: usize) -> Self {
+        Self {
+            text: text.to_owned(),
+            connection: None,
+            streams: Vec::new(),
+            filter: Filter::default(),
+            mode: SearchMode::default(),
+            limit,
+            position: None,
+        }
+    }
+}
+
+/// How matches are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchMode {
+    /// By words.
+    #[default]
+    Lexical,
+    /// By meaning.
+    Semantic,
+    /// By both. It has no further pages.
+    Hybrid,
 }
 
 /// Where a search goes on. Only the source that gave it can read it.
@@ -33,13 +67,4 @@ pub struct SearchPage {
     pub windowed: bool,
     /// What the reader should know about the answer, in our own words.
     pub notes: Vec<String>,
-}
-
-/// One record, by its address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordQuery {
-    /// Which record.
-    pub address: RecordAddress,
-    /// Only these fields; all when empty.
-    pub fields: Vec<String>,
 }

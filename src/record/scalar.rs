@@ -1,0 +1,27 @@
+//! A value that can be compared and counted.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A text, a number or a boolean. `null`, lists and objects are none.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// `true` or `false`.
+    Bool(bool),
+    /// Any number.
+    Number(serde_json::Number),
+    /// Text, or a time as text.
+    Text(String),
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(f),
+            Self::Number(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+        }
+    }
+}

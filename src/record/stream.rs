@@ -1,0 +1,126 @@
+//! What one stream of one connection can be asked.
+
+use std::collections::BTreeSet;
+
+use super::RecordData;
+use crate::handle::{ConnectionId, StreamName};
+
+/// A stream as its source describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamDetail {
+    /// Its name.
+    pub name: StreamName,
+    /// The connection it is of.
+    pub connection_id: ConnectionId,
+    /// The label of the connection.
+    pub display_name: Option<String>,
+    /// The short key of the connector.
+    pub connector_key: Option<String>,
+    /// How many records it holds, when the source says so.
+    pub record_count: Option<u64>,
+    /// The fields that make up a record's key.
+    pub primary_key: Vec<String>,
+    /// The field records are ordered by.
+    pub cursor_field: Option<String>,
+    /// Its fields.
+    pub fields: Vec<FieldDetail>,
+    /// Named selections of fields.
+    pub views: Vec<View>,
+    /// Records of other streams that can be brought along.
+    pub relations: Vec<Relation>,
+    /// The connector's own description of the stream, as it was given.
+    pub declaration: Option<RecordData>,
+}
+
+/// A field, and what can be done with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FieldDetail {
+    /// Its name.
+    pub name: String,
+    /// Its types as JSON Schema names them, `date-time` for a text that is a time; empty when unknown.
+    pub types: Vec<String>,
+    /// What it can be asked for.
+    pub capabilities: BTreeSet<Capability>,
+}
+
+/// What can be done with a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Capability {
+    /// Filter by its value.
+    Equal,
+    /// Filter by a range.
+    Range,
+    /// Find its words.
+    Lexical,
+    /// Find its meaning.
+    Semantic,
+    /// Group by its value.
+    GroupBy,
+    /// Group by the time in it.
+    GroupByTime,
+    /// Add it up.
+    Sum,
+    /// Find its least value.
+    Min,
+    /// Find its greatest value.
+    Max,
+    /// Count its different values.
+    CountDistinct,
+}
+
+/// A named selection of fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// Its name.
+    pub name: String,
+    /// Its fields.
+    pub fields: Vec<String>,
+}
+
+/// How records of another stream of the same connection belong to one of this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relation {
+    /// Its name.
+    pub name: String,
+    /// The other stream.
+    pub stream: StreamName,
+    /// How many records there are on the other side, and which side names the other.
+    pub kind: RelationKind,
+    /// The field that names the other side: of the other stream, or of this one for `BelongsTo`.
+    pub foreign_key: String,
+    /// How many records are brought along when no limit is given.
+    pub default_limit: Option<usize>,
+    /// How many records are brought along at most.
+    pub max_limit: Option<usize>,
+}
+
+/// Which side of a relation names the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelationKind {
+    /// The others name this one, any number of them.
+    HasMany,
+    /// One other names this one.
+    HasOne,
+    /// This one names one other.
+    BelongsTo,
+}
+
+impl StreamDetail {
+    /// The field of a name.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&FieldDetail> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The relation of a name.
+    #[must_use]
+    pub fn relation(&self, name: &str) -> Option<&Relation> {
+        self.relations.iter().find(|relation| relation.name == name)
+    }
+
+    /// The view of a name.
+    #[must_use]
+    pub fn view(&self, name: &str) -> Option<&View> {
+        self.views.iter().find(|view| view.name == name)
+    }
+}

@@ -1,0 +1,136 @@
+//! Pages of the records of one stream, and of what changed in it.
+
+use super::Filter;
+use crate::handle::{ConnectionId, RecordAddress, StreamName};
+use crate::record::Record;
+
+/// A page of one stream's records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordsQuery {
+    /// The stream.
+    pub stream: StreamName,
+    /// Only of this connection, when given; else of every connection that has the stream, in one order.
+    pub connection: Option<ConnectionId>,
+    /// Which fields.
+    pub selection: Selection,
+    /// Only records that pass it.
+    pub filter: Filter,
+    /// By the stream's cursor field, in this direction. Ties are by key, then by connection.
+    pub direction: Direction,
+    /// The field to sort by, which has to be the stream's cursor field; that field when `None`.
+    pub sort: Option<String>,
+    /// Whether to count.
+    pub count: CountMode,
+    /// Related records to bring along.
+    pub expand: Vec<Expansion>,
+    /// How many at most, 1 to 100.
+    pub limit: usize,
+    /// Where to start.
+    pub start: Start,
+}
+
+/// Which fields of a record.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Selection {
+    /// All.
+    #[default]
+    All,
+    /// These.
+    Fields(Vec<String>),
+    /// Those of a view that the stream declares.
+    View(String),
+}
+
+/// Newest first or oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+pub enum Direction {
+    /// Oldest, or least, first.
+    #[serde(rename = "asc")]
+    Ascending,
+    /// Newest, or most, first.
+    #[default]
+    #[serde(rename = "desc")]
+    Descending,
+}
+
+/// Whether matching records are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountMode {
+    /// No.
+    #[default]
+    None,
+    /// When it is cheap; it may be off.
+    Estimated,
+    /// Yes.
+    Exact,
+}
+
+/// A count of matching records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// How many.
+    pub value: u64,
+    /// Whether it is that many, and not about.
+    pub exact: bool,
+}
+
+/// Related records to bring along, one step away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expansion {
+    /// The name of the relation.
+    pub relation: String,
+    /// How many at most for each record.
+    pub limit: Option<usize>,
+}
+
+/// Where a page starts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Start {
+    /// At the first record.
+    #[default]
+    First,
+    /// After the page that gave this.
+    After(RecordsPosition),
+    /// With what changed since, deletions too, in the order of the changes. `None` starts with everything.
+    Changes(Option<ChangesToken>),
+}
+
+/// Where a list goes on. Only the source that gave it can read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordsPosition(pub String);
+
+/// The state of a stream, to ask later what changed. Only the source that gave it can read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangesToken(pub String);
+
+/// Records in the source's order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RecordsPage {
+    /// The records, or the changes.
+    pub rows: Vec<Change>,
+    /// Where the next page starts; `None` at the end, and when changes were asked.
+    pub next: Option<RecordsPosition>,
+    /// What to ask for later changes with, when changes were asked.
+    pub next_changes: Option<ChangesToken>,
+    /// There is more than this page.
+    pub has_more: bool,
+    /// How many records match in all, when asked.
+    pub count: Option<Count>,
+    /// What the reader should know about the answer, in our own words.
+    pub notes: Vec<String>,
+}
+
+/// A record, or the news that it is gone.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// It is there, as it is now.
+    Present(Box<Record>),
+    /// It was deleted.
+    Deleted {
+        /// Which it was.
+        address: RecordAddress,
+        /// When, as far as known.
+        deleted_at: Option<String>,
+    },
+}
