@@ -12,10 +12,10 @@ use super::client_config::{Client, absolute, program, snippet};
 use super::failure::Failure;
 use super::open::{call, runtime, toolbox};
 use super::print::{FAINT, Printer, STRONG, grouped};
-use crate::connectors::{Intake, Manifest, Report, import_records};
+use crate::connectors::{Intake, Report, import_records};
 use crate::handle::ConnectionId;
 use crate::record::RecordData;
-use crate::source::store::{NewConnection, Store, StoreWriter};
+use crate::source::store::{Manifest, NewConnection, Store, StoreWriter};
 use crate::tools::{Payload, Toolbox};
 
 /// Try fetchwell on bundled sample data: two accounts of one connector whose record ids collide.

@@ -16,11 +16,10 @@ use super::open::runtime;
 use super::print::{Printer, grouped, note};
 use super::stop;
 use crate::connectors::{
-    ImportError, Intake, Manifest, Report, import_csv, import_json, import_markdown, import_mbox,
-    import_records,
+    ImportError, Intake, Report, import_csv, import_json, import_markdown, import_mbox, import_records,
 };
 use crate::handle::ConnectionId;
-use crate::source::store::{NewConnection, StoreWriter, Tally};
+use crate::source::store::{Manifest, NewConnection, StoreWriter, Tally};
 
 /// Import files into an embedded store. Importing the same again changes nothing.
 #[derive(Debug, Args)]

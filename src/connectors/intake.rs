@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
+use super::ImportError;
 use super::key::canonical_key;
-use super::{ImportError, Manifest};
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId, StreamName};
 use crate::record::RecordData;
-use crate::source::store::{Change, Incoming, StoreWriter, Tally};
+use crate::source::store::{Change, Incoming, Manifest, StoreWriter, Tally};
 
 /// Who is told of an import's refusals.
 pub trait Report {
@@ -113,7 +113,7 @@ impl<'a> Intake<'a> {
         }
         let change = match draft.data {
             Some(data) => Change::Put { data, emitted_at: draft.emitted_at },
-            None => Change::Delete,
+            None => Change::Delete { deleted_at: draft.emitted_at },
         };
         Ok(Incoming { stream, key, change })
     }

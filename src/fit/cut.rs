@@ -48,6 +48,21 @@ pub fn passage(text: &str, focus: Range<usize>, radius: usize) -> (&str, Range<u
     (piece, focus.start.saturating_sub(start)..focus.end.saturating_sub(start).min(piece.len()))
 }
 
+/// At most `count` characters of `text` from character `start` on. Characters are code points: this is for
+/// windows that somebody asked for by number, and these may end inside a grapheme.
+#[must_use]
+pub fn characters(text: &str, start: usize, count: usize) -> &str {
+    let offset = |text: &str, chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    let rest = text.get(offset(text, start)..).unwrap_or_default();
+    rest.get(..offset(rest, count)).unwrap_or_default()
+}
+
+/// How many characters of `text` are before byte `at`.
+#[must_use]
+pub fn chars_before(text: &str, at: usize) -> usize {
+    text.get(..at).unwrap_or(text).chars().count()
+}
+
 /// The longest start of `text` that takes at most `most` bytes of JSON and ends between graphemes.
 pub(super) fn prefix(text: &str, most: usize) -> &str {
     let mut taken = 0;

@@ -13,7 +13,7 @@ mod page;
 mod tokens;
 
 pub use chunk::{ChunkBudget, chunk_end};
-pub use cut::{clip, json_len, passage};
+pub use cut::{characters, chars_before, clip, json_len, passage};
 pub use excerpt::shorten;
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
 pub use tokens::{count_tokens, within_tokens};

@@ -9,6 +9,7 @@ mod support;
 
 mod budgets;
 mod cli;
+mod conformance;
 mod handles;
 mod hostile_corpus;
 mod import;

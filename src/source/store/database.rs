@@ -9,18 +9,38 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::StoreError;
+use crate::source::SourceError;
 
 /// `fwel` in the header of every store, so that other programs' databases are told apart.
 const APPLICATION_ID: i64 = 0x6677_656C;
 
 /// The format this program reads and writes.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 /// How long a statement waits for another process before the store counts as locked.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Idle connections kept for the next read. A read takes well under a millisecond, so a few serve many.
 const IDLE_READERS: usize = 4;
+
+/// Why a read has no answer: the database, or the question.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    Sqlite(rusqlite::Error),
+    Source(SourceError),
+}
+
+impl From<rusqlite::Error> for ReadError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<SourceError> for ReadError {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error)
+    }
+}
 
 /// The SQLite file of a store, and the connections that read it.
 #[derive(Debug)]
@@ -72,6 +92,27 @@ impl Database {
         let answer = read(&connection).map_err(|error| self.error(&error));
         self.give_back(connection);
         answer
+    }
+
+    /// The same for a read that can fail for other reasons than the database.
+    pub(super) fn ask<Answer>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<Answer, ReadError>,
+    ) -> Result<Answer, SourceError> {
+        let mut other = None;
+        let answer = self.read(|sqlite| match read(sqlite) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(ReadError::Sqlite(error)) => Err(error),
+            Err(ReadError::Source(error)) => {
+                other = Some(error);
+                Ok(None)
+            }
+        });
+        match (answer?, other) {
+            (Some(answer), _) => Ok(answer),
+            (None, Some(error)) => Err(error),
+            (None, None) => Err(SourceError::RestartSearch),
+        }
     }
 
     /// A connection of its own for a writer.
@@ -145,6 +186,7 @@ fn check_format(path: &Path, connection: &Connection) -> Result<(), StoreError> 
         (APPLICATION_ID, found) if found > FORMAT => {
             Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT })
         }
+        (APPLICATION_ID, _) => Err(StoreError::Older(path.to_owned())),
         _ => Err(StoreError::Foreign(path.to_owned())),
     }
 }

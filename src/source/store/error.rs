@@ -33,6 +33,9 @@ pub enum StoreError {
         /// The newest format this program reads.
         known: i64,
     },
+    /// The store was written by an older fetchwell.
+    #[error("the store {} is of an earlier format; import its files again, into a new store", .0.display())]
+    Older(PathBuf),
     /// Another process holds the store or its search index.
     #[error("the store {} is locked by another process; wait for the other import to end, or stop it", .0.display())]
     Locked(PathBuf),

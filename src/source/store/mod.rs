@@ -8,15 +8,33 @@
 //!
 //! One process writes at a time ([`StoreWriter`] holds a lock); any number read meanwhile.
 
+mod aggregate;
+mod changes;
 mod clauses;
 mod database;
+mod declaration;
 mod error;
+mod expand;
+mod figure;
 mod index;
+mod interrupt;
+mod kinds;
+mod list;
+mod manifest;
 mod matching;
+mod pick;
+mod predicate;
+mod put;
 mod read;
 mod scope;
 mod search;
+mod selection;
+mod sieve;
+mod sort_value;
+mod streams;
 mod terms;
+mod time_bucket;
+mod window;
 mod words;
 mod write;
 mod write_lock;
@@ -27,14 +45,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
+pub use declaration::StreamDeclaration;
 pub use error::StoreError;
+pub use manifest::{Manifest, ManifestError};
 pub use write::{Change, Incoming, NewConnection, StoreWriter, Tally};
 
 use self::database::Database;
+use self::interrupt::{Interrupt, InterruptOnDrop};
 use self::search::Searching;
 use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
-    SourceError, StreamQuery, WindowQuery,
+    SourceError, Start, StreamQuery, WindowQuery,
 };
 use crate::handle::SourceName;
 use crate::record::{Record, Schema, StreamDetail, Window};
@@ -63,13 +84,15 @@ impl Store {
         Ok(Self { name, inner: Arc::new(Inner { database, searching: Searching::default() }) })
     }
 
-    /// Runs a read where waiting for the disk holds up nobody else.
+    /// Runs a read where waiting for the disk holds up nobody else. Dropping the future interrupts it.
     async fn blocking<Answer: Send + 'static>(
         &self,
-        read: impl FnOnce(&Inner) -> Result<Answer, SourceError> + Send + 'static,
+        read: impl FnOnce(&Inner, &Interrupt) -> Result<Answer, SourceError> + Send + 'static,
     ) -> Result<Answer, SourceError> {
         let inner = Arc::clone(&self.inner);
-        match spawn_blocking(move || read(&inner)).await {
+        let interrupt = Interrupt::default();
+        let _interrupt = InterruptOnDrop(interrupt.clone());
+        match spawn_blocking(move || read(&inner, &interrupt)).await {
             Ok(answer) => answer,
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
@@ -83,40 +106,41 @@ impl Source for Store {
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {
-        self.blocking(|inner| read::schema(&inner.database)).await
+        self.blocking(|inner, _| read::schema(&inner.database)).await
     }
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let query = query.clone();
-        self.blocking(move |inner| inner.searching.search(&inner.database, &query)).await
+        self.blocking(move |inner, _| inner.searching.search(&inner.database, &query)).await
     }
 
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         let query = query.clone();
-        self.blocking(move |inner| read::record(&inner.database, &query)).await
+        self.blocking(move |inner, interrupt| read::record(&inner.database, &query, interrupt)).await
     }
 
-    async fn stream(&self, _query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
-        Err(not_supported())
+    async fn stream(&self, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
+        let query = query.clone();
+        self.blocking(move |inner, _| streams::streams(&inner.database, &query)).await
     }
 
-    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        Err(not_supported())
+    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        let query = query.clone();
+        self.blocking(move |Inner { database, .. }, interrupt| match &query.start {
+            Start::First => list::page(database, &query, None, interrupt),
+            Start::After(position) => list::page(database, &query, Some(position), interrupt),
+            Start::Changes(since) => changes::changes(database, &query, since.as_ref(), interrupt),
+        })
+        .await
     }
 
-    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
-        Err(not_supported())
+    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
+        let query = query.clone();
+        self.blocking(move |inner, _| window::window(&inner.database, &query)).await
     }
 
-    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-        Err(not_supported())
-    }
-}
-
-fn not_supported() -> SourceError {
-    SourceError::CorrectQuery {
-        fault: super::QueryFault::NotSupported,
-        problem: String::new(),
-        hint: String::new(),
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        let query = query.clone();
+        self.blocking(move |inner, interrupt| aggregate::aggregate(&inner.database, &query, interrupt)).await
     }
 }

@@ -3,9 +3,12 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::database::Database;
+use super::expand;
+use super::interrupt::Interrupt;
+use super::streams::stream_rows;
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{ConnectionSchema, Record, RecordData, Schema, StreamSchema};
-use crate::source::{ConnectionChoice, RecordQuery, SourceError};
+use crate::source::{ConnectionChoice, QueryFault, RecordQuery, SourceError};
 
 /// The columns of a record, for [`record_of`].
 pub(super) const RECORD_COLUMNS: &str = "r.key, r.data, r.emitted_at, s.name, c.connection_id, c.display_name, \
@@ -32,7 +35,27 @@ fn name<Name: std::str::FromStr>(row: &Row<'_>, column: usize) -> Result<Option<
     Ok(row.get_ref(column)?.as_str()?.parse().ok())
 }
 
-pub(super) fn record(database: &Database, query: &RecordQuery) -> Result<Record, SourceError> {
+pub(super) fn record(
+    database: &Database,
+    query: &RecordQuery,
+    interrupt: &Interrupt,
+) -> Result<Record, SourceError> {
+    let mut record = find(database, query)?;
+    if !query.expand.is_empty() {
+        let streams = stream_rows(database, &query.address.stream, record.address.connection.as_ref())?;
+        for stream in &streams {
+            expand::check(&query.expand, &stream.detail)?;
+            database.ask(|sqlite| {
+                let records = std::slice::from_mut(&mut record);
+                expand::expand(sqlite, stream, &query.expand, records, interrupt)
+            })?;
+        }
+    }
+    select_fields(record, &query.fields)
+}
+
+/// The whole record of an address, and nothing else.
+pub(super) fn find(database: &Database, query: &RecordQuery) -> Result<Record, SourceError> {
     let RecordAddress { connection, stream, record } = &query.address;
     let mut found = database.read(|sqlite| {
         let sql = format!("SELECT {RECORD_COLUMNS} WHERE r.key = ?1 AND s.name = ?2 AND (?3 IS NULL OR c.connection_id = ?3)");
@@ -42,7 +65,7 @@ pub(super) fn record(database: &Database, query: &RecordQuery) -> Result<Record,
         rows.filter_map(Result::transpose).collect::<Result<Vec<Record>, _>>()
     })?;
     match (found.pop(), found.as_slice()) {
-        (Some(only), []) => select_fields(only, &query.fields),
+        (Some(only), []) => Ok(only),
         (Some(last), others) => Err(SourceError::ChooseConnection {
             what: format!("record `{record}` of stream `{stream}`"),
             choices: others.iter().chain([&last]).filter_map(choice_of).collect(),
@@ -103,8 +126,14 @@ pub(super) fn unknown_place(
     known.sort_unstable();
     known.dedup();
     known.truncate(STREAMS_NAMED);
-    let what = format!("there is no stream `{stream}`; there are: {}", known.join(", "));
-    Some(SourceError::SearchAgain { what })
+    Some(SourceError::CorrectQuery {
+        fault: QueryFault::UnknownStream,
+        problem: match connection {
+            Some(connection) => format!("connection `{connection}` has no stream `{stream}`"),
+            None => format!("there is no stream `{stream}`"),
+        },
+        hint: format!("Streams there are: {}.", known.join(", ")),
+    })
 }
 
 /// Streams that an error names.

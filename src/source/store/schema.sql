@@ -19,8 +19,17 @@ CREATE TABLE streams (
     connection   INTEGER NOT NULL REFERENCES connections (id),
     name         TEXT    NOT NULL,
     record_count INTEGER NOT NULL DEFAULT 0,
+    cursor_field TEXT,                  -- what records are ordered by; their emitted_at when NULL
     UNIQUE (connection, name)
 ) STRICT;
+
+-- Fields that records were seen to have, with the kinds of their values as bits.
+CREATE TABLE fields (
+    stream INTEGER NOT NULL REFERENCES streams (id),
+    name   TEXT    NOT NULL,
+    kinds  INTEGER NOT NULL,
+    PRIMARY KEY (stream, name)
+) STRICT, WITHOUT ROWID;
 
 -- A deleted record stays as a row without data, so that readers of changes learn of it.
 -- Every change takes the next version of the whole store.
@@ -29,9 +38,12 @@ CREATE TABLE records (
     stream     INTEGER NOT NULL REFERENCES streams (id),
     key        TEXT    NOT NULL,
     data       TEXT,
-    emitted_at TEXT,
+    emitted_at TEXT,                    -- when it was deleted, for a deleted one
+    sort_value ANY     NOT NULL,        -- what it is ordered by, see sort_value.rs
     version    INTEGER NOT NULL,
     UNIQUE (stream, key)
 ) STRICT;
+
+CREATE INDEX records_in_order ON records (stream, sort_value, key) WHERE data IS NOT NULL;
 
 CREATE INDEX records_by_version ON records (version);

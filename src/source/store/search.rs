@@ -16,10 +16,11 @@ use super::index::{Fields, IndexEditor, IndexView, folder_of};
 use super::matching::excerpt;
 use super::read::{RECORD_COLUMNS, identity, record_of};
 use super::scope::Scope;
+use super::sieve::{Found, Sieve};
 use super::terms::{Phrase, phrases, term_set};
 use super::write_lock::WriteLock;
 use crate::record::{Hit, HitId, Record, authored_at, fallback_title, own_link, own_title};
-use crate::source::{SearchPage, SearchPosition, SearchQuery, SourceError};
+use crate::source::{QueryFault, SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
 
 /// Changes that a search adds to the index itself before it answers. More are added beside it.
 const CATCH_UP_AT_ONCE: i64 = 5_000;
@@ -60,6 +61,7 @@ impl std::fmt::Debug for Snapshot {
 struct Position {
     version: i64,
     mode: Mode,
+    /// How many matches were looked at.
     offset: usize,
 }
 
@@ -70,6 +72,14 @@ impl Searching {
             let notes = vec!["the query has no letters or digits to search for".to_owned()];
             return Ok(SearchPage { notes, ..SearchPage::default() });
         }
+        if query.mode != SearchMode::Lexical {
+            return Err(SourceError::CorrectQuery {
+                fault: QueryFault::NotSupported,
+                problem: "this store finds words and has no search by meaning".to_owned(),
+                hint: "Search with `mode` lexical, or leave it out.".to_owned(),
+            });
+        }
+        let sieve = Sieve::of(database, query)?;
         let scope = Scope::of(database, query.connection.as_ref(), &query.streams)?;
         let at = query
             .position
@@ -83,27 +93,30 @@ impl Searching {
         // One more than asked tells whether there is a next page.
         let run = |mode, offset| {
             let matching = snapshot.fields.query(&phrases, mode, &scope);
-            snapshot.matches(&*matching, offset, query.limit + 1)
-        };
-        let failed = |error: TantivyError| StoreError::Index {
-            path: folder_of(database.path()),
-            problem: error.to_string(),
+            let matches = |offset, limit| {
+                snapshot.matches(&*matching, offset, limit).map_err(|error| StoreError::Index {
+                    path: folder_of(database.path()),
+                    problem: error.to_string(),
+                })
+            };
+            match &sieve {
+                None => matches(offset, query.limit + 1).map(|rows| Found::all(rows, query.limit)),
+                Some(sieve) => sieve.pass(database, offset, query.limit, matches),
+            }
         };
         let (mode, offset) = at.map_or((Mode::All, 0), |at| (at.mode, at.offset));
-        let mut found = run(mode, offset).map_err(failed)?;
+        let mut found = run(mode, offset)?;
         let mut mode = mode;
-        if found.is_empty() && at.is_none() && phrases.len() > 1 {
+        if found.rows.is_empty() && !found.more && at.is_none() && phrases.len() > 1 {
             mode = Mode::Any;
-            found = run(mode, 0).map_err(failed)?;
-            if !found.is_empty() {
+            found = run(mode, 0)?;
+            if !found.rows.is_empty() {
                 notes.push("no record has all the words; these have some of them".to_owned());
             }
         }
-        let more = found.len() > query.limit;
-        found.truncate(query.limit);
-        let next = Position { version: snapshot.version, mode, offset: offset + found.len() };
-        let hits = database.read(|sqlite| hits(sqlite, &found, &phrases))?;
-        Ok(SearchPage { hits, next: more.then(|| next.write()), windowed: false, notes })
+        let next = Position { version: snapshot.version, mode, offset: offset + found.consumed };
+        let hits = database.read(|sqlite| hits(sqlite, &found.rows, &phrases))?;
+        Ok(SearchPage { hits, next: found.more.then(|| next.write()), windowed: false, notes })
     }
 
     /// The state that a page was read from.

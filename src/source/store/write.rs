@@ -7,11 +7,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::StoreError;
 use super::database::Database;
 use super::index::{Entry, IndexEditor, Rows};
+use super::manifest::Manifest;
+use super::put::{OpenStream, Written};
 use super::read::identity;
 use super::write_lock::WriteLock;
 use crate::handle::{ConnectionId, RecordId, StreamName};
@@ -62,7 +64,10 @@ pub enum Change {
         emitted_at: Option<String>,
     },
     /// It is gone.
-    Delete,
+    Delete {
+        /// Since when, as far as known.
+        deleted_at: Option<String>,
+    },
 }
 
 /// What an import did.
@@ -86,7 +91,8 @@ pub struct StoreWriter {
     index: IndexEditor,
     _lock: WriteLock,
     connection: i64,
-    streams: HashMap<StreamName, i64>,
+    manifest: Option<Manifest>,
+    streams: HashMap<StreamName, OpenStream>,
     batch: Vec<Incoming>,
     batch_bytes: usize,
     version: i64,
@@ -107,7 +113,8 @@ impl StoreWriter {
         let mut index = IndexEditor::open(&database)?;
         index.catch_up(&database, &|_| {})?;
         let sqlite = database.writer()?;
-        let row = put_connection(&sqlite, connection).map_err(|error| database.error(&error))?;
+        let (row, manifest) = put_connection(&sqlite, connection).map_err(|error| database.error(&error))?;
+        let manifest = manifest.and_then(|manifest| Manifest::parse(&manifest).ok());
         let version = database.read(identity)?.1;
         Ok(Self {
             database,
@@ -115,6 +122,7 @@ impl StoreWriter {
             index,
             _lock: lock,
             connection: row,
+            manifest,
             streams: HashMap::new(),
             batch: Vec::with_capacity(BATCH_RECORDS),
             batch_bytes: 0,
@@ -164,8 +172,20 @@ impl StoreWriter {
         let mut write_batch = || -> Result<(), rusqlite::Error> {
             let transaction = self.sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
             for incoming in &batch {
-                let stream = stream_row(&transaction, &mut self.streams, self.connection, &incoming.stream)?;
-                let written = put_record(&transaction, stream, incoming, version + 1)?;
+                let known = match self.streams.get_mut(&incoming.stream) {
+                    Some(known) => known,
+                    None => {
+                        let declared =
+                            self.manifest.as_ref().and_then(|m| m.stream(incoming.stream.as_str()).ok());
+                        let cursor_field = declared.and_then(|declared| declared.cursor_field.clone());
+                        let known =
+                            OpenStream::open(&transaction, self.connection, &incoming.stream, cursor_field)?;
+                        self.streams.entry(incoming.stream.clone()).or_insert(known)
+                    }
+                };
+                let stream = known.row;
+                let written =
+                    known.put(&transaction, incoming.key.as_str(), &incoming.change, version + 1)?;
                 tally.count(&written);
                 match written {
                     Written::Added(_) => *counts.entry(stream).or_default() += 1,
@@ -184,6 +204,9 @@ impl StoreWriter {
                 };
                 version += 1;
                 entries.push(entry);
+            }
+            for known in self.streams.values_mut() {
+                known.save_fields(&transaction)?;
             }
             for (stream, by) in &counts {
                 transaction.execute(
@@ -211,13 +234,6 @@ impl StoreWriter {
     }
 }
 
-enum Written {
-    Added(i64),
-    Changed(i64),
-    Deleted(i64),
-    Unchanged,
-}
-
 impl Tally {
     fn count(&mut self, written: &Written) {
         match written {
@@ -229,75 +245,19 @@ impl Tally {
     }
 }
 
-fn put_connection(sqlite: &Connection, connection: &NewConnection) -> Result<i64, rusqlite::Error> {
+/// The row of a connection, and its manifest.
+fn put_connection(
+    sqlite: &Connection,
+    connection: &NewConnection,
+) -> Result<(i64, Option<String>), rusqlite::Error> {
     let NewConnection { connection_id, connector_key, display_name, manifest } = connection;
     sqlite.query_row(
         "INSERT INTO connections (connection_id, connector_key, display_name, manifest)
          VALUES (?1, ?2, coalesce(?3, ?1), ?4)
          ON CONFLICT (connection_id) DO UPDATE SET
              display_name = coalesce(?3, display_name), manifest = coalesce(?4, manifest)
-         RETURNING id",
+         RETURNING id, manifest",
         params![connection_id.as_str(), connector_key, display_name, manifest],
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )
-}
-
-fn stream_row(
-    transaction: &Transaction<'_>,
-    known: &mut HashMap<StreamName, i64>,
-    connection: i64,
-    stream: &StreamName,
-) -> Result<i64, rusqlite::Error> {
-    if let Some(row) = known.get(stream) {
-        return Ok(*row);
-    }
-    // The update that changes nothing makes an existing row be returned.
-    let row = transaction.query_row(
-        "INSERT INTO streams (connection, name) VALUES (?1, ?2)
-         ON CONFLICT (connection, name) DO UPDATE SET name = name RETURNING id",
-        params![connection, stream.as_str()],
-        |row| row.get(0),
-    )?;
-    known.insert(stream.clone(), row);
-    Ok(row)
-}
-
-fn put_record(
-    transaction: &Transaction<'_>,
-    stream: i64,
-    incoming: &Incoming,
-    version: i64,
-) -> Result<Written, rusqlite::Error> {
-    let key = incoming.key.as_str();
-    let mut existing =
-        transaction.prepare_cached("SELECT id, data FROM records WHERE stream = ?1 AND key = ?2")?;
-    let existing: Option<(i64, Option<String>)> =
-        existing.query_row(params![stream, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let (data, emitted_at) = match &incoming.change {
-        Change::Put { data, emitted_at } => {
-            (Some(serde_json::to_string(data).unwrap_or_default()), emitted_at.as_deref())
-        }
-        Change::Delete => (None, None),
-    };
-    match (existing, data) {
-        (None, None) => Ok(Written::Unchanged),
-        (Some((_, before)), now) if before == now => Ok(Written::Unchanged),
-        (None, Some(data)) => {
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO records (stream, key, data, emitted_at, version) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?;
-            Ok(Written::Added(insert.insert(params![stream, key, data, emitted_at, version])?))
-        }
-        (Some((row, before)), now) => {
-            let mut update = transaction.prepare_cached(
-                "UPDATE records SET data = ?2, emitted_at = coalesce(?3, emitted_at), version = ?4 WHERE id = ?1",
-            )?;
-            update.execute(params![row, now, emitted_at, version])?;
-            Ok(match (before, now) {
-                (None, Some(_)) => Written::Added(row),
-                (_, Some(_)) => Written::Changed(row),
-                (_, None) => Written::Deleted(row),
-            })
-        }
-    }
 }

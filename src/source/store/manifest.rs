@@ -1,9 +1,9 @@
-//! PDPP connector manifests, as far as an import needs them.
+//! PDPP connector manifests.
 
 use serde::Deserialize;
-use serde_json::Value;
 
-use crate::record::short_connector_key;
+use super::declaration::StreamDeclaration;
+use crate::record::{RecordData, short_connector_key};
 
 /// A connector's description of its streams. Accepted as it is: what is not listed here is kept in the
 /// text and given on unchanged.
@@ -12,32 +12,7 @@ pub struct Manifest {
     text: String,
     connector_key: Option<String>,
     display_name: Option<String>,
-    streams: Vec<StreamDefinition>,
-}
-
-/// One stream of a manifest.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct StreamDefinition {
-    /// Its name.
-    pub name: String,
-    /// JSON Schema of its records.
-    #[serde(default)]
-    pub schema: Value,
-    /// The fields that make up a record's key.
-    #[serde(default, deserialize_with = "one_or_many")]
-    pub primary_key: Vec<String>,
-    /// The field records are ordered by.
-    #[serde(default)]
-    pub cursor_field: Option<String>,
-    /// Named selections of fields.
-    #[serde(default)]
-    pub views: Value,
-    /// Links to other streams.
-    #[serde(default)]
-    pub relationships: Value,
-    /// What can be filtered, searched and aggregated.
-    #[serde(default)]
-    pub query: Value,
+    streams: Vec<StreamDeclaration>,
 }
 
 /// Why a text is not a manifest.
@@ -49,6 +24,9 @@ pub enum ManifestError {
     /// It declares no stream.
     #[error("it declares no stream; `streams` is empty")]
     NoStreams,
+    /// One of its streams has no name.
+    #[error("one of its `streams` has no `name`, which is a text")]
+    NamelessStream,
 }
 
 impl Manifest {
@@ -65,18 +43,19 @@ impl Manifest {
             key: Option<String>,
             display_name: Option<String>,
             name: Option<String>,
-            streams: Vec<StreamDefinition>,
+            streams: Vec<RecordData>,
         }
         let sent: Sent = serde_json::from_str(text)?;
         if sent.streams.is_empty() {
             return Err(ManifestError::NoStreams);
         }
+        let streams = sent.streams.into_iter().map(StreamDeclaration::read).collect::<Result<_, _>>()?;
         let key = sent.connector_key.or(sent.connector_id).or(sent.key);
         Ok(Self {
             text: text.to_owned(),
             connector_key: key.map(|key| short_connector_key(&key).to_owned()),
             display_name: sent.display_name.or(sent.name),
-            streams: sent.streams,
+            streams,
         })
     }
 
@@ -98,28 +77,17 @@ impl Manifest {
         self.display_name.as_deref()
     }
 
-    /// The definition of a stream, or which streams there are.
-    pub(super) fn stream(&self, name: &str) -> Result<&StreamDefinition, String> {
+    /// The declaration of a stream.
+    ///
+    /// # Errors
+    ///
+    /// There is none; the text says which there are.
+    pub fn stream(&self, name: &str) -> Result<&StreamDeclaration, String> {
         self.streams.iter().find(|stream| stream.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.streams.iter().map(|stream| stream.name.as_str()).collect();
             format!("the manifest declares no stream `{name}`; it declares {}", known.join(", "))
         })
     }
-}
-
-fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum OneOrMany {
-        One(String),
-        Many(Vec<String>),
-        None(()),
-    }
-    Ok(match OneOrMany::deserialize(deserializer)? {
-        OneOrMany::One(field) => vec![field],
-        OneOrMany::Many(fields) => fields,
-        OneOrMany::None(()) => Vec::new(),
-    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,131 @@
+//! What changed in a stream, deletions too.
+
+use rusqlite::{Connection, Row};
+use serde::{Deserialize, Serialize};
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+
+use super::database::{Database, ReadError};
+use super::interrupt::Interrupt;
+use super::pick::Picker;
+use super::predicate::{Predicate, check};
+use super::read::{RECORD_COLUMNS, identity, record_of};
+use super::selection::Projection;
+use super::streams::{StreamRow, stream_rows};
+use crate::handle::RecordAddress;
+use crate::source::{Change, ChangesToken, QueryFault, RecordsPage, RecordsQuery, SourceError};
+
+/// A state of a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct State {
+    /// Which store, so that a token of one that was replaced is told apart.
+    store: String,
+    /// Changes up to this version are known.
+    version: i64,
+}
+
+/// Changes after the state of `since`, in the order in which they were made. A record that changed more than
+/// once is there once, as it is now.
+pub(super) fn changes(
+    database: &Database,
+    query: &RecordsQuery,
+    since: Option<&ChangesToken>,
+    interrupt: &Interrupt,
+) -> Result<RecordsPage, SourceError> {
+    let streams = stream_rows(database, &query.stream, query.connection.as_ref())?;
+    let [stream] = streams.as_slice() else { return Err(one_connection(&streams)) };
+    check(&query.filter, &stream.detail)?;
+    let projection = Projection::new(&query.selection, &streams)?;
+    let (uuid, newest) = database.read(identity)?;
+    let since = since.map(|token| read_token(token, &uuid, newest)).transpose()?;
+    database.ask(|sqlite| {
+        let (mut rows, reached, has_more) = read(sqlite, query, stream, since.unwrap_or(0), interrupt)?;
+        for change in &mut rows {
+            if let Change::Present(record) = change {
+                projection.apply(record);
+            }
+        }
+        // Nothing of this stream is left up to the version that was the newest before the rows were read.
+        let version = if has_more { reached } else { newest.max(reached) };
+        let state = State { store: uuid, version };
+        let token = BASE64_URL_SAFE_NO_PAD.encode(serde_json::to_vec(&state).unwrap_or_default());
+        Ok(RecordsPage { rows, has_more, next_changes: Some(ChangesToken(token)), ..RecordsPage::default() })
+    })
+}
+
+/// Changes after a version, the version of the last one, and whether there are more.
+fn read(
+    sqlite: &Connection,
+    query: &RecordsQuery,
+    stream: &StreamRow,
+    since: i64,
+    interrupt: &Interrupt,
+) -> Result<(Vec<Change>, i64, bool), ReadError> {
+    let mut picker = Picker::default();
+    let predicate = Predicate::new(&query.filter, &mut picker);
+    let (mut picked, mut changes, mut reached) = (Vec::new(), Vec::new(), since);
+    // `+r.stream` keeps SQLite on the index of versions.
+    let (columns, tables) = RECORD_COLUMNS.split_once(" FROM ").unwrap_or_default();
+    let sql = format!(
+        "SELECT {columns}, r.version FROM {tables} WHERE r.version > ?1 AND +r.stream = ?2 ORDER BY r.version"
+    );
+    let mut statement = sqlite.prepare_cached(&sql)?;
+    let mut rows = statement.query((since, stream.row))?;
+    while let Some(row) = rows.next()? {
+        interrupt.check()?;
+        if let Some(data) = row.get_ref(1)?.as_str_or_null().unwrap_or_default() {
+            picker.pick(data, &mut picked);
+            if !predicate.passes(&picked) {
+                continue;
+            }
+        } else if since == 0 {
+            // Who knows nothing yet need not be told of what is gone.
+            continue;
+        }
+        if changes.len() == query.limit {
+            return Ok((changes, reached, true));
+        }
+        changes.extend(change_of(row, stream)?);
+        reached = row.get(7)?;
+    }
+    Ok((changes, reached, false))
+}
+
+fn change_of(row: &Row<'_>, stream: &StreamRow) -> Result<Option<Change>, rusqlite::Error> {
+    if let Some(record) = record_of(row)? {
+        return Ok(Some(Change::Present(Box::new(record))));
+    }
+    let Ok(record) = row.get_ref(0)?.as_str()?.parse() else { return Ok(None) };
+    let address = RecordAddress {
+        connection: Some(stream.detail.connection_id.clone()),
+        stream: stream.detail.name.clone(),
+        record,
+    };
+    Ok(Some(Change::Deleted { address, deleted_at: row.get(2)? }))
+}
+
+fn read_token(token: &ChangesToken, uuid: &str, newest: i64) -> Result<i64, SourceError> {
+    let refused = |fault, problem: &str| SourceError::CorrectQuery {
+        fault,
+        problem: problem.to_owned(),
+        hint: "Ask with `changes_since` set to `beginning`, and drop what you had.".to_owned(),
+    };
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(&token.0).unwrap_or_default();
+    let state: State = serde_json::from_slice(&bytes).map_err(|_not_ours| {
+        refused(QueryFault::MalformedCursor, "the token of `changes_since` is none of this store's")
+    })?;
+    if state.store != uuid || state.version > newest {
+        return Err(refused(QueryFault::ExpiredCursor, "the store was replaced since that token was given"));
+    }
+    Ok(state.version)
+}
+
+fn one_connection(streams: &[StreamRow]) -> SourceError {
+    let ids: Vec<&str> = streams.iter().map(|stream| stream.detail.connection_id.as_str()).take(12).collect();
+    SourceError::CorrectQuery {
+        fault: QueryFault::InvalidArgument,
+        problem: "changes are of one connection, and several have this stream".to_owned(),
+        hint: format!("Set `connection_id` to one of: {}.", ids.join(", ")),
+    }
+}

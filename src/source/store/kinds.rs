@@ -1,0 +1,101 @@
+//! What kinds of values a field was seen to hold.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// A set of kinds, one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Kinds(u8);
+
+const NAMES: [(u8, &str); 7] = [
+    (1, "string"),
+    (2, "date-time"),
+    (4, "integer"),
+    (8, "number"),
+    (16, "boolean"),
+    (32, "array"),
+    (64, "object"),
+];
+
+impl Kinds {
+    /// The kind of one value; `null` has none.
+    pub(super) fn of(value: &Value) -> Self {
+        Self(match value {
+            Value::Null => 0,
+            Value::String(text) if is_time(text) => 2,
+            Value::String(_) => 1,
+            Value::Number(number) if number.is_f64() => 8,
+            Value::Number(_) => 4,
+            Value::Bool(_) => 16,
+            Value::Array(_) => 32,
+            Value::Object(_) => 64,
+        })
+    }
+
+    pub(super) fn from_bits(bits: i64) -> Self {
+        Self(u8::try_from(bits).unwrap_or_default())
+    }
+
+    pub(super) fn bits(self) -> i64 {
+        i64::from(self.0)
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    pub(super) fn covers(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Their names: `integer` only where there is no `number`, `date-time` only where every text is one.
+    pub(super) fn types(self) -> Vec<String> {
+        let has = |bit: u8| self.0 & bit != 0;
+        let hidden = |bit: u8| match bit {
+            2 => has(1),
+            4 => has(8),
+            _ => false,
+        };
+        NAMES
+            .iter()
+            .filter(|(bit, _)| has(*bit) && !hidden(*bit))
+            .map(|(_, name)| (*name).to_owned())
+            .collect()
+    }
+}
+
+/// Whether a text is a moment. Looks at its shape first: most texts are none.
+fn is_time(text: &str) -> bool {
+    moment(text).is_some()
+}
+
+/// The moment that a text names, with its offset from UTC.
+pub(super) fn moment(text: &str) -> Option<Timestamp> {
+    let bytes = text.as_bytes();
+    let shaped = (17..=40).contains(&bytes.len())
+        && bytes.first().is_some_and(u8::is_ascii_digit)
+        && bytes.get(4) == Some(&b'-')
+        && bytes.get(7) == Some(&b'-');
+    if shaped { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn kinds_add_up() {
+        let of = |values: &[Value]| {
+            let mut kinds = Kinds::default();
+            values.iter().for_each(|value| kinds.merge(Kinds::of(value)));
+            kinds.types().join(" ")
+        };
+        assert_eq!(of(&[json!("2026-04-01T00:00:00Z"), json!(null)]), "date-time");
+        assert_eq!(of(&[json!("2026-04-01T00:00:00+02:00"), json!("soon")]), "string");
+        assert_eq!(of(&[json!(1), json!(2.5)]), "number");
+        assert_eq!(of(&[json!(1), json!([]), json!({})]), "integer array object");
+        assert_eq!(of(&[json!("2026-04-01 is a day like others")]), "string");
+    }
+}

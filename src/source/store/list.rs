@@ -1,0 +1,253 @@
+//! Pages of a stream's records, in the order of their cursor field.
+//!
+//! A page starts after a place in the order, not after a number of rows. So records that come or go
+//! between two pages move nothing else: none is lost and none repeated.
+
+use rusqlite::{Connection, Row, ToSql};
+use sha2::{Digest, Sha256};
+
+use super::database::{Database, ReadError};
+use super::expand::expand;
+use super::interrupt::Interrupt;
+use super::pick::Picker;
+use super::predicate::{Predicate, bounds, check};
+use super::read::{RECORD_COLUMNS, record_of};
+use super::selection::Projection;
+use super::sort_value::{Place, SortValue};
+use super::streams::{StreamRow, stream_rows};
+use crate::record::Record;
+use crate::source::{
+    Change, Count, CountMode, Direction, Operator, QueryFault, RecordsPage, RecordsPosition, RecordsQuery,
+    SourceError,
+};
+
+/// The most text of records on one page, in bytes. A page of larger ones is shorter than asked.
+const PAGE_BYTES: usize = 16 * 1024 * 1024;
+
+pub(super) fn page(
+    database: &Database,
+    query: &RecordsQuery,
+    after: Option<&RecordsPosition>,
+    interrupt: &Interrupt,
+) -> Result<RecordsPage, SourceError> {
+    let streams = stream_rows(database, &query.stream, query.connection.as_ref())?;
+    for stream in &streams {
+        check(&query.filter, &stream.detail)?;
+        check_sort(query, stream)?;
+        super::expand::check(&query.expand, &stream.detail)?;
+    }
+    let projection = Projection::new(&query.selection, &streams)?;
+    let question = question(query);
+    let after = after.map(|position| read_place(position, question)).transpose()?;
+    database.ask(|sqlite| {
+        let mut places = Vec::new();
+        for stream in &streams {
+            places.extend(Scan { sqlite, query, interrupt }.places(stream, after.as_ref(), question)?);
+        }
+        places.sort_by(|a, b| in_order(query.direction, a, b));
+        let mut has_more = places.len() > query.limit;
+        places.truncate(query.limit);
+        let mut rows: Vec<Record> = Vec::with_capacity(places.len());
+        let (mut bytes, mut last) = (0, None);
+        for place in places {
+            if bytes > PAGE_BYTES {
+                has_more = true;
+                break;
+            }
+            // A record that another process has just deleted is no longer there.
+            if let Some((record, size)) = record_at(sqlite, &place)? {
+                bytes += size;
+                rows.push(record);
+            }
+            last = Some(place);
+        }
+        for stream in &streams {
+            expand(sqlite, stream, &query.expand, &mut rows, interrupt)?;
+        }
+        rows.iter_mut().for_each(|record| projection.apply(record));
+        let count = count(sqlite, query, &streams, interrupt)?;
+        let next = last.filter(|_| has_more).map(|place| RecordsPosition(place.write()));
+        Ok(RecordsPage {
+            has_more: next.is_some(),
+            next,
+            rows: rows.into_iter().map(|record| Change::Present(Box::new(record))).collect(),
+            count,
+            ..RecordsPage::default()
+        })
+    })
+}
+
+/// What has to stay the same from page to page.
+fn question(query: &RecordsQuery) -> u64 {
+    let RecordsQuery { stream, connection, filter, direction, .. } = query;
+    let digest = Sha256::digest(format!("{stream:?} {connection:?} {filter:?} {direction:?}"));
+    digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn read_place(position: &RecordsPosition, question: u64) -> Result<Place, SourceError> {
+    let refused = |fault, problem: &str| SourceError::CorrectQuery {
+        fault,
+        problem: problem.to_owned(),
+        hint: "List again without `cursor`.".to_owned(),
+    };
+    let place = Place::read(&position.0)
+        .ok_or_else(|| refused(QueryFault::MalformedCursor, "the cursor is not one of this store"))?;
+    if place.question != question {
+        return Err(refused(
+            QueryFault::MismatchedCursor,
+            "the cursor is of another stream, connection, filter or order",
+        ));
+    }
+    Ok(place)
+}
+
+fn check_sort(query: &RecordsQuery, stream: &StreamRow) -> Result<(), SourceError> {
+    let by = stream.detail.cursor_field.as_deref().unwrap_or("emitted_at");
+    match query.sort.as_deref() {
+        Some(field) if field != by => Err(SourceError::CorrectQuery {
+            fault: QueryFault::InvalidSort,
+            problem: format!("stream `{}` is not sorted by `{field}`", query.stream),
+            hint: format!("It is sorted by `{by}`; leave `sort` out, or use `order` for the direction."),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn in_order(direction: Direction, a: &Place, b: &Place) -> std::cmp::Ordering {
+    let ascending = (&a.value, &a.key, a.stream).cmp(&(&b.value, &b.key, b.stream));
+    match direction {
+        Direction::Ascending => ascending,
+        Direction::Descending => ascending.reverse(),
+    }
+}
+
+struct Scan<'a> {
+    sqlite: &'a Connection,
+    query: &'a RecordsQuery,
+    interrupt: &'a Interrupt,
+}
+
+impl Scan<'_> {
+    /// The places of the next records of one stream that pass the filter, one more than the page takes.
+    fn places(
+        &self,
+        stream: &StreamRow,
+        after: Option<&Place>,
+        question: u64,
+    ) -> Result<Vec<Place>, ReadError> {
+        let mut picker = Picker::default();
+        let predicate = Predicate::new(&self.query.filter, &mut picker);
+        let mut picked = Vec::new();
+        let mut places = Vec::new();
+        let wants_data = !self.query.filter.is_empty();
+        self.each(stream, after, wants_data, |row| {
+            if wants_data {
+                picker.pick(row.get_ref(2)?.as_str()?, &mut picked);
+                if !predicate.passes(&picked) {
+                    return Ok(true);
+                }
+            }
+            places.push(Place { question, value: row.get(0)?, key: row.get(1)?, stream: stream.row });
+            Ok(places.len() <= self.query.limit)
+        })?;
+        Ok(places)
+    }
+
+    /// How many records of one stream pass the filter.
+    fn matching(&self, stream: &StreamRow) -> Result<u64, ReadError> {
+        let mut picker = Picker::default();
+        let predicate = Predicate::new(&self.query.filter, &mut picker);
+        let (mut picked, mut matching) = (Vec::new(), 0);
+        self.each(stream, None, true, |row| {
+            picker.pick(row.get_ref(2)?.as_str()?, &mut picked);
+            matching += u64::from(predicate.passes(&picked));
+            Ok(true)
+        })?;
+        Ok(matching)
+    }
+
+    /// Shows the records of one stream after a place, in order, until `more` says that it is enough.
+    fn each(
+        &self,
+        stream: &StreamRow,
+        after: Option<&Place>,
+        wants_data: bool,
+        mut more: impl FnMut(&Row<'_>) -> Result<bool, rusqlite::Error>,
+    ) -> Result<(), ReadError> {
+        let data = if wants_data { "data" } else { "NULL" };
+        let mut sql =
+            format!("SELECT sort_value, key, {data} FROM records WHERE stream = ?1 AND data IS NOT NULL");
+        let mut values: Vec<&dyn ToSql> = vec![&stream.row];
+        let descending = self.query.direction == Direction::Descending;
+        if let Some(place) = after {
+            // Records of two connections with the same value and key are told apart by their stream.
+            let same_key_too = if descending { stream.row < place.stream } else { stream.row > place.stream };
+            let operator = match (descending, same_key_too) {
+                (true, true) => "<=",
+                (true, false) => "<",
+                (false, true) => ">=",
+                (false, false) => ">",
+            };
+            sql.push_str(&format!(" AND (sort_value, key) {operator} (?2, ?3)"));
+            values.push(&place.value);
+            values.push(&place.key);
+        }
+        let bounds: Vec<(Operator, SortValue)> = stream
+            .detail
+            .cursor_field
+            .as_ref()
+            .map(|field| bounds(&self.query.filter, field))
+            .unwrap_or_default();
+        for (operator, value) in &bounds {
+            values.push(value);
+            let operator = match operator {
+                Operator::Equal => "=",
+                Operator::GreaterOrEqual => ">=",
+                Operator::Greater => ">",
+                Operator::LessOrEqual => "<=",
+                Operator::Less => "<",
+            };
+            sql.push_str(&format!(" AND sort_value {operator} ?{}", values.len()));
+        }
+        let order = if descending { "DESC" } else { "ASC" };
+        sql.push_str(&format!(" ORDER BY sort_value {order}, key {order}"));
+        let mut statement = self.sqlite.prepare_cached(&sql)?;
+        let mut rows = statement.query(values.as_slice())?;
+        while let Some(row) = rows.next()? {
+            self.interrupt.check()?;
+            if !more(row)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The record at a place, and how much text it is.
+fn record_at(sqlite: &Connection, place: &Place) -> Result<Option<(Record, usize)>, rusqlite::Error> {
+    let sql = format!("SELECT {RECORD_COLUMNS} WHERE r.stream = ?1 AND r.key = ?2");
+    let mut statement = sqlite.prepare_cached(&sql)?;
+    let mut rows = statement.query((place.stream, &place.key))?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let bytes = row.get_ref(1)?.as_str_or_null()?.map_or(0, str::len);
+    Ok(record_of(row)?.map(|record| (record, bytes)))
+}
+
+fn count(
+    sqlite: &Connection,
+    query: &RecordsQuery,
+    streams: &[StreamRow],
+    interrupt: &Interrupt,
+) -> Result<Option<Count>, ReadError> {
+    if query.count == CountMode::None {
+        return Ok(None);
+    }
+    let mut value = 0;
+    for stream in streams {
+        value += match (query.filter.is_empty(), stream.detail.record_count) {
+            (true, Some(count)) => count,
+            _ => Scan { sqlite, query, interrupt }.matching(stream)?,
+        };
+    }
+    Ok(Some(Count { value, exact: true }))
+}

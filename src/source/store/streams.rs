@@ -1,0 +1,97 @@
+//! Streams: which rows a question is about, and what each can be asked.
+
+use rusqlite::{Connection, params};
+
+use super::database::{Database, ReadError};
+use super::declaration::fields;
+use super::kinds::Kinds;
+use super::manifest::Manifest;
+use super::read::{schema, unknown_place};
+use crate::handle::{ConnectionId, StreamName};
+use crate::record::StreamDetail;
+use crate::source::{SourceError, StreamQuery};
+
+/// A stream of one connection, with where it is.
+#[derive(Debug)]
+pub(super) struct StreamRow {
+    pub(super) row: i64,
+    pub(super) detail: StreamDetail,
+}
+
+pub(super) fn streams(database: &Database, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
+    let rows = stream_rows(database, &query.stream, query.connection.as_ref())?;
+    Ok(rows.into_iter().map(|row| row.detail).collect())
+}
+
+/// The streams of a name, of one connection or of all. At least one, or an error that says what there is.
+pub(super) fn stream_rows(
+    database: &Database,
+    stream: &StreamName,
+    connection: Option<&ConnectionId>,
+) -> Result<Vec<StreamRow>, SourceError> {
+    let rows = database.ask(|sqlite| read_rows(sqlite, stream, connection))?;
+    if rows.is_empty() {
+        return Err(
+            unknown_place(&schema(database)?, connection, Some(stream)).unwrap_or(SourceError::RestartSearch)
+        );
+    }
+    Ok(rows)
+}
+
+/// The stream of a name in the connection of another stream.
+pub(super) fn sibling(
+    sqlite: &Connection,
+    of: &StreamRow,
+    stream: &StreamName,
+) -> Result<Option<StreamRow>, ReadError> {
+    let rows = read_rows(sqlite, stream, Some(&of.detail.connection_id))?;
+    Ok(rows.into_iter().next())
+}
+
+fn read_rows(
+    sqlite: &Connection,
+    stream: &StreamName,
+    connection: Option<&ConnectionId>,
+) -> Result<Vec<StreamRow>, ReadError> {
+    let mut statement = sqlite.prepare_cached(
+        "SELECT s.id, c.connection_id, c.display_name, c.connector_key, s.record_count, c.manifest, s.cursor_field
+         FROM streams s JOIN connections c ON c.id = s.connection
+         WHERE s.name = ?1 AND (?2 IS NULL OR c.connection_id = ?2) ORDER BY s.id",
+    )?;
+    let mut rows = statement.query(params![stream.as_str(), connection.map(ConnectionId::as_str)])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        // A name that another program wrote and that is none cannot be asked for.
+        let Ok(connection_id) = row.get_ref(1)?.as_str().unwrap_or_default().parse::<ConnectionId>() else {
+            continue;
+        };
+        let manifest: Option<String> = row.get(5)?;
+        let manifest = manifest.and_then(|text| Manifest::parse(&text).ok());
+        let declaration = manifest.as_ref().and_then(|manifest| manifest.stream(stream.as_str()).ok());
+        let id = row.get(0)?;
+        found.push(StreamRow {
+            row: id,
+            detail: StreamDetail {
+                name: stream.clone(),
+                connection_id,
+                display_name: Some(row.get(2)?),
+                connector_key: Some(row.get(3)?),
+                record_count: row.get::<_, i64>(4)?.try_into().ok(),
+                primary_key: declaration.map(|declared| declared.primary_key.clone()).unwrap_or_default(),
+                cursor_field: row.get(6)?,
+                fields: fields(declaration, &observed(sqlite, id)?),
+                views: declaration.map(|declared| declared.views()).unwrap_or_default(),
+                relations: declaration.map(|declared| declared.relations()).unwrap_or_default(),
+                declaration: declaration.map(|declared| declared.given().clone()),
+            },
+        });
+    }
+    Ok(found)
+}
+
+fn observed(sqlite: &Connection, stream: i64) -> Result<Vec<(String, Kinds)>, rusqlite::Error> {
+    let mut statement =
+        sqlite.prepare_cached("SELECT name, kinds FROM fields WHERE stream = ?1 ORDER BY name")?;
+    let rows = statement.query_map([stream], |row| Ok((row.get(0)?, Kinds::from_bits(row.get(1)?))))?;
+    rows.collect()
+}

@@ -1,0 +1,95 @@
+//! Groups of time in a time zone, with its days of 23 and 25 hours.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Zoned};
+use serde_json::Value;
+
+use super::kinds::moment;
+use crate::source::{Granularity, QueryFault, SourceError, TimeZoneName};
+
+/// Names the group that a time falls into, by the group's start.
+#[derive(Debug)]
+pub(super) struct TimeBuckets {
+    granularity: Granularity,
+    zone: TimeZone,
+}
+
+impl TimeBuckets {
+    pub(super) fn new(granularity: Granularity, zone: &TimeZoneName) -> Result<Self, SourceError> {
+        let zone = TimeZone::get(zone.as_str()).map_err(|error| SourceError::CorrectQuery {
+            fault: QueryFault::InvalidAggregate,
+            problem: error.to_string(),
+            hint: "Write `time_zone` as `Europe/Oslo` or `UTC`.".to_owned(),
+        })?;
+        Ok(Self { granularity, zone })
+    }
+
+    /// The start of the group of a moment (`2026-04-01T10:00:00Z`) or a day (`2026-04-01`): a day for
+    /// groups of a day and more, else a moment with its offset, which tells the two hours of a change of
+    /// clocks apart.
+    pub(super) fn key(&self, value: &Value) -> Option<String> {
+        let text = value.as_str()?;
+        let local = match moment(text) {
+            Some(moment) => moment.to_zoned(self.zone.clone()),
+            None => text.parse::<Date>().ok()?.to_zoned(self.zone.clone()).ok()?,
+        };
+        let date = local.date();
+        let start = match self.granularity {
+            Granularity::Minute => return moment_key(&local, 60),
+            Granularity::Hour => return moment_key(&local, 3_600),
+            Granularity::Day => date,
+            Granularity::Week => {
+                date.checked_sub(i64::from(date.weekday().to_monday_zero_offset()).days()).ok()?
+            }
+            Granularity::Month => date.first_of_month(),
+            Granularity::Quarter => Date::new(date.year(), (date.month() - 1) / 3 * 3 + 1, 1).ok()?,
+            Granularity::Year => date.first_of_year(),
+        };
+        Some(start.to_string())
+    }
+}
+
+/// The start of the minute or hour on the local clock. Offsets can have odd minutes.
+fn moment_key(local: &Zoned, seconds: i64) -> Option<String> {
+    let offset = i64::from(local.offset().seconds());
+    let on_the_clock = local.timestamp().as_second() + offset;
+    let start = Timestamp::from_second(on_the_clock.div_euclid(seconds) * seconds - offset).ok()?;
+    Some(start.display_with_offset(local.offset()).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(granularity: Granularity, zone: &str, time: &str, expect: Option<&str>) {
+        let buckets = TimeBuckets::new(granularity, &zone.parse().unwrap()).unwrap();
+        assert_eq!(buckets.key(&json!(time)).as_deref(), expect, "{granularity:?} {zone} {time}");
+    }
+
+    #[test]
+    fn days_are_those_of_the_zone() {
+        check(Granularity::Day, "UTC", "2026-04-01T23:30:00Z", Some("2026-04-01"));
+        check(Granularity::Day, "Europe/Oslo", "2026-04-01T23:30:00Z", Some("2026-04-02"));
+        check(Granularity::Day, "America/New_York", "2026-04-02T03:59:59Z", Some("2026-04-01"));
+        check(Granularity::Day, "Asia/Tokyo", "2026-04-01", Some("2026-04-01"));
+        check(Granularity::Week, "UTC", "2026-04-05T10:00:00Z", Some("2026-03-30"));
+        check(Granularity::Month, "UTC", "2026-04-05T10:00:00Z", Some("2026-04-01"));
+        check(Granularity::Quarter, "UTC", "2026-12-05T10:00:00Z", Some("2026-10-01"));
+        check(Granularity::Year, "UTC", "2026-12-05T10:00:00Z", Some("2026-01-01"));
+        check(Granularity::Day, "UTC", "soon", None);
+    }
+
+    #[test]
+    fn the_hour_that_comes_twice_is_two_groups() {
+        // Clocks in Oslo go back at 01:00 UTC on 2026-10-25.
+        check(Granularity::Hour, "Europe/Oslo", "2026-10-25T00:30:00Z", Some("2026-10-25T02:00:00+02:00"));
+        check(Granularity::Hour, "Europe/Oslo", "2026-10-25T01:30:00Z", Some("2026-10-25T02:00:00+01:00"));
+        check(Granularity::Minute, "Asia/Kolkata", "2026-10-25T01:30:59Z", Some("2026-10-25T07:00:00+05:30"));
+        check(Granularity::Hour, "Asia/Kolkata", "2026-10-25T01:20:59Z", Some("2026-10-25T06:00:00+05:30"));
+        check(Granularity::Hour, "UTC", "1969-12-31T23:59:59Z", Some("1969-12-31T23:00:00+00:00"));
+    }
+}
