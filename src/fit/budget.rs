@@ -40,6 +40,12 @@ pub const DOCUMENT: usize = 48_000;
 /// A document, page of records or field window, in `o200k` tokens.
 pub const DOCUMENT_TOKENS: usize = 12_000;
 
+/// A page of records when no number of them was asked.
+pub const RECORDS: usize = 16_000;
+
+/// The same in `o200k` tokens: the threshold above which an answer is summarised.
+pub const RECORDS_TOKENS: usize = 4_000;
+
 /// An error.
 pub const ERROR: usize = 2_048;
 

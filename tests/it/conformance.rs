@@ -367,6 +367,7 @@ async fn reads_windows(source: &dyn Source) {
     assert_eq!(code(source.window(&of("nope", WindowStart::Offset(0), 10)).await), "field_not_found");
 }
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn counts(source: &dyn Source) {
     let of = |metric: Metric, field: Option<&str>, grouping: Option<Grouping>| AggregateQuery {
         stream: "messages".parse().unwrap(),

@@ -1,0 +1,171 @@
+//! `aggregate`: one figure over a stream, or one for each group of its records.
+
+use serde::{Deserialize, Serialize};
+
+use super::arguments::parse;
+use super::{Payload, ToolError, ToolSpec, Toolbox};
+use crate::fit::{budget, clip};
+use crate::handle::{ConnectionId, StreamName};
+use crate::record::{RecordData, Scalar};
+use crate::source::{
+    AggregateAnswer, AggregateQuery, Filter, Granularity, Group, Grouping, Metric, TimeZoneName,
+};
+
+/// The tool as clients see it.
+pub const AGGREGATE: ToolSpec = ToolSpec {
+    name: "aggregate",
+    title: "Count and sum up records",
+    description: "One figure over a stream: `metric` count, or sum, min, max, count_distinct of `field`. With `group_by` \
+        one for each value of a field, the largest first; with `group_by_time` and `granularity` one for each time, the \
+        newest `limit` in the order of time, days as in `time_zone` (IANA, default UTC). `other_count` counts the records \
+        of groups not shown, `records` those that passed `filter`. `schema` tells which fields can be aggregated.",
+    input_schema: include_str!("aggregate.input.json"),
+    output_schema: include_str!("aggregate.output.json"),
+};
+
+/// Groups shown when no number of them is asked.
+const GROUPS: usize = 20;
+
+/// The most groups a caller may ask for.
+const GROUPS_MOST: usize = 100;
+
+/// A value or key that is text, in bytes of JSON.
+const TEXT: usize = 300;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    stream: StreamName,
+    connection_id: Option<ConnectionId>,
+    metric: Metric,
+    field: Option<String>,
+    group_by: Option<String>,
+    group_by_time: Option<String>,
+    granularity: Option<Granularity>,
+    time_zone: Option<String>,
+    limit: Option<usize>,
+    filter: Option<Filter>,
+}
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    metric: &'static str,
+    stream: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_by_time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    granularity: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_zone: Option<String>,
+    #[serde(flatten)]
+    figures: Figures,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Figures {
+    One { value: Option<Scalar> },
+    Many { groups: Vec<ShownGroup> },
+}
+
+#[derive(Debug, Serialize)]
+struct ShownGroup {
+    key: Option<Scalar>,
+    value: Option<Scalar>,
+}
+
+pub(super) async fn aggregate(toolbox: &Toolbox, arguments: RecordData) -> Result<Payload, ToolError> {
+    let query = resolve(arguments)?;
+    let answer = toolbox.source.aggregate(&query).await.map_err(|error| toolbox.source_failed(error))?;
+    Payload::within(&shown(query, answer), budget::DOCUMENT)
+}
+
+fn resolve(arguments: RecordData) -> Result<AggregateQuery, ToolError> {
+    let args: Args = parse("aggregate", arguments)?;
+    let wrong = |param: &str, problem: &str| ToolError::correct_argument("aggregate", param, problem.to_owned());
+    let named = |name: Option<String>| name.filter(|name| !name.is_empty());
+    let (field, by, by_time) = (named(args.field), named(args.group_by), named(args.group_by_time));
+    if args.limit.is_some_and(|limit| !(1..=GROUPS_MOST).contains(&limit)) {
+        return Err(wrong("limit", &format!("it is not between 1 and {GROUPS_MOST}")));
+    }
+    match (args.metric, &field) {
+        (Metric::Count, Some(_)) => {
+            return Err(wrong("field", "`count` counts records and takes none; `count_distinct` counts values"));
+        }
+        (Metric::Count, None) | (_, Some(_)) => {}
+        (_, None) => return Err(wrong("field", "every metric but `count` needs one")),
+    }
+    let grouping = match (by, by_time, args.granularity) {
+        (Some(_), Some(_), _) => return Err(wrong("group_by_time", "it does not go with `group_by`")),
+        (None, Some(_), None) => {
+            return Err(wrong("granularity", "`group_by_time` needs it: minute, hour, day, week, month, quarter or year"));
+        }
+        (_, None, Some(_)) => return Err(wrong("granularity", "it only goes with `group_by_time`")),
+        (None, None, None) => None,
+        (Some(field), None, None) => Some(Grouping::Field(field)),
+        (None, Some(field), Some(granularity)) => {
+            let zone = named(args.time_zone.clone());
+            let time_zone = zone.map_or_else(|| Ok(TimeZoneName::utc()), |zone| zone.parse());
+            let time_zone = time_zone.map_err(|problem: String| wrong("time_zone", &problem))?;
+            Some(Grouping::Time { field, granularity, time_zone })
+        }
+    };
+    if named(args.time_zone).is_some() && !matches!(grouping, Some(Grouping::Time { .. })) {
+        return Err(wrong("time_zone", "it only goes with `group_by_time`"));
+    }
+    Ok(AggregateQuery {
+        stream: args.stream,
+        connection: args.connection_id,
+        metric: args.metric,
+        field,
+        grouping,
+        limit: args.limit.unwrap_or(GROUPS),
+        filter: args.filter.unwrap_or_default(),
+    })
+}
+
+fn shown(query: AggregateQuery, answer: AggregateAnswer) -> Answer {
+    let (group_by, group_by_time, granularity, time_zone) = match query.grouping {
+        None => (None, None, None, None),
+        Some(Grouping::Field(field)) => (Some(field), None, None, None),
+        Some(Grouping::Time { field, granularity, time_zone }) => {
+            (None, Some(field), Some(granularity.word()), Some(time_zone.as_str().to_owned()))
+        }
+    };
+    let group = |group: Group| ShownGroup { key: group.key.map(clipped), value: group.value.map(clipped) };
+    Answer {
+        metric: query.metric.word(),
+        stream: query.stream.to_string(),
+        field: query.field,
+        group_by,
+        group_by_time,
+        granularity,
+        time_zone,
+        figures: match answer.groups {
+            None => Figures::One { value: answer.value.map(clipped) },
+            Some(groups) => {
+                Figures::Many { groups: groups.into_iter().take(GROUPS_MOST).map(group).collect() }
+            }
+        },
+        other_count: answer.other_count,
+        records: answer.filtered_count,
+        warnings: answer.notes,
+    }
+}
+
+fn clipped(scalar: Scalar) -> Scalar {
+    match scalar {
+        Scalar::Text(text) => Scalar::Text(clip(&text, TEXT)),
+        other => other,
+    }
+}

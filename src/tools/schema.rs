@@ -1,0 +1,280 @@
+//! `schema`: what there is, and what a stream can be asked.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::arguments::parse;
+use super::payload::json_of;
+use super::{Payload, ToolError, ToolSpec, Toolbox};
+use crate::fit::{budget, clip, within_tokens};
+use crate::handle::{ConnectionId, StreamName};
+use crate::record::{
+    Capability, ConnectionSchema, FieldDetail, RecordData, Relation, RelationKind, Schema, StreamDetail,
+};
+use crate::source::{ConnectionChoice, StreamQuery};
+
+/// The tool as clients see it.
+pub const SCHEMA: ToolSpec = ToolSpec {
+    name: "schema",
+    title: "Show accounts, streams and fields",
+    description: "What there is. Without `stream`: every connected account with its streams and their record counts. With \
+        `stream`: its fields with what each can be asked for (`legend` explains), its views and relations. `detail` \"full\" \
+        adds the connector's own declaration of one stream of one account.",
+    input_schema: include_str!("schema.input.json"),
+    output_schema: include_str!("schema.output.json"),
+};
+
+/// A label, in bytes of JSON.
+const LABEL: usize = 80;
+
+/// What the words of a field say.
+const LEGEND: &str = "after the type: eq = filter by value; range = filter with gte/gt/lte/lt; lex = found by search words; \
+    sem = found by meaning; group, time = aggregate group_by, group_by_time; sum, min, max, distinct = aggregate metrics";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    stream: Option<StreamName>,
+    connection_id: Option<ConnectionId>,
+    #[serde(default)]
+    detail: Detail,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Detail {
+    #[default]
+    Compact,
+    Full,
+}
+
+#[derive(Debug, Serialize)]
+struct Overview {
+    connections: Vec<ShownConnection>,
+    /// Accounts that did not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownConnection {
+    connection_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    display_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connector_key: Option<String>,
+    /// Streams with their record counts, `null` where the source does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    streams: Option<Map<String, Value>>,
+    /// How many streams there are, where their names did not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_count: Option<usize>,
+}
+
+/// A stream. Accounts whose stream is the same in everything but its count share a variant.
+#[derive(Debug, Serialize)]
+struct StreamAnswer {
+    stream: String,
+    variants: Vec<Variant>,
+    legend: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Variant {
+    connections: Vec<VariantConnection>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    primary_key: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor_field: Option<String>,
+    fields: Map<String, Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    views: Map<String, Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    relations: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declaration: Option<RecordData>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct VariantConnection {
+    connection_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    display_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record_count: Option<u64>,
+}
+
+pub(super) async fn schema(toolbox: &Toolbox, arguments: RecordData) -> Result<Payload, ToolError> {
+    let Args { stream, connection_id, detail } = parse("schema", arguments)?;
+    let Some(stream) = stream else {
+        if detail == Detail::Full {
+            let problem = "`full` is about one stream, and none is named".to_owned();
+            return Err(ToolError::correct_argument("schema", "detail", problem));
+        }
+        let schema = toolbox.source.schema().await.map_err(|error| toolbox.source_failed(error))?;
+        return overview(toolbox, &schema, connection_id.as_ref());
+    };
+    let query = StreamQuery { stream, connection: connection_id };
+    let details = toolbox.source.stream(&query).await.map_err(|error| toolbox.source_failed(error))?;
+    if detail == Detail::Full && details.len() > 1 {
+        let choice = |detail: &StreamDetail| ConnectionChoice {
+            connection_id: detail.connection_id.clone(),
+            display_name: detail.display_name.clone(),
+        };
+        let choices = details.iter().map(choice).collect();
+        return Err(ToolError::ChooseForDetail { stream: query.stream, choices });
+    }
+    stream_answer(&query.stream, &details, detail)
+}
+
+fn overview(toolbox: &Toolbox, schema: &Schema, only: Option<&ConnectionId>) -> Result<Payload, ToolError> {
+    let asked = |connection: &&ConnectionSchema| only.is_none_or(|only| connection.connection_id == *only);
+    let connections: Vec<&ConnectionSchema> = schema.connections.iter().filter(asked).collect();
+    if let (Some(only), true) = (only, connections.is_empty()) {
+        let choice = |connection: &ConnectionSchema| ConnectionChoice {
+            connection_id: connection.connection_id.clone(),
+            display_name: connection.display_name.clone(),
+        };
+        let choices = schema.connections.iter().map(choice).collect();
+        let error = crate::source::SourceError::UseKnownConnection { asked: only.to_string(), choices };
+        return Err(toolbox.source_failed(error));
+    }
+    let answer = |names: bool, shown: usize| {
+        let omitted = connections.len() - shown;
+        let mut warnings = Vec::new();
+        if !names {
+            warnings.push("stream names did not fit; name a `connection_id` to see them".to_owned());
+        }
+        Overview {
+            connections: connections.iter().take(shown).map(|connection| show(connection, names)).collect(),
+            omitted: Some(omitted).filter(|omitted| *omitted > 0),
+            warnings,
+        }
+    };
+    let whole = answer(true, connections.len());
+    if fits(&whole)? {
+        return Payload::within(&whole, budget::DOCUMENT);
+    }
+    let mut shown = connections.len();
+    loop {
+        let narrow = answer(false, shown);
+        if shown == 0 || fits(&narrow)? {
+            return Payload::within(&narrow, budget::DOCUMENT);
+        }
+        shown /= 2;
+    }
+}
+
+fn show(connection: &ConnectionSchema, names: bool) -> ShownConnection {
+    let streams = || {
+        let count = |count: Option<u64>| count.map_or(Value::Null, Value::from);
+        connection.streams.iter().map(|stream| (stream.name.to_string(), count(stream.record_count))).collect()
+    };
+    ShownConnection {
+        connection_id: connection.connection_id.to_string(),
+        display_name: label(connection.display_name.as_deref()),
+        connector_key: label(connection.connector_key.as_deref()),
+        streams: names.then(streams),
+        stream_count: (!names).then_some(connection.streams.len()),
+    }
+}
+
+fn stream_answer(stream: &StreamName, details: &[StreamDetail], detail: Detail) -> Result<Payload, ToolError> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for one in details {
+        let mut variant = variant(one, detail);
+        let own = std::mem::take(&mut variant.connections);
+        let same = |known: &&mut Variant| Variant { connections: Vec::new(), ..(**known).clone() } == variant;
+        match variants.iter_mut().find(same) {
+            Some(known) => known.connections.extend(own),
+            None => variants.push(Variant { connections: own, ..variant }),
+        }
+    }
+    let mut answer =
+        StreamAnswer { stream: stream.to_string(), variants, legend: LEGEND, warnings: Vec::new() };
+    if fits(&answer)? {
+        return Payload::within(&answer, budget::DOCUMENT);
+    }
+    if detail == Detail::Full {
+        let hint = "Ask with `detail` \"compact\".".to_owned();
+        return Err(ToolError::AskForLess { bytes: json_of(&answer)?.len(), budget: budget::DOCUMENT, hint });
+    }
+    answer.warnings.push("not all fields fit; fetch a record to see the fields it has".to_owned());
+    let mut most = answer.variants.iter().map(|variant| variant.fields.len()).max().unwrap_or(0);
+    while !fits(&answer)? {
+        if most == 0 {
+            // Fields are gone, so it is the number of accounts.
+            let kept = answer.variants.len().div_ceil(2);
+            answer.variants.truncate(kept);
+            answer.variants.iter_mut().for_each(|variant| variant.connections.truncate(variant.connections.len().div_ceil(2)));
+            if kept == 1 && answer.variants.iter().all(|variant| variant.connections.len() <= 1) {
+                break;
+            }
+            continue;
+        }
+        most /= 2;
+        for variant in &mut answer.variants {
+            variant.fields = std::mem::take(&mut variant.fields).into_iter().take(most).collect();
+            variant.views = Map::new();
+        }
+    }
+    Payload::within(&answer, budget::DOCUMENT)
+}
+
+fn variant(detail: &StreamDetail, wanted: Detail) -> Variant {
+    let relation = |relation: &Relation| {
+        let kind = match relation.kind {
+            RelationKind::HasMany => "many",
+            RelationKind::HasOne | RelationKind::BelongsTo => "one",
+        };
+        let mut shown = json!({ "stream": relation.stream.as_str(), "kind": kind });
+        if let (Some(shown), Some(most)) = (shown.as_object_mut(), relation.max_limit) {
+            shown.insert("max_limit".to_owned(), most.into());
+        }
+        (relation.name.clone(), shown)
+    };
+    Variant {
+        connections: vec![VariantConnection {
+            connection_id: detail.connection_id.to_string(),
+            display_name: label(detail.display_name.as_deref()),
+            record_count: detail.record_count,
+        }],
+        primary_key: detail.primary_key.clone(),
+        cursor_field: detail.cursor_field.clone(),
+        fields: detail.fields.iter().map(|field| (field.name.clone(), words(field).into())).collect(),
+        views: detail.views.iter().map(|view| (view.name.clone(), view.fields.clone().into())).collect(),
+        relations: detail.relations.iter().map(relation).collect(),
+        declaration: detail.declaration.clone().filter(|_| wanted == Detail::Full),
+    }
+}
+
+/// `number eq range sum min max`: the types of a field, and what it can be asked for.
+fn words(field: &FieldDetail) -> String {
+    let types = if field.types.is_empty() { "?".to_owned() } else { field.types.join("|") };
+    let words = field.capabilities.iter().map(|capability| match capability {
+        Capability::Equal => "eq",
+        Capability::Range => "range",
+        Capability::Lexical => "lex",
+        Capability::Semantic => "sem",
+        Capability::GroupBy => "group",
+        Capability::GroupByTime => "time",
+        Capability::Sum => "sum",
+        Capability::Min => "min",
+        Capability::Max => "max",
+        Capability::CountDistinct => "distinct",
+    });
+    std::iter::once(types.as_str()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn label(text: Option<&str>) -> Option<String> {
+    text.map(|text| clip(text, LABEL))
+}
+
+fn fits(answer: &impl Serialize) -> Result<bool, ToolError> {
+    let json = json_of(answer)?;
+    Ok(json.len() <= budget::DOCUMENT && within_tokens(&json, budget::DOCUMENT_TOKENS))
+}
