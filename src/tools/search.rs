@@ -6,7 +6,7 @@ use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{parse, text};
+use super::arguments::{parse, text, unless_empty, whole_number};
 use super::payload::json_of;
 use super::{Payload, Profile, ToolError, ToolSpec, Toolbox};
 use crate::cursor::{CursorFault, MAX_CURSOR_CHARS};
@@ -78,8 +78,11 @@ const ROUNDS: usize = 3;
 struct SearchArgs {
     #[serde(alias = "q")]
     query: String,
+    #[serde(default, deserialize_with = "whole_number")]
     limit: Option<usize>,
+    #[serde(default, deserialize_with = "unless_empty")]
     cursor: Option<String>,
+    #[serde(default, deserialize_with = "unless_empty")]
     connection_id: Option<ConnectionId>,
     streams: Option<Vec<StreamName>>,
 }
@@ -217,8 +220,7 @@ fn resolve(profile: Profile, arguments: RecordData) -> Result<Request, ToolError
     Ok(Request {
         question: Question { text, connection: args.connection_id, streams },
         limit: args.limit,
-        // Some clients send every argument they know, empty when unused.
-        cursor: args.cursor.filter(|cursor| !cursor.is_empty()),
+        cursor: args.cursor,
         profile,
     })
 }
