@@ -11,7 +11,7 @@ mod record_uri;
 mod search;
 mod toolbox;
 
-pub use error::{ErrorBody, ToolError};
+pub use error::{Asked, ErrorBody, ToolError};
 pub use fetch::{FETCH, FETCH_OPENAI};
 pub use payload::Payload;
 pub use search::{SEARCH, SEARCH_OPENAI};

@@ -16,9 +16,10 @@ use crate::source::{Source, SourceError};
 pub const DEFAULT_CALL_DEADLINE: Duration = Duration::from_secs(20);
 
 /// Which tools a client sees. Chosen by flag or path, never by looking at the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
     /// All tools with all their arguments.
+    #[default]
     Standard,
     /// Exactly `search(query)` and `fetch(id)`, as ChatGPT's deep research wants them.
     OpenAi,
@@ -82,11 +83,13 @@ impl Toolbox {
             (_, "fetch") => timeout(self.call_deadline, fetch(self, profile, arguments)).await,
             _ => return None,
         };
-        Some(answer.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() })))
+        let answer = answer.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }));
+        let tool = profile.tools().iter().find(|spec| spec.name == tool).map(|spec| spec.name);
+        Some(answer.map_err(|error| error.asked_of(tool, profile)))
     }
 
     /// Names the source that failed.
     pub(super) fn source_failed(&self, error: SourceError) -> ToolError {
-        ToolError::Source { source_name: self.source.name().clone(), error }
+        ToolError::Source { source_name: self.source.name().clone(), error, asked: Box::default() }
     }
 }

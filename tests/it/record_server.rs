@@ -109,8 +109,8 @@ async fn its_refusals_pass_through_with_a_hint() {
     assert_eq!(
         refused["available_connections"],
         json!([
-            {"connection_id": "cin_work", "display_name": "Work mail"},
-            {"connection_id": "cin_home", "display_name": "Home mail"},
+            {"connection_id": "cin_work", "id": "cin_work/messages:shared-1", "display_name": "Work mail"},
+            {"connection_id": "cin_home", "id": "cin_home/messages:shared-1", "display_name": "Home mail"},
         ])
     );
     // 401 is also its answer to a connection outside the grant: no reason to connect again.
@@ -296,6 +296,11 @@ async fn answers_that_are_none_are_typed_errors() {
             "http_500",
             "HTTP 500",
         ),
+        (
+            Reply::Json(500, json!({"error": {"code": "internal", "message": "It broke"}}).to_string()),
+            "internal",
+            "It broke",
+        ),
     ] {
         let shown = format!("{reply:?}").chars().take(200).collect::<String>();
         let remote = Remote::start(move |_| reply.clone()).await;
@@ -304,6 +309,9 @@ async fn answers_that_are_none_are_typed_errors() {
         assert!(refused["message"].as_str().unwrap().contains(part), "{shown}: {refused}");
         assert!(!refused["hint"].as_str().unwrap().is_empty());
         assert_eq!(refused["source"], "provider");
+        if code == "http_500" || code == "internal" {
+            assert!(refused["hint"].as_str().unwrap().starts_with("Call again in a moment"), "{refused}");
+        }
         assert!(!refused.to_string().contains("tok_5ecret"));
         if code == "reauthorize" {
             assert!(

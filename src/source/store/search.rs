@@ -130,8 +130,7 @@ impl Searching {
         }
         let Some(view) = view else {
             // Nothing was ever indexed and somebody else is indexing: there is nothing to show yet.
-            let problem = "it is being built; search again in a moment".to_owned();
-            return Err(StoreError::Index { path: folder_of(path), problem }.into());
+            return Err(StoreError::Building(path.to_owned()).into());
         };
         let snapshot = Snapshot { version: view.version, fields: view.fields, searcher: view.searcher() };
         state.view = Some(view);
