@@ -28,6 +28,7 @@ use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
 pub use error::StoreError;
+pub use search::IndexState;
 pub use write::{Change, Incoming, NewConnection, StoreWriter, Tally};
 
 use self::database::Database;
