@@ -244,6 +244,10 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
             })),
         ),
         (
+            "source_protocol, redirects without end",
+            source(SourceError::FixServer(ProtocolFault::EndlessRedirect)),
+        ),
+        (
             "reauthorize",
             source(SourceError::Reauthorize {
                 problem: "the credential for https://records.example.com expired at 2026-04-01T00:00:00Z"
