@@ -12,6 +12,7 @@ use super::print::{BAD, FAINT, GOOD, Printer, grouped, safe};
 use crate::config::{Environment, FileSettings, SourcePlace};
 use crate::record::Schema;
 use crate::source::pdpp::Credentials;
+use crate::source::store::{IndexState, Store, StoreError};
 use crate::source::{SearchQuery, Source};
 
 /// Check the configured source, and say what to do when something is wrong.
@@ -73,6 +74,16 @@ impl Doctor {
                 return Ok(checks);
             }
         }
+        if let SourcePlace::Store { path } = &settings.source.place {
+            let state =
+                Store::open(settings.source.name.clone(), path).and_then(|store| store.complete_index());
+            if let Ok(state) = state {
+                checks.push(Check { name: "index", ok: true, found: described_index(state) });
+            } else if let Err(error @ (StoreError::Index { .. } | StoreError::Unwritable { .. })) = state {
+                checks.push(Check { name: "index", ok: false, found: error.to_string() });
+                return Ok(checks);
+            }
+        }
         let source = match open_source(&settings.source, environment) {
             Ok(source) => source,
             Err(failure) => {
@@ -106,6 +117,20 @@ async fn ask(source: &dyn Source, checks: &mut Vec<Check>) {
         Err(error) => (false, Failure::from(error).message),
     };
     checks.push(Check { name: "search", ok, found });
+}
+
+fn described_index(state: IndexState) -> String {
+    let records = |count: i64| grouped(count.unsigned_abs());
+    match state {
+        IndexState::Complete => "complete".to_owned(),
+        IndexState::Completed(lacked) => format!("complete now; it lacked {} records", records(lacked)),
+        IndexState::BeingWritten(behind) => {
+            format!(
+                "another process is writing to the store; {} records are not searchable yet",
+                records(behind)
+            )
+        }
+    }
 }
 
 fn described(settings: &FileSettings) -> String {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::print::safe;
 use crate::config::ConfigError;
 use crate::connectors::ImportError;
 use crate::http::ListenError;
@@ -43,7 +44,10 @@ impl Failure {
     /// What a tool refused, with what to do next.
     pub(super) fn from_tool(error: &ToolError) -> Self {
         let exit_code = if error.code() == "reauthorize" { NO_CREDENTIAL } else { GENERAL };
-        Self { message: format!("{error}\n{}", error.body().hint), exit_code }
+        let body = error.body();
+        let choices: String =
+            body.available_connections.iter().map(|choice| format!("\n  {choice}")).collect();
+        Self { message: safe(&format!("{error}\n{}{choices}", body.hint)), exit_code }
     }
 
     pub(super) fn usage(error: &impl fmt::Display) -> Self {

@@ -95,6 +95,18 @@ pub(super) fn open_source(
     }
 }
 
+/// The source of a command that searches once and ends. The index of a store is completed first: a thread
+/// beside the search, as `serve` has it, would end with the command.
+pub(super) fn open_to_search(
+    settings: &SourceSettings,
+    environment: &Environment,
+) -> Result<Arc<dyn Source>, Failure> {
+    let SourcePlace::Store { path } = &settings.place else { return open_source(settings, environment) };
+    let store = Store::open(settings.name.clone(), path)?;
+    store.complete_index()?;
+    Ok(Arc::new(store))
+}
+
 pub(super) fn toolbox(source: Arc<dyn Source>) -> Result<Arc<Toolbox>, Failure> {
     let toolbox = Toolbox::new(source, DEFAULT_CALL_DEADLINE);
     toolbox.map(Arc::new).map_err(|error| Failure::new(format!("the system gives no random bytes ({error})")))

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::open::{SourceArgs, call, runtime, toolbox};
+use super::open::{SourceArgs, call, open_to_search, runtime, toolbox};
 use super::print::{FAINT, Printer, STRONG, note, safe};
 use crate::config::Environment;
 use crate::record::RecordData;
@@ -12,7 +12,7 @@ use crate::record::RecordData;
 /// Search as a client would.
 #[derive(Debug, Args)]
 pub(super) struct Search {
-    /// Words to find. All have to occur.
+    /// Words to find: records with all of them, or, when there is none, with some.
     query: String,
 
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub(super) struct Search {
 
 impl Search {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let toolbox = toolbox(self.source.open(environment)?)?;
+        let toolbox = toolbox(open_to_search(&self.source.settings()?.source, environment)?)?;
         let mut arguments = RecordData::new();
         arguments.insert("query".to_owned(), self.query.into());
         arguments.insert("limit".to_owned(), self.limit.into());

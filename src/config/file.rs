@@ -49,6 +49,9 @@ pub enum ConfigError {
     },
 }
 
+/// The longest deadline of a call, in seconds. No client waits for an hour.
+const DEADLINE_SECONDS_MOST: u64 = 3_600;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -92,7 +95,11 @@ fn parse(text: &str, folder: &Path) -> Result<FileSettings, String> {
             cache_root: folder.join(source.cache_root.unwrap_or_else(|| DEFAULT_CACHE_ROOT.into())),
             deadline: match source.deadline_seconds {
                 None => DEFAULT_DEADLINE,
-                Some(0) => return Err("deadline_seconds is 0; give at least 1".to_owned()),
+                Some(seconds) if !(1..=DEADLINE_SECONDS_MOST).contains(&seconds) => {
+                    return Err(format!(
+                        "deadline_seconds is {seconds}; give at least 1 and at most {DEADLINE_SECONDS_MOST}"
+                    ));
+                }
                 Some(seconds) => Duration::from_secs(seconds),
             },
         },
@@ -137,6 +144,10 @@ mod tests {
                 "2 [[source]] tables",
             ),
             ("[[source]]\nname = \"a\"\nurl = \"x.example\"\ndeadline_seconds = 0\n", "at least 1"),
+            (
+                "[[source]]\nname = \"a\"\nurl = \"x.example\"\ndeadline_seconds = 9223372036854775807\n",
+                "at most 3600",
+            ),
         ] {
             let problem = parse(text, Path::new("")).unwrap_err();
             assert!(problem.contains(expect), "{problem}");

@@ -108,8 +108,9 @@ impl<'a> Intake<'a> {
             stream: stream.clone(),
             record: key.clone(),
         };
-        if Handle::mint(&address).is_none() {
-            return Err("its key is too long: no handle could carry it".to_owned());
+        // A long record is read by the handles of its parts, which are longer than its own.
+        if Handle::mint(&address).and_then(|handle| handle.with_part(u32::MAX)).is_none() {
+            return Err("its key is too long: no handle of a part could carry it".to_owned());
         }
         let change = match draft.data {
             Some(data) => Change::Put { data, emitted_at: draft.emitted_at },

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
 use super::CursorFault;
@@ -13,8 +14,9 @@ const MOST_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Issues cursors for positions of one kind and remembers the positions.
 ///
-/// Positions are forgotten [`VALID_FOR`] after their issue, by a clock that cannot be set back, and the
-/// least used go earlier when memory is short; a cursor whose position is gone is expired.
+/// Positions are forgotten [`VALID_FOR`] after their issue, by a clock that cannot be set back, and those
+/// that were not used for longest go earlier when memory is short; a cursor whose position is gone is
+/// expired.
 pub struct CursorStore<Position> {
     key: Key,
     positions: Cache<Reference, (u32, Position)>,
@@ -38,6 +40,9 @@ impl<Position: Clone + Send + Sync + 'static> CursorStore<Position> {
         let positions = Cache::builder()
             .time_to_live(VALID_FOR)
             .max_capacity(MOST_BYTES)
+            // The default policy refuses what is new when memory is short, and the newest cursor is the
+            // one that a client is about to use.
+            .eviction_policy(EvictionPolicy::lru())
             .weigher(|_, (bytes, _): &(u32, Position)| *bytes)
             .build();
         Ok(Self { key: Key::new(0, secret), positions })
@@ -81,6 +86,20 @@ mod tests {
         assert_eq!(store.position(&cursor), Ok("here"));
         assert_eq!(store.position(&cursor), Ok("here"));
         assert_eq!(CursorStore::<&str>::new().unwrap().position(&cursor), Err(CursorFault::Tampered));
+    }
+
+    #[test]
+    fn when_memory_is_short_the_newest_cursor_lives() {
+        let store = CursorStore::new().unwrap();
+        let oldest = store.issue(0, 1_000_000).unwrap();
+        let mut newest = oldest.clone();
+        for number in 1..40 {
+            newest = store.issue(number, 1_000_000).unwrap();
+            store.positions.run_pending_tasks();
+            assert_eq!(store.position(&newest), Ok(number));
+        }
+        assert_eq!(store.position(&newest), Ok(39));
+        assert_eq!(store.position(&oldest), Err(CursorFault::Expired));
     }
 
     #[test]

@@ -42,9 +42,8 @@ const MARK: usize = 32;
 /// A record's fields at some width; `None` when nothing is shown.
 #[must_use]
 pub fn narrow(data: &Map<String, Value>, width: FieldWidth) -> Option<Map<String, Value>> {
-    let at_most = |most: usize| {
-        move |(name, value): (&String, &Value)| (name.clone(), shortened(value, most))
-    };
+    let at_most =
+        |most: usize| move |(name, value): (&String, &Value)| (name.clone(), shortened(value, most));
     match width {
         FieldWidth::Whole => Some(data.clone()),
         FieldWidth::Values(most) => Some(data.iter().map(at_most(most)).collect()),

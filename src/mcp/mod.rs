@@ -5,6 +5,7 @@
 
 mod handler;
 mod http_service;
+mod resources;
 mod result;
 mod stdio;
 mod tool_list;

@@ -202,6 +202,9 @@ pub enum ProtocolFault {
         /// The limit in bytes.
         limit: usize,
     },
+    /// The server redirects within its origin and never answers.
+    #[error("the server redirects again and again")]
+    EndlessRedirect,
     /// The server redirects to another origin, where the token must not go.
     #[error("the server redirects to {to}, and the credential stays with its own server")]
     ForeignRedirect {

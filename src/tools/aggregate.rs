@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::arguments::parse;
+use super::arguments::{parse, unless_empty, whole_number};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
 use crate::fit::{budget, clip};
 use crate::handle::{ConnectionId, StreamName};
@@ -36,13 +36,19 @@ const TEXT: usize = 300;
 #[serde(deny_unknown_fields)]
 struct Args {
     stream: StreamName,
+    #[serde(default, deserialize_with = "unless_empty")]
     connection_id: Option<ConnectionId>,
     metric: Metric,
+    #[serde(default, deserialize_with = "unless_empty")]
     field: Option<String>,
+    #[serde(default, deserialize_with = "unless_empty")]
     group_by: Option<String>,
+    #[serde(default, deserialize_with = "unless_empty")]
     group_by_time: Option<String>,
     granularity: Option<Granularity>,
+    #[serde(default, deserialize_with = "unless_empty")]
     time_zone: Option<String>,
+    #[serde(default, deserialize_with = "whole_number")]
     limit: Option<usize>,
     filter: Option<Filter>,
 }
@@ -92,15 +98,19 @@ pub(super) async fn aggregate(toolbox: &Toolbox, arguments: RecordData) -> Resul
 
 fn resolve(arguments: RecordData) -> Result<AggregateQuery, ToolError> {
     let args: Args = parse("aggregate", arguments)?;
-    let wrong = |param: &str, problem: &str| ToolError::correct_argument("aggregate", param, problem.to_owned());
-    let named = |name: Option<String>| name.filter(|name| !name.is_empty());
-    let (field, by, by_time) = (named(args.field), named(args.group_by), named(args.group_by_time));
+    let wrong =
+        |param: &str, problem: &str| ToolError::correct_argument("aggregate", param, problem.to_owned());
+    let (field, by, by_time) = (args.field, args.group_by, args.group_by_time);
+    let zoned = args.time_zone.is_some();
     if args.limit.is_some_and(|limit| !(1..=GROUPS_MOST).contains(&limit)) {
         return Err(wrong("limit", &format!("it is not between 1 and {GROUPS_MOST}")));
     }
     match (args.metric, &field) {
         (Metric::Count, Some(_)) => {
-            return Err(wrong("field", "`count` counts records and takes none; `count_distinct` counts values"));
+            return Err(wrong(
+                "field",
+                "`count` counts records and takes none; `count_distinct` counts values",
+            ));
         }
         (Metric::Count, None) | (_, Some(_)) => {}
         (_, None) => return Err(wrong("field", "every metric but `count` needs one")),
@@ -108,19 +118,21 @@ fn resolve(arguments: RecordData) -> Result<AggregateQuery, ToolError> {
     let grouping = match (by, by_time, args.granularity) {
         (Some(_), Some(_), _) => return Err(wrong("group_by_time", "it does not go with `group_by`")),
         (None, Some(_), None) => {
-            return Err(wrong("granularity", "`group_by_time` needs it: minute, hour, day, week, month, quarter or year"));
+            return Err(wrong(
+                "granularity",
+                "`group_by_time` needs it: minute, hour, day, week, month, quarter or year",
+            ));
         }
         (_, None, Some(_)) => return Err(wrong("granularity", "it only goes with `group_by_time`")),
         (None, None, None) => None,
         (Some(field), None, None) => Some(Grouping::Field(field)),
         (None, Some(field), Some(granularity)) => {
-            let zone = named(args.time_zone.clone());
-            let time_zone = zone.map_or_else(|| Ok(TimeZoneName::utc()), |zone| zone.parse());
+            let time_zone = args.time_zone.map_or_else(|| Ok(TimeZoneName::utc()), |zone| zone.parse());
             let time_zone = time_zone.map_err(|problem: String| wrong("time_zone", &problem))?;
             Some(Grouping::Time { field, granularity, time_zone })
         }
     };
-    if named(args.time_zone).is_some() && !matches!(grouping, Some(Grouping::Time { .. })) {
+    if zoned && !matches!(grouping, Some(Grouping::Time { .. })) {
         return Err(wrong("time_zone", "it only goes with `group_by_time`"));
     }
     Ok(AggregateQuery {

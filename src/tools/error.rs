@@ -3,16 +3,23 @@
 //! Each variant is named by what helps. Each has a stable code, a message that quotes what was wrong and a
 //! hint that names the next call, so that the text alone is enough: many clients show nothing else.
 
+use std::fmt;
+
 use serde::Serialize;
 
+use super::Profile;
 use super::arguments::quote;
 use crate::cursor::CursorFault;
-use crate::fit::{budget, clip};
-use crate::handle::{ConnectionId, InvalidHandle, SourceName};
-use crate::source::{ConnectionChoice, SourceError};
+use crate::fit::{budget, clip, json_len};
+use crate::handle::{ConnectionId, Handle, InvalidHandle, RecordAddress, SourceName, StreamName};
+use crate::source::store::StoreError;
+use crate::source::{ConnectionChoice, Refusal, SourceError};
 
 /// Connections shown in an error; the rest are counted.
 const CHOICES_SHOWN: usize = 8;
+
+/// What a message keeps when a hint is long, in bytes of JSON.
+const MESSAGE_LEAST: usize = 200;
 
 /// The longest label of a connection in an error, in bytes.
 const LABEL: usize = 80;
@@ -51,6 +58,17 @@ pub enum ToolError {
     /// The cursor is not good, or no longer.
     #[error("the cursor is not valid: {0}")]
     SearchFromStart(CursorFault),
+    /// The cursor of a list is not good, or no longer.
+    #[error("the cursor is not valid: {0}")]
+    ListFromStart(CursorFault),
+    /// A stream's declaration is of one account, and several have it.
+    #[error("stream `{stream}` is under more than one connection, and `full` is about one")]
+    ChooseForDetail {
+        /// The stream.
+        stream: StreamName,
+        /// The connections that have it.
+        choices: Vec<ConnectionChoice>,
+    },
     /// The answer cannot be made small enough.
     #[error("the answer would take {bytes} bytes and the budget is {budget}")]
     AskForLess {
@@ -69,6 +87,12 @@ pub enum ToolError {
         /// The handle of the last.
         last: String,
     },
+    /// A part of a document with a number that no part of it can have.
+    #[error("the record has no part of that number")]
+    AskForFirstPart {
+        /// The handle of the whole, which gives the first part.
+        first: String,
+    },
     /// The source could not answer.
     #[error("source `{source_name}`: {error}")]
     Source {
@@ -76,6 +100,8 @@ pub enum ToolError {
         source_name: SourceName,
         /// Why.
         error: SourceError,
+        /// What was asked.
+        asked: Box<Asked>,
     },
     /// The whole call took too long.
     #[error("no answer within {seconds} seconds")]
@@ -91,23 +117,90 @@ pub enum ToolError {
     },
 }
 
+/// What was asked of a source, as far as the next call depends on it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Asked {
+    /// The tool.
+    pub tool: Option<&'static str>,
+    /// Which arguments the client can send.
+    pub profile: Profile,
+    /// The record that an id named, as the id itself says.
+    pub record: Option<RecordAddress>,
+}
+
 impl ToolError {
     pub(super) fn correct_argument(tool: &'static str, param: &str, problem: String) -> Self {
-        let hint = match tool {
-            "search" => "Call search with {\"query\": \"words to find\"}.",
+        // An argument that the tool, or the profile, does not have needs no example.
+        let param_there = if problem.starts_with("unknown field") { "" } else { param };
+        let hint = match (tool, param_there.split(['[', '.']).next().unwrap_or_default()) {
+            ("search", "limit") => {
+                "Call search with {\"query\": \"words to find\", \"limit\": 10}, a number from 1 to 100."
+            }
+            ("search", "streams") => {
+                "Call search with {\"query\": \"words to find\", \"streams\": [\"messages\"]}, at most 50 names."
+            }
+            ("search", "connection_id") => {
+                "Call search with {\"query\": \"words to find\"} and the `connection_id` before the `/` of an id."
+            }
+            ("search", "filter") => {
+                "Write `filter` as {\"amount\": {\"gte\": 10}}, with `streams` naming the one stream it is about."
+            }
+            ("search", _) => "Call search with {\"query\": \"words to find\"}.",
+            ("fetch", "expand" | "expand_limit") => {
+                "Call fetch with {\"id\": \"an id of a search result\", \"expand\": [\"attachments\"]}."
+            }
+            ("schema", _) => "Call schema with {}, or with {\"stream\": \"messages\"}.",
+            ("query_records" | "aggregate", "filter") => {
+                "Write `filter` as {\"from\": \"ann@example.com\", \"amount\": {\"gte\": 10, \"lt\": 20}}."
+            }
+            ("query_records", "limit") => {
+                "Call query_records with {\"stream\": \"messages\", \"limit\": 10}, a number from 1 to 100."
+            }
+            ("query_records", _) => {
+                "Call query_records with {\"stream\": \"messages\"}; `schema` tells the streams."
+            }
+            ("aggregate", _) => {
+                "Call aggregate with {\"stream\": \"messages\", \"metric\": \"count\", \"group_by\": \"from\"}."
+            }
+            ("read_record_field", _) => {
+                "Call read_record_field with {\"id\": \"an id of a search result\", \"field\": \"body\", \"offset_chars\": 0}."
+            }
+            (_, "fields") => {
+                "Call fetch with {\"id\": \"an id of a search result\", \"fields\": [\"subject\"]}, or without `fields`."
+            }
             _ => "Call fetch with {\"id\": \"an id of a search result\"}.",
         };
         Self::CorrectArgument { tool, param: param.to_owned(), problem, hint: hint.to_owned() }
+    }
+
+    /// Says which tool the source was asked for, of which profile.
+    pub(super) fn asked_of(mut self, tool: Option<&'static str>, profile: Profile) -> Self {
+        if let Self::Source { asked, .. } = &mut self {
+            asked.tool = tool;
+            asked.profile = profile;
+        }
+        self
+    }
+
+    /// Says which record the source was asked for.
+    pub(super) fn about(mut self, record: &RecordAddress) -> Self {
+        if let Self::Source { asked, .. } = &mut self {
+            asked.record = Some(record.clone());
+        }
+        self
     }
 
     /// The stable code.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
-            Self::CopyHandle { .. } | Self::AskForExistingPart { .. } => "invalid_handle",
+            Self::CopyHandle { .. } | Self::AskForExistingPart { .. } | Self::AskForFirstPart { .. } => {
+                "invalid_handle"
+            }
             Self::CorrectArgument { .. } => "invalid_argument",
             Self::DropConnectionArgument { .. } => "conflicting_connection_id",
-            Self::SearchFromStart(_) => "invalid_cursor",
+            Self::SearchFromStart(_) | Self::ListFromStart(_) => "invalid_cursor",
+            Self::ChooseForDetail { .. } => "ambiguous_schema_detail",
             Self::AskForLess { .. } => "response_too_large",
             Self::CallAgain { .. } => "source_timeout",
             Self::Report { .. } => "internal_error",
@@ -119,7 +212,7 @@ impl ToolError {
     fn hint(&self) -> String {
         match self {
             Self::CopyHandle { refused: InvalidHandle { canonical: Some(handle), .. }, .. } => {
-                format!("If you mean that record, its id is `{}`.", clip(handle, 600))
+                format!("If you mean that record, its id is `{handle}`.")
             }
             Self::CopyHandle { input, .. } if input.starts_with("http://") || input.starts_with("https://") => {
                 "That is a link and not an id of a record here; open it elsewhere, or search for the record.".to_owned()
@@ -133,12 +226,35 @@ impl ToolError {
                 "Leave out `connection_id`: the id already says which connection it is of.".to_owned()
             }
             Self::SearchFromStart(_) => "Search again without `cursor`.".to_owned(),
+            Self::ListFromStart(CursorFault::Mismatched) => {
+                "Send the cursor with the arguments of the page it came from, or list again without it.".to_owned()
+            }
+            Self::ListFromStart(_) => "List again without `cursor`.".to_owned(),
+            Self::ChooseForDetail { .. } => {
+                "Call again with `connection_id` set to one of available_connections.".to_owned()
+            }
             Self::AskForExistingPart { last, .. } => format!("The last part is `{last}`."),
+            Self::AskForFirstPart { first } => format!("Fetch `{first}`, and go on with each `metadata.next`."),
             Self::CallAgain { .. } => "Call again, or ask for less at once.".to_owned(),
             Self::Report { .. } => {
                 "Call again; if it stays, report it with the server's log of this call.".to_owned()
             }
-            Self::Source { error, .. } => source_hint(error),
+            Self::Source { error, asked, .. } => source_hint(error, asked),
+        }
+    }
+
+    /// The next call without the handle that would be in it, for one that is too long for an error. A handle
+    /// is never shortened: a piece of one is of no use.
+    fn hint_without_handle(&self) -> Option<&'static str> {
+        match self {
+            Self::CopyHandle { .. } => {
+                Some("Copy the `id` of a search result exactly; search again if you have none.")
+            }
+            Self::AskForExistingPart { .. } | Self::AskForFirstPart { .. } => {
+                Some("Fetch the id without its part, and go on with each `metadata.next`.")
+            }
+            Self::AskForLess { .. } => Some("Ask for less: fewer fields, or a smaller limit."),
+            _ => None,
         }
     }
 
@@ -153,15 +269,16 @@ impl ToolError {
         };
         match self {
             Self::CorrectArgument { param, .. } => body.param = Some(quote(param)),
-            Self::SearchFromStart(fault) => body.reason = Some(fault.reason()),
+            Self::SearchFromStart(fault) | Self::ListFromStart(fault) => body.reason = Some(fault.reason()),
+            Self::ChooseForDetail { choices, .. } => body.choose_from(choices, None),
             Self::CopyHandle { refused, .. } => body.reason = Some(refused.fault.reason()),
-            Self::Source { source_name, error } => {
+            Self::Source { source_name, error, asked } => {
                 body.source = Some(clip(source_name.as_str(), LABEL));
-                body.add_source_facts(error);
+                body.add_source_facts(error, asked);
             }
             _ => {}
         }
-        body.fit();
+        body.fit(self.hint_without_handle());
         body
     }
 }
@@ -169,7 +286,7 @@ impl ToolError {
 fn source_code(error: &SourceError) -> &str {
     match error {
         SourceError::Refused(refusal) => &refusal.code,
-        SourceError::ChooseConnection { .. } => "ambiguous_connection",
+        SourceError::ChooseConnection { .. } => AMBIGUOUS,
         SourceError::UseKnownConnection { .. } => "connection_not_found",
         SourceError::SearchAgain { .. } => "not_found",
         SourceError::UseKnownField { .. } => "unknown_field",
@@ -183,47 +300,94 @@ fn source_code(error: &SourceError) -> &str {
     }
 }
 
-fn source_hint(error: &SourceError) -> String {
+fn source_hint(error: &SourceError, asked: &Asked) -> String {
     match error {
-        SourceError::Refused(refusal) => match (refusal.code.as_str(), refusal.choices.is_empty()) {
-            ("ambiguous_connection", _) | (_, false) => CHOOSE.to_owned(),
-            ("not_found" | "stream_not_declared", _) => "Search for the record and fetch the id of the result.".to_owned(),
-            ("connection_not_found" | "context.instance_mismatch", _) => {
-                "Use a connection id of a search result; `fetchwell connections` lists all there are.".to_owned()
-            }
-            ("grant_stream_not_allowed" | "context.stream_not_allowed" | "field_not_granted", _) => {
-                "The grant does not cover that; use streams and fields of search results, or connect with a wider grant."
-                    .to_owned()
-            }
-            _ => match &refusal.param {
-                Some(param) => format!("The server refused `{param}`; leave it out or correct it."),
-                None => "Correct the call as the message says, or search again.".to_owned(),
-            },
-        },
-        SourceError::ChooseConnection { .. } => CHOOSE.to_owned(),
-        SourceError::UseKnownConnection { .. } => "Use one of available_connections, or leave it out.".to_owned(),
-        SourceError::SearchAgain { .. } => "Search for the record and fetch the id of the result.".to_owned(),
+        SourceError::Refused(refusal) => refusal_hint(refusal, asked),
+        SourceError::ChooseConnection { .. } => choose_hint(asked).to_owned(),
+        SourceError::UseKnownConnection { .. } => connection_hint(asked).to_owned(),
+        SourceError::SearchAgain { .. } => search_hint(asked).to_owned(),
         SourceError::UseKnownField { known, .. } => {
             let known: Vec<&str> = known.iter().map(String::as_str).take(20).collect();
             format!("Its fields are: {}.", clip(&known.join(", "), 500))
         }
         SourceError::CorrectQuery { hint, .. } => clip(hint, 600),
         SourceError::RestartSearch => "Search again without `cursor`.".to_owned(),
-        SourceError::RetryAfterTimeout { .. } => "Call again; if it stays, run `fetchwell doctor`.".to_owned(),
-        SourceError::CheckServer { .. } => {
-            "Call again in a moment; if it stays, `fetchwell doctor` tells what is wrong.".to_owned()
+        SourceError::RetryAfterTimeout { .. } => {
+            "Call again; if it stays, run `fetchwell doctor`.".to_owned()
         }
+        SourceError::CheckServer { .. } => AGAIN.to_owned(),
+        SourceError::MendStore(StoreError::Building(_)) => "Call again in a moment.".to_owned(),
         SourceError::MendStore(_) => "Do what the message says, then call again.".to_owned(),
-        SourceError::Wait { retry_after: Some(pause) } => format!("Call again after {} seconds.", pause.as_secs().max(1)),
+        SourceError::Wait { retry_after: Some(pause) } => {
+            format!("Call again after {} seconds.", pause.as_secs().max(1))
+        }
         SourceError::Wait { retry_after: None } => "Call again in a minute.".to_owned(),
         SourceError::FixServer(_) => {
             "The configured URL may not be a record server; `fetchwell doctor` checks it.".to_owned()
         }
-        SourceError::Reauthorize { command, .. } => format!("Ask the user to run `{}`, then call again.", clip(command, 300)),
+        SourceError::Reauthorize { command, .. } => {
+            format!("Ask the user to run `{}`, then call again.", clip(command, 300))
+        }
     }
 }
 
-const CHOOSE: &str = "Fetch again with the same id and `connection_id` set to one of available_connections.";
+/// What helps against a record server's own error.
+fn refusal_hint(refusal: &Refusal, asked: &Asked) -> String {
+    let hint = match (refusal.code.as_str(), &refusal.param) {
+        (AMBIGUOUS, _) => choose_hint(asked),
+        _ if !refusal.choices.is_empty() => connection_hint(asked),
+        _ if refusal.status >= 500 => AGAIN,
+        ("not_found" | "stream_not_declared", _) => search_hint(asked),
+        ("connection_not_found" | "context.instance_mismatch", _) => {
+            return format!("{} `fetchwell connections` lists all there are.", connection_hint(asked));
+        }
+        ("grant_stream_not_allowed" | "context.stream_not_allowed" | "field_not_granted", _) => {
+            "The grant does not cover that; use streams and fields of search results, or connect with a wider grant."
+        }
+        (_, Some(param)) => return format!("The server refused `{param}`; leave it out or correct it."),
+        (_, None) => "Correct the call as the message says, or search again.",
+    };
+    hint.to_owned()
+}
+
+const AMBIGUOUS: &str = "ambiguous_connection";
+
+const AGAIN: &str = "Call again in a moment; if it stays, `fetchwell doctor` tells what is wrong.";
+
+/// One of several connections has to be named, and not every client can.
+fn choose_hint(asked: &Asked) -> &'static str {
+    match (asked.record.is_some(), asked.profile, asked.tool) {
+        (true, _, Some("fetch") | None) => "Fetch the `id` of one of available_connections.",
+        (true, ..) => "Call again with the `id` of one of available_connections.",
+        (false, Profile::Standard, Some("search")) => {
+            "Search again with `connection_id` set to one of available_connections."
+        }
+        (false, Profile::Standard, _) => {
+            "Call again with `connection_id` set to one of available_connections."
+        }
+        (false, Profile::OpenAi, _) => {
+            "The source wants one connection to be named, which this client cannot do; tell the user."
+        }
+    }
+}
+
+/// A connection does not exist, or not for this client.
+fn connection_hint(asked: &Asked) -> &'static str {
+    match &asked.record {
+        Some(RecordAddress { connection: Some(_), .. }) => {
+            "The id names its connection before the first `/`; search for the record and fetch the id of the result."
+        }
+        _ => "Set `connection_id` to one that is there, or leave it out.",
+    }
+}
+
+/// A record or a stream does not exist.
+fn search_hint(asked: &Asked) -> &'static str {
+    match asked.tool {
+        Some("search") => "Search again without `streams`, or with streams that are there.",
+        _ => "Search for the record and fetch the id of the result.",
+    }
+}
 
 /// An error as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -258,8 +422,18 @@ pub struct ErrorBody {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownConnection {
     connection_id: String,
+    /// The record under this connection, when that is what is to be chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     display_name: Option<String>,
+}
+
+impl fmt::Display for ShownConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id.as_deref().unwrap_or(&self.connection_id))?;
+        self.display_name.as_ref().map_or(Ok(()), |label| write!(f, "  {label}"))
+    }
 }
 
 impl ErrorBody {
@@ -269,25 +443,29 @@ impl ErrorBody {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    fn add_source_facts(&mut self, error: &SourceError) {
+    fn add_source_facts(&mut self, error: &SourceError, asked: &Asked) {
         match error {
             SourceError::Refused(refusal) => {
                 self.param.clone_from(&refusal.param);
-                self.choose_from(&refusal.choices);
+                let record = asked.record.as_ref().filter(|_| refusal.code == AMBIGUOUS);
+                self.choose_from(&refusal.choices, record);
             }
-            SourceError::ChooseConnection { choices, .. }
-            | SourceError::UseKnownConnection { choices, .. } => {
-                self.choose_from(choices);
-            }
+            SourceError::ChooseConnection { choices, .. } => self.choose_from(choices, asked.record.as_ref()),
+            SourceError::UseKnownConnection { choices, .. } => self.choose_from(choices, None),
             SourceError::RestartSearch => self.reason = Some(CursorFault::Changed.reason()),
             SourceError::Wait { retry_after: Some(pause) } => self.retry_after = Some(pause.as_secs().max(1)),
             _ => {}
         }
     }
 
-    fn choose_from(&mut self, choices: &[ConnectionChoice]) {
+    fn choose_from(&mut self, choices: &[ConnectionChoice], record: Option<&RecordAddress>) {
+        let under = |connection: &ConnectionId| {
+            let address = RecordAddress { connection: Some(connection.clone()), ..record?.clone() };
+            Handle::mint(&address).map(|handle| handle.to_string())
+        };
         let shown = choices.iter().take(CHOICES_SHOWN).map(|choice| ShownConnection {
             connection_id: choice.connection_id.to_string(),
+            id: under(&choice.connection_id),
             display_name: choice.display_name.as_ref().map(|label| clip(label, LABEL)),
         });
         self.available_connections = shown.collect();
@@ -295,15 +473,17 @@ impl ErrorBody {
             Some(choices.len() - self.available_connections.len()).filter(|more| *more > 0);
     }
 
-    /// Connections go one by one, then the message is shortened: an id that is cut is of no use.
-    fn fit(&mut self) {
+    /// Connections go one by one, then the message is shortened, and a hint that is still too long gives way
+    /// to a shorter one: an id that is cut is of no use.
+    fn fit(&mut self, shorter_hint: Option<&str>) {
         while self.json().len() > budget::ERROR && self.available_connections.pop().is_some() {
             self.more_connections = Some(self.more_connections.unwrap_or(0) + 1);
         }
-        let excess = self.json().len().saturating_sub(budget::ERROR);
-        if excess > 0 {
-            let keep = crate::fit::json_len(&self.message).saturating_sub(excess);
-            self.message = clip(&self.message, keep);
+        let message = std::mem::take(&mut self.message);
+        let hint_is_too_long = self.json().len() + json_len(&message).min(MESSAGE_LEAST) > budget::ERROR;
+        if let (true, Some(shorter)) = (hint_is_too_long, shorter_hint) {
+            shorter.clone_into(&mut self.hint);
         }
+        self.message = clip(&message, budget::ERROR.saturating_sub(self.json().len()));
     }
 }

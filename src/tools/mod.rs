@@ -3,17 +3,28 @@
 //! A tool takes the arguments a model sent, as JSON, and gives a [`Payload`] that fits its budget, or a
 //! [`ToolError`] that is enough by itself. It knows sources by their trait, and nothing of MCP.
 
+mod aggregate;
 mod arguments;
 mod error;
 mod fetch;
 mod payload;
+mod query_records;
+mod read_record_field;
 mod record_uri;
+mod resource;
+mod schema;
 mod search;
+mod shown_record;
 mod toolbox;
 
-pub use error::{ErrorBody, ToolError};
+pub use aggregate::AGGREGATE;
+pub use error::{Asked, ErrorBody, ToolError};
 pub use fetch::{FETCH, FETCH_OPENAI};
 pub use payload::Payload;
+pub use query_records::QUERY_RECORDS;
+pub use read_record_field::READ_RECORD_FIELD;
+pub use resource::{RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
+pub use schema::SCHEMA;
 pub use search::{SEARCH, SEARCH_OPENAI};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 

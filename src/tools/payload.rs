@@ -29,6 +29,17 @@ impl Payload {
         Ok(Self { json, value })
     }
 
+    /// The payload of an answer that is JSON already.
+    pub(super) fn of_json(json: String, budget: usize) -> Result<Self, ToolError> {
+        if json.len() > budget {
+            let hint = "Ask for less.".to_owned();
+            return Err(ToolError::AskForLess { bytes: json.len(), budget, hint });
+        }
+        let value =
+            serde_json::from_str(&json).map_err(|error| ToolError::Report { problem: error.to_string() })?;
+        Ok(Self { json, value })
+    }
+
     /// The text that goes out.
     #[must_use]
     pub fn json(&self) -> &str {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::arguments::parse;
+use super::arguments::{parse, unless_empty, whole_number};
 use super::payload::json_of;
 use super::shown_record::{ShownRecord, show};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
@@ -45,20 +45,26 @@ const CHANGES_TOKEN: usize = 1_024;
 #[serde(deny_unknown_fields)]
 struct Args {
     stream: StreamName,
+    #[serde(default, deserialize_with = "unless_empty")]
     connection_id: Option<ConnectionId>,
+    #[serde(default, deserialize_with = "whole_number")]
     limit: Option<usize>,
+    #[serde(default, deserialize_with = "unless_empty")]
     cursor: Option<String>,
     order: Option<Direction>,
+    #[serde(default, deserialize_with = "unless_empty")]
     sort: Option<String>,
     #[serde(default)]
     count: CountMode,
     filter: Option<Filter>,
     fields: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "unless_empty")]
     view: Option<String>,
     #[serde(default)]
     expand: Vec<String>,
     #[serde(default)]
     expand_limit: serde_json::Map<String, serde_json::Value>,
+    #[serde(default, deserialize_with = "unless_empty")]
     changes_since: Option<String>,
 }
 
@@ -124,7 +130,8 @@ pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> R
         if answer.count.is_some_and(|count| !count.exact) {
             page.warnings.push("`count` is an estimate".to_owned());
         }
-        if let Some(ChangesToken(token)) = answer.next_changes.filter(|token| token.0.len() <= CHANGES_TOKEN) {
+        if let Some(ChangesToken(token)) = answer.next_changes.filter(|token| token.0.len() <= CHANGES_TOKEN)
+        {
             page.next_changes_since = Some(token);
             page.has_more = answer.has_more.then_some(true);
         }
@@ -138,18 +145,20 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
     if args.limit.is_some_and(|limit| !(1..=LIMIT_MOST).contains(&limit)) {
         return Err(wrong("limit", format!("it is not between 1 and {LIMIT_MOST}")));
     }
-    let cursor = args.cursor.filter(|cursor| !cursor.is_empty());
-    let changes_since = args.changes_since.filter(|since| !since.is_empty());
-    let start = match changes_since {
+    let cursor = args.cursor;
+    let start = match args.changes_since {
         Some(_) if cursor.is_some() => {
-            return Err(wrong("cursor", "it does not go with `changes_since`, which continues itself".to_owned()));
+            return Err(wrong(
+                "cursor",
+                "it does not go with `changes_since`, which continues itself".to_owned(),
+            ));
         }
         Some(since) if since == "beginning" => Start::Changes(None),
         Some(since) => Start::Changes(Some(ChangesToken(since))),
         None => Start::First,
     };
     let fields = args.fields.filter(|fields| !fields.is_empty());
-    let selection = match (fields, args.view.filter(|view| !view.is_empty())) {
+    let selection = match (fields, args.view) {
         (Some(_), Some(_)) => return Err(wrong("view", "it does not go with `fields`".to_owned())),
         (Some(fields), None) if fields.len() > NAMES_MOST || fields.iter().any(String::is_empty) => {
             return Err(wrong("fields", format!("it has an empty name, or more than {NAMES_MOST}")));
@@ -158,7 +167,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
         (None, Some(view)) => Selection::View(view),
         (None, None) => Selection::All,
     };
-    let (sort, sorted) = match args.sort.as_deref().filter(|sort| !sort.is_empty()) {
+    let (sort, sorted) = match args.sort.as_deref() {
         None => (None, None),
         Some(sort) => match sort.strip_prefix('-') {
             Some(field) => (Some(field.to_owned()), Some(Direction::Descending)),
@@ -168,7 +177,10 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
     if let (Some(order), Some(sorted)) = (args.order, sorted)
         && order != sorted
     {
-        return Err(wrong("sort", "it says another direction than `order`; leave one of them out".to_owned()));
+        return Err(wrong(
+            "sort",
+            "it says another direction than `order`; leave one of them out".to_owned(),
+        ));
     }
     let query = RecordsQuery {
         stream: args.stream,
@@ -214,7 +226,8 @@ fn start(toolbox: &Toolbox, request: &Request) -> Result<Unlisted, ToolError> {
     };
     let unlisted = toolbox.unlisted.position(cursor).map_err(ToolError::ListFromStart)?;
     // The size of a page may change, and counting.
-    let asked = RecordsQuery { limit: unlisted.query.limit, count: unlisted.query.count, ..request.query.clone() };
+    let asked =
+        RecordsQuery { limit: unlisted.query.limit, count: unlisted.query.count, ..request.query.clone() };
     if unlisted.query != asked {
         return Err(ToolError::ListFromStart(CursorFault::Mismatched));
     }
@@ -238,8 +251,14 @@ fn fit(
         let measure = |width: FieldWidth| -> Result<(Vec<ShownRecord>, usize, bool), ToolError> {
             let records: Vec<ShownRecord> = rows.iter().filter_map(|row| show(row, width)).collect();
             let omitted = rows.len() - records.len();
-            let answer = Page { records, omitted: Some(omitted), warnings: page.warnings.clone(), next_cursor: page.next_cursor.clone(),
-                next_changes_since: page.next_changes_since.clone(), ..page };
+            let answer = Page {
+                records,
+                omitted: Some(omitted),
+                warnings: page.warnings.clone(),
+                next_cursor: page.next_cursor.clone(),
+                next_changes_since: page.next_changes_since.clone(),
+                ..page
+            };
             let json = json_of(&answer)?;
             let fits = json.len() <= bytes && within_tokens(&json, tokens);
             Ok((answer.records, omitted, fits))
@@ -248,7 +267,8 @@ fn fit(
         let mut best = None;
         let (mut low, mut high) = (0, FIELD_WIDTHS.len());
         while low < high {
-            let middle = if best.is_none() && low == 0 && high == FIELD_WIDTHS.len() { 0 } else { low.midpoint(high) };
+            let middle =
+                if best.is_none() && low == 0 && high == FIELD_WIDTHS.len() { 0 } else { low.midpoint(high) };
             let Some(width) = FIELD_WIDTHS.get(middle) else { break };
             let (records, omitted, fits) = measure(*width)?;
             if fits {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::arguments::parse;
+use super::arguments::{parse, unless_empty, whole_number};
 use super::payload::json_of;
 use super::record_uri::read_id;
 use super::{Payload, ToolError, ToolSpec, Toolbox};
@@ -45,15 +45,24 @@ const SEAM_TOKENS: usize = 16;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    #[serde(default, deserialize_with = "unless_empty")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "unless_empty")]
     connection_id: Option<ConnectionId>,
+    #[serde(default, deserialize_with = "unless_empty")]
     stream: Option<StreamName>,
+    #[serde(default, deserialize_with = "unless_empty")]
     record_id: Option<RecordId>,
     field: String,
+    #[serde(default, deserialize_with = "whole_number")]
     offset_chars: Option<usize>,
+    #[serde(default, deserialize_with = "whole_number")]
     limit_chars: Option<usize>,
+    #[serde(default, deserialize_with = "unless_empty")]
     q: Option<String>,
+    #[serde(default, deserialize_with = "whole_number")]
     before_chars: Option<usize>,
+    #[serde(default, deserialize_with = "whole_number")]
     after_chars: Option<usize>,
 }
 
@@ -75,15 +84,20 @@ struct Answer<'a> {
     previous: Option<Value>,
 }
 
-pub(super) async fn read_record_field(toolbox: &Toolbox, arguments: RecordData) -> Result<Payload, ToolError> {
+pub(super) async fn read_record_field(
+    toolbox: &Toolbox,
+    arguments: RecordData,
+) -> Result<Payload, ToolError> {
     let (id, query) = resolve(arguments)?;
-    let window = toolbox.source.window(&query).await.map_err(|error| toolbox.source_failed(error))?;
+    let failed = |error| toolbox.source_failed(error).about(&query.address);
+    let window = toolbox.source.window(&query).await.map_err(failed)?;
     answer(&id, &query, &window)
 }
 
 fn resolve(arguments: RecordData) -> Result<(String, WindowQuery), ToolError> {
     let args: Args = parse("read_record_field", arguments)?;
-    let wrong = |param: &str, problem: String| ToolError::correct_argument("read_record_field", param, problem);
+    let wrong =
+        |param: &str, problem: String| ToolError::correct_argument("read_record_field", param, problem);
     if args.field.is_empty() {
         return Err(wrong("field", "it is empty".to_owned()));
     }
@@ -99,7 +113,7 @@ fn resolve(arguments: RecordData) -> Result<(String, WindowQuery), ToolError> {
             return Err(wrong(name, "it only goes with `q`".to_owned()));
         }
     }
-    let start = match args.q.filter(|q| !q.is_empty()) {
+    let start = match args.q {
         Some(_) if args.offset_chars.is_some() => {
             return Err(wrong("q", "it does not go with `offset_chars`".to_owned()));
         }
@@ -141,8 +155,12 @@ fn resolve(arguments: RecordData) -> Result<(String, WindowQuery), ToolError> {
             let id = Handle::mint(&address).map(|handle| handle.to_string());
             (id.unwrap_or_default(), address)
         }
-        (Some(_), _, _) => return Err(wrong("id", "it does not go with `stream` and `record_id`".to_owned())),
-        (None, _, _) => return Err(wrong("id", "it is missing, or `stream` and `record_id` in its place".to_owned())),
+        (Some(_), _, _) => {
+            return Err(wrong("id", "it does not go with `stream` and `record_id`".to_owned()));
+        }
+        (None, _, _) => {
+            return Err(wrong("id", "it is missing, or `stream` and `record_id` in its place".to_owned()));
+        }
     };
     Ok((id, WindowQuery { address, field: args.field, start, limit_chars }))
 }
@@ -152,9 +170,7 @@ fn answer(asked: &str, query: &WindowQuery, window: &Window) -> Result<Payload, 
     let id = handle.as_ref().map_or(asked, Handle::as_str);
     let piece = |text: &str| -> Result<(usize, String), ToolError> {
         let end_chars = window.start_chars + text.chars().count();
-        let from = |offset: usize, limit: usize| {
-            json!({ "id": id, "field": query.field, "offset_chars": offset, "limit_chars": limit })
-        };
+        let from = |offset: usize, limit: usize| json!({ "id": id, "field": query.field, "offset_chars": offset, "limit_chars": limit });
         let answer = Answer {
             id,
             field: &query.field,

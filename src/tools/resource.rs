@@ -55,10 +55,16 @@ pub fn resource_call(uri: &str) -> Option<ResourceCall> {
         return None;
     }
     let as_text = |name: &str| percent_decode_str(name).decode_utf8().ok().map(|text| text.into_owned());
-    let arguments = |pairs: Vec<(&str, Value)>| pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let arguments =
+        |pairs: Vec<(&str, Value)>| pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     match kind {
-        "stream" => Some(ResourceCall { tool: "schema", arguments: arguments(vec![("stream", as_text(name)?.into())]) }),
-        "record" => Some(ResourceCall { tool: "fetch", arguments: arguments(vec![("id", handle(name)?.into())]) }),
+        "stream" => Some(ResourceCall {
+            tool: "schema",
+            arguments: arguments(vec![("stream", as_text(name)?.into())]),
+        }),
+        "record" => {
+            Some(ResourceCall { tool: "fetch", arguments: arguments(vec![("id", handle(name)?.into())]) })
+        }
         "field-window" => {
             let mut pairs = vec![("id", Value::from(handle(name)?))];
             for pair in query?.split('&') {
@@ -108,7 +114,14 @@ mod tests {
             "pdpp://field-window/c/s:r?field=body&offset_chars=4096",
             Some(("read_record_field", json!({"id": "c/s:r", "field": "body", "offset_chars": 4096}))),
         );
-        for nonsense in ["pdpp://record/", "pdpp://other/x", "http://record/x", "pdpp://field-window/c/s:r", "pdpp://stream/a?b=c", "pdpp://field-window/c/s:r?x=1"] {
+        for nonsense in [
+            "pdpp://record/",
+            "pdpp://other/x",
+            "http://record/x",
+            "pdpp://field-window/c/s:r",
+            "pdpp://stream/a?b=c",
+            "pdpp://field-window/c/s:r?x=1",
+        ] {
             check(nonsense, None);
         }
     }

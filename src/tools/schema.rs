@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::arguments::parse;
+use super::arguments::{parse, unless_empty};
 use super::payload::json_of;
 use super::{Payload, ToolError, ToolSpec, Toolbox};
 use crate::fit::{budget, clip, within_tokens};
@@ -34,7 +34,9 @@ const LEGEND: &str = "after the type: eq = filter by value; range = filter with 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    #[serde(default, deserialize_with = "unless_empty")]
     stream: Option<StreamName>,
+    #[serde(default, deserialize_with = "unless_empty")]
     connection_id: Option<ConnectionId>,
     #[serde(default)]
     detail: Detail,
@@ -172,7 +174,11 @@ fn overview(toolbox: &Toolbox, schema: &Schema, only: Option<&ConnectionId>) -> 
 fn show(connection: &ConnectionSchema, names: bool) -> ShownConnection {
     let streams = || {
         let count = |count: Option<u64>| count.map_or(Value::Null, Value::from);
-        connection.streams.iter().map(|stream| (stream.name.to_string(), count(stream.record_count))).collect()
+        connection
+            .streams
+            .iter()
+            .map(|stream| (stream.name.to_string(), count(stream.record_count)))
+            .collect()
     };
     ShownConnection {
         connection_id: connection.connection_id.to_string(),
@@ -183,7 +189,11 @@ fn show(connection: &ConnectionSchema, names: bool) -> ShownConnection {
     }
 }
 
-fn stream_answer(stream: &StreamName, details: &[StreamDetail], detail: Detail) -> Result<Payload, ToolError> {
+fn stream_answer(
+    stream: &StreamName,
+    details: &[StreamDetail],
+    detail: Detail,
+) -> Result<Payload, ToolError> {
     let mut variants: Vec<Variant> = Vec::new();
     for one in details {
         let mut variant = variant(one, detail);
@@ -210,7 +220,10 @@ fn stream_answer(stream: &StreamName, details: &[StreamDetail], detail: Detail) 
             // Fields are gone, so it is the number of accounts.
             let kept = answer.variants.len().div_ceil(2);
             answer.variants.truncate(kept);
-            answer.variants.iter_mut().for_each(|variant| variant.connections.truncate(variant.connections.len().div_ceil(2)));
+            answer
+                .variants
+                .iter_mut()
+                .for_each(|variant| variant.connections.truncate(variant.connections.len().div_ceil(2)));
             if kept == 1 && answer.variants.iter().all(|variant| variant.connections.len() <= 1) {
                 break;
             }

@@ -5,9 +5,16 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::aggregate::aggregate;
 use super::fetch::{Parts, fetch};
+use super::query_records::{Unlisted, query_records};
+use super::read_record_field::read_record_field;
+use super::schema::schema;
 use super::search::{SeenIds, Unread, search};
-use super::{FETCH, FETCH_OPENAI, Payload, SEARCH, SEARCH_OPENAI, ToolError, ToolSpec};
+use super::{
+    AGGREGATE, FETCH, FETCH_OPENAI, Payload, QUERY_RECORDS, READ_RECORD_FIELD, SCHEMA, SEARCH, SEARCH_OPENAI,
+    ToolError, ToolSpec,
+};
 use crate::cursor::CursorStore;
 use crate::record::RecordData;
 use crate::source::{Source, SourceError};
@@ -16,9 +23,10 @@ use crate::source::{Source, SourceError};
 pub const DEFAULT_CALL_DEADLINE: Duration = Duration::from_secs(20);
 
 /// Which tools a client sees. Chosen by flag or path, never by looking at the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
     /// All tools with all their arguments.
+    #[default]
     Standard,
     /// Exactly `search(query)` and `fetch(id)`, as ChatGPT's deep research wants them.
     OpenAi,
@@ -29,7 +37,7 @@ impl Profile {
     #[must_use]
     pub fn tools(self) -> &'static [ToolSpec] {
         match self {
-            Self::Standard => &[SEARCH, FETCH],
+            Self::Standard => &[SEARCH, FETCH, SCHEMA, QUERY_RECORDS, AGGREGATE, READ_RECORD_FIELD],
             Self::OpenAi => &[SEARCH_OPENAI, FETCH_OPENAI],
         }
     }
@@ -41,6 +49,8 @@ pub struct Toolbox {
     pub(super) source: Arc<dyn Source>,
     /// Hits that a search has read and not shown, by cursor.
     pub(super) unread: CursorStore<Unread>,
+    /// Records that a list has read and not shown, by cursor.
+    pub(super) unlisted: CursorStore<Unlisted>,
     /// Ids of a source's own that name no record.
     pub(super) seen_ids: SeenIds,
     /// Where the parts of long documents start.
@@ -58,6 +68,7 @@ impl Toolbox {
         Ok(Self {
             source,
             unread: CursorStore::new()?,
+            unlisted: CursorStore::new()?,
             seen_ids: SeenIds::default(),
             parts: Parts::default(),
             call_deadline,
@@ -80,13 +91,23 @@ impl Toolbox {
         let answer = match (profile, tool) {
             (_, "search") => timeout(self.call_deadline, search(self, profile, arguments)).await,
             (_, "fetch") => timeout(self.call_deadline, fetch(self, profile, arguments)).await,
+            (Profile::Standard, "schema") => timeout(self.call_deadline, schema(self, arguments)).await,
+            (Profile::Standard, "query_records") => {
+                timeout(self.call_deadline, query_records(self, arguments)).await
+            }
+            (Profile::Standard, "aggregate") => timeout(self.call_deadline, aggregate(self, arguments)).await,
+            (Profile::Standard, "read_record_field") => {
+                timeout(self.call_deadline, read_record_field(self, arguments)).await
+            }
             _ => return None,
         };
-        Some(answer.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() })))
+        let answer = answer.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }));
+        let tool = profile.tools().iter().find(|spec| spec.name == tool).map(|spec| spec.name);
+        Some(answer.map_err(|error| error.asked_of(tool, profile)))
     }
 
     /// Names the source that failed.
     pub(super) fn source_failed(&self, error: SourceError) -> ToolError {
-        ToolError::Source { source_name: self.source.name().clone(), error }
+        ToolError::Source { source_name: self.source.name().clone(), error, asked: Box::default() }
     }
 }

@@ -11,7 +11,7 @@ use fetchwell::record::RecordData;
 use fetchwell::source::pdpp::{Recorded, fat_search_reply, long_record_reply};
 use fetchwell::source::store::StoreError;
 use fetchwell::source::{ConnectionChoice, ProtocolFault, Refusal, SourceError};
-use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
+use fetchwell::tools::{Asked, DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
 use serde_json::{Value, json};
 
 use crate::support::fixture;
@@ -132,7 +132,17 @@ async fn a_long_record_in_parts() {
 fn every_error() -> Vec<(&'static str, ToolError)> {
     let refused = |id: &str| -> InvalidHandle { id.parse::<Handle>().unwrap_err() };
     let copy = |id: &str| ToolError::CopyHandle { input: id.to_owned(), refused: refused(id) };
-    let source = |error| ToolError::Source { source_name: "work".parse().unwrap(), error };
+    let asked = |error, asked| ToolError::Source {
+        source_name: "work".parse().unwrap(),
+        error,
+        asked: Box::new(asked),
+    };
+    let source = |error| asked(error, Asked::default());
+    let of_search = |error| asked(error, Asked { tool: Some("search"), ..Asked::default() });
+    let of_fetch = |error, id: &str, profile| {
+        let record = Some(id.parse::<Handle>().unwrap().address().clone());
+        asked(error, Asked { tool: Some("fetch"), profile, record })
+    };
     let choices = |count: usize, id: &str| -> Vec<ConnectionChoice> {
         let choice = |number| ConnectionChoice {
             connection_id: format!("{id}{number}").parse().unwrap(),
@@ -166,6 +176,15 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
             "invalid_handle, no such part",
             ToolError::AskForExistingPart { parts: 3, last: "c/s/r/p2".to_owned() },
         ),
+        (
+            "invalid_handle, a handle too long to repeat",
+            ToolError::AskForExistingPart { parts: 3, last: format!("c/s/{}/p2", "k".repeat(1_985)) },
+        ),
+        (
+            "invalid_handle, another spelling too long to repeat",
+            copy(&format!("c/s:{}/x", "k".repeat(2_030))),
+        ),
+        ("invalid_handle, no part of that number", ToolError::AskForFirstPart { first: "c/s:r".to_owned() }),
         ("invalid_argument", argument("search", "limit", "it is not between 1 and 100")),
         (
             "conflicting_connection_id",
@@ -225,6 +244,10 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
             })),
         ),
         (
+            "source_protocol, redirects without end",
+            source(SourceError::FixServer(ProtocolFault::EndlessRedirect)),
+        ),
+        (
             "reauthorize",
             source(SourceError::Reauthorize {
                 problem: "the credential for https://records.example.com expired at 2026-04-01T00:00:00Z"
@@ -256,6 +279,43 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
                 choices: choices(9, &"c".repeat(700)),
             }),
         ),
+        (
+            "ambiguous_connection, of a record",
+            of_fetch(
+                SourceError::ChooseConnection {
+                    what: "record `m1` of stream `messages`".to_owned(),
+                    choices: choices(2, "cin_"),
+                },
+                "messages:m1",
+                Profile::OpenAi,
+            ),
+        ),
+        (
+            "ambiguous_connection, of a search",
+            of_search(SourceError::ChooseConnection { what: "that".to_owned(), choices: choices(1, "cin_") }),
+        ),
+        (
+            "ambiguous_connection, of a search that cannot choose",
+            asked(
+                SourceError::ChooseConnection { what: "that".to_owned(), choices: choices(1, "cin_") },
+                Asked { tool: Some("search"), profile: Profile::OpenAi, record: None },
+            ),
+        ),
+        (
+            "connection_not_found, in the id",
+            of_fetch(
+                SourceError::UseKnownConnection { asked: "nope".to_owned(), choices: choices(1, "cin_") },
+                "nope/messages:m1",
+                Profile::Standard,
+            ),
+        ),
+        (
+            "not_found, of a search",
+            of_search(SourceError::SearchAgain {
+                what: "there is no stream `male`; there are: mail".to_owned(),
+            }),
+        ),
+        ("a server's defect", refusal(500, "internal", "Something broke", None, Vec::new())),
         (
             "connection_not_found",
             source(SourceError::UseKnownConnection { asked: "nope".to_owned(), choices: choices(1, "cin_") }),
@@ -314,11 +374,12 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
                 problem: "disk full".to_owned(),
             })),
         ),
+        ("store index, not there yet", source(SourceError::MendStore(StoreError::Building(path())))),
         (
             "store index",
             source(SourceError::MendStore(StoreError::Index {
                 path: path(),
-                problem: "it is being built; search again in a moment".to_owned(),
+                problem: "a file of it is damaged".to_owned(),
             })),
         ),
         ("internal_error", ToolError::Report { problem: "it stopped at a defect of its own".to_owned() }),

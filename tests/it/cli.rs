@@ -38,7 +38,10 @@ fn a_store_is_searched_and_read_on_the_terminal() {
         stdout(&fetchwell(["fetch", "cin_work/messages:m3", "--fields", "subject", "--store", text(&store)]));
     assert!(shown.ends_with("\nOffsite in Kraków: trains and rooms\n"), "{shown}");
     let output = fetchwell(["fetch", "messages:m1", "--store", text(&store)]);
-    assert!(output.status.code() == Some(1) && stderr(&output).contains("connection_id"), "{output:?}");
+    assert!(
+        output.status.code() == Some(1) && stderr(&output).contains("cin_home/messages:m1  Home"),
+        "{output:?}"
+    );
     let output = fetchwell(["search", "nothingatall", "--store", text(&store)]);
     assert!(output.status.success() && stderr(&output).contains("nothing found"), "{output:?}");
     let shown = stdout(&fetchwell(["connections", "--store", text(&store)]));

@@ -118,6 +118,11 @@ fn every_bad_line_is_reported_with_its_number_and_reason() {
     let wide = json!({"stream": "s", "key": "é".repeat(700), "data": {}}).to_string();
     lines.push(wide.into_bytes());
     expect.push((bad.len() * 2 + 2, "too long"));
+    // Keys whose record would have a handle, and whose parts would have none.
+    for key in ["k".repeat(2_040), ":".repeat(700)] {
+        lines.push(json!({"stream": "s", "key": key, "data": {}}).to_string().into_bytes());
+        expect.push((lines.len(), "too long"));
+    }
     let file = workshop.file("bad.ndjson", lines.join(&b'\n'));
     let output = workshop.import(&["records", &file]);
     assert_eq!(output.status.code(), Some(1));

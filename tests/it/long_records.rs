@@ -5,7 +5,7 @@ use std::fmt::Write;
 use fetchwell::fit::count_tokens;
 use serde_json::{Value, json};
 
-use crate::support::{CREDENTIAL, FakeServer, Model, Reply, connect, import_records, text};
+use crate::support::{CREDENTIAL, FakeServer, Model, Reply, StdioServer, connect, import_records, text};
 
 /// Reads a record as a client that has only `fetch(id)`.
 async fn read_to_the_end(model: &Model, id: &str) -> (String, usize) {
@@ -125,4 +125,99 @@ async fn a_remote_record_is_read_in_parts_too() {
     assert_eq!(next, "c/s/r/p1");
     let second: Value = model.call("fetch", json!({"id": next})).await;
     assert!(body.contains(second["text"].as_str().unwrap()));
+}
+
+/// A remote source that answers every record read so.
+async fn remote(
+    data: Value,
+    connection: Option<&str>,
+    profile: &str,
+) -> (Model, FakeServer, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut reply = json!({"object": "record", "id": "r", "stream": "s", "data": data});
+    if let Some(connection) = connection {
+        reply["connection_id"] = json!(connection);
+    }
+    let source = FakeServer::start(move |_| Reply::Json(200, reply.to_string()));
+    connect(folder.path(), &source.url, CREDENTIAL);
+    let cache = text(folder.path());
+    let place = ["--provider-url", &source.url, "--cache-root", cache, "--profile", profile];
+    (Model::over_stdio(place).await, source, folder)
+}
+
+#[tokio::test]
+async fn a_long_record_whose_parts_have_no_handle_is_never_cut_off_in_silence() {
+    let data = json!({"title": "T", "body": "word ".repeat(40_000), "note": "short"});
+    // The server does not say whose it is.
+    let (model, _source, _folder) = remote(data.clone(), None, "standard").await;
+    let refused = model.refusal("fetch", json!({"id": "s:r"})).await;
+    assert_eq!(refused["code"], "response_too_large");
+    assert!(refused["hint"].as_str().unwrap().contains("fetch the id of the result"), "{refused}");
+    // The key leaves no room for the number of a part, in either form.
+    for key in ["k".repeat(2_044), ":".repeat(700)] {
+        for profile in ["standard", "openai"] {
+            let (model, _source, _folder) = remote(data.clone(), Some("c"), profile).await;
+            let refused = model.refusal("fetch", json!({"id": format!("c/s:{key}")})).await;
+            assert_eq!(refused["code"], "response_too_large");
+            if profile == "standard" {
+                let hint = refused["hint"].as_str().unwrap();
+                assert!(hint.contains("the largest are `body` (200000 bytes), "), "{hint}");
+            }
+        }
+    }
+    let (model, _source, _folder) = remote(json!({"note": "short"}), Some("c"), "openai").await;
+    let short = model.call("fetch", json!({"id": format!("c/s:{}", "k".repeat(2_044))})).await;
+    assert_eq!(short["text"], "short");
+}
+
+#[tokio::test]
+async fn errors_about_a_long_handle_fit_and_never_shorten_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("long.db");
+    let key = "k".repeat(1_970);
+    let data = json!({"body": "word ".repeat(20_000)});
+    import_records(&store, "cin_long", &json!({"stream": "messages", "key": key, "data": data}).to_string());
+    let model = Model::over_stdio(["--store", text(&store)]).await;
+    let handle = format!("cin_long/messages/{key}");
+    let first = model.call("fetch", json!({"id": format!("cin_long/messages:{key}")})).await;
+    assert_eq!(first["metadata"]["next"], format!("{handle}/p1"));
+    for arguments in [
+        json!({"id": format!("{handle}/p99")}),
+        json!({"id": format!("{handle}/p4294967295")}),
+        json!({"id": format!("cin_long/messages:{key}"), "fields": ["body"]}),
+        json!({"id": handle}),
+    ] {
+        // Model::refusal checks the size.
+        let refused = model.refusal("fetch", arguments).await;
+        let shown = refused.to_string();
+        assert!(shown.contains(&key) || !shown.contains(&"k".repeat(250)), "{shown}");
+        assert!(!refused["hint"].as_str().unwrap().contains('…'), "{shown}");
+    }
+}
+
+#[test]
+fn a_late_part_of_a_long_record_holds_up_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("long.db");
+    let body = mixed_text(3_000_000);
+    import_records(&store, "c", &json!({"stream": "s", "key": "r", "data": {"body": body}}).to_string());
+    let mut server = StdioServer::start(["--store", text(&store)]);
+    server.initialize("2025-06-18");
+    let call = |id: u32, part: u32| {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": "fetch", "arguments": {"id": format!("c/s/r/p{part}")}}})
+        .to_string()
+    };
+    server.send(&call(1, 50));
+    std::thread::park_timeout(std::time::Duration::from_millis(200));
+    server.send(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
+    assert_eq!(server.receive()["id"], 2);
+    assert_eq!(server.receive()["id"], 1);
+    // A number that no part can have is refused without cutting to the end.
+    server.send(&call(3, u32::MAX));
+    let answer = server.receive();
+    let refused = &answer["result"]["structuredContent"]["error"];
+    assert_eq!(refused["code"], "invalid_handle");
+    assert!(refused["hint"].as_str().unwrap().starts_with("Fetch `c/s:r`"), "{refused}");
+    assert!(server.end().1.success());
 }

@@ -26,16 +26,19 @@ async fn two_accounts_with_the_same_record_id_are_told_apart() {
     // The unscoped read is ambiguous, and the error is enough to go on.
     let refused = model.refusal("fetch", json!({"id": "messages:m1"})).await;
     assert_eq!(refused["code"], "ambiguous_connection");
-    assert!(refused["hint"].as_str().unwrap().contains("connection_id"));
+    assert!(refused["hint"].as_str().unwrap().contains("`id` of one of available_connections"), "{refused}");
     let choices = refused["available_connections"].as_array().unwrap();
     assert_eq!(choices.len(), 2);
+    // A client that has only `fetch(id)` gets on by the same error.
+    let openai = Model::over_stdio(["--store", text(&store), "--profile", "openai"]).await;
+    assert_eq!(openai.refusal("fetch", json!({"id": "messages:m1"})).await, refused);
     let mut subjects = Vec::new();
     for choice in choices {
         let connection = &choice["connection_id"];
         let fetched = model.call("fetch", json!({"id": "messages:m1", "connection_id": connection})).await;
         assert_eq!(fetched["metadata"]["connection_id"], *connection);
         // The same record by the handle of the answer.
-        let again = model.call("fetch", json!({"id": fetched["id"]})).await;
+        let again = openai.call("fetch", json!({"id": choice["id"]})).await;
         assert_eq!(again, fetched);
         subjects.push(fetched["title"].as_str().unwrap().to_owned());
     }
@@ -65,8 +68,12 @@ async fn a_connection_is_never_chosen_silently() {
     let refused = model.refusal("fetch", json!({"id": "nope/messages:m1"})).await;
     assert_eq!(refused["code"], "connection_not_found");
     assert_eq!(refused["available_connections"].as_array().unwrap().len(), 2);
+    assert!(refused["hint"].as_str().unwrap().contains("before the first `/`"), "{refused}");
     let refused = model.refusal("search", json!({"query": "invoice", "connection_id": "nope"})).await;
     assert_eq!(refused["code"], "connection_not_found");
+    assert!(refused["hint"].as_str().unwrap().contains("leave it out"), "{refused}");
+    let refused = model.refusal("search", json!({"query": "invoice", "streams": ["male"]})).await;
+    assert!(refused["hint"].as_str().unwrap().starts_with("Search again without `streams`"), "{refused}");
     let refused = model.refusal("fetch", json!({"id": "cin_work/messages:none"})).await;
     assert_eq!(refused["code"], "not_found");
     let refused = model.refusal("fetch", json!({"id": "cin_work/nothing:m1"})).await;
@@ -87,6 +94,8 @@ async fn malformed_arguments_are_named() {
         ("search", json!({"query": "x", "limit": 0}), "invalid_argument", "limit"),
         ("search", json!({"query": "x", "limit": 101}), "invalid_argument", "limit"),
         ("search", json!({"query": "x", "limit": "ten"}), "invalid_argument", "limit"),
+        ("search", json!({"query": "x", "limit": 2.5}), "invalid_argument", "limit"),
+        ("search", json!({"query": "x", "streams": "mail"}), "invalid_argument", "streams"),
         ("search", json!({"query": "x", "connection_id": "a/../b"}), "invalid_argument", "connection_id"),
         ("fetch", json!({}), "invalid_argument", "id"),
         ("fetch", json!({"id": ["a:b"]}), "invalid_argument", "id"),
@@ -100,7 +109,16 @@ async fn malformed_arguments_are_named() {
             "{arguments}: {refused}"
         );
         assert!(refused["hint"].as_str().unwrap().contains(tool), "{refused}");
+        assert!(!refused["message"].as_str().unwrap().contains("usize"), "{refused}");
+        // The hint shows how to write what was wrong, where it can be written.
+        if ["limit", "streams", "fields"].contains(&param) {
+            assert!(refused["hint"].as_str().unwrap().contains(&format!("\"{param}\":")), "{refused}");
+        }
     }
+    // What clients send for nothing, and as they write numbers.
+    let empty = json!({"query": "invoice", "connection_id": "", "cursor": "", "limit": 2.0});
+    assert_eq!(model.call("search", empty).await["results"].as_array().unwrap().len(), 2);
+    model.call("fetch", json!({"id": "cin_work/messages:m1", "connection_id": ""})).await;
     for id in
         ["", "orders", "cin_work/../messages:m1", "../../etc/passwd", "cin_work/files/%2E%2E", "messages:.."]
     {

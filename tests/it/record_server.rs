@@ -1,15 +1,15 @@
 //! The remote source against recorded replies of the reference server, and against servers that
 //! misbehave, through the built binary.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::support::{
-    CREDENTIAL, FakeServer, Model, Reply, Request, connect, fetchwell, fixture, recorded, stderr, stdout,
-    text,
+    CREDENTIAL, FakeServer, Model, Reply, Request, StdioServer, connect, fetchwell, fixture, recorded,
+    stderr, stdout, text,
 };
 
 /// A model over a source that answers so.
@@ -109,8 +109,8 @@ async fn its_refusals_pass_through_with_a_hint() {
     assert_eq!(
         refused["available_connections"],
         json!([
-            {"connection_id": "cin_work", "display_name": "Work mail"},
-            {"connection_id": "cin_home", "display_name": "Home mail"},
+            {"connection_id": "cin_work", "id": "cin_work/messages:shared-1", "display_name": "Work mail"},
+            {"connection_id": "cin_home", "id": "cin_home/messages:shared-1", "display_name": "Home mail"},
         ])
     );
     // 401 is also its answer to a connection outside the grant: no reason to connect again.
@@ -282,6 +282,16 @@ async fn answers_that_are_none_are_typed_errors() {
             "source_rate_limited",
             "pause",
         ),
+        (
+            Reply::Full(429, vec![("retry-after", u64::MAX.to_string())], String::new()),
+            "source_rate_limited",
+            "pause",
+        ),
+        (
+            Reply::Full(503, vec![("retry-after", u64::MAX.to_string())], String::new()),
+            "source_unavailable",
+            "503",
+        ),
         (recorded("err-bad-token"), "reauthorize", "no longer accepts"),
         (recorded("err-no-token"), "reauthorize", "no longer accepts"),
         (
@@ -296,6 +306,11 @@ async fn answers_that_are_none_are_typed_errors() {
             "http_500",
             "HTTP 500",
         ),
+        (
+            Reply::Json(500, json!({"error": {"code": "internal", "message": "It broke"}}).to_string()),
+            "internal",
+            "It broke",
+        ),
     ] {
         let shown = format!("{reply:?}").chars().take(200).collect::<String>();
         let remote = Remote::start(move |_| reply.clone()).await;
@@ -304,6 +319,9 @@ async fn answers_that_are_none_are_typed_errors() {
         assert!(refused["message"].as_str().unwrap().contains(part), "{shown}: {refused}");
         assert!(!refused["hint"].as_str().unwrap().is_empty());
         assert_eq!(refused["source"], "provider");
+        if code == "http_500" || code == "internal" {
+            assert!(refused["hint"].as_str().unwrap().starts_with("Call again in a moment"), "{refused}");
+        }
         assert!(!refused.to_string().contains("tok_5ecret"));
         if code == "reauthorize" {
             assert!(
@@ -312,7 +330,7 @@ async fn answers_that_are_none_are_typed_errors() {
             );
         }
         if code == "source_rate_limited" {
-            assert_eq!(refused["retry_after"], 120);
+            assert!([json!(120), json!(86_400)].contains(&refused["retry_after"]), "{refused}");
         }
         // It serves on.
         assert_eq!(remote.model.refusal("fetch", json!({"id": "nonsense"})).await["code"], "invalid_handle");
@@ -379,6 +397,71 @@ async fn redirects_stay_within_the_origin() {
     let refused = remote.model.refusal("search", json!({"query": "x"})).await;
     assert_eq!(refused["code"], "source_protocol");
     assert!(elsewhere.requests().is_empty());
+    let remote = Remote::start(|request| {
+        let again = request.line.trim_start_matches("GET ").to_owned();
+        Reply::Full(307, vec![("location", again)], String::new())
+    })
+    .await;
+    let refused = remote.model.refusal("search", json!({"query": "x"})).await;
+    assert_eq!(refused["message"], "source `provider`: the server redirects again and again");
+}
+
+#[tokio::test]
+async fn a_token_that_expires_mid_call_is_replaced_by_the_one_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Arc::new(Mutex::new(None::<(std::path::PathBuf, String)>));
+    let known = Arc::clone(&place);
+    let source = FakeServer::start(move |request| match request.authorization.as_deref() {
+        Some("Bearer tok_new") => recorded("search-zero"),
+        _ => {
+            // `pdpp connect` writes a new credential while the call is on its way.
+            if let Some((folder, url)) = &*known.lock().unwrap() {
+                connect(folder, url, r#"{"access_token":"tok_new"}"#);
+            }
+            recorded("err-bad-token")
+        }
+    });
+    connect(folder.path(), &source.url, CREDENTIAL);
+    let model = Model::over_stdio(["--provider-url", &source.url, "--cache-root", text(folder.path())]).await;
+    // Without a newer token it is asked once, and the error says what to run.
+    assert_eq!(model.refusal("search", json!({"query": "x"})).await["code"], "reauthorize");
+    assert_eq!(source.requests().len(), 1);
+    *place.lock().unwrap() = Some((folder.path().to_owned(), source.url.clone()));
+    assert_eq!(model.call("search", json!({"query": "x"})).await, json!({"results": []}));
+    assert_eq!(source.requests().len(), 3);
+}
+
+/// The most memory that a process has taken so far, in MB.
+#[cfg(target_os = "linux")]
+fn peak_megabytes(process: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1024
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_of_any_size_takes_little_memory_and_holds_up_nobody() {
+    let search = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"x"}}}"#;
+    let hit = json!({"stream": "s", "id": "r", "connection_id": "c", "title": "T"}).to_string();
+    let many = format!("{{\"data\":[{hit}{}]}}", ",0".repeat(16 * 512 * 1024 - 100));
+    for (reply, expect) in [
+        (Reply::Endless(200 * 1024 * 1024), json!("source_protocol")),
+        (Reply::Json(200, many), json!("window")),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = FakeServer::start(move |_| reply.clone());
+        connect(folder.path(), &source.url, CREDENTIAL);
+        let place = ["--provider-url", &source.url, "--cache-root", text(folder.path())];
+        let mut server = StdioServer::start(place);
+        server.initialize("2025-06-18");
+        server.send(search);
+        let answer = &server.receive()["result"]["structuredContent"];
+        let said = answer.pointer("/error/code").or_else(|| answer.get("recall"));
+        assert_eq!(said, Some(&expect), "{answer}");
+        let peak = peak_megabytes(server.process.id());
+        assert!(peak <= 80, "{peak} MB");
+    }
 }
 
 #[tokio::test]

@@ -123,6 +123,14 @@ impl Credentials {
         self.current(now).map(|credential| credential.token)
     }
 
+    /// The token as it is in the file now, if it is good at `now` and another than `refused`.
+    pub(super) fn other_than(&self, refused: &SecretString, now: Timestamp) -> Option<SecretString> {
+        // A file that was replaced within the clock's tick looks unchanged.
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let token = self.token(now).ok()?;
+        (token.expose_secret() != refused.expose_secret()).then_some(token)
+    }
+
     fn current(&self, now: Timestamp) -> Result<Credential, CredentialError> {
         let not_connected = |_missing| CredentialError::NotConnected {
             provider: self.provider.clone(),

@@ -21,7 +21,7 @@ pub use recorded::{Recorded, fat_search_reply, long_record_reply};
 pub use transport::{DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
 use self::record_path::{encoded_twice, record_path};
-use self::transport::Transport;
+use self::transport::{Transport, parsed};
 use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
     SourceError, StreamQuery, WindowQuery,
@@ -74,7 +74,7 @@ impl Source for Pdpp {
             SourceError::Refused(refusal) if refusal.code == "invalid_cursor" => SourceError::RestartSearch,
             other => other,
         })?;
-        let mut page = wire::search_page(&reply.body)?;
+        let mut page = parsed(reply.body, wire::search_page).await?;
         // A cursor that leads back to itself would be read for ever.
         page.next = page.next.filter(|next| query.position.as_ref() != Some(next));
         Ok(page)
@@ -93,7 +93,8 @@ impl Source for Pdpp {
             }
             other => other?,
         };
-        wire::record(&reply.body, &query.address, reply.url)
+        let address = query.address.clone();
+        parsed(reply.body, move |body| wire::record(body, &address, reply.url)).await
     }
 
     async fn stream(&self, _query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {

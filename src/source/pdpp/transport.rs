@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, redirect};
 use rustls::{ClientConfig, RootCertStore};
+use secrecy::SecretString;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
@@ -23,6 +25,12 @@ pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(5);
 
 /// The pause before the one retry when the server names none.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest pause that is believed. A header can hold any number.
+const PAUSE_MOST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Bodies of more bytes are parsed where that holds up nobody else.
+const PARSED_AT_ONCE: usize = 256 * 1024;
 
 /// Redirects within the origin that are followed.
 const MAX_REDIRECTS: usize = 4;
@@ -51,8 +59,8 @@ impl Transport {
         Self { provider, credentials, deadline, client: OnceLock::new() }
     }
 
-    /// `GET path?params`. One retry when the server cannot be reached, says 502, 503 or 504, or asks for a
-    /// pause that the deadline leaves room for.
+    /// `GET path?params`. One retry when the server cannot be reached, says 502, 503 or 504, asks for a
+    /// pause that the deadline leaves room for, or refuses a token that `pdpp connect` has since replaced.
     pub(super) async fn get(&self, path: &str, params: &[(&str, &str)]) -> Result<Reply, SourceError> {
         let mut url = self.provider.endpoint(path).map_err(|problem| unreachable(&problem.to_string()))?;
         if !params.is_empty() {
@@ -60,13 +68,19 @@ impl Transport {
         }
         let until = Instant::now() + self.deadline;
         let timed = async {
-            match self.attempt(&url).await {
+            let token = self.credentials.token(Timestamp::now())?;
+            match self.attempt(&url, &token).await {
                 Err(Failure { error, retry_after: Some(pause) }) => {
-                    if Instant::now() + pause >= until {
+                    if Instant::now().checked_add(pause).is_none_or(|then| then >= until) {
                         return Err(error);
                     }
                     sleep(pause).await;
-                    self.attempt(&url).await.map_err(|failure| failure.error)
+                    let token = self.credentials.token(Timestamp::now())?;
+                    self.attempt(&url, &token).await.map_err(|failure| failure.error)
+                }
+                Err(Failure { error: error @ SourceError::Reauthorize { .. }, .. }) => {
+                    let newer = self.credentials.other_than(&token, Timestamp::now()).ok_or(error)?;
+                    self.attempt(&url, &newer).await.map_err(|failure| failure.error)
                 }
                 other => other.map_err(|failure| failure.error),
             }
@@ -77,9 +91,8 @@ impl Transport {
         }
     }
 
-    async fn attempt(&self, url: &Url) -> Result<Bytes, Failure> {
-        let token = self.credentials.token(Timestamp::now()).map_err(SourceError::from)?;
-        let authorization = bearer(&token).ok_or_else(|| unreachable("the token cannot be sent"))?;
+    async fn attempt(&self, url: &Url, token: &SecretString) -> Result<Bytes, Failure> {
+        let authorization = bearer(token).ok_or_else(|| unreachable("the token cannot be sent"))?;
         let request = self
             .client()?
             .get(url.clone())
@@ -93,7 +106,10 @@ impl Transport {
         }
         if status.is_redirection() {
             let to = redirect_origin(url, response.headers());
-            return Err(SourceError::FixServer(ProtocolFault::ForeignRedirect { to }).into());
+            let own = to == url.origin().ascii_serialization();
+            let fault =
+                if own { ProtocolFault::EndlessRedirect } else { ProtocolFault::ForeignRedirect { to } };
+            return Err(SourceError::FixServer(fault).into());
         }
         let retry_after = retry_after(response.headers());
         // An error is explained as well as its body allows, and a body that cannot be read explains
@@ -113,6 +129,20 @@ impl Transport {
         let client = build_client().map_err(|problem| unreachable(&problem))?;
         Ok(self.client.get_or_init(|| client))
     }
+}
+
+/// What `parse` makes of a body. Parsing megabytes takes a while, so it is done on a thread of its own.
+pub(super) async fn parsed<Answer: Send + 'static>(
+    body: Bytes,
+    parse: impl FnOnce(&[u8]) -> Result<Answer, SourceError> + Send + 'static,
+) -> Result<Answer, SourceError> {
+    if body.len() <= PARSED_AT_ONCE {
+        return parse(&body);
+    }
+    spawn_blocking(move || parse(&body)).await.unwrap_or_else(|ended| match ended.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_cancelled) => Err(unreachable("the program is ending")),
+    })
 }
 
 /// A failed attempt, and after which pause it is worth another.
@@ -201,10 +231,11 @@ async fn body(mut response: Response) -> Result<Bytes, SourceError> {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
     if let Ok(seconds) = text.trim().parse() {
-        return Some(Duration::from_secs(seconds));
+        return Some(Duration::from_secs(seconds).min(PAUSE_MOST));
     }
     let date = jiff::fmt::rfc2822::parse(text.trim()).ok()?;
-    Some(date.timestamp().duration_since(Timestamp::now()).try_into().unwrap_or(Duration::ZERO))
+    let pause = date.timestamp().duration_since(Timestamp::now()).try_into().unwrap_or(Duration::ZERO);
+    Some(pause.min(PAUSE_MOST))
 }
 
 fn redirect_origin(from: &Url, headers: &HeaderMap) -> String {

@@ -55,6 +55,9 @@ pub enum StoreError {
         /// What the database said.
         problem: String,
     },
+    /// The search index does not exist yet, and another process is making it.
+    #[error("the search index of the store {} is being built; search again in a moment", .0.display())]
+    Building(PathBuf),
     /// The search index cannot be read or written.
     #[error("the search index {} cannot be used ({problem}); delete that folder, it is rebuilt from the store", .path.display())]
     Index {

@@ -27,8 +27,9 @@ const LAYOUT: u32 = 1;
 /// Memory for the documents of one commit, in bytes.
 const WRITER_MEMORY: usize = 50_000_000;
 
-/// Documents between commits while catching up, so that an interrupted catch-up goes on where it was.
-const COMMIT_EVERY: usize = 100_000;
+/// Documents between commits while catching up, about a second's work, so that an interrupted catch-up goes
+/// on where it was.
+const COMMIT_EVERY: usize = 10_000;
 
 /// A word in the title counts as often as this in the text.
 const TITLE_WEIGHT: usize = 3;
@@ -211,10 +212,7 @@ impl IndexEditor {
 
     /// How many changes the index does not reflect yet.
     pub(super) fn behind(&self, database: &Database) -> Result<i64, StoreError> {
-        database.read(|sqlite| {
-            let mut statement = sqlite.prepare_cached("SELECT count(*) FROM records WHERE version > ?1")?;
-            statement.query_row([self.version], |row| row.get(0))
-        })
+        changes_since(database, self.version)
     }
 
     /// Adds every change that the index does not reflect yet, and commits. `progress` is told the number
@@ -283,6 +281,14 @@ impl IndexEditor {
     fn error(&self, error: &TantivyError) -> StoreError {
         StoreError::from_index(&self.store, &folder_of(&self.store), error)
     }
+}
+
+/// How many records changed after a version.
+pub(super) fn changes_since(database: &Database, version: i64) -> Result<i64, StoreError> {
+    database.read(|sqlite| {
+        let mut statement = sqlite.prepare_cached("SELECT count(*) FROM records WHERE version > ?1")?;
+        statement.query_row([version], |row| row.get(0))
+    })
 }
 
 /// Changes read at once while catching up.

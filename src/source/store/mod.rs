@@ -48,6 +48,7 @@ use tokio::task::spawn_blocking;
 pub use declaration::StreamDeclaration;
 pub use error::StoreError;
 pub use manifest::{Manifest, ManifestError};
+pub use search::IndexState;
 pub use write::{Change, Incoming, NewConnection, StoreWriter, Tally};
 
 use self::database::Database;

@@ -3,22 +3,23 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 use tantivy::collector::TopDocs;
 use tantivy::query::Query;
 use tantivy::{Searcher, TantivyError};
 
-use super::StoreError;
 use super::clauses::Mode;
 use super::database::Database;
-use super::index::{Fields, IndexEditor, IndexView, folder_of};
+use super::index::{Fields, IndexEditor, IndexView, changes_since, folder_of};
 use super::matching::excerpt;
 use super::read::{RECORD_COLUMNS, identity, record_of};
 use super::scope::Scope;
 use super::sieve::{Found, Sieve};
 use super::terms::{Phrase, phrases, term_set};
 use super::write_lock::WriteLock;
+use super::{Store, StoreError};
 use crate::record::{Hit, HitId, Record, authored_at, fallback_title, own_link, own_title};
 use crate::source::{QueryFault, SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
 
@@ -39,6 +40,19 @@ pub(super) struct Searching {
 struct State {
     view: Option<IndexView>,
     recent: VecDeque<Snapshot>,
+    /// The thread that completes the index beside the searches, if there was need of one.
+    beside: Option<JoinHandle<()>>,
+}
+
+/// How complete the index of a store is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexState {
+    /// It reflects every record.
+    Complete,
+    /// It reflects every record now, and lacked so many.
+    Completed(i64),
+    /// Another process is writing to it, and it lacks so many records.
+    BeingWritten(i64),
 }
 
 /// The index as it was at one version. Paging through a snapshot loses and repeats nothing, whatever
@@ -63,6 +77,31 @@ struct Position {
     mode: Mode,
     /// How many matches were looked at.
     offset: usize,
+}
+
+impl Store {
+    /// Adds to the index what it lacks, however long that takes. For a program that searches once and ends:
+    /// nobody would be there to complete the index after it answered.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read, or its index cannot be written.
+    pub fn complete_index(&self) -> Result<IndexState, StoreError> {
+        let database = &self.inner.database;
+        let (uuid, newest) = database.read(identity)?;
+        let version = IndexView::open(database.path(), &uuid).map_or(0, |view| view.version);
+        if version == newest {
+            return Ok(IndexState::Complete);
+        }
+        let Some(_lock) = WriteLock::try_take(database.path())? else {
+            return Ok(IndexState::BeingWritten(changes_since(database, version)?));
+        };
+        let mut editor = IndexEditor::open(database)?;
+        let behind = editor.behind(database)?;
+        editor.catch_up(database, &|_| {})?;
+        editor.finish()?;
+        Ok(IndexState::Completed(behind))
+    }
 }
 
 impl Searching {
@@ -138,13 +177,12 @@ impl Searching {
         let mut view = current(state.view.take(), path, &uuid, newest);
         let mut notes = Vec::new();
         if view.as_ref().is_none_or(|view| view.version < newest) {
-            notes = bring_up_to_date(database)?;
+            notes = state.bring_up_to_date(database, view.as_ref().map_or(0, |view| view.version))?;
             view = current(view, path, &uuid, newest);
         }
         let Some(view) = view else {
             // Nothing was ever indexed and somebody else is indexing: there is nothing to show yet.
-            let problem = "it is being built; search again in a moment".to_owned();
-            return Err(StoreError::Index { path: folder_of(path), problem }.into());
+            return Err(StoreError::Building(path.to_owned()).into());
         };
         let snapshot = Snapshot { version: view.version, fields: view.fields, searcher: view.searcher() };
         state.view = Some(view);
@@ -165,32 +203,44 @@ fn current(view: Option<IndexView>, path: &Path, uuid: &str, newest: i64) -> Opt
     .or_else(|| IndexView::open(path, uuid))
 }
 
-/// Adds what the index lacks: at once when it is little, else on a thread beside the searches. Says
-/// what a reader should know meanwhile.
-fn bring_up_to_date(database: &Database) -> Result<Vec<String>, StoreError> {
-    let Some(lock) = WriteLock::try_take(database.path())? else {
-        return Ok(vec!["an import is running; its newest records are not searchable yet".to_owned()]);
-    };
-    let mut editor = IndexEditor::open(database)?;
-    let behind = editor.behind(database)?;
-    if behind <= CATCH_UP_AT_ONCE {
-        editor.catch_up(database, &|_| {})?;
-        editor.finish()?;
-        return Ok(Vec::new());
-    }
-    let beside = Database::open(database.path())?;
-    let catch_up = move || {
-        let caught_up = editor.catch_up(&beside, &|_| {}).and_then(|()| editor.finish());
-        drop(lock);
-        if let Err(error) = caught_up {
-            tracing::error!(%error, "the search index could not be brought up to date");
+impl State {
+    /// Adds what the index lacks: at once when it is little, else on a thread beside the searches. Says
+    /// what a reader should know meanwhile.
+    fn bring_up_to_date(&mut self, database: &Database, version: i64) -> Result<Vec<String>, StoreError> {
+        if self.beside.as_ref().is_some_and(|beside| !beside.is_finished()) {
+            return Ok(vec![being_completed(changes_since(database, version)?)]);
         }
-    };
-    let spawned = std::thread::Builder::new().name("index".to_owned()).spawn(catch_up);
-    if let Err(error) = spawned {
-        tracing::error!(%error, "no thread for the search index");
+        let Some(lock) = WriteLock::try_take(database.path())? else {
+            let behind = changes_since(database, version)?;
+            return Ok(vec![format!(
+                "another process is writing to the store; {behind} records are not searchable yet"
+            )]);
+        };
+        let mut editor = IndexEditor::open(database)?;
+        let behind = editor.behind(database)?;
+        if behind <= CATCH_UP_AT_ONCE {
+            editor.catch_up(database, &|_| {})?;
+            editor.finish()?;
+            return Ok(Vec::new());
+        }
+        let beside = Database::open(database.path())?;
+        let catch_up = move || {
+            let caught_up = editor.catch_up(&beside, &|_| {}).and_then(|()| editor.finish());
+            drop(lock);
+            if let Err(error) = caught_up {
+                tracing::error!(%error, "the search index could not be brought up to date");
+            }
+        };
+        match std::thread::Builder::new().name("index".to_owned()).spawn(catch_up) {
+            Ok(thread) => self.beside = Some(thread),
+            Err(error) => tracing::error!(%error, "no thread for the search index"),
+        }
+        Ok(vec![being_completed(behind)])
     }
-    Ok(vec![format!("the search index is being rebuilt; {behind} records are not searchable yet")])
+}
+
+fn being_completed(behind: i64) -> String {
+    format!("the search index is being completed; {behind} records are not searchable yet")
 }
 
 impl Snapshot {

@@ -15,17 +15,22 @@ use crate::source::{SearchPage, SearchPosition, SourceError};
 /// How much text around a match is kept, in bytes on either side.
 const EXCERPT_RADIUS: usize = 400;
 
+/// Hits that are read of one answer. No page shows more than a hundred, and a server that ignores the limit
+/// could send millions in a body of the largest size.
+const HITS_MOST: usize = 1_000;
+
 /// A page of search results: the list under `data`, `results`, `hits`, `data.results` or `data.data`.
 pub(in super::super) fn search_page(body: &[u8]) -> Result<SearchPage, SourceError> {
     let Any(outer) = parse::<Any<Envelope<'_>>>(body)?;
     let levels = || std::iter::successors(Some(&outer), |level| level.inner.as_deref());
-    let hits = levels().find_map(|level| level.list.as_ref()).ok_or(wrong_shape("list of hits"))?;
+    let HitList { hits, is_cut } =
+        levels().find_map(|level| level.list.as_ref()).ok_or(wrong_shape("list of hits"))?;
     let cursor = levels().find_map(|level| level.next_cursor.get());
     let ended = levels().any(|level| level.has_more.get() == Some("false"));
     Ok(SearchPage {
         hits: hits.iter().map(hit).collect(),
         next: cursor.filter(|_| !ended).map(|cursor| SearchPosition(cursor.to_owned())),
-        windowed: levels().any(|level| level.meta.recall.is_window()),
+        windowed: *is_cut || levels().any(|level| level.meta.recall.is_window()),
         notes: Vec::new(),
     })
 }
@@ -34,7 +39,7 @@ pub(in super::super) fn search_page(body: &[u8]) -> Result<SearchPage, SourceErr
 /// down.
 #[derive(Default)]
 struct Envelope<'a> {
-    list: Option<Vec<WireHit<'a>>>,
+    list: Option<HitList<'a>>,
     inner: Option<Box<Self>>,
     next_cursor: Text<'a>,
     has_more: Text<'a>,
@@ -61,10 +66,18 @@ impl<'de: 'a, 'a> Tolerant<'de> for Envelope<'a> {
     }
 }
 
+/// The first hits of a list.
+#[derive(Default)]
+struct HitList<'a> {
+    hits: Vec<WireHit<'a>>,
+    /// Whether there were more than are read.
+    is_cut: bool,
+}
+
 /// What stands where the list is looked for.
 #[derive(Default)]
 enum Slot<'a> {
-    List(Vec<WireHit<'a>>),
+    List(HitList<'a>),
     Inner(Box<Envelope<'a>>),
     #[default]
     Neither,
@@ -72,9 +85,13 @@ enum Slot<'a> {
 
 impl<'de: 'a, 'a> Tolerant<'de> for Slot<'a> {
     fn from_list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
-        let mut list = Vec::new();
-        while let Some(Any(item)) = items.next_element()? {
-            list.push(item);
+        let mut list = HitList::default();
+        while list.hits.len() < HITS_MOST {
+            let Some(Any(item)) = items.next_element()? else { return Ok(Self::List(list)) };
+            list.hits.push(item);
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            list.is_cut = true;
         }
         Ok(Self::List(list))
     }
@@ -204,6 +221,8 @@ impl<'de: 'a, 'a> Tolerant<'de> for Snippet<'a> {
 fn hit(wire: &WireHit<'_>) -> Hit {
     let stream = wire.stream.get();
     let (text, focus) = without_marks(wire.snippet.text.get().unwrap_or_default());
+    // What is marked can be as long as the snippet.
+    let focus = focus.start..focus.end.min(text.floor_char_boundary(focus.start + EXCERPT_RADIUS));
     let (piece, focus) = passage(&text, focus, EXCERPT_RADIUS);
     let excerpt = Excerpt::new(piece, focus);
     // A snippet of the subject, if it is the whole of it, is the title that the server does not send.
