@@ -16,6 +16,7 @@ mod import;
 mod long_records;
 mod mcp_http;
 mod mcp_stdio;
+mod read_surface;
 mod record_server;
 mod schemas;
 mod store;

@@ -136,8 +136,12 @@ pub(super) fn fields(
     for name in declared.into_iter().flat_map(RecordData::keys) {
         let seen = observed.iter().find(|(seen, _)| seen == name).map(|(_, kinds)| *kinds);
         let mut types = declaration.map(|declaration| declaration.types(name)).unwrap_or_default();
-        if types.is_empty() {
-            types = seen.unwrap_or_default().types();
+        let seen = seen.unwrap_or_default().types();
+        // A text that is declared as no more than that may turn out to be a time.
+        let is_time =
+            types == ["string"] && seen.len() == 1 && seen.iter().all(|kind| kind.starts_with("date"));
+        if types.is_empty() || is_time {
+            types = seen;
         }
         fields.push(field(declaration, name, types));
     }
@@ -151,9 +155,9 @@ pub(super) fn fields(
 
 fn field(declaration: Option<&StreamDeclaration>, name: &str, types: Vec<String>) -> FieldDetail {
     let is = |wanted: &[&str]| types.is_empty() || types.iter().any(|kind| wanted.contains(&kind.as_str()));
-    let (number, time) = (is(&["number", "integer"]), is(&["date-time", "date", "string"]));
+    let (number, time) = (is(&["number", "integer"]), is(&["date-time", "date"]));
     let text = is(&["string"]);
-    let ordered = number || time;
+    let ordered = number || time || text;
     let scalar = ordered || is(&["boolean"]);
     let all: [(Capability, bool, &[&str]); 10] = [
         (Capability::Equal, scalar, &["exact_filters"]),

@@ -1,15 +1,17 @@
 //! What kinds of values a field was seen to hold.
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use serde_json::Value;
 
 /// A set of kinds, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Kinds(u8);
 
-const NAMES: [(u8, &str); 7] = [
+const NAMES: [(u8, &str); 8] = [
     (1, "string"),
     (2, "date-time"),
+    (128, "date"),
     (4, "integer"),
     (8, "number"),
     (16, "boolean"),
@@ -23,6 +25,7 @@ impl Kinds {
         Self(match value {
             Value::Null => 0,
             Value::String(text) if is_time(text) => 2,
+            Value::String(text) if is_day(text) => 128,
             Value::String(_) => 1,
             Value::Number(number) if number.is_f64() => 8,
             Value::Number(_) => 4,
@@ -48,11 +51,12 @@ impl Kinds {
         self.0 & other.0 == other.0
     }
 
-    /// Their names: `integer` only where there is no `number`, `date-time` only where every text is one.
+    /// Their names: `integer` only where there is no `number`, `date-time` and `date` only
+    /// where every text is one.
     pub(super) fn types(self) -> Vec<String> {
         let has = |bit: u8| self.0 & bit != 0;
         let hidden = |bit: u8| match bit {
-            2 => has(1),
+            2 | 128 => has(1),
             4 => has(8),
             _ => false,
         };
@@ -67,6 +71,11 @@ impl Kinds {
 /// Whether a text is a moment. Looks at its shape first: most texts are none.
 fn is_time(text: &str) -> bool {
     moment(text).is_some()
+}
+
+/// Whether a text is a day, `2026-04-01`.
+fn is_day(text: &str) -> bool {
+    text.len() == 10 && text.as_bytes().get(4) == Some(&b'-') && text.parse::<Date>().is_ok()
 }
 
 /// The moment that a text names, with its offset from UTC.
@@ -96,6 +105,8 @@ mod tests {
         assert_eq!(of(&[json!("2026-04-01T00:00:00+02:00"), json!("soon")]), "string");
         assert_eq!(of(&[json!(1), json!(2.5)]), "number");
         assert_eq!(of(&[json!(1), json!([]), json!({})]), "integer array object");
+        assert_eq!(of(&[json!("2026-04-01")]), "date");
+        assert_eq!(of(&[json!("2026-04-01"), json!("2026-13-01")]), "string");
         assert_eq!(of(&[json!("2026-04-01 is a day like others")]), "string");
     }
 }
