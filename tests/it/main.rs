@@ -21,3 +21,4 @@ mod record_server;
 mod schemas;
 mod store;
 mod tidy;
+mod walk;
