@@ -16,6 +16,7 @@ mod long_records;
 mod mcp_http;
 mod mcp_stdio;
 mod record_server;
+mod remote_reads;
 mod schemas;
 mod store;
 mod tidy;
