@@ -10,7 +10,7 @@ use fetchwell::cursor::{Key, open, seal};
 use fetchwell::fit::{ChunkBudget, PageItem, Pressure, chunk_end, plan_page, shorten};
 use fetchwell::handle::Handle;
 use fetchwell::record::{Excerpt, RecordData};
-use fetchwell::source::pdpp::{Recorded, fat_search_reply, long_record_reply};
+use fetchwell::source::pdpp::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
 use fetchwell::source::{SearchQuery, Source};
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 
@@ -35,6 +35,7 @@ fn search(criterion: &mut Criterion) {
         name: "fixture".parse().unwrap(),
         search: fat_search_reply(),
         record: long_record_reply("a text"),
+        records: fat_records_reply(),
     };
     let query = SearchQuery::of("x", 25);
     criterion.bench_function("search/normalise 200 fat hits", |bench| {

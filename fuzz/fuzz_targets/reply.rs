@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use fetchwell::fit::budget;
 use fetchwell::record::RecordData;
 use fetchwell::source::pdpp::Recorded;
+use fetchwell::source::{CountMode, Direction, Filter, RecordsPosition, RecordsQuery, Selection, Source, Start};
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 use libfuzzer_sys::fuzz_target;
 use tokio::runtime::{Builder, Runtime};
@@ -13,7 +14,18 @@ use tokio::runtime::{Builder, Runtime};
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().enable_time().build().unwrap());
 
 fuzz_target!(|body: &str| {
-    let source = Recorded { name: "fuzz".parse().unwrap(), search: body.to_owned(), record: body.to_owned() };
+    let source = Recorded {
+        name: "fuzz".parse().unwrap(),
+        search: body.to_owned(),
+        record: body.to_owned(),
+        records: body.to_owned(),
+    };
+    // No list takes more than was asked, and no text is a position that breaks the reader.
+    for start in [Start::First, Start::After(RecordsPosition(body.to_owned()))] {
+        if let Ok(page) = RUNTIME.block_on(source.records(&list(start))) {
+            assert!(page.rows.len() <= 3);
+        }
+    }
     let toolbox = Toolbox::new(Arc::new(source), DEFAULT_CALL_DEADLINE).unwrap();
     let call = |tool, argument: &str, value: &str, most| {
         let arguments = RecordData::from_iter([(argument.to_owned(), value.into())]);
@@ -25,3 +37,18 @@ fuzz_target!(|body: &str| {
     call("search", "query", "x", budget::SEARCH);
     call("fetch", "id", "c/s:r", budget::DOCUMENT);
 });
+
+fn list(start: Start) -> RecordsQuery {
+    RecordsQuery {
+        stream: "s".parse().unwrap(),
+        connection: None,
+        selection: Selection::All,
+        filter: Filter::default(),
+        direction: Direction::Descending,
+        sort: None,
+        count: CountMode::None,
+        expand: Vec::new(),
+        limit: 3,
+        start,
+    }
+}

@@ -12,7 +12,7 @@ use super::print::{BAD, GOOD, Printer, grouped};
 use crate::fit::{budget, count_tokens};
 use crate::mcp::{INSTRUCTIONS, tool_list_json};
 use crate::record::RecordData;
-use crate::source::pdpp::{Recorded, fat_search_reply, long_record_reply};
+use crate::source::pdpp::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
 use crate::tools::{Profile, ToolError, Toolbox};
 
 /// Measure every budget on fixtures; exit 1 when one is exceeded.
@@ -135,7 +135,8 @@ async fn answer_rows() -> Result<Vec<Row>, Failure> {
 
 fn fixture(text: &str) -> Result<Arc<Toolbox>, Failure> {
     let name = "fixture".parse().map_err(|error| Failure::usage(&error))?;
-    toolbox(Arc::new(Recorded { name, search: fat_search_reply(), record: long_record_reply(text) }))
+    let (search, record, records) = (fat_search_reply(), long_record_reply(text), fat_records_reply());
+    toolbox(Arc::new(Recorded { name, search, record, records }))
 }
 
 async fn answer(

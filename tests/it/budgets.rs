@@ -8,7 +8,7 @@ use fetchwell::fit::budget;
 use fetchwell::handle::{Handle, InvalidHandle};
 use fetchwell::mcp::{INSTRUCTIONS, tool_list_json};
 use fetchwell::record::RecordData;
-use fetchwell::source::pdpp::{Recorded, fat_search_reply, long_record_reply};
+use fetchwell::source::pdpp::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
 use fetchwell::source::store::StoreError;
 use fetchwell::source::{ConnectionChoice, ProtocolFault, Refusal, SourceError};
 use fetchwell::tools::{Asked, DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
@@ -38,7 +38,7 @@ fn show(name: &str, bytes: usize, text: &str) {
 }
 
 fn toolbox(search: String, record: String) -> Toolbox {
-    let source = Recorded { name: "fixture".parse().unwrap(), search, record };
+    let source = Recorded { name: "fixture".parse().unwrap(), search, record, records: fat_records_reply() };
     Toolbox::new(Arc::new(source), DEFAULT_CALL_DEADLINE).unwrap()
 }
 

@@ -18,6 +18,7 @@ mod mcp_http;
 mod mcp_stdio;
 mod read_surface;
 mod record_server;
+mod remote_reads;
 mod schemas;
 mod store;
 mod tidy;

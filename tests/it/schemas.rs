@@ -1,7 +1,7 @@
 //! The schemas that clients are given, and the arguments that are taken, agree.
 
 use fetchwell::record::RecordData;
-use fetchwell::source::pdpp::{Recorded, fat_search_reply, long_record_reply};
+use fetchwell::source::pdpp::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ fn toolbox() -> Toolbox {
         name: "fixture".parse().unwrap(),
         search: fat_search_reply(),
         record: long_record_reply("text"),
+        records: fat_records_reply(),
     };
     Toolbox::new(std::sync::Arc::new(source), DEFAULT_CALL_DEADLINE).unwrap()
 }

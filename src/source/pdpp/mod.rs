@@ -5,9 +5,16 @@
 //! provider's own origin only.
 
 mod credentials;
+mod describe;
+mod merge;
+mod order;
+mod params;
+mod position;
 mod provider;
 mod record_path;
 mod recorded;
+mod records;
+mod refused;
 mod transport;
 mod wire;
 
@@ -17,16 +24,17 @@ use async_trait::async_trait;
 
 pub use credentials::{CredentialError, Credentials};
 pub use provider::{InvalidProviderUrl, ProviderUrl};
-pub use recorded::{Recorded, fat_search_reply, long_record_reply};
+pub use recorded::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
 pub use transport::{DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
-use self::record_path::{encoded_twice, record_path};
-use self::transport::{Transport, parsed};
+use self::params::Params;
+use self::record_path::{encoded_twice, record_path, stream_path};
+use self::transport::{Reply, Transport, parsed};
 use super::{
-    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
-    SourceError, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, Grouping, RecordQuery, RecordsPage, RecordsQuery, SearchMode,
+    SearchPage, SearchQuery, Source, SourceError, StreamQuery, WindowQuery, WindowStart,
 };
-use crate::handle::{ConnectionId, SourceName};
+use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, StreamDetail, Window};
 
 /// A record server behind HTTP.
@@ -47,6 +55,25 @@ impl Pdpp {
     ) -> Self {
         Self { name, transport: Transport::new(provider, credentials, deadline) }
     }
+
+    /// `GET` of a record, or of what is below it. A server that decodes paths twice is asked again when it
+    /// did not find a key with a percent sign.
+    async fn get_record(
+        &self,
+        address: &RecordAddress,
+        below: &str,
+        params: &Params,
+    ) -> Result<Reply, SourceError> {
+        let once = format!("{}{below}", record_path(address));
+        match self.transport.get(&once, params).await {
+            Err(SourceError::Refused(refusal))
+                if address.record.as_str().contains('%') && refusal.blames_path() =>
+            {
+                self.transport.get(&format!("{}{below}", encoded_twice(address)), params).await
+            }
+            other => other,
+        }
+    }
 }
 
 #[async_trait]
@@ -56,68 +83,99 @@ impl Source for Pdpp {
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {
+        let (compact, everything) = (Params::default().and("view", "compact"), Params::default());
         let (schema, counts) = tokio::join!(
-            self.transport.get("/v1/schema", &[("view", "compact")]),
-            self.transport.get("/v1/streams", &[]),
+            self.transport.get("/v1/schema", &compact),
+            self.transport.get("/v1/streams", &everything),
         );
         // The counts are a courtesy: a server that does not list its streams still has a schema.
-        wire::schema(&schema?.body, counts.ok().map(|reply| reply.body).as_deref())
+        let counts = counts.ok().map(|reply| reply.body);
+        parsed(schema?.body, move |schema| wire::schema(schema, counts.as_deref())).await
+    }
+
+    async fn stream(&self, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
+        describe::stream(self, query).await
     }
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        let limit = query.limit.to_string();
-        let mut params = vec![("q", query.text.as_str()), ("limit", &limit)];
-        params.extend(query.connection.as_ref().map(|id| ("connection_id", id.as_str())));
-        params.extend(query.streams.iter().map(|stream| ("streams", stream.as_str())));
-        params.extend(query.position.as_ref().map(|position| ("cursor", position.0.as_str())));
-        let reply = self.transport.get("/v1/search", &params).await.map_err(|error| match error {
-            SourceError::Refused(refusal) if refusal.code == "invalid_cursor" => SourceError::RestartSearch,
-            other => other,
+        let path = match query.mode {
+            SearchMode::Lexical => "/v1/search",
+            SearchMode::Semantic => "/v1/search/semantic",
+            SearchMode::Hybrid => "/v1/search/hybrid",
+        };
+        let position = match (query.mode, &query.position) {
+            // No page of a hybrid search gave a position, and the server takes none.
+            (SearchMode::Hybrid, Some(_)) => return Err(SourceError::RestartSearch),
+            (_, position) => position.as_ref(),
+        };
+        let params = Params::default()
+            .and("q", &query.text)
+            .and("limit", &query.limit)
+            .connection(query.connection.as_ref())
+            .each("streams", &query.streams)
+            .filter(&query.filter)
+            .each("cursor", position.map(|position| &position.0));
+        let reply = self.transport.get(path, &params).await.map_err(|error| match error {
+            SourceError::Refused(refusal) if refusal.is_of_a_position() => SourceError::RestartSearch,
+            other => refused::of_question(other),
         })?;
         let mut page = parsed(reply.body, wire::search_page).await?;
         // A cursor that leads back to itself would be read for ever.
-        page.next = page.next.filter(|next| query.position.as_ref() != Some(next));
+        page.next = page.next.filter(|next| query.mode != SearchMode::Hybrid && position != Some(next));
         Ok(page)
     }
 
+    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        records::records(self, query).await
+    }
+
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
-        let path = record_path(&query.address);
-        let connection = query.address.connection.as_ref().map(ConnectionId::as_str);
-        let mut params: Vec<(&str, &str)> = connection.map(|id| ("connection_id", id)).into_iter().collect();
-        params.extend(query.fields.iter().map(|field| ("fields", field.as_str())));
-        let reply = match self.transport.get(&path, &params).await {
-            Err(SourceError::Refused(refusal))
-                if query.address.record.as_str().contains('%') && refusal.blames_path() =>
-            {
-                self.transport.get(&encoded_twice(&query.address), &params).await?
-            }
-            other => other?,
-        };
+        let params = Params::default()
+            .connection(query.address.connection.as_ref())
+            .each("fields", &query.fields)
+            .expand(&query.expand);
+        let reply = self.get_record(&query.address, "", &params).await.map_err(refused::of_question)?;
         let address = query.address.clone();
         parsed(reply.body, move |body| wire::record(body, &address, reply.url)).await
     }
 
-    async fn stream(&self, _query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
-        Err(not_supported())
+    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
+        let params =
+            Params::default().and("field", &query.field).connection(query.address.connection.as_ref());
+        let (params, offset) = match &query.start {
+            WindowStart::Offset(offset) => {
+                (params.and("offset_chars", offset).and("limit_chars", &query.limit_chars), *offset)
+            }
+            WindowStart::Around { text, before, after } => {
+                // The server makes such a window as long as these three; they stay within the limit here.
+                let room = query.limit_chars.saturating_sub(text.chars().count());
+                let before = (*before).min(room).min(AROUND_CHARS_MOST);
+                let after = (*after).min(room - before).min(AROUND_CHARS_MOST);
+                (params.and("q", text).and("before_chars", &before).and("after_chars", &after), 0)
+            }
+        };
+        let reply = self.get_record(&query.address, "/field-window", &params).await?;
+        let address = query.address.clone();
+        parsed(reply.body, move |body| wire::window(body, &address, offset)).await
     }
 
-    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        Err(not_supported())
-    }
-
-    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
-        Err(not_supported())
-    }
-
-    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-        Err(not_supported())
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        let params = Params::default().and("metric", query.metric.word()).each("field", &query.field);
+        let params = match &query.grouping {
+            None => params,
+            Some(Grouping::Field(field)) => params.and("group_by", field).and("limit", &query.limit),
+            Some(Grouping::Time { field, granularity, time_zone }) => params
+                .and("group_by_time", field)
+                .and("granularity", granularity.word())
+                .and("time_zone", time_zone.as_str())
+                .and("limit", &query.limit),
+        };
+        let params = params.filter(&query.filter).connection(query.connection.as_ref());
+        let reply = self.transport.get(&stream_path(&query.stream, "aggregate"), &params).await;
+        let (body, metric, limit) = (reply.map_err(refused::of_question)?.body, query.metric, query.limit);
+        parsed(body, move |body| wire::aggregate(body, metric, limit)).await
     }
 }
 
-fn not_supported() -> SourceError {
-    SourceError::CorrectQuery {
-        fault: super::QueryFault::NotSupported,
-        problem: String::new(),
-        hint: String::new(),
-    }
-}
+/// The most that a server gives before or after a match, in code points.
+const AROUND_CHARS_MOST: usize = 8_192;

@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::handle::RecordAddress;
+use crate::handle::{RecordAddress, StreamName};
 
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -12,7 +12,12 @@ pub(super) fn record_path(address: &RecordAddress) -> String {
     format!("/v1/streams/{}/records/{}", encode(address.stream.as_str()), encode(address.record.as_str()))
 }
 
-/// The same for a server that decodes the path twice, as the reference server does.
+/// `/v1/streams/{stream}/{what}`.
+pub(super) fn stream_path(stream: &StreamName, what: &str) -> String {
+    format!("/v1/streams/{}/{what}", utf8_percent_encode(stream.as_str(), SEGMENT))
+}
+
+/// The path of a record for a server that decodes the path twice, as the reference server does.
 pub(super) fn encoded_twice(address: &RecordAddress) -> String {
     let once = |name| utf8_percent_encode(name, SEGMENT).to_string();
     let (stream, record) = (once(address.stream.as_str()), once(address.record.as_str()));

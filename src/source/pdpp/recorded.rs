@@ -4,12 +4,14 @@ use async_trait::async_trait;
 use serde_json::json;
 use url::Url;
 
+use super::merge::Lanes;
+use super::position::Saved;
 use super::wire;
 use crate::handle::SourceName;
 use crate::record::{Record, Schema, StreamDetail, Window};
 use crate::source::{
-    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
-    SourceError, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
+    SearchQuery, Source, SourceError, Start, StreamQuery, WindowQuery,
 };
 
 /// Answers every call with the reply recorded for it, read exactly as one off the network.
@@ -21,6 +23,8 @@ pub struct Recorded {
     pub search: String,
     /// The body of every record read.
     pub record: String,
+    /// The body of every list of records.
+    pub records: String,
 }
 
 #[async_trait]
@@ -47,8 +51,16 @@ impl Source for Recorded {
         Err(not_supported())
     }
 
-    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        Err(not_supported())
+    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        let mut lanes = match &query.start {
+            Start::First | Start::Changes(_) => {
+                Lanes::start(vec![query.connection.clone()], None, query.direction)
+            }
+            Start::After(position) => Lanes::resume(Saved::open(position)?, query.direction),
+        };
+        lanes.feed(0, wire::records(self.records.as_bytes(), &query.stream, query.connection.as_ref())?);
+        lanes.take(query.limit);
+        Ok(lanes.page())
     }
 
     async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
@@ -62,9 +74,9 @@ impl Source for Recorded {
 
 fn not_supported() -> SourceError {
     SourceError::CorrectQuery {
-        fault: crate::source::QueryFault::NotSupported,
-        problem: String::new(),
-        hint: String::new(),
+        fault: QueryFault::NotSupported,
+        problem: "no such reply was recorded".to_owned(),
+        hint: "Ask for the schema, a search, a list of records or a record.".to_owned(),
     }
 }
 
@@ -82,6 +94,24 @@ pub fn fat_search_reply() -> String {
         })
     };
     json!({ "results": (0..200).map(hit).collect::<Vec<_>>(), "has_more": true }).to_string()
+}
+
+/// The fat list of records: 500 of 1,500 characters each without `data`, whatever limit was asked.
+#[must_use]
+pub fn fat_records_reply() -> String {
+    let record = |number: usize| {
+        json!({
+            "object": "record",
+            "id": format!("m{number}"),
+            "subject": format!("Subject {number}"),
+            "text": "x".repeat(1_500),
+            "connection_id": "conn_1",
+            "channel_id": "C-noisy",
+            "ts": format!("1710000000.{number:06}"),
+            "metadata": { "replicated": "x".repeat(200) },
+        })
+    };
+    json!({ "data": (0..500).map(record).collect::<Vec<_>>(), "has_more": true }).to_string()
 }
 
 /// A record reply with one long text.

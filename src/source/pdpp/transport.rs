@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
 use super::credentials::{Credentials, bearer};
+use super::params::Params;
 use super::{ProviderUrl, wire};
 use crate::source::{ProtocolFault, SourceError};
 
@@ -61,10 +62,10 @@ impl Transport {
 
     /// `GET path?params`. One retry when the server cannot be reached, says 502, 503 or 504, asks for a
     /// pause that the deadline leaves room for, or refuses a token that `pdpp connect` has since replaced.
-    pub(super) async fn get(&self, path: &str, params: &[(&str, &str)]) -> Result<Reply, SourceError> {
+    pub(super) async fn get(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {
         let mut url = self.provider.endpoint(path).map_err(|problem| unreachable(&problem.to_string()))?;
         if !params.is_empty() {
-            url.query_pairs_mut().extend_pairs(params);
+            url.query_pairs_mut().extend_pairs(params.pairs());
         }
         let until = Instant::now() + self.deadline;
         let timed = async {

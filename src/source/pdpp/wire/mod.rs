@@ -4,18 +4,27 @@
 //! a field of an unexpected type counts as missing, an item that cannot be read is passed over, and only
 //! an answer without the expected list or object is refused.
 
+mod aggregate;
+mod field;
 mod record;
+mod records;
 mod refusal;
 mod schema;
 mod search;
+mod stream;
 mod tolerant;
+mod window;
 
 use serde::Deserialize;
 
+pub(super) use aggregate::aggregate;
 pub(super) use record::record;
+pub(super) use records::{RecordList, records};
 pub(super) use refusal::refusal;
 pub(super) use schema::schema;
 pub(super) use search::search_page;
+pub(super) use stream::stream;
+pub(super) use window::window;
 
 use crate::source::{ProtocolFault, SourceError};
 

@@ -1,57 +1,230 @@
-//! Single records.
+//! Single records, alone or in lists.
 
 use serde_json::Value;
 use url::Url;
 
+use super::tolerant::{member, text};
 use super::{parse, wrong_shape};
-use crate::handle::RecordAddress;
-use crate::record::{Record, RecordData, short_connector_key};
-use crate::source::SourceError;
+use crate::handle::{ConnectionId, RecordAddress, StreamName};
+use crate::record::{Expanded, Record, RecordData, short_connector_key};
+use crate::source::{Change, SourceError};
 
 /// One record, bare or wrapped in `data`, with its fields under `data` or beside its name.
 pub(in super::super) fn record(body: &[u8], asked: &RecordAddress, url: Url) -> Result<Record, SourceError> {
     let body: RecordData = parse(body)?;
-    let names_a_record = |body: &RecordData| {
-        ["id", "record_key", "recordKey", "record_id", "stream"].iter().any(|name| body.contains_key(*name))
-    };
-    let mut body = match body.get("data") {
+    let names_a_record = |body: &RecordData| body.contains_key("stream") || member(body, &KEY).is_some();
+    let body = match body.get("data") {
         Some(Value::Object(inner)) if !names_a_record(&body) && names_a_record(inner) => inner.clone(),
         _ => body,
     };
-    let text = |names: &[&str]| names.iter().find_map(|name| body.get(*name)?.as_str()).map(str::to_owned);
-    let connection = text(&["connection_id", "connectionId", "connector_instance_id", "connectorInstanceId"]);
-    let emitted_at = text(&["emitted_at", "emittedAt"]);
-    let connector_key = text(&["connector_key", "connectorKey", "connector_id", "connectorId"])
-        .map(|key| short_connector_key(&key).to_owned());
-    let display_name = text(&["display_name", "displayName"]);
+    if !body.get("data").is_some_and(Value::is_object) && !names_a_record(&body) {
+        return Err(wrong_shape("record"));
+    }
+    let connection = text(&body, &CONNECTION).and_then(|id| id.parse().ok());
+    let connection = asked.connection.clone().or(connection);
+    let address = RecordAddress { connection, ..asked.clone() };
+    Ok(Record { record_url: Some(url.into()), ..at_address(body, address) })
+}
+
+/// An item of a list: a record, or the news that it is gone. `None` when it is nothing that could be fetched.
+///
+/// The item's own stream and connection count; `stream` and `connection` are what was asked.
+pub(super) fn item(
+    item: Value,
+    stream: Option<&StreamName>,
+    connection: Option<&ConnectionId>,
+) -> Option<Change> {
+    let Value::Object(body) = item else { return None };
+    let own_stream =
+        text(&body, &["stream", "stream_name", "streamName"]).map(str::parse).transpose().ok()?;
+    let own_connection = text(&body, &CONNECTION).map(str::parse).transpose().ok()?;
+    let key = match member(&body, &KEY)? {
+        Value::String(key) => key.parse().ok()?,
+        Value::Number(key) => key.to_string().parse().ok()?,
+        _ => return None,
+    };
+    let address = RecordAddress {
+        connection: own_connection.or_else(|| connection.cloned()),
+        stream: own_stream.or_else(|| stream.cloned())?,
+        record: key,
+    };
+    if is_gone(&body) {
+        let deleted_at = text(&body, &["deleted_at", "deletedAt"]).map(str::to_owned);
+        return Some(Change::Deleted { address, deleted_at });
+    }
+    Some(Change::Present(Box::new(at_address(body, address))))
+}
+
+/// A record without `data` may have a field of its own that is called `deleted`; a tombstone has no others.
+fn is_gone(body: &RecordData) -> bool {
+    let about_it =
+        |name: &str| ENVELOPE_FIELDS.contains(&name) || KEY.contains(&name) || name.starts_with("deleted");
+    body.get("deleted") == Some(&Value::Bool(true))
+        && (body.contains_key("data") || body.keys().all(|name| about_it(name)))
+}
+
+fn at_address(mut body: RecordData, address: RecordAddress) -> Record {
+    let own = |names: &[&str]| text(&body, names).map(str::to_owned);
+    let emitted_at = own(&["emitted_at", "emittedAt"]);
+    let display_name = own(&["display_name", "displayName"]);
+    let connector_key = text(&body, &["connector_key", "connectorKey", "connector_id", "connectorId"])
+        .map(|key| short_connector_key(key).to_owned());
+    let expanded = match body.remove("expanded") {
+        Some(Value::Object(relations)) => {
+            relations.into_iter().filter_map(|(name, found)| expansion(name, found, &address)).collect()
+        }
+        _ => Vec::new(),
+    };
     let data = match body.remove("data") {
         Some(Value::Object(data)) => data,
-        _ if names_a_record(&body) => {
+        _ => {
             body.retain(|name, _| !ENVELOPE_FIELDS.contains(&name.as_str()));
             body
         }
-        _ => return Err(wrong_shape("record")),
     };
-    let connection = asked.connection.clone().or(connection.and_then(|id| id.parse().ok()));
-    Ok(Record {
-        address: RecordAddress { connection, ..asked.clone() },
-        data,
-        emitted_at,
-        connector_key,
-        display_name,
-        record_url: Some(url.into()),
-        expanded: Vec::new(),
-    })
+    Record { address, data, emitted_at, connector_key, display_name, record_url: None, expanded }
 }
 
+/// What stands under the name of a relation: a list, a list in an object with `has_more`, one record, or `null`.
+fn expansion(relation: String, found: Value, parent: &RecordAddress) -> Option<Expanded> {
+    let has_more = |body: &RecordData| member(body, &["has_more", "hasMore"]) == Some(&Value::Bool(true));
+    let (many, has_more, items) = match found {
+        Value::Array(items) => (true, false, items),
+        Value::Object(mut body) => match body.remove("data") {
+            Some(Value::Array(items)) => (true, has_more(&body), items),
+            data => {
+                body.extend(data.map(|data| ("data".to_owned(), data)));
+                (false, false, vec![Value::Object(body)])
+            }
+        },
+        Value::Null => (false, false, Vec::new()),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+    };
+    let present = |change| match change {
+        Change::Present(record) => Some(*record),
+        Change::Deleted { .. } => None,
+    };
+    let read = |value| item(value, None, parent.connection.as_ref()).and_then(present);
+    Some(Expanded { relation, many, has_more, records: items.into_iter().filter_map(read).collect() })
+}
+
+const KEY: [&str; 5] = ["record_key", "recordKey", "record_id", "recordId", "id"];
+
+const CONNECTION: [&str; 4] =
+    ["connection_id", "connectionId", "connector_instance_id", "connectorInstanceId"];
+
 /// Fields of a record without `data` that are about the record and not of it.
-const ENVELOPE_FIELDS: [&str; 8] = [
+const ENVELOPE_FIELDS: [&str; 18] = [
     "object",
     "stream",
     "connection_id",
+    "connectionId",
     "connector_instance_id",
+    "connectorInstanceId",
+    "connector_key",
+    "connectorKey",
     "display_name",
+    "displayName",
     "emitted_at",
+    "emittedAt",
+    "record_key",
+    "recordKey",
+    "record_json_bytes",
+    "expanded",
     "links",
     "meta",
 ];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(value: Value) -> Option<Change> {
+        let (stream, connection) = ("mail".parse().unwrap(), "asked".parse().unwrap());
+        item(value, Some(&stream), Some(&connection))
+    }
+
+    #[track_caller]
+    fn check(value: Value, address: &str, data: &Value) {
+        let Some(Change::Present(record)) = read(value) else { panic!("no record") };
+        let RecordAddress { connection, stream, record: key } = &record.address;
+        assert_eq!(format!("{}/{stream}:{key}", connection.as_ref().unwrap()), address);
+        assert_eq!(Value::Object(record.data), *data);
+    }
+
+    #[test]
+    fn items_have_their_fields_under_data_or_beside_their_name() {
+        check(json!({"id": "m1", "data": {"a": 1}, "emitted_at": "t"}), "asked/mail:m1", &json!({"a": 1}));
+        check(
+            json!({"object": "record", "id": "m1", "a": 1, "connection_id": "c", "emitted_at": "t", "metadata": {}}),
+            "c/mail:m1",
+            &json!({"id": "m1", "a": 1, "metadata": {}}),
+        );
+        check(
+            json!({"recordKey": 7, "stream": "notes", "connectionId": "c", "data": {"id": "x"}}),
+            "c/notes:7",
+            &json!({"id": "x"}),
+        );
+        check(
+            json!({"id": "m1", "stream": 7, "connection_id": null, "data": {}}),
+            "asked/mail:m1",
+            &json!({}),
+        );
+    }
+
+    #[test]
+    fn what_no_handle_can_name_is_left_out() {
+        for value in [
+            json!({"data": {"a": 1}}),
+            json!({"id": "../x"}),
+            json!({"id": ""}),
+            json!({"id": {}}),
+            json!({"id": "m1", "stream": "a/../b"}),
+            json!({"id": "m1", "connection_id": "."}),
+            json!("m1"),
+            json!(null),
+        ] {
+            assert_eq!(read(value.clone()), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_tombstone_is_no_record_with_a_field_called_deleted() {
+        for (value, gone) in [
+            (json!({"id": "m1", "deleted": true, "deleted_at": "t"}), true),
+            (json!({"id": "m1", "deleted": true, "stream": "mail", "data": null}), true),
+            (json!({"id": "m1", "deleted": true, "text": "a flat record"}), false),
+            (json!({"id": "m1", "deleted": false, "data": {}}), false),
+        ] {
+            assert_eq!(matches!(read(value.clone()), Some(Change::Deleted { .. })), gone, "{value}");
+        }
+    }
+
+    #[test]
+    fn relations_come_as_lists_or_alone() {
+        let file = json!({"id": "f1", "stream": "files", "data": {"n": 1}});
+        let value = json!({"id": "m1", "data": {}, "expanded": {
+            "files": {"object": "list", "data": [file, 7], "has_more": true},
+            "plain": [file],
+            "author": {"id": "p1", "stream": "people", "data": {"name": "Ann"}},
+            "nobody": null,
+            "strange": 7,
+        }});
+        let Some(Change::Present(record)) = read(value) else { panic!("no record") };
+        let shown: Vec<String> = record
+            .expanded
+            .iter()
+            .map(|e| format!("{} {} {} {}", e.relation, e.many, e.records.len(), e.has_more))
+            .collect();
+        assert_eq!(
+            shown,
+            ["files true 1 true", "plain true 1 false", "author false 1 false", "nobody false 0 false"]
+        );
+        // Related records are of the same connection.
+        let related = &record.expanded[0].records[0].address;
+        assert_eq!(related.connection, record.address.connection);
+        assert_eq!(related.stream.as_str(), "files");
+    }
+}

@@ -91,9 +91,15 @@ impl Refusal {
     /// Whether the server may have failed to decode the path: it found nothing there, or says so.
     pub(in super::super) fn blames_path(&self) -> bool {
         match self.status {
-            404 => true,
+            // The record was found if something in it was not.
+            404 => !matches!(&*self.code, "query_not_found" | "field_not_found" | "connection_not_found"),
             400 | 500 => self.message.to_ascii_lowercase().contains("malformed"),
             _ => false,
         }
+    }
+
+    /// Whether it is about the place to go on from: of another list, or too old.
+    pub(in super::super) fn is_of_a_position(&self) -> bool {
+        self.status == 410 || matches!(&*self.code, "invalid_cursor" | "cursor_expired")
     }
 }

@@ -11,6 +11,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::record::RecordData;
+
 /// A value made of whatever JSON stands there.
 pub(super) trait Tolerant<'de>: Default {
     /// Of a string, number or boolean, as text.
@@ -130,5 +132,44 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for LenientList<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Value::Array(items) = Value::deserialize(deserializer)? else { return Ok(Self::default()) };
         Ok(Self(items.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect()))
+    }
+}
+
+/// The first member of an object under one of these names that is not `null`.
+pub(super) fn member<'a>(object: &'a RecordData, names: &[&str]) -> Option<&'a Value> {
+    names.iter().find_map(|name| object.get(*name).filter(|value| !value.is_null()))
+}
+
+/// The first of these members that is text.
+pub(super) fn text<'a>(object: &'a RecordData, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| object.get(*name)?.as_str()).filter(|text| !text.is_empty())
+}
+
+/// The first of these members that is a whole number.
+pub(super) fn whole(object: &RecordData, names: &[&str]) -> Option<u64> {
+    names.iter().find_map(|name| object.get(*name)?.as_u64())
+}
+
+/// The first of these members that is a list of texts, or one text alone.
+pub(super) fn texts(object: &RecordData, names: &[&str]) -> Vec<String> {
+    let of = |value: &Value| match value {
+        Value::String(one) => Some(vec![one.clone()]),
+        Value::Array(many) => Some(many.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
+        _ => None,
+    };
+    names.iter().find_map(|name| of(object.get(*name)?)).unwrap_or_default()
+}
+
+/// Objects with their names: a list of objects that hold a `name`, or an object of objects.
+pub(super) fn named<'a>(value: Option<&'a Value>, names: &[&str]) -> Vec<(&'a str, &'a RecordData)> {
+    match value {
+        Some(Value::Array(items)) => {
+            let objects = items.iter().filter_map(Value::as_object);
+            objects.filter_map(|object| Some((text(object, names)?, object))).collect()
+        }
+        Some(Value::Object(objects)) => {
+            objects.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_object()?))).collect()
+        }
+        _ => Vec::new(),
     }
 }

@@ -1,0 +1,228 @@
+//! Lists of records: one connection as its server pages it, several as one list of our own.
+//!
+//! Over several connections the reference server applies the limit to each of them and gives no cursor. So
+//! each is read on its own, at most [`CONCURRENT_READS`] at a time, and merged by [`Lanes`].
+
+use std::collections::HashSet;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use super::merge::{Hungry, Lanes, left_out};
+use super::params::Params;
+use super::position::{Saved, SavedChanges};
+use super::record_path::stream_path;
+use super::transport::parsed;
+use super::{Pdpp, describe, refused, wire};
+use crate::handle::ConnectionId;
+use crate::record::StreamDetail;
+use crate::source::{
+    Change, ChangesToken, CountMode, Direction, ProtocolFault, QueryFault, RecordsPage, RecordsPosition,
+    RecordsQuery, Selection, SourceError, Start,
+};
+
+/// Connections that are read at the same time.
+const CONCURRENT_READS: usize = 8;
+
+/// A page of a stream's records, or of what changed in it.
+pub(super) async fn records(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    let lanes = match &query.start {
+        Start::First => first(pdpp, query).await?,
+        Start::After(position) => after(query, position)?,
+        Start::Changes(since) => return changes(pdpp, query, since.as_ref()).await,
+    };
+    merged(pdpp, query, lanes).await
+}
+
+async fn merged(pdpp: &Pdpp, query: &RecordsQuery, mut lanes: Lanes) -> Result<RecordsPage, SourceError> {
+    let limit = query.limit.max(1);
+    let extra = ordering_field(query, &lanes);
+    let count = if lanes.is_counted() { CountMode::None } else { query.count };
+    let listed = Params::default().and("limit", &limit).each("fields", &extra);
+    let listed = order(selected(listed, query, count), query);
+    while !lanes.has(limit) {
+        let hungry = lanes.hungry();
+        if hungry.is_empty() {
+            break;
+        }
+        let reads = hungry.into_iter().map(|hungry| read(pdpp, query, &listed, hungry));
+        let pages: Vec<_> = stream::iter(reads).buffered(CONCURRENT_READS).try_collect().await?;
+        for (lane, page) in pages {
+            lanes.feed(lane, page);
+        }
+        lanes.take(limit);
+    }
+    let mut page = lanes.page();
+    for row in &mut page.rows {
+        if let (Change::Present(record), Some(extra)) = (row, &extra) {
+            record.data.shift_remove(extra);
+        }
+    }
+    page.count = page.count.filter(|_| query.count != CountMode::None);
+    Ok(page)
+}
+
+async fn read(
+    pdpp: &Pdpp,
+    query: &RecordsQuery,
+    listed: &Params,
+    hungry: Hungry,
+) -> Result<(usize, wire::RecordList), SourceError> {
+    let connection = hungry.connection;
+    let params = listed.clone().connection(connection.as_ref()).each("cursor", &hungry.cursor);
+    let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
+    let reply = reply.map_err(refused::of_position)?;
+    let stream = query.stream.clone();
+    let list = parsed(reply.body, move |body| wire::records(body, &stream, connection.as_ref())).await?;
+    Ok((hungry.lane, list))
+}
+
+/// The lanes of a list's first page: every connection that has the stream.
+async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Lanes, SourceError> {
+    let lanes = |connections, by| Lanes::start(connections, by, query.direction);
+    if query.connection.is_some() {
+        return Ok(lanes(vec![query.connection.clone()], None));
+    }
+    let details = holders(pdpp, query).await?;
+    match details.as_slice() {
+        [] => Ok(lanes(vec![None], None)),
+        [only] => Ok(lanes(vec![Some(only.connection_id.clone())], None)),
+        [one, ..] => {
+            let by = match &query.sort {
+                Some(field) => Some(field.clone()),
+                None => describe::cursor_field(pdpp, one).await?,
+            };
+            Ok(lanes(details.into_iter().map(|detail| Some(detail.connection_id)).collect(), by))
+        }
+    }
+}
+
+/// The connections that have the stream; none on a server that has no schema or names no connection.
+async fn holders(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Vec<StreamDetail>, SourceError> {
+    match describe::compact(pdpp, &query.stream, None).await {
+        Ok(Some(mut details)) => {
+            let mut known = HashSet::new();
+            details.retain(|detail| known.insert(detail.connection_id.clone()));
+            Ok(details)
+        }
+        Ok(None) => Err(describe::unknown_stream(pdpp, &query.stream, None).await),
+        Err(SourceError::Refused(_) | SourceError::FixServer(ProtocolFault::WrongShape { .. })) => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The lanes of a page that follows another.
+fn after(query: &RecordsQuery, position: &RecordsPosition) -> Result<Lanes, SourceError> {
+    let saved = Saved::open(position)?;
+    let is_of = |asked: &ConnectionId| saved.lanes.iter().all(|lane| lane.connection.as_ref() == Some(asked));
+    if query.connection.as_ref().is_some_and(|asked| !is_of(asked)) {
+        return Err(SourceError::CorrectQuery {
+            fault: QueryFault::MismatchedCursor,
+            problem: "the cursor is of a list of other connections".to_owned(),
+            hint: "List again without `cursor`.".to_owned(),
+        });
+    }
+    Ok(Lanes::resume(saved, query.direction))
+}
+
+/// The field to merge by, if records would come without it.
+fn ordering_field(query: &RecordsQuery, lanes: &Lanes) -> Option<String> {
+    let by = lanes.by().filter(|_| lanes.len() > 1)?;
+    match &query.selection {
+        Selection::Fields(fields) if !fields.iter().any(|field| field == by) => Some(by.to_owned()),
+        Selection::All | Selection::Fields(_) | Selection::View(_) => None,
+    }
+}
+
+async fn changes(
+    pdpp: &Pdpp,
+    query: &RecordsQuery,
+    since: Option<&ChangesToken>,
+) -> Result<RecordsPage, SourceError> {
+    let from = SavedChanges::open(since)?;
+    let connection = match &query.connection {
+        Some(connection) => Some(connection.clone()),
+        None => match holders(pdpp, query).await?.as_slice() {
+            [] => None,
+            [only] => Some(only.connection_id.clone()),
+            several => return Err(name_a_connection(query, several)),
+        },
+    };
+    let params = Params::default().and("limit", &query.limit.max(1)).and("changes_since", &from.since);
+    let params =
+        selected(params, query, query.count).connection(connection.as_ref()).each("cursor", &from.cursor);
+    let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
+    let body = reply.map_err(refused::of_changes)?.body;
+    let stream = query.stream.clone();
+    let list = parsed(body, move |body| wire::records(body, &stream, connection.as_ref())).await?;
+    Ok(changes_page(list, from, query.limit))
+}
+
+/// What changed, no more than `limit`, and the state to ask from next.
+fn changes_page(list: wire::RecordList, from: SavedChanges, limit: usize) -> RecordsPage {
+    let (given, all) = (from.taken.min(list.items.len()), list.items.len());
+    let shown = limit.max(1).min(all - given);
+    let items: Vec<Option<Change>> = list.items.into_iter().skip(given).take(shown).collect();
+    let has_more = list.has_more == Some(true);
+    let next = list.next_cursor.filter(|next| has_more && Some(next) != from.cursor.as_ref());
+    let is_cut = given + shown < all;
+    let next_changes = if is_cut {
+        SavedChanges { taken: given + shown, ..from }.seal()
+    } else if next.is_some() {
+        SavedChanges { since: from.since, cursor: next, taken: 0 }.seal()
+    } else {
+        list.next_changes.map(ChangesToken)
+    };
+    let nameless = items.iter().filter(|item| item.is_none()).count();
+    RecordsPage {
+        rows: items.into_iter().flatten().collect(),
+        next: None,
+        next_changes,
+        has_more: is_cut || has_more,
+        count: list.count,
+        notes: left_out(nameless).into_iter().collect(),
+    }
+}
+
+fn name_a_connection(query: &RecordsQuery, several: &[StreamDetail]) -> SourceError {
+    let ids: Vec<&str> =
+        several.iter().map(|detail| detail.connection_id.as_str()).take(CHOICES_SHOWN).collect();
+    SourceError::CorrectQuery {
+        fault: QueryFault::InvalidArgument,
+        problem: format!(
+            "changes are told of one connection at a time, and stream `{}` is in {}",
+            query.stream,
+            several.len()
+        ),
+        hint: format!("Set `connection_id` to one of: {}.", ids.join(", ")),
+    }
+}
+
+/// Connections that a hint names.
+const CHOICES_SHOWN: usize = 12;
+
+/// What every kind of list can be asked.
+fn selected(params: Params, query: &RecordsQuery, count: CountMode) -> Params {
+    let params = match &query.selection {
+        Selection::All => params,
+        Selection::Fields(fields) => params.each("fields", fields),
+        Selection::View(view) => params.and("view", view),
+    };
+    let count = match count {
+        CountMode::None => None,
+        CountMode::Estimated => Some("estimated"),
+        CountMode::Exact => Some("exact"),
+    };
+    params.filter(&query.filter).expand(&query.expand).each("count", count)
+}
+
+/// `sort=-received_at`, or the direction alone.
+fn order(params: Params, query: &RecordsQuery) -> Params {
+    match (&query.sort, query.direction) {
+        (Some(field), Direction::Ascending) => params.and("sort", field),
+        (Some(field), Direction::Descending) => params.and("sort", &format!("-{field}")),
+        (None, Direction::Ascending) => params.and("order", "asc"),
+        (None, Direction::Descending) => params.and("order", "desc"),
+    }
+}

@@ -1,0 +1,162 @@
+//! Lists of records, and of what changed.
+
+use serde_json::Value;
+
+use super::record::item;
+use super::tolerant::{member, text, whole};
+use super::{parse, wrong_shape};
+use crate::handle::{ConnectionId, StreamName};
+use crate::record::RecordData;
+use crate::source::{Change, Count, SourceError};
+
+/// A page as the server cut it.
+#[derive(Debug, Default)]
+pub(in super::super) struct RecordList {
+    /// The records in the server's order; `None` stands for one that no handle can name.
+    pub(in super::super) items: Vec<Option<Change>>,
+    /// Where the server goes on.
+    pub(in super::super) next_cursor: Option<String>,
+    /// Whether there is more, as far as the server says.
+    pub(in super::super) has_more: Option<bool>,
+    /// The state that later changes can be asked from.
+    pub(in super::super) next_changes: Option<String>,
+    /// How many there are in all, if it was counted.
+    pub(in super::super) count: Option<Count>,
+}
+
+/// The list under `data`, `records`, `results`, `hits` or `items`, up to two levels down.
+pub(in super::super) fn records(
+    body: &[u8],
+    stream: &StreamName,
+    connection: Option<&ConnectionId>,
+) -> Result<RecordList, SourceError> {
+    let mut list = RecordList::default();
+    let items = descend(parse(body)?, &mut list, LEVELS_MOST).ok_or(wrong_shape("list of records"))?;
+    list.items = items.into_iter().map(|value| item(value, Some(stream), connection)).collect();
+    Ok(list)
+}
+
+/// `{"data":{"data":{"records":[]}}}` is as deep as lists were seen.
+const LEVELS_MOST: usize = 3;
+
+/// Goes down to the list, and reads on its way what stands beside it.
+fn descend(value: Value, found: &mut RecordList, levels: usize) -> Option<Vec<Value>> {
+    let mut body = match value {
+        Value::Array(items) if levels < LEVELS_MOST => return Some(items),
+        Value::Object(body) if levels > 0 => body,
+        _ => return None,
+    };
+    let own = |names: &[&str]| text(&body, names).map(str::to_owned);
+    found.next_cursor = found.next_cursor.take().or_else(|| own(&["next_cursor", "nextCursor"]));
+    found.next_changes =
+        found.next_changes.take().or_else(|| own(&["next_changes_since", "nextChangesSince"]));
+    found.has_more = found.has_more.or_else(|| member(&body, &["has_more", "hasMore"])?.as_bool());
+    found.count = found.count.or_else(|| count(body.get("meta")?.as_object()?));
+    let holds_one = |value: &Value| value.is_array() || value.is_object();
+    let name = ["data", "records", "results", "hits", "items"]
+        .into_iter()
+        .find(|name| body.get(*name).is_some_and(holds_one))?;
+    let inner = body.get_mut(name).map(Value::take)?;
+    descend(inner, found, levels - 1)
+}
+
+/// `{"count":{"kind":"exact","value":80}}`, or a bare number.
+fn count(meta: &RecordData) -> Option<Count> {
+    match meta.get("count")? {
+        Value::Object(count) => {
+            let exact = text(count, &["kind", "accuracy"]) == Some("exact");
+            Some(Count { value: whole(count, &["value", "count"])?, exact })
+        }
+        bare => {
+            let exact = text(meta, &["count_accuracy", "countAccuracy"]).is_none_or(|word| word == "exact");
+            Some(Count { value: bare.as_u64()?, exact })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn recorded(name: &str) -> RecordList {
+        let file = format!("{}/fixtures/record-server/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let reply: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        read(&reply["response"]).unwrap()
+    }
+
+    fn read(body: &Value) -> Result<RecordList, SourceError> {
+        records(body.to_string().as_bytes(), &"messages".parse().unwrap(), None)
+    }
+
+    fn names(list: &RecordList) -> Vec<String> {
+        let name = |item: &Option<Change>| match item {
+            Some(Change::Present(record)) => {
+                format!("{}/{}", record.address.connection.as_ref().unwrap(), record.address.record)
+            }
+            Some(Change::Deleted { address, deleted_at }) => format!("-{} {deleted_at:?}", address.record),
+            None => "?".to_owned(),
+        };
+        list.items.iter().map(name).collect()
+    }
+
+    #[test]
+    fn recorded_pages_are_read() {
+        for (name, first, rows, has_next, has_more, count) in [
+            ("records-conn-limit2", "cin_work/m27", 2, true, true, None),
+            ("records-conn-cursor-page2", "cin_work/m25", 2, true, true, None),
+            ("records-connection", "cin_home/m27", 1, true, true, None),
+            ("records-limit2", "cin_work/m27", 4, false, true, None),
+            ("records-count-exact", "cin_work/m27", 2, false, true, Some(Count { value: 80, exact: true })),
+            ("records-fields-repeat", "cin_work/m27", 2, false, true, None),
+        ] {
+            let list = recorded(name);
+            assert_eq!((names(&list)[0].as_str(), list.items.len()), (first, rows), "{name}");
+            assert_eq!((list.next_cursor.is_some(), list.has_more), (has_next, Some(has_more)), "{name}");
+            assert_eq!(list.count, count, "{name}");
+        }
+        let changes = recorded("records-changes-next");
+        assert_eq!((changes.items.len(), changes.has_more), (0, Some(false)));
+        assert_eq!(
+            changes.next_changes.as_deref(),
+            Some("eyJraW5kIjoiY2hhbmdlc19zaW5jZSIsInZlcnNpb24iOjQwfQ==")
+        );
+    }
+
+    #[test]
+    fn every_shape_of_a_list_is_read() {
+        let row = json!({"id": "m1", "connection_id": "c", "data": {}});
+        for body in [
+            json!({"data": [row]}),
+            json!({"records": [row], "data": "neither"}),
+            json!({"results": [row]}),
+            json!({"hits": [row]}),
+            json!({"data": {"records": [row]}}),
+            json!({"data": {"data": {"items": [row]}}}),
+        ] {
+            assert_eq!(names(&read(&body).unwrap()), ["c/m1"], "{body}");
+        }
+        let wrapped = json!({"data": {"data": [row, 7, {"id": ".."}], "nextCursor": "x", "hasMore": true,
+            "meta": {"count": 9, "count_accuracy": "lower_bound"}}});
+        let list = read(&wrapped).unwrap();
+        assert_eq!((list.next_cursor.as_deref(), list.has_more), (Some("x"), Some(true)));
+        assert_eq!(list.count, Some(Count { value: 9, exact: false }));
+        assert_eq!(names(&list), ["c/m1", "?", "?"]);
+        let gone = read(&json!({"data": [{"id": "m1", "deleted": true, "deleted_at": "t"}]})).unwrap();
+        assert_eq!(names(&gone), ["-m1 Some(\"t\")"]);
+    }
+
+    #[test]
+    fn an_answer_without_a_list_is_refused() {
+        for body in [
+            json!({}),
+            json!([]),
+            json!(7),
+            json!({"data": {}}),
+            json!({"data": {"data": {"data": {"data": []}}}}),
+        ] {
+            assert!(matches!(read(&body), Err(SourceError::FixServer(_))), "{body}");
+        }
+    }
+}
