@@ -12,6 +12,7 @@ mod lines;
 mod manifest;
 mod markdown;
 mod mbox;
+mod meter;
 mod records;
 
 use std::path::PathBuf;
