@@ -128,11 +128,15 @@ pub(super) fn snippet(client: Client, program: &str, arguments: &[String]) -> Sn
             text: pretty(&json!({ "servers": { "fetchwell": server } })),
         },
         Client::Chatgpt => Snippet {
-            goes: "ChatGPT: run this, make it reachable by HTTPS, and add https://YOUR-HOST/mcp/openai as a connector",
-            text: format!("{} {}", shell_word(program), command_line(arguments)),
+            goes: "ChatGPT: run these, and add https://YOUR-HOST/mcp/openai as a connector (any tunnel will do that sets \
+                   the Host header to this machine's)",
+            text: format!("{} {}\n{TUNNEL}", shell_word(program), command_line(arguments)),
         },
     }
 }
+
+/// A tunnel that passes its public `Host` on is refused: only requests to this machine are answered.
+const TUNNEL: &str = "ngrok http 7400 --host-header=localhost:7400";
 
 /// A word as a POSIX shell reads it.
 fn shell_word(word: &str) -> String {
@@ -165,6 +169,9 @@ mod tests {
             text(Client::ClaudeCode),
             "claude mcp add fetchwell -- /usr/local/bin/fetchwell serve --store '/home/ann/my notes.db' --stdio"
         );
-        assert_eq!(text(Client::Chatgpt), "/usr/local/bin/fetchwell serve --store '/home/ann/my notes.db'");
+        assert_eq!(
+            text(Client::Chatgpt),
+            "/usr/local/bin/fetchwell serve --store '/home/ann/my notes.db'\nngrok http 7400 --host-header=localhost:7400"
+        );
     }
 }

@@ -15,7 +15,7 @@ use super::print::{FAINT, Printer, STRONG, grouped};
 use crate::connectors::{Intake, Report, import_records};
 use crate::handle::ConnectionId;
 use crate::record::RecordData;
-use crate::source::store::{Manifest, NewConnection, Store, StoreWriter};
+use crate::source::store::{Manifest, NewConnection, Store};
 use crate::tools::{Payload, Toolbox};
 
 /// Try fetchwell on bundled sample data: two accounts of one connector whose record ids collide.
@@ -105,14 +105,13 @@ fn import_samples(store: &Path) -> Result<u64, Failure> {
         let connection_id: ConnectionId = id.parse().map_err(|error| Failure::usage(&error))?;
         let manifest = Manifest::parse(MANIFEST).map_err(|error| Failure::usage(&error))?;
         let connection = NewConnection {
-            connection_id: connection_id.clone(),
+            connection_id,
             connector_key: manifest.connector_key().unwrap_or_default().to_owned(),
             display_name: Some(label.to_owned()),
             manifest: Some(manifest.text().to_owned()),
         };
-        let writer = StoreWriter::open(store, &connection)?;
         let (mut report, never) = (Unexpected, AtomicBool::new(false));
-        let mut intake = Intake::new(writer, connection_id, Some(manifest), &mut report, &never);
+        let mut intake = Intake::new(store, connection, Some(manifest), &mut report, &never);
         import_records(&mut lines.as_bytes(), store, &mut intake)?;
         let (tally, _) = intake.finish()?;
         records += tally.added + tally.changed + tally.unchanged;

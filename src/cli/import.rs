@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,8 @@ use crate::connectors::{
     ImportError, Intake, Report, import_csv, import_json, import_markdown, import_mbox, import_records,
 };
 use crate::handle::ConnectionId;
-use crate::source::store::{Manifest, NewConnection, StoreWriter, Tally};
+use crate::source::Source;
+use crate::source::store::{Manifest, NewConnection, Store, Tally};
 
 /// Import files into an embedded store. Importing the same again changes nothing.
 #[derive(Debug, Args)]
@@ -105,6 +106,21 @@ struct Into {
     name: Option<String>,
 }
 
+impl Into {
+    /// What to say when `--connector` names another than the connection has, which is the one that stays.
+    async fn connector_that_stays(&self) -> Option<String> {
+        let asked = self.connector.as_deref()?;
+        let store = Store::open("store".parse().ok()?, &self.store).ok()?;
+        let connections = store.schema().await.ok()?.connections;
+        let known = connections.into_iter().find(|known| known.connection_id.as_str() == self.connection)?;
+        let stays = known.connector_key.filter(|stays| stays != asked)?;
+        Some(format!(
+            "{} is of the connector {stays} and stays so; --connector is for new connections",
+            self.connection
+        ))
+    }
+}
+
 #[derive(Serialize)]
 struct Summary {
     connection_id: String,
@@ -121,6 +137,9 @@ impl Import {
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&stop);
         runtime()?.block_on(async move {
+            if let Some(stays) = self.kind.place().0.connector_that_stays().await {
+                note(&stays);
+            }
             tokio::spawn(async move {
                 stop::requested().await;
                 asked.store(true, Ordering::Relaxed);
@@ -138,11 +157,13 @@ impl Import {
         let connection_id: ConnectionId = into.connection.parse().map_err(|problem| {
             Failure::new(format!("`{}` cannot be a connection id: {problem}", into.connection))
         })?;
-        // A file that is not there should not leave an empty store behind.
-        let size = fs::metadata(path).map_err(|error| unreadable(path, &error))?.len();
+        let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        if metadata.is_dir() && !matches!(self.kind, Kind::Markdown { .. }) {
+            return Err(Failure::new(format!("{} is a folder; name a file in it", path.display())));
+        }
         let manifest_key = manifest.as_ref().and_then(Manifest::connector_key);
         let connection = NewConnection {
-            connection_id: connection_id.clone(),
+            connection_id,
             connector_key: into
                 .connector
                 .as_deref()
@@ -152,16 +173,17 @@ impl Import {
             display_name: into.name.clone(),
             manifest: manifest.as_ref().map(|manifest| manifest.text().to_owned()),
         };
-        let bar = progress_bar(&self.kind, size);
+        let bar = progress_bar(&self.kind, metadata.len());
         let mut report = Rejections { file: path.to_owned(), bar: bar.clone() };
-        let writer = StoreWriter::open(&into.store, &connection)?;
-        let mut intake = Intake::new(writer, connection_id, manifest, &mut report, stop);
+        let mut intake = Intake::new(&into.store, connection, manifest, &mut report, stop);
         let ended = self.kind.read_into(&mut intake, &bar);
         let stopped = matches!(ended, Err(ImportError::Stopped));
         // What was read until a stop, or until a broken place, is kept.
         let (tally, rejected) = intake.finish()?;
         bar.finish_and_clear();
-        print_summary(printer, &into.connection, tally, rejected, stopped);
+        if ended.is_ok() || stopped || tally != Tally::default() || rejected > 0 {
+            print_summary(printer, &into.connection, tally, rejected, stopped);
+        }
         ended?;
         match rejected {
             0 => Ok(()),
@@ -203,11 +225,11 @@ impl Kind {
 
     fn read_into(&self, intake: &mut Intake<'_>, bar: &ProgressBar) -> Result<(), ImportError> {
         let open = |path: &Path| {
-            let file = File::open(path).map_err(|error| ImportError::Unreadable {
+            let file = File::open(path).map(|file| BufReader::with_capacity(1 << 16, bar.wrap_read(file)));
+            file.and_then(without_mark).map_err(|error| ImportError::Unreadable {
                 path: path.to_owned(),
                 problem: error.to_string(),
-            })?;
-            Ok::<_, ImportError>(BufReader::with_capacity(1 << 16, bar.wrap_read(file)))
+            })
         };
         match self {
             Self::Records { file, .. } => import_records(&mut open(file)?, file, intake),
@@ -223,6 +245,15 @@ impl Kind {
             }
         }
     }
+}
+
+/// The rest of a file after the byte order mark that some programs put before UTF-8.
+fn without_mark<R: BufRead>(mut file: R) -> io::Result<R> {
+    const MARK: &[u8] = b"\xEF\xBB\xBF";
+    if file.fill_buf()?.starts_with(MARK) {
+        file.consume(MARK.len());
+    }
+    Ok(file)
 }
 
 /// Says each refusal at once, above the progress bar.
@@ -276,6 +307,6 @@ fn print_summary(printer: Printer, connection: &str, tally: Tally, rejected: u64
     printer.line(format_args!("{connection}: {}", counts.join(", ")));
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("{} cannot be read ({error}); check the path and its permissions", path.display()))
 }

@@ -1,14 +1,15 @@
 //! `import csv`: a table with a header, a record per row.
 
 use std::collections::HashSet;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use csv::{ByteRecord, ReaderBuilder};
 use serde_json::Value;
 
 use super::ImportError;
-use super::intake::{Draft, Intake};
+use super::intake::{Draft, Intake, Repeated};
+use super::meter::Meter;
 use crate::record::RecordData;
 
 const EXPECTED: &str = "a CSV file with a header";
@@ -28,7 +29,9 @@ pub fn import_csv(
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
     let wrong = |problem| ImportError::WrongKind { path: path.to_owned(), expected: EXPECTED, problem };
-    let mut table = ReaderBuilder::new().from_reader(reader);
+    let meter = Meter::default();
+    meter.record_starts();
+    let mut table = ReaderBuilder::new().from_reader(meter.watch(reader));
     let header = table.headers().map_err(|error| wrong(error.to_string()))?;
     let columns = column_names(header).map_err(wrong)?;
     if let Some(missing) = key.iter().find(|column| !columns.contains(column)) {
@@ -36,34 +39,32 @@ pub fn import_csv(
     }
     let mut row = ByteRecord::new();
     loop {
-        let line = table.position().line();
+        // The table's own count of lines is one behind where lines end with a carriage return.
+        let line = meter.line_of_record(table.position().byte());
         match table.read_byte_record(&mut row) {
             Ok(false) => return Ok(()),
-            Ok(true) => {
-                let line = row.position().map_or(line, csv::Position::line);
-                match fields(&columns, &row) {
-                    Ok(data) => {
-                        let parts =
-                            key.iter().map(|column| data.get(column).cloned().unwrap_or_default()).collect();
-                        let key = Some(Value::Array(parts));
-                        intake.take(
-                            &line,
-                            Draft {
-                                stream,
-                                key,
-                                data: Some(data),
-                                emitted_at: None,
-                                bytes: row.as_slice().len(),
-                            },
-                        )?;
-                    }
-                    Err(reason) => intake.reject(&line, &reason),
+            Ok(true) => match fields(&columns, &row) {
+                Ok(data) => {
+                    let parts =
+                        key.iter().map(|column| data.get(column).cloned().unwrap_or_default()).collect();
+                    let draft = Draft {
+                        stream,
+                        key: Some(Value::Array(parts)),
+                        data: Some(data),
+                        emitted_at: None,
+                        bytes: row.as_slice().len(),
+                        repeated: Repeated::Refused,
+                    };
+                    intake.take(&line, draft)?;
                 }
-            }
+                Err(reason) => intake.reject(&line, &reason),
+            },
             Err(error) => match error.kind() {
-                csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
-                    let line = pos.as_ref().map_or(line, csv::Position::line);
+                csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
                     intake.reject(&line, &format!("it has {len} fields and the header has {expected_len}"));
+                }
+                csv::ErrorKind::Io(problem) if problem.kind() == io::ErrorKind::InvalidData => {
+                    return Err(wrong(format!("line {line}: {problem}")));
                 }
                 _ => {
                     return Err(ImportError::Unreadable {

@@ -1,15 +1,20 @@
 //! Where records of every importer go through before they reach the store.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::ImportError;
 use super::key::canonical_key;
-use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId, StreamName};
+use super::lines::MAX_LINE_BYTES;
+use crate::handle::{Handle, RecordAddress, RecordId, StreamName};
 use crate::record::RecordData;
-use crate::source::store::{Change, Incoming, Manifest, StoreWriter, Tally};
+use crate::source::store::{Change, Incoming, Manifest, NewConnection, StoreWriter, Tally};
 
 /// Who is told of an import's refusals.
 pub trait Report {
@@ -17,13 +22,18 @@ pub trait Report {
     fn rejected(&mut self, place: &dyn fmt::Display, reason: &str);
 }
 
-/// The way into the store for one import.
+/// The way into the store for one import. The store, and the connection in it, are made with the first record:
+/// an import that fails before leaves nothing behind.
 pub struct Intake<'a> {
-    writer: StoreWriter,
-    connection: ConnectionId,
+    store: PathBuf,
+    connection: NewConnection,
+    writer: Option<StoreWriter>,
     manifest: Option<Manifest>,
     report: &'a mut dyn Report,
     stop: &'a AtomicBool,
+    /// The keys of this import with the hash of their record, by their hash.
+    seen: HashMap<u64, u64>,
+    taken: u64,
     rejected: u64,
 }
 
@@ -44,19 +54,33 @@ pub(super) struct Draft<'a> {
     pub(super) emitted_at: Option<String>,
     /// How much text it took in the file.
     pub(super) bytes: usize,
+    /// What becomes of it when its key was there before in this import.
+    pub(super) repeated: Repeated,
+}
+
+/// What becomes of a record whose key an earlier record of the same import had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeated {
+    /// It takes the place of the earlier one.
+    Supersedes,
+    /// It is refused, unless it is the same.
+    Refused,
+    /// It gets a key of its own, by its content, unless it is the same.
+    KeptApart,
 }
 
 impl<'a> Intake<'a> {
-    /// An import into `connection` through `writer`. With a manifest, only its streams are taken.
+    /// An import into `connection` of the store at `store`. With a manifest, only its streams are taken.
     /// Setting `stop` ends the import at the next record.
     pub fn new(
-        writer: StoreWriter,
-        connection: ConnectionId,
+        store: &Path,
+        connection: NewConnection,
         manifest: Option<Manifest>,
         report: &'a mut dyn Report,
         stop: &'a AtomicBool,
     ) -> Self {
-        Self { writer, connection, manifest, report, stop, rejected: 0 }
+        let (store, seen) = (store.to_owned(), HashMap::new());
+        Self { store, connection, writer: None, manifest, report, stop, seen, taken: 0, rejected: 0 }
     }
 
     /// Writes what is left. Gives what was done, and how many pieces were refused.
@@ -65,7 +89,13 @@ impl<'a> Intake<'a> {
     ///
     /// The store cannot be written.
     pub fn finish(self) -> Result<(Tally, u64), ImportError> {
-        Ok((self.writer.finish()?, self.rejected))
+        let tally = self.writer.map(StoreWriter::finish).transpose()?;
+        Ok((tally.unwrap_or_default(), self.rejected))
+    }
+
+    /// How many records were accepted so far.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
     }
 
     pub(super) fn reject(&mut self, place: &dyn fmt::Display, reason: &str) {
@@ -78,9 +108,16 @@ impl<'a> Intake<'a> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(ImportError::Stopped);
         }
-        let bytes = draft.bytes;
-        match self.accept(draft) {
-            Ok(incoming) => Ok(self.writer.write(incoming, bytes)?),
+        let (bytes, repeated) = (draft.bytes, draft.repeated);
+        match self.accept(draft).and_then(|incoming| self.told_apart(incoming, repeated)) {
+            Ok(incoming) => {
+                let writer = match self.writer.take() {
+                    Some(writer) => writer,
+                    None => StoreWriter::open(&self.store, &self.connection)?,
+                };
+                self.taken += 1;
+                Ok(self.writer.insert(writer).write(incoming, bytes)?)
+            }
             Err(reason) => {
                 self.reject(place, &reason);
                 Ok(())
@@ -89,6 +126,9 @@ impl<'a> Intake<'a> {
     }
 
     fn accept(&self, draft: Draft<'_>) -> Result<Incoming, String> {
+        if draft.bytes > MAX_LINE_BYTES {
+            return Err(format!("it is longer than {MAX_LINE_BYTES} bytes"));
+        }
         let stream: StreamName =
             draft.stream.parse().map_err(|problem| format!("the stream name is no name: {problem}"))?;
         let definition = match &self.manifest {
@@ -101,23 +141,54 @@ impl<'a> Intake<'a> {
             (None, Some(data)) => key_of(primary_key, data)?,
             (None, None) => return Err("there is no `key`".to_owned()),
         };
-        let key: RecordId =
-            key.parse().map_err(|problem| format!("its key cannot be addressed: {problem}"))?;
-        let address = RecordAddress {
-            connection: Some(self.connection.clone()),
-            stream: stream.clone(),
-            record: key.clone(),
-        };
-        // A long record is read by the handles of its parts, which are longer than its own.
-        if Handle::mint(&address).and_then(|handle| handle.with_part(u32::MAX)).is_none() {
-            return Err("its key is too long: no handle of a part could carry it".to_owned());
-        }
+        let key = self.addressable(&stream, &key)?;
         let change = match draft.data {
             Some(data) => Change::Put { data, emitted_at: draft.emitted_at },
             None => Change::Delete { deleted_at: draft.emitted_at },
         };
         Ok(Incoming { stream, key, change })
     }
+
+    /// A key by which the record and every part of it has a handle.
+    fn addressable(&self, stream: &StreamName, key: &str) -> Result<RecordId, String> {
+        let record: RecordId =
+            key.parse().map_err(|problem| format!("its key cannot be addressed: {problem}"))?;
+        let connection = Some(self.connection.connection_id.clone());
+        let address = RecordAddress { connection, stream: stream.clone(), record: record.clone() };
+        // A long record is read by the handles of its parts, which are longer than its own.
+        let longest = Handle::mint(&address).and_then(|handle| handle.with_part(u32::MAX));
+        longest
+            .map(|_| record)
+            .ok_or_else(|| "its key is too long: no handle of a part could carry it".to_owned())
+    }
+
+    /// The record, unless one of the same key came before in this import and was another.
+    fn told_apart(&mut self, incoming: Incoming, repeated: Repeated) -> Result<Incoming, String> {
+        let Change::Put { data, .. } = &incoming.change else { return Ok(incoming) };
+        if repeated == Repeated::Supersedes {
+            return Ok(incoming);
+        }
+        let json = serde_json::to_vec(data).unwrap_or_default();
+        let data = hash_of(&json);
+        let first = *self.seen.entry(hash_of(&(&incoming.stream, &incoming.key))).or_insert(data);
+        if first == data {
+            return Ok(incoming);
+        }
+        if repeated == Repeated::Refused {
+            return Err("its key was already used by an earlier record of this file".to_owned());
+        }
+        let digest =
+            Sha256::digest(&json).iter().take(8).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        let key = self.addressable(&incoming.stream, &format!("{}-{digest}", incoming.key))?;
+        Ok(Incoming { key, ..incoming })
+    }
+}
+
+/// For telling apart within one import: the hash is another in every version of the compiler.
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn key_of(primary_key: &[String], data: &RecordData) -> Result<String, String> {

@@ -1,14 +1,15 @@
 //! `import json`: an array of objects, objects one after the other, or an object of such arrays.
 
 use std::fmt;
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::ImportError;
-use super::intake::{Draft, Intake};
+use super::intake::{Draft, Intake, Repeated};
+use super::meter::Meter;
 use crate::record::RecordData;
 
 const EXPECTED: &str = "a JSON file of objects";
@@ -28,8 +29,9 @@ pub fn import_json(
     key: &[String],
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
-    let mut items = Items { stream, key, intake, number: 0, failed: None };
-    let mut json = serde_json::Deserializer::from_reader(reader);
+    let meter = Meter::default();
+    let mut json = serde_json::Deserializer::from_reader(BufReader::new(meter.watch(reader)));
+    let mut items = Items { stream, key, intake, meter, number: 0, failed: None };
     loop {
         let read = TopLevel(&mut items).deserialize(&mut json);
         if let Some(error) = items.failed.take() {
@@ -38,7 +40,10 @@ pub fn import_json(
         read.map_err(|error| ImportError::WrongKind {
             path: path.to_owned(),
             expected: EXPECTED,
-            problem: format!("{error}; items before that place are imported"),
+            problem: match items.intake.taken() {
+                0 => error.to_string(),
+                _ => format!("{error}; items before that place are imported"),
+            },
         })?;
         if json.end().is_ok() {
             return Ok(());
@@ -50,6 +55,7 @@ struct Items<'a, 'b> {
     stream: &'a str,
     key: &'a [String],
     intake: &'a mut Intake<'b>,
+    meter: Meter,
     number: u64,
     /// Set when the import has to end; the parser only knows its own errors.
     failed: Option<ImportError>,
@@ -69,9 +75,10 @@ impl Items<'_, '_> {
             self.intake.reject(&place, &reason);
             return Ok(());
         };
-        let bytes = data.iter().map(|(name, value)| name.len() + value.as_str().map_or(16, str::len)).sum();
+        let bytes = data.iter().map(|(name, value)| name.len() + size_of(value)).sum();
         let key = Some(Value::Array(parts));
-        self.intake.take(&place, Draft { stream, key, data: Some(data), emitted_at: None, bytes })
+        let repeated = Repeated::Refused;
+        self.intake.take(&place, Draft { stream, key, data: Some(data), emitted_at: None, bytes, repeated })
     }
 
     fn take_or_stop<E: serde::de::Error>(&mut self, stream: &str, item: Value) -> Result<(), E> {
@@ -79,6 +86,18 @@ impl Items<'_, '_> {
             self.failed = Some(error);
             E::custom("the import ended")
         })
+    }
+}
+
+/// About how much text a value takes.
+fn size_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size_of).sum::<usize>() + 2,
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| name.len() + size_of(value)).sum::<usize>() + 2
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 16,
     }
 }
 
@@ -102,9 +121,12 @@ impl<'de> Visitor<'de> for TopLevel<'_, '_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let stream = self.0.stream;
+        self.0.meter.record_starts();
         while let Some(item) = items.next_element::<Value>()? {
             self.0.take_or_stop(stream, item)?;
+            self.0.meter.record_starts();
         }
+        self.0.meter.any_length();
         Ok(())
     }
 

@@ -7,7 +7,11 @@ use serde_json::Value;
 pub(super) fn canonical_key(key: &Value) -> Result<String, String> {
     let scalar = |part: &Value| match part {
         Value::String(text) => Ok(text.clone()),
-        Value::Number(number) => Ok(number.to_string()),
+        Value::Number(number) if number.is_i64() || number.is_u64() => Ok(number.to_string()),
+        // Numbers beyond 64 bits are read as the nearest float, which is the same for many of them.
+        Value::Number(_) => {
+            Err("its key is a number that cannot be kept exactly; write it as a text".to_owned())
+        }
         Value::Null => Err("its key is null".to_owned()),
         Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
             Err("its key is neither a string, a number, nor an array of these".to_owned())
@@ -50,6 +54,16 @@ mod tests {
             [json!(null), json!([]), json!({"a": 1}), json!([["a"], "b"]), json!(["a", null]), json!(true)]
         {
             assert!(canonical_key(&bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn different_numbers_are_never_one_key() {
+        let read = |text: &str| canonical_key(&serde_json::from_str(text).unwrap());
+        assert_eq!(read("18446744073709551615").unwrap(), "18446744073709551615");
+        assert_eq!(read("-9223372036854775808").unwrap(), "-9223372036854775808");
+        for text in ["123456789012345678901", "123456789012345678902", "1.5", "[\"a\",1e30]"] {
+            assert!(read(text).unwrap_err().contains("write it as a text"), "{text}");
         }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use walkdir::{DirEntry, WalkDir};
 
 use super::ImportError;
-use super::intake::{Draft, Intake};
+use super::intake::{Draft, Intake, Repeated};
 use crate::record::RecordData;
 
 /// The largest note, in bytes. Larger files are exports of something else.
@@ -55,8 +55,8 @@ pub fn import_markdown(
                 progress(note.len() as u64);
                 let data = note_fields(&path, &note);
                 let key = Some(Value::from(path.as_str()));
-                let draft =
-                    Draft { stream, key, data: Some(data), emitted_at: changed_at, bytes: note.len() };
+                let (bytes, repeated) = (note.len(), Repeated::Refused);
+                let draft = Draft { stream, key, data: Some(data), emitted_at: changed_at, bytes, repeated };
                 intake.take(&path, draft)?;
             }
             Err(reason) => intake.reject(&within.display(), &reason),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::ImportError;
-use super::intake::{Draft, Intake};
+use super::intake::{Draft, Intake, Repeated};
 use super::lines::{Line, MAX_LINE_BYTES, next_line};
 use crate::record::RecordData;
 
@@ -31,7 +31,7 @@ pub fn import_mbox(
     let unreadable =
         |error: std::io::Error| ImportError::Unreadable { path: path.to_owned(), problem: error.to_string() };
     if !mailbox.find_first(reader).map_err(unreadable)? {
-        let problem = "its first line does not start with `From `".to_owned();
+        let problem = "its first line does not start with `From `, a sender and a date".to_owned();
         return Err(ImportError::WrongKind { path: path.to_owned(), expected: "an mbox file", problem });
     }
     while let Some((line, message)) = mailbox.next_message(reader).map_err(unreadable)? {
@@ -45,10 +45,9 @@ pub fn import_mbox(
                 let emitted_at =
                     message.date().filter(|date| date.is_valid()).map(mail_parser::DateTime::to_rfc3339);
                 let data = Some(message_fields(&message, emitted_at.as_deref()));
-                intake.take(
-                    &line,
-                    Draft { stream, key: Some(Value::from(key)), data, emitted_at, bytes: raw.len() },
-                )?;
+                // An id should be of one message, and mailers and lists do not keep to it.
+                let (key, bytes, repeated) = (Some(Value::from(key)), raw.len(), Repeated::KeptApart);
+                intake.take(&line, Draft { stream, key, data, emitted_at, bytes, repeated })?;
             }
             None => intake.reject(&line, "it has no headers"),
         }
@@ -56,7 +55,7 @@ pub fn import_mbox(
     Ok(())
 }
 
-/// Cuts a mailbox into messages: one starts at a line `From ` after a blank line.
+/// Cuts a mailbox into messages: one starts at a line `From `, a sender and a date, after a blank line.
 ///
 /// `mail_parser` can cut mailboxes too, but it takes every line that starts with `From ` for a start,
 /// which breaks messages whose text has one, and keeps a message of any length in memory.
@@ -74,7 +73,7 @@ impl Mailbox {
             self.number += 1;
             match next_line(reader, &mut self.line)? {
                 Line::Whole if self.line.is_empty() => {}
-                Line::Whole => return Ok(self.line.starts_with(b"From ")),
+                Line::Whole => return Ok(is_start(&self.line)),
                 Line::TooLong | Line::End => return Ok(false),
             }
         }
@@ -82,7 +81,7 @@ impl Mailbox {
 
     /// The message whose `From ` line is in the buffer, with that line's number; `None` at the end.
     fn next_message(&mut self, reader: &mut impl BufRead) -> std::io::Result<NextMessage> {
-        if !self.line.starts_with(b"From ") {
+        if !is_start(&self.line) {
             return Ok(None);
         }
         let start = self.number;
@@ -95,7 +94,7 @@ impl Mailbox {
                     self.line.clear();
                     return Ok(Some((start, message)));
                 }
-                Line::Whole if self.after_blank && self.line.starts_with(b"From ") => {
+                Line::Whole if self.after_blank && is_start(&self.line) => {
                     return Ok(Some((start, message)));
                 }
                 Line::TooLong => message = None,
@@ -106,6 +105,38 @@ impl Mailbox {
             }
         }
     }
+}
+
+/// Whether a line starts a message: `From ann@x.test Wed Apr  1 10:00:00 2026`, the date as C's `asctime` writes
+/// it. Some mailers put a time zone before or after the year; the sender may be anything.
+fn is_start(line: &[u8]) -> bool {
+    let Some(rest) = line.strip_prefix(b"From ") else { return false };
+    let words = String::from_utf8_lossy(rest);
+    let words: Vec<&str> = words.split_ascii_whitespace().collect();
+    (0..words.len()).any(|at| {
+        let Some([weekday, month, day, time, after @ ..]) = words.get(at..) else { return false };
+        WEEKDAYS.contains(weekday)
+            && MONTHS.contains(month)
+            && day.parse().is_ok_and(|day: u8| (1..=31).contains(&day))
+            && is_time(time)
+            && after.iter().take(2).any(|word| is_year(word))
+    })
+}
+
+const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// `10:00`, `10:00:00`
+fn is_time(word: &str) -> bool {
+    let is_number =
+        |piece: &str| (1..=2).contains(&piece.len()) && piece.bytes().all(|byte| byte.is_ascii_digit());
+    (2..=3).contains(&word.split(':').count()) && word.split(':').all(is_number)
+}
+
+fn is_year(word: &str) -> bool {
+    word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Adds a line, without the `>` that protects a `From ` in the text. `None` when it becomes too long.
@@ -187,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_message_starts_after_a_blank_line_only() {
-        let text = "From a@x Mon\nSubject: 1\n\nFirst line\nFrom here on it goes on\n>From me\n>>From him\n\nFrom b@x Tue\nSubject: 2\n\nx\n";
+        let text = "From a@x Mon Apr  6 09:00:00 2026\nSubject: 1\n\nFirst line\nFrom here on it goes on\n>From me\n>>From him\n\nFrom b@x Tue Apr  7 09:00:00 2026\nSubject: 2\n\nx\n";
         assert_eq!(
             messages(text),
             [
@@ -195,6 +226,38 @@ mod tests {
                 (9, "Subject: 2\n\nx\n".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn a_paragraph_that_begins_with_from_is_text() {
+        let text = "From a@x Mon Apr  6 09:00:00 2026\nSubject: 1\n\nOne\n\nFrom Monday on we meet at 10:00.\n\nFrom May 1 2026\n";
+        assert_eq!(
+            messages(text),
+            [(1, "Subject: 1\n\nOne\n\nFrom Monday on we meet at 10:00.\n\nFrom May 1 2026\n".to_owned())]
+        );
+    }
+
+    #[test]
+    fn every_mailer_writes_the_date_a_little_differently() {
+        for line in [
+            "From ann@x.test Wed Apr  1 10:00:00 2026",
+            "From - Wed Apr 01 10:00:00 2026",
+            "From 1234@xxx Wed Apr 01 10:00:00 +0000 2026",
+            "From ann@x.test Wed Apr  1 10:00:00 CEST 2026",
+            "From \"Ann B\" <ann@x.test> Wed Apr  1 10:00 2026 remote from host",
+            "From ann@x.test Wed Apr  1 10:00:00 2026 +0200",
+        ] {
+            assert!(is_start(line.as_bytes()), "{line}");
+        }
+        for line in [
+            "From ",
+            "From ann@x.test",
+            "From Wed to Fri",
+            "From Wed Apr 1 on, at 10:00 in 2026",
+            ">From a Wed Apr 1 10:00:00 2026",
+        ] {
+            assert!(!is_start(line.as_bytes()), "{line}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod key;
 mod lines;
 mod markdown;
 mod mbox;
+mod meter;
 mod records;
 
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ImportError;
-use super::intake::{Draft, Intake};
+use super::intake::{Draft, Intake, Repeated};
 use super::lines::{Line, MAX_LINE_BYTES, next_line};
 use crate::record::RecordData;
 
@@ -54,7 +54,9 @@ pub fn import_records(
             Line::Whole if line.iter().all(u8::is_ascii_whitespace) => {}
             Line::Whole => match envelope(&line) {
                 Ok(Envelope { stream, key, data, emitted_at, .. }) => {
-                    let draft = Draft { stream: &stream, key, data, emitted_at, bytes: line.len() };
+                    // Envelopes are a log: a later one supersedes an earlier.
+                    let (bytes, repeated) = (line.len(), Repeated::Supersedes);
+                    let draft = Draft { stream: &stream, key, data, emitted_at, bytes, repeated };
                     intake.take(&number, draft)?;
                 }
                 Err(reason) => intake.reject(&number, &reason),

@@ -78,15 +78,19 @@ pub fn seal(key: &Key, reference: &Reference, now: Duration) -> String {
 ///
 /// # Errors
 ///
-/// The text is malformed, its signature is not the key's, or it is out of its time.
+/// The text is malformed, its signature is not the key's, it is out of its time, or it names another key.
 pub fn open(key: &Key, text: &str, now: Duration) -> Result<Reference, CursorFault> {
     let encoded = text.strip_prefix(PREFIX).ok_or(CursorFault::Malformed)?;
     let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_not_base64| CursorFault::Malformed)?;
     let (claims, tag) = bytes.split_at_checked(CLAIMS).ok_or(CursorFault::Malformed)?;
-    let ([version, _key], rest) = claims.split_first_chunk::<2>().ok_or(CursorFault::Malformed)?;
+    let ([version, key_id], rest) = claims.split_first_chunk::<2>().ok_or(CursorFault::Malformed)?;
     let (millis, reference) = rest.split_first_chunk::<6>().ok_or(CursorFault::Malformed)?;
     if *version != VERSION || tag.len() != TAG {
         return Err(CursorFault::Malformed);
+    }
+    // A key that is not known was another run's. Saying so gives nothing away: the id is no secret.
+    if *key_id != key.id {
+        return Err(CursorFault::Expired);
     }
     // Compared in constant time, and before anything the cursor claims is believed.
     key.mac(claims).verify_slice(tag).map_err(|_wrong| CursorFault::Tampered)?;
@@ -130,6 +134,7 @@ mod tests {
     fn another_key_does_not_open_it() {
         let cursor = seal(&key(), &[9; 16], NOW);
         assert_eq!(open(&Key::new(1, [8; 32]), &cursor, NOW), Err(CursorFault::Tampered));
+        assert_eq!(open(&Key::new(2, [8; 32]), &cursor, NOW), Err(CursorFault::Expired));
     }
 
     #[test]

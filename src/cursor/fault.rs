@@ -9,8 +9,8 @@ pub enum CursorFault {
     /// Its signature is not ours.
     #[error("its signature is wrong")]
     Tampered,
-    /// It was issued too long ago, or before a restart.
-    #[error("it has expired")]
+    /// It was issued too long ago, or by an earlier run.
+    #[error("it has expired, or is of an earlier run of this server")]
     Expired,
     /// It was issued for other arguments.
     #[error("it belongs to a search with other arguments")]

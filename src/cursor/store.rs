@@ -29,14 +29,20 @@ impl<Position> fmt::Debug for CursorStore<Position> {
 }
 
 impl<Position: Clone + Send + Sync + 'static> CursorStore<Position> {
-    /// A store with a key of its own. Cursors of another store, or of an earlier run, are refused.
+    /// A store with a key of its own, which has an id of its own as far as one byte goes: a cursor of an earlier
+    /// run is expired, or, once in 256 runs, has a wrong signature.
     ///
     /// # Errors
     ///
     /// The system gives no random bytes.
     pub fn new() -> Result<Self, getrandom::Error> {
-        let mut secret = [0; 32];
+        let (mut id, mut secret) = ([0], [0; 32]);
+        getrandom::fill(&mut id)?;
         getrandom::fill(&mut secret)?;
+        Ok(Self::with_key(Key::new(u8::from_ne_bytes(id), secret)))
+    }
+
+    fn with_key(key: Key) -> Self {
         let positions = Cache::builder()
             .time_to_live(VALID_FOR)
             .max_capacity(MOST_BYTES)
@@ -45,7 +51,7 @@ impl<Position: Clone + Send + Sync + 'static> CursorStore<Position> {
             .eviction_policy(EvictionPolicy::lru())
             .weigher(|_, (bytes, _): &(u32, Position)| *bytes)
             .build();
-        Ok(Self { key: Key::new(0, secret), positions })
+        Self { key, positions }
     }
 
     /// Remembers a position of about `bytes` bytes and gives its cursor.
@@ -81,11 +87,15 @@ mod tests {
 
     #[test]
     fn a_cursor_can_be_used_again_and_only_here() {
-        let store = CursorStore::new().unwrap();
+        let store = CursorStore::with_key(Key::new(1, [1; 32]));
         let cursor = store.issue("here", 4).unwrap();
         assert_eq!(store.position(&cursor), Ok("here"));
         assert_eq!(store.position(&cursor), Ok("here"));
-        assert_eq!(CursorStore::<&str>::new().unwrap().position(&cursor), Err(CursorFault::Tampered));
+        let restarted = CursorStore::<&str>::with_key(Key::new(2, [2; 32]));
+        assert_eq!(restarted.position(&cursor), Err(CursorFault::Expired));
+        // Two runs have different keys.
+        let runs: Vec<CursorStore<&str>> = (0..2).map(|_| CursorStore::new().unwrap()).collect();
+        assert!(runs[1].position(&runs[0].issue("here", 4).unwrap()).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 mod answers;
 mod cors;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,8 +20,7 @@ use crate::mcp::mcp_service;
 use crate::tools::{Profile, Toolbox};
 
 /// Where `serve` listens when nothing else is said.
-pub const DEFAULT_LISTEN: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7400);
+pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7400);
 
 /// How long calls in flight may take to end after a stop.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -71,7 +70,7 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), std::io::Error> {
     let drop_calls = CancellationToken::new();
-    let app = app(&toolbox, &drop_calls);
+    let app = app(&toolbox, listener.local_addr()?.ip(), &drop_calls);
     let drain = {
         let (stop, drop_calls) = (stop.clone(), drop_calls.clone());
         async move {
@@ -94,8 +93,8 @@ pub async fn serve(
     }
 }
 
-fn app(toolbox: &Arc<Toolbox>, drop_calls: &CancellationToken) -> Router {
-    let service = |profile| mcp_service(Arc::clone(toolbox), profile, drop_calls.child_token());
+fn app(toolbox: &Arc<Toolbox>, address: IpAddr, drop_calls: &CancellationToken) -> Router {
+    let service = |profile| mcp_service(Arc::clone(toolbox), profile, address, drop_calls.child_token());
     Router::new()
         .route_service("/mcp", service(Profile::Standard))
         .route_service("/mcp/openai", service(Profile::OpenAi))

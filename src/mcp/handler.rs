@@ -12,6 +12,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::resources;
@@ -167,11 +168,18 @@ impl ServerHandler for Server {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // rmcp takes a call without a name for a method it does not know.
-        if request.method == "tools/call" {
-            return Err(ErrorData::invalid_params("tools/call needs params.name, the name of a tool", None));
-        }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, clip(&request.method, 80), None))
+        // rmcp takes a request whose parameters it cannot read for a method it does not know.
+        let names_a_tool =
+            || request.params.as_ref().and_then(|params| params.get("name")).is_some_and(Value::is_string);
+        let problem = match request.method.as_str() {
+            "tools/call" if names_a_tool() => "tools/call takes params.arguments as an object",
+            "tools/call" => "tools/call needs params.name, the name of a tool",
+            "initialize" => {
+                "initialize needs params.protocolVersion, params.capabilities and params.clientInfo with name and version"
+            }
+            unknown => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, clip(unknown, 80), None)),
+        };
+        Err(ErrorData::invalid_params(problem, None))
     }
 
     async fn on_initialized(&self, _context: NotificationContext<RoleServer>) {}

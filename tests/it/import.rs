@@ -227,7 +227,8 @@ fn json_is_imported_in_every_shape() {
     );
     workshop.fetch("c/broken:2");
     let empty = workshop.file("empty.json", "");
-    assert!(stderr(&workshop.import(&["json", &empty])).contains("not a JSON file of objects"));
+    let said = stderr(&workshop.import(&["json", &empty]));
+    assert!(said.contains("not a JSON file of objects") && !said.contains("are imported"), "{said}");
 }
 
 #[test]
@@ -265,7 +266,7 @@ fn a_mailbox_is_imported_by_its_message_ids() {
         write!(mailbox, "From ann@x.test Wed Apr  1 10:00:00 2026\nMessage-ID: {id}\nFrom: Ann <ann@x.test>\nDate: Wed, 1 Apr 2026 10:00:00 +0000\nSubject: {subject}\nContent-Transfer-Encoding: quoted-printable\nContent-Type: text/plain; charset=utf-8\n\n{body}\n").unwrap();
     }
     mailbox.push_str(
-        "From x Wed\nContent-Type: text/html; charset=utf-8\nSubject: Web\n\n<p>Only <b>HTML</b> here</p>\n",
+        "From x Wed Apr  1 11:00:00 2026\nContent-Type: text/html; charset=utf-8\nSubject: Web\n\n<p>Only <b>HTML</b> here</p>\n",
     );
     let file = workshop.file("mail.mbox", &mailbox);
     assert_eq!(workshop.counts(&["mbox", &file]), [3, 0, 0, 0, 0]);
@@ -386,4 +387,130 @@ fn a_file_that_is_not_there_leaves_no_store_behind() {
         output.status.code() == Some(1) && stderr(&output).contains("cannot be a connection id"),
         "{output:?}"
     );
+}
+
+#[test]
+fn an_import_that_fails_at_once_leaves_nothing_behind() {
+    let workshop = Workshop::new();
+    let table = workshop.file("a.csv", "id,name\n1,Ann\n");
+    let empty = workshop.file("empty", "");
+    let broken = workshop.file("broken.json", "{\"id\":");
+    let folder = text(workshop.folder.path()).to_owned();
+    for arguments in [
+        &["csv", &table, "--stream", "s", "--key", "nope"][..],
+        &["csv", &empty, "--stream", "s", "--key", "id"],
+        &["csv", &folder, "--stream", "s", "--key", "id"],
+        &["json", &broken],
+        &["json", &folder],
+        &["mbox", &empty],
+        &["mbox", &table],
+        &["records", &folder],
+        &["markdown", &table],
+    ] {
+        let output = workshop.import(arguments);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(!stderr(&output).contains("are imported") && output.stdout.is_empty(), "{output:?}");
+        assert!(!Path::new(&workshop.store()).exists(), "{arguments:?}");
+    }
+    // Nor a connection in a store that is there.
+    assert_eq!(workshop.counts(&["csv", &table, "--stream", "s", "--key", "id"]), [1, 0, 0, 0, 0]);
+    let place = ["--store", &workshop.store(), "--connection", "other"];
+    fetchwell(["import", "json", &broken, place[0], place[1], place[2], place[3]]);
+    assert!(!stdout(&fetchwell(["connections", place[0], place[1]])).contains("other"));
+}
+
+#[test]
+fn a_row_is_named_by_its_line_however_lines_end() {
+    let workshop = Workshop::new();
+    let table = "id,name\n1,\"two\nlines\"\n2\n\n3,x\n4,y,z\n";
+    for (name, table) in [("lf.csv", table.to_owned()), ("crlf.csv", table.replace('\n', "\r\n"))] {
+        let file = workshop.file(name, table);
+        let said = stderr(&workshop.import(&["csv", &file, "--stream", name, "--key", "id"]));
+        for part in [":4: it has 1 fields", ":7: it has 3 fields"] {
+            assert!(said.contains(&format!("{name}{part}")), "{part} is not in {said}");
+        }
+        assert_eq!(said.lines().filter(|line| line.contains(name)).count(), 2, "{said}");
+    }
+}
+
+#[test]
+fn no_record_of_a_file_replaces_another_of_it_in_silence() {
+    let workshop = Workshop::new();
+    let table = workshop.file("a.csv", "id,name\n1,Ann\n1,Bob\n2,Cleo\n2,Cleo\n");
+    let csv = ["csv", &table, "--stream", "people", "--key", "id"];
+    assert_eq!(workshop.counts(&csv), [2, 0, 1, 0, 1]);
+    assert!(
+        stderr(&workshop.import(&csv)).contains("a.csv:3: its key was already used by an earlier record")
+    );
+    assert_eq!(workshop.counts(&csv), [0, 0, 3, 0, 1]);
+    assert!(workshop.fetch("c/people:1")["text"].as_str().unwrap().contains("Ann"));
+    let json = workshop.file("a.json", r#"[{"id":1,"t":"a"},{"id":1,"t":"b"},{"id":"1","t":"c"}]"#);
+    assert_eq!(workshop.counts(&["json", &json, "--stream", "notes"]), [1, 0, 0, 0, 2]);
+    // Numbers that JSON readers take for one.
+    let large = r#"[{"id":123456789012345678901,"t":"a"},{"id":123456789012345678902,"t":"b"}]"#;
+    let file = workshop.file("large.json", large);
+    assert_eq!(workshop.counts(&["json", &file]), [0, 0, 0, 0, 2]);
+    assert!(stderr(&workshop.import(&["json", &file])).contains("write it as a text"));
+    // Two messages with one id are both kept; a copy of one is not.
+    let message = |subject: &str| {
+        format!(
+            "From a@x Wed Apr  1 10:00:00 2026\nMessage-ID: <same@x>\nSubject: {subject}\n\nneedle\n\nFrom me to you.\n\n"
+        )
+    };
+    let mailbox = [message("One"), message("Two"), message("One"), message("Two")].concat();
+    let mailbox = workshop.file("a.mbox", mailbox);
+    assert_eq!(workshop.counts(&["mbox", &mailbox]), [2, 0, 2, 0, 0]);
+    assert_eq!(workshop.counts(&["mbox", &mailbox]), [0, 0, 4, 0, 0]);
+    let found = workshop.search("needle");
+    assert_eq!(found.len(), 2);
+    for id in &found {
+        assert!(workshop.fetch(id)["text"].as_str().unwrap().ends_with("From me to you."));
+    }
+    // Envelopes are a log: what comes later holds.
+    let log = workshop.file("log.ndjson", "{\"stream\":\"s\",\"key\":\"k\",\"data\":{\"n\":1}}\n{\"stream\":\"s\",\"key\":\"k\",\"data\":{\"n\":2}}");
+    assert_eq!(workshop.counts(&["records", &log]), [1, 1, 0, 0, 0]);
+    assert_eq!(workshop.fetch("c/s:k")["text"], "n: 2");
+}
+
+#[test]
+fn a_byte_order_mark_is_no_content() {
+    let workshop = Workshop::new();
+    let json = workshop.file("a.json", "\u{feff}[{\"id\":1}]");
+    assert_eq!(workshop.counts(&["json", &json]), [1, 0, 0, 0, 0]);
+    let mailbox = workshop
+        .file("a.mbox", "\u{feff}From a@x Wed Apr  1 10:00:00 2026\nMessage-ID: <m@x>\nSubject: Hi\n\nx\n");
+    assert_eq!(workshop.counts(&["mbox", &mailbox]), [1, 0, 0, 0, 0]);
+    let table = workshop.file("a.csv", "\u{feff}id\n1\n1,2\n");
+    let output = workshop.import(&["csv", &table, "--stream", "t", "--key", "id"]);
+    assert!(stderr(&output).contains("a.csv:3: it has 2 fields"), "{output:?}");
+}
+
+#[test]
+fn a_record_of_more_than_64_mib_is_refused_by_every_importer() {
+    let workshop = Workshop::new();
+    let long = "x".repeat(64 * 1024 * 1024 + 200_000);
+    let json =
+        workshop.file("a.json", format!("[{{\"id\":1}},{{\"id\":2,\"t\":[\"{long}\"]}},{{\"id\":3}}]"));
+    let said = stderr(&workshop.import(&["json", &json]));
+    assert!(
+        said.contains("one record is longer than 67108864 bytes") && said.contains("items before"),
+        "{said}"
+    );
+    workshop.fetch("c/a:1");
+    let single = workshop.file("b.json", format!("{{\"id\":2,\"t\":[\"{long}\"]}}\n{{\"id\":3}}"));
+    assert_eq!(workshop.counts(&["json", &single]), [1, 0, 0, 0, 1]);
+    let table = workshop.file("a.csv", format!("id,t\n1,a\n2,\"{long}"));
+    let said = stderr(&workshop.import(&["csv", &table, "--stream", "t", "--key", "id"]));
+    assert!(said.contains("line 3: one record is longer than 67108864 bytes; is a quote"), "{said}");
+    workshop.fetch("c/t:1");
+}
+
+#[test]
+fn a_connector_that_is_not_taken_up_is_said() {
+    let workshop = Workshop::new();
+    let file = workshop.file("a.ndjson", LINES);
+    let output = workshop.import(&["records", &file, "--connector", "acme"]);
+    assert!(output.status.success() && !stderr(&output).contains("acme"), "{output:?}");
+    let output = workshop.import(&["records", &file, "--connector", "other"]);
+    assert!(stderr(&output).contains("c is of the connector acme and stays so"), "{output:?}");
 }

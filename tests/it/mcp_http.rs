@@ -124,6 +124,35 @@ fn only_this_machine_may_ask() {
 }
 
 #[test]
+fn what_the_readme_says_about_tunnels_holds() {
+    let (_folder, store) = demo_store();
+    let server = HttpServer::start(["--store", text(&store)]);
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let hosts: Vec<&str> = readme
+        .split("host-header")
+        .skip(1)
+        .filter_map(|rest| rest.trim_start_matches('=').split_whitespace().next())
+        .collect();
+    assert_eq!(hosts, ["localhost:7400", "127.0.0.1:7400"]);
+    for host in hosts {
+        let head =
+            format!("POST /mcp/openai HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n{BOTH}");
+        assert_eq!(exchange(&server.address, &head, SEARCH).0, 200, "{host}");
+    }
+    let shown = fetchwell(["client-config", "chatgpt", "--store", text(&store)]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("--host-header=localhost:7400"), "{shown:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn any_loopback_address_may_be_listened_on() {
+    let (_folder, store) = demo_store();
+    let server = HttpServer::start_at("127.0.0.2:0", ["--store", text(&store)]);
+    assert!(server.address.starts_with("127.0.0.2:"), "{}", server.address);
+    assert_eq!(post(&server, BOTH, SEARCH).0, 200);
+}
+
+#[test]
 fn requests_are_answered_as_the_specification_says() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
@@ -143,6 +172,18 @@ fn requests_are_answered_as_the_specification_says() {
     assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32600)));
     let (_, answer) = post(&server, BOTH, r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{}}"#);
     assert_eq!(answer["error"]["code"], -32602);
+    for (method, params, part) in [
+        ("tools/call", r#"{"name":"search","arguments":"invoice"}"#, "params.arguments"),
+        ("tools/call", r#"{"name":7}"#, "params.name"),
+        ("initialize", "{}", "params.protocolVersion"),
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":3,"method":"{method}","params":{params}}}"#);
+        let (_, answer) = post(&server, BOTH, &body);
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(part), "{answer}");
+    }
+    let (_, answer) = post(&server, BOTH, r#"{"jsonrpc":"2.0","id":3,"method":"initialize"}"#);
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
     let (status, answer) = post(&server, BOTH, &format!("\"{}\"", "x".repeat(5 * 1024 * 1024)));
     assert_eq!((status, &answer["error"]["code"]), (413, &json!(-32600)));
     for method in ["GET", "DELETE", "PUT"] {

@@ -194,6 +194,12 @@ fn lines_that_are_no_messages_are_answered_and_the_server_goes_on() {
     let answer = server.receive();
     assert_eq!(answer["error"]["code"], -32602);
     assert!(answer["error"]["message"].as_str().unwrap().contains("search, fetch"));
+    server.send(
+        r#"{"jsonrpc":"2.0","id":"e","method":"tools/call","params":{"name":"search","arguments":["x"]}}"#,
+    );
+    let answer = server.receive();
+    assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32602), &json!("e")));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("params.arguments"), "{answer}");
     server.send(r#"{"jsonrpc":"2.0","id":"c","method":"no/such/method"}"#);
     assert_eq!(server.receive()["error"]["code"], -32601);
     server.send("");

@@ -252,6 +252,7 @@ async fn a_key_with_a_percent_sign_is_read_from_servers_that_decode_twice() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "it is a table, one row per answer")]
 async fn answers_that_are_none_are_typed_errors() {
     for (reply, code, part) in [
         (

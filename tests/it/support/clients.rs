@@ -105,8 +105,12 @@ pub(crate) struct HttpServer {
 
 impl HttpServer {
     pub(crate) fn start<const N: usize>(arguments: [&str; N]) -> Self {
+        Self::start_at("127.0.0.1:0", arguments)
+    }
+
+    pub(crate) fn start_at<const N: usize>(address: &str, arguments: [&str; N]) -> Self {
         let mut command = binary();
-        command.args(["serve", "--listen", "127.0.0.1:0"]).args(arguments);
+        command.args(["serve", "--listen", address]).args(arguments);
         let mut process =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
