@@ -137,7 +137,7 @@ fn parameter(parameter: &Parameter) -> Value {
     });
     let more = match takes {
         Takes::Names | Takes::Repeated => json!({ "style": "form", "explode": true }),
-        Takes::Keyed => json!({ "style": "deepObject", "explode": true }),
+        Takes::Keyed | Takes::KeyedCounts => json!({ "style": "deepObject", "explode": true }),
         Takes::ConnectionAlias => json!({ "deprecated": true }),
         Takes::Text
         | Takes::NeededText
@@ -174,5 +174,8 @@ fn schema_of(takes: Takes) -> Value {
         }
         Takes::Repeated => json!({ "type": "array", "items": { "type": "string" } }),
         Takes::Keyed => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Takes::KeyedCounts => {
+            json!({ "type": "object", "additionalProperties": { "type": "integer", "minimum": 1 } })
+        }
     }
 }

@@ -46,6 +46,8 @@ pub(super) enum Takes {
     Repeated,
     /// Named values, as `name[key]=value`.
     Keyed,
+    /// Named whole numbers of at least 1, as `name[key]=n`.
+    KeyedCounts,
     /// The older name of `connection_id`.
     ConnectionAlias,
 }
@@ -93,7 +95,7 @@ pub(super) const EXPAND: Parameter = Parameter {
 };
 pub(super) const EXPAND_LIMIT: Parameter = Parameter {
     name: "expand_limit",
-    takes: Takes::Keyed,
+    takes: Takes::KeyedCounts,
     about: "How many related records of a relation at most: `expand_limit[relation]=n`.",
 };
 
@@ -126,7 +128,8 @@ impl Parameters {
             else {
                 return Err(ApiError::request(format!("Unsupported query parameter: {name}")).about(&name));
             };
-            let repeats = matches!(parameter.takes, Takes::Names | Takes::Repeated | Takes::Keyed);
+            let repeats =
+                matches!(parameter.takes, Takes::Names | Takes::Repeated | Takes::Keyed | Takes::KeyedCounts);
             if !repeats && given.iter().any(|before| before.name == parameter.name) {
                 return Err(ApiError::request(format!("`{name}` is given more than once")).about(&name));
             }
@@ -254,7 +257,7 @@ impl Parameter {
         let rest = sent.strip_prefix(self.name)?;
         match self.takes {
             Takes::Repeated if rest == "[]" => Some(""),
-            Takes::Keyed => rest.strip_prefix('[')?.strip_suffix(']'),
+            Takes::Keyed | Takes::KeyedCounts => rest.strip_prefix('[')?.strip_suffix(']'),
             _ => rest.is_empty().then_some(""),
         }
     }
