@@ -19,3 +19,5 @@ mod record_server;
 mod schemas;
 mod store;
 mod tidy;
+mod v1_http;
+mod v1_source;

@@ -54,16 +54,23 @@ struct ErrorBody {
 }
 
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
 enum ErrorType {
-    InvalidRequestError,
-    AuthenticationError,
-    PermissionError,
-    NotFoundError,
-    GoneError,
-    RequestEntityTooLargeError,
-    RateLimitError,
-    ApiError,
+    #[serde(rename = "invalid_request_error")]
+    InvalidRequest,
+    #[serde(rename = "authentication_error")]
+    Authentication,
+    #[serde(rename = "permission_error")]
+    Permission,
+    #[serde(rename = "not_found_error")]
+    NotFound,
+    #[serde(rename = "gone_error")]
+    Gone,
+    #[serde(rename = "request_entity_too_large_error")]
+    TooLarge,
+    #[serde(rename = "rate_limit_error")]
+    RateLimit,
+    #[serde(rename = "api_error")]
+    Api,
 }
 
 /// A connection that an error offers.
@@ -138,14 +145,14 @@ impl ApiError {
 
 fn type_of(status: StatusCode) -> ErrorType {
     match status.as_u16() {
-        400 => ErrorType::InvalidRequestError,
-        401 => ErrorType::AuthenticationError,
-        403 => ErrorType::PermissionError,
-        404 => ErrorType::NotFoundError,
-        410 => ErrorType::GoneError,
-        413 => ErrorType::RequestEntityTooLargeError,
-        429 => ErrorType::RateLimitError,
-        _ => ErrorType::ApiError,
+        400 => ErrorType::InvalidRequest,
+        401 => ErrorType::Authentication,
+        403 => ErrorType::Permission,
+        404 => ErrorType::NotFound,
+        410 => ErrorType::Gone,
+        413 => ErrorType::TooLarge,
+        429 => ErrorType::RateLimit,
+        _ => ErrorType::Api,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `/openapi.json`: the contract as OpenAPI 3.1, made of the types that are sent and the tables that are read.
+//! `/openapi.json`: the contract described (`OpenAPI` 3.1), made of the types that are sent and the tables that are read.
 
 use std::sync::LazyLock;
 
