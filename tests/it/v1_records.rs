@@ -158,7 +158,7 @@ fn figures_are_over_every_connection() {
     let months = aggregate("metric=count&group_by_time=received_at&granularity=month&time_zone=Europe/Oslo");
     assert_eq!((&months["granularity"], &months["time_zone"]), (&json!("month"), &json!("Europe/Oslo")));
     assert_eq!(aggregate("metric=max&field=received_at")["metric"], "max");
-    check_refused(&server, "/v1/streams/messages/aggregate?metric=sum&field=nope", 400, "unknown_field");
+    check_refused(&server, "/v1/streams/messages/aggregate?metric=sum&field=nope", 400, "invalid_argument");
     check_refused(&server, "/v1/streams/nope/aggregate?metric=count", 404, "stream_not_declared");
 }
 
