@@ -6,9 +6,8 @@ use serde::Serialize;
 use super::envelope::{Answer, Call, Links, Meta};
 use super::error::ApiError;
 use super::openapi::Operation;
-use super::parameters::{
-    CONNECTION, CONNECTION_ALIAS, FILTER, LIMIT_DEFAULT, LIMIT_MOST, Parameter, Parameters, Takes, exclusive,
-};
+use super::parameters::{Parameters, exclusive};
+use super::table::{CONNECTION, CONNECTION_ALIAS, FILTER, LIMIT_DEFAULT, LIMIT_MOST, Parameter, Takes};
 use crate::handle::StreamName;
 use crate::record::Scalar;
 use crate::source::{AggregateQuery, Granularity, Group, Grouping, Metric, TimeZoneName};

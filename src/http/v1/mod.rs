@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod capabilities;
+mod connector;
 mod cursor;
 mod envelope;
 mod error;
@@ -13,9 +14,11 @@ mod openapi;
 mod parameters;
 mod record;
 mod records;
+mod rows;
 mod schema;
 mod search;
 mod streams;
+mod table;
 mod window;
 
 use std::panic::AssertUnwindSafe;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::envelope::VERSION;
 use super::error::ErrorEnvelope;
-use super::parameters::{LIMIT_DEFAULT, LIMIT_MOST, Parameter, Takes};
+use super::table::{LIMIT_DEFAULT, LIMIT_MOST, Parameter, Takes};
 use super::{aggregate, record, records, schema, search, streams, window};
 
 /// A route, as it is described and as its query string is read.

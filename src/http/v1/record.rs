@@ -6,8 +6,9 @@ use serde::Serialize;
 use super::envelope::{Answer, Call, Links, Meta};
 use super::error::ApiError;
 use super::openapi::Operation;
-use super::parameters::{CONNECTION, CONNECTION_ALIAS, EXPAND, EXPAND_LIMIT, FIELDS};
-use super::records::{RecordRow, expansions};
+use super::records::expansions;
+use super::rows::RecordRow;
+use super::table::{CONNECTION, CONNECTION_ALIAS, EXPAND, EXPAND_LIMIT, FIELDS};
 use crate::handle::{RecordAddress, RecordId, StreamName};
 use crate::source::RecordQuery;
 

@@ -1,19 +1,14 @@
 //! `GET /v1/schema`: connectors, their streams, and what fields can be asked for; at length, or in a line each.
 
-use std::collections::BTreeMap;
-
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::capabilities::flags;
+use super::connector::Connector;
 use super::envelope::{Answer, Call, Links, Meta};
 use super::error::{ApiError, OfferedConnection};
-use super::metadata::{
-    Connection, ExpandCapability, StreamMetadata, connections, expand_capabilities, fields, primary_key,
-};
 use super::openapi::Operation;
-use super::parameters::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
+use super::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
 use crate::handle::StreamName;
 use crate::record::{ConnectionSchema, StreamDetail};
 use crate::source::{ConnectionChoice, QueryFault, SourceError, StreamQuery};
@@ -70,47 +65,6 @@ struct Bearer {
     scope: &'static str,
     #[schemars(extend("const" = "none"))]
     token_kind: &'static str,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Connector {
-    #[schemars(extend("const" = "connector"))]
-    object: &'static str,
-    connector_key: String,
-    connector_id: String,
-    source: ConnectorSource,
-    stream_count: usize,
-    streams: Vec<StreamEntry>,
-    /// With `view=compact`: the connections of its streams, unless a stream says otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    granted_connections: Option<Vec<Connection>>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct ConnectorSource {
-    #[schemars(extend("const" = "connector"))]
-    kind: &'static str,
-    id: String,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(untagged)]
-enum StreamEntry {
-    Full(Box<StreamMetadata>),
-    Compact(CompactStream),
-}
-
-/// A stream with a line for each field.
-#[derive(Debug, Serialize, JsonSchema)]
-struct CompactStream {
-    name: String,
-    primary_key: Vec<String>,
-    /// Such as `t=number,eq,r=gte|gt|lte|lt,lex,sem,a=max|sum`, or `declared`.
-    field_capabilities: BTreeMap<String, String>,
-    expand_capabilities: Vec<ExpandCapability>,
-    /// When they are not all of the connector's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    granted_connections: Option<Vec<Connection>>,
 }
 
 pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
@@ -235,50 +189,5 @@ fn nameless(connection: &ConnectionSchema, name: &StreamName) -> StreamDetail {
         views: Vec::new(),
         relations: Vec::new(),
         declaration: None,
-    }
-}
-
-impl Connector {
-    fn of(key: &str, streams: Vec<StreamEntry>) -> Self {
-        Self {
-            object: "connector",
-            connector_key: key.to_owned(),
-            connector_id: key.to_owned(),
-            source: ConnectorSource { kind: "connector", id: key.to_owned() },
-            stream_count: streams.len(),
-            streams,
-            granted_connections: None,
-        }
-    }
-
-    fn full(key: &str, streams: &[(StreamName, Vec<StreamDetail>)]) -> Self {
-        let entry = |(name, details): &(StreamName, Vec<StreamDetail>)| {
-            StreamEntry::Full(Box::new(StreamMetadata::of(name.as_str(), details)))
-        };
-        Self::of(key, streams.iter().map(entry).collect())
-    }
-
-    fn compact(key: &str, streams: &[(StreamName, Vec<StreamDetail>)]) -> Self {
-        let mut shared: Vec<Connection> = Vec::new();
-        for connection in streams.iter().flat_map(|(_, details)| connections(details)) {
-            if !shared.contains(&connection) {
-                shared.push(connection);
-            }
-        }
-        let entry = |(name, details): &(StreamName, Vec<StreamDetail>)| {
-            let own = connections(details);
-            StreamEntry::Compact(CompactStream {
-                name: name.to_string(),
-                primary_key: primary_key(details),
-                field_capabilities: fields(details)
-                    .into_iter()
-                    .map(|(name, field)| (name, flags(&field)))
-                    .collect(),
-                expand_capabilities: expand_capabilities(details),
-                granted_connections: Some(own).filter(|own| *own != shared),
-            })
-        };
-        let streams = streams.iter().map(entry).collect();
-        Self { granted_connections: Some(shared), ..Self::of(key, streams) }
     }
 }

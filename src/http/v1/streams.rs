@@ -7,7 +7,7 @@ use super::envelope::{Answer, Call, Links, ListLinks, Meta};
 use super::error::ApiError;
 use super::metadata::{Freshness, StreamMetadata};
 use super::openapi::Operation;
-use super::parameters::{CONNECTION, CONNECTION_ALIAS};
+use super::table::{CONNECTION, CONNECTION_ALIAS};
 use crate::handle::StreamName;
 use crate::record::ConnectionSchema;
 use crate::source::StreamQuery;
