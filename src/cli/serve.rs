@@ -1,4 +1,4 @@
-//! `fetchwell serve`: MCP over standard input and output, or over HTTP.
+//! `fetchwell serve`: MCP over standard input and output, or MCP and the records themselves over HTTP.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use super::failure::Failure;
 use super::open::{SourceArgs, open_source, toolbox};
 use super::{print, stop};
 use crate::config::Environment;
-use crate::http::{DEFAULT_LISTEN, bind, serve};
+use crate::http::{DEFAULT_LISTEN, RecordServer, bind, serve};
 use crate::mcp::{Server, serve_stdio};
-use crate::tools::{Profile, Toolbox};
+use crate::source::Source;
+use crate::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 
-/// Serve MCP, over HTTP on this machine or over standard input and output.
+/// Serve MCP and the record-server API (/v1) over HTTP on this machine, or MCP over standard input and output.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     #[command(flatten)]
@@ -49,7 +50,8 @@ const LAST_WAIT: Duration = Duration::from_millis(100);
 impl Serve {
     pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
         let settings = self.source.settings()?;
-        let toolbox = toolbox(open_source(&settings.source, environment)?)?;
+        let source = open_source(&settings.source, environment)?;
+        let toolbox = toolbox(Arc::clone(&source))?;
         let threads =
             if self.stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
         let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
@@ -66,7 +68,7 @@ impl Serve {
             served.map_err(Failure::new)
         } else {
             let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
-            runtime.block_on(serve_http(address, toolbox, stop))
+            runtime.block_on(serve_http(address, toolbox, source, stop))
         };
         // A read of standard input cannot be called off; the program ends without it.
         runtime.shutdown_timeout(LAST_WAIT);
@@ -82,13 +84,17 @@ async fn stop_at_signal(stop: CancellationToken) {
 async fn serve_http(
     address: SocketAddr,
     toolbox: Arc<Toolbox>,
+    source: Arc<dyn Source>,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
+    let records = RecordServer::new(source, DEFAULT_CALL_DEADLINE);
+    let records =
+        records.map_err(|error| Failure::new(format!("the system gives no random bytes ({error})")))?;
     let listener = bind(address).await?;
     let address = listener.local_addr().unwrap_or(address);
     print::note(&format_args!(
-        "fetchwell serves MCP at http://{address}/mcp (and /mcp/openai); stop it with Ctrl-C"
+        "fetchwell serves MCP at http://{address}/mcp (and /mcp/openai), records at /v1; stop it with Ctrl-C"
     ));
-    let served = serve(listener, toolbox, stop).await;
+    let served = serve(listener, toolbox, records, stop).await;
     served.map_err(|error| Failure::new(format!("the server stopped ({error})")))
 }

@@ -1,10 +1,12 @@
-//! HTTP: the MCP endpoints on this machine.
+//! HTTP on this machine: the MCP endpoints, and the record-server contract.
 //!
-//! `/mcp` serves the standard profile and `/mcp/openai` the one of ChatGPT's deep research. Without
-//! authentication only loopback addresses are served.
+//! `/mcp` serves the standard profile and `/mcp/openai` the one of ChatGPT's deep research; `/v1` serves the
+//! source itself. Without authentication only loopback addresses are served.
 
 mod answers;
 mod cors;
+mod this_machine;
+mod v1;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub use self::v1::RecordServer;
 use crate::mcp::mcp_service;
 use crate::tools::{Profile, Toolbox};
 
@@ -67,10 +70,11 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
 pub async fn serve(
     listener: TcpListener,
     toolbox: Arc<Toolbox>,
+    records: RecordServer,
     stop: CancellationToken,
 ) -> Result<(), std::io::Error> {
     let drop_calls = CancellationToken::new();
-    let app = app(&toolbox, listener.local_addr()?.ip(), &drop_calls);
+    let app = app(&toolbox, &records, listener.local_addr()?.ip(), &drop_calls);
     let drain = {
         let (stop, drop_calls) = (stop.clone(), drop_calls.clone());
         async move {
@@ -93,12 +97,18 @@ pub async fn serve(
     }
 }
 
-fn app(toolbox: &Arc<Toolbox>, address: IpAddr, drop_calls: &CancellationToken) -> Router {
+fn app(
+    toolbox: &Arc<Toolbox>,
+    records: &RecordServer,
+    address: IpAddr,
+    drop_calls: &CancellationToken,
+) -> Router {
     let service = |profile| mcp_service(Arc::clone(toolbox), profile, address, drop_calls.child_token());
     Router::new()
         .route_service("/mcp", service(Profile::Standard))
         .route_service("/mcp/openai", service(Profile::OpenAi))
         .layer(from_fn(answers::as_specified))
+        .merge(records.routes())
         .layer(cors::from_this_machine())
         .fallback(answers::unknown_path)
 }

@@ -97,22 +97,22 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(uri: &str, expect: Option<(&str, Value)>) {
+    fn check(uri: &str, expect: Option<&(&str, Value)>) {
         let call = resource_call(uri).map(|call| (call.tool, Value::Object(call.arguments)));
-        assert_eq!(call, expect, "{uri}");
+        assert_eq!(call.as_ref(), expect, "{uri}");
     }
 
     #[test]
     fn uris_are_calls() {
-        check("pdpp://stream/messages", Some(("schema", json!({"stream": "messages"}))));
-        check("pdpp://stream/my%20stream", Some(("schema", json!({"stream": "my stream"}))));
-        check("pdpp://record/c/s:r", Some(("fetch", json!({"id": "c/s:r"}))));
-        check("pdpp://record/c%2Fs%3Ar", Some(("fetch", json!({"id": "c/s:r"}))));
-        check("pdpp://record/c/files/a%2Fb.md", Some(("fetch", json!({"id": "c/files/a%2Fb.md"}))));
-        check("pdpp://record/c%2Ffiles%2Fa%252Fb.md", Some(("fetch", json!({"id": "c/files/a%2Fb.md"}))));
+        check("pdpp://stream/messages", Some(&("schema", json!({"stream": "messages"}))));
+        check("pdpp://stream/my%20stream", Some(&("schema", json!({"stream": "my stream"}))));
+        check("pdpp://record/c/s:r", Some(&("fetch", json!({"id": "c/s:r"}))));
+        check("pdpp://record/c%2Fs%3Ar", Some(&("fetch", json!({"id": "c/s:r"}))));
+        check("pdpp://record/c/files/a%2Fb.md", Some(&("fetch", json!({"id": "c/files/a%2Fb.md"}))));
+        check("pdpp://record/c%2Ffiles%2Fa%252Fb.md", Some(&("fetch", json!({"id": "c/files/a%2Fb.md"}))));
         check(
             "pdpp://field-window/c/s:r?field=body&offset_chars=4096",
-            Some(("read_record_field", json!({"id": "c/s:r", "field": "body", "offset_chars": 4096}))),
+            Some(&("read_record_field", json!({"id": "c/s:r", "field": "body", "offset_chars": 4096}))),
         );
         for nonsense in [
             "pdpp://record/",

@@ -22,4 +22,7 @@ mod remote_reads;
 mod schemas;
 mod store;
 mod tidy;
+mod v1_http;
+mod v1_records;
+mod v1_source;
 mod walk;

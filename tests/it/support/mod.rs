@@ -2,12 +2,14 @@
 
 mod clients;
 mod fake_server;
+mod plain_http;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 pub(crate) use clients::{HttpServer, Model, StdioServer};
 pub(crate) use fake_server::{FakeServer, Reply, Request, recorded};
+pub(crate) use plain_http::{Answer, ask, get};
 
 /// The built binary.
 pub(crate) fn binary() -> Command {

@@ -1,0 +1,212 @@
+//! `GET /v1/streams/{stream}/aggregate`: a figure over the records of a stream, or one for each group of them.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::envelope::{Answer, Call, Links, Meta};
+use super::error::ApiError;
+use super::openapi::Operation;
+use super::parameters::{Parameters, exclusive};
+use super::table::{CONNECTION, CONNECTION_ALIAS, FILTER, LIMIT_DEFAULT, LIMIT_MOST, Parameter, Takes};
+use crate::handle::StreamName;
+use crate::record::Scalar;
+use crate::source::{AggregateQuery, Granularity, Group, Grouping, Metric, TimeZoneName};
+
+const METRICS: &[&str] = &["count", "sum", "min", "max", "count_distinct"];
+const GRANULARITIES: &[&str] = &["minute", "hour", "day", "week", "month", "quarter", "year"];
+
+pub(super) const OPERATION: Operation = Operation {
+    path: "/v1/streams/{stream}/aggregate",
+    id: "aggregateRecords",
+    summary: "A figure over the records of a stream, over every connection that has it",
+    parameters: &[
+        Parameter { name: "metric", takes: Takes::NeededChoice(METRICS), about: "Which figure." },
+        Parameter {
+            name: "field",
+            takes: Takes::Text,
+            about: "Of which field; every metric but `count` needs one.",
+        },
+        Parameter {
+            name: "group_by",
+            takes: Takes::Text,
+            about: "One figure for each value of this field; the largest groups first.",
+        },
+        Parameter {
+            name: "group_by_time",
+            takes: Takes::Text,
+            about: "One figure for each stretch of the time in this field; needs `granularity`.",
+        },
+        Parameter {
+            name: "granularity",
+            takes: Takes::Choice(GRANULARITIES),
+            about: "How long a stretch is; goes with `group_by_time`.",
+        },
+        Parameter {
+            name: "time_zone",
+            takes: Takes::Text,
+            about: "An IANA name, where days begin and end; UTC when left out. Goes with `group_by_time`.",
+        },
+        Parameter {
+            name: "limit",
+            takes: Takes::Whole { least: 1, most: Some(LIMIT_MOST), default: Some(LIMIT_DEFAULT) },
+            about: "How many groups at most.",
+        },
+        FILTER,
+        CONNECTION,
+        CONNECTION_ALIAS,
+    ],
+    statuses: &[400, 404],
+    answer: |generator| generator.subschema_for::<Aggregation>(),
+};
+
+/// A figure, or one for each group.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Aggregation {
+    #[schemars(extend("const" = "aggregation"))]
+    object: &'static str,
+    stream: String,
+    #[schemars(extend("enum" = METRICS))]
+    metric: &'static str,
+    field: Option<String>,
+    /// The figure over all, when nothing is grouped; null when no record has a value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Figure>")]
+    value: Option<Nullable>,
+    /// The figure of each group, when grouped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<Vec<GroupRow>>,
+    filtered_record_count: Option<u64>,
+    group_by: Option<String>,
+    group_by_time: Option<String>,
+    granularity: Option<&'static str>,
+    time_zone: Option<String>,
+    /// How many groups were asked for, when grouped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<usize>,
+    /// Records in groups that are not shown, when grouped and known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_count: Option<u64>,
+    approximate: bool,
+    links: Links,
+    meta: Meta,
+}
+
+/// A value, or null.
+type Nullable = Option<Scalar>;
+
+/// How a [`Scalar`] looks.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it describes the JSON of a Scalar and is never made")]
+enum Figure {
+    Bool(bool),
+    Number(f64),
+    Text(String),
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct GroupRow {
+    /// The field's value, or the start of the time; null for records without one.
+    #[schemars(with = "Option<Figure>")]
+    key: Nullable,
+    /// With metric `count`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Figure>")]
+    count: Option<Nullable>,
+    /// With any other metric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Figure>")]
+    value: Option<Nullable>,
+}
+
+pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
+    let query = question(&mut call.parameters, stream)?;
+    let found = call.source.aggregate(&query).await?;
+    let counts = query.metric == Metric::Count;
+    let (group_by, by_time) = match query.grouping {
+        None => (None, None),
+        Some(Grouping::Field(field)) => (Some(field), None),
+        Some(Grouping::Time { field, granularity, time_zone }) => {
+            (None, Some((field, granularity, time_zone)))
+        }
+    };
+    let grouped = group_by.is_some() || by_time.is_some();
+    let row = |Group { key, value }| {
+        let (count, value) = if counts { (Some(value), None) } else { (None, Some(value)) };
+        GroupRow { key, count, value }
+    };
+    Answer::of(&Aggregation {
+        object: "aggregation",
+        stream: query.stream.into(),
+        metric: query.metric.word(),
+        field: query.field,
+        value: (!grouped).then_some(found.value),
+        groups: grouped.then(|| found.groups.unwrap_or_default().into_iter().map(row).collect()),
+        filtered_record_count: found.filtered_count,
+        group_by,
+        granularity: by_time.as_ref().map(|(_, granularity, _)| granularity.word()),
+        time_zone: by_time.as_ref().map(|(_, _, zone)| zone.as_str().to_owned()),
+        group_by_time: by_time.map(|(field, ..)| field),
+        limit: grouped.then_some(query.limit),
+        other_count: found.other_count.filter(|_| grouped),
+        approximate: false,
+        links: call.links(),
+        meta: call.counted(None, found.notes),
+    })
+}
+
+fn question(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQuery, ApiError> {
+    let connection = sent.connection()?;
+    let word = sent.needed("metric")?;
+    let metric = Metric::ALL.into_iter().find(|metric| metric.word() == word);
+    let metric = metric.ok_or_else(|| ApiError::request(format!("there is no metric {word}")))?;
+    let field = sent.text("field").filter(|field| !field.is_empty()).map(str::to_owned);
+    if field.is_none() && metric != Metric::Count {
+        return Err(ApiError::request(format!("field is required for {word}")).about("field"));
+    }
+    let limit = sent.whole("limit", 1, LIMIT_MOST);
+    let limit = limit.map_err(|problem| ApiError::request(problem).about("limit"))?;
+    Ok(AggregateQuery {
+        stream,
+        connection,
+        metric,
+        field,
+        grouping: grouping(sent)?,
+        limit: limit.unwrap_or(LIMIT_DEFAULT),
+        filter: sent.filter()?,
+    })
+}
+
+fn grouping(sent: &Parameters) -> Result<Option<Grouping>, ApiError> {
+    let refused = |param: &str, problem: String| ApiError::request(problem).about(param);
+    let field = match (sent.text("group_by"), sent.text("group_by_time")) {
+        (Some(_), Some(_)) => return Err(exclusive("group_by", "group_by_time")),
+        (None, Some(field)) => field,
+        (by_value, None) => {
+            for name in ["granularity", "time_zone"] {
+                if sent.text(name).is_some() {
+                    return Err(refused(name, format!("{name} goes with group_by_time")));
+                }
+            }
+            return Ok(by_value.map(|field| Grouping::Field(field.to_owned())));
+        }
+    };
+    let Some(word) = sent.text("granularity") else {
+        let problem = "granularity is required when group_by_time is present".to_owned();
+        return Err(refused("granularity", problem));
+    };
+    let granularity = match word {
+        "minute" => Granularity::Minute,
+        "hour" => Granularity::Hour,
+        "day" => Granularity::Day,
+        "week" => Granularity::Week,
+        "month" => Granularity::Month,
+        "quarter" => Granularity::Quarter,
+        _ => Granularity::Year,
+    };
+    let time_zone = match sent.text("time_zone") {
+        None => TimeZoneName::utc(),
+        Some(name) => name.parse().map_err(|problem: String| refused("time_zone", problem))?,
+    };
+    Ok(Some(Grouping::Time { field: field.to_owned(), granularity, time_zone }))
+}

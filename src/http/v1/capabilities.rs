@@ -1,0 +1,185 @@
+//! What a field can be asked for, at length and as flags.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::record::{Capability, FieldDetail};
+use crate::source::Operator;
+
+/// A field at length.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct FieldCapabilities {
+    schema: FieldSchema,
+    granted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact_filter: Option<Support>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range_filter: Option<RangeSupport>,
+    lexical_search: Support,
+    semantic_search: Support,
+    aggregation: Aggregations,
+}
+
+/// A field's JSON Schema, as far as its types are known.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) struct FieldSchema {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<Types>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("const" = "date-time"))]
+    format: Option<&'static str>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Types {
+    One(String),
+    Several(Vec<String>),
+}
+
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+struct Support {
+    declared: bool,
+    usable: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct RangeSupport {
+    declared: bool,
+    usable: bool,
+    operators: [&'static str; 4],
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Aggregations {
+    count_distinct: Support,
+    group_by: Support,
+    group_by_time: Support,
+    max: Support,
+    min: Support,
+    sum: Support,
+}
+
+/// The aggregations, by the names they have in flags, in the order of the alphabet.
+const AGGREGATIONS: [(Capability, &str); 6] = [
+    (Capability::CountDistinct, "count_distinct"),
+    (Capability::GroupBy, "group_by"),
+    (Capability::GroupByTime, "group_by_time"),
+    (Capability::Max, "max"),
+    (Capability::Min, "min"),
+    (Capability::Sum, "sum"),
+];
+
+impl FieldCapabilities {
+    pub(super) fn of(field: &FieldDetail) -> Self {
+        let has = |capability| field.capabilities.contains(&capability);
+        let support = |capability| Support { declared: has(capability), usable: has(capability) };
+        Self {
+            schema: FieldSchema::of(&field.types),
+            granted: true,
+            exact_filter: has(Capability::Equal).then(|| support(Capability::Equal)),
+            range_filter: has(Capability::Range).then(|| RangeSupport {
+                declared: true,
+                usable: true,
+                operators: Operator::RANGE.map(Operator::word),
+            }),
+            lexical_search: support(Capability::Lexical),
+            semantic_search: support(Capability::Semantic),
+            aggregation: Aggregations {
+                count_distinct: support(Capability::CountDistinct),
+                group_by: support(Capability::GroupBy),
+                group_by_time: support(Capability::GroupByTime),
+                max: support(Capability::Max),
+                min: support(Capability::Min),
+                sum: support(Capability::Sum),
+            },
+        }
+    }
+}
+
+impl FieldSchema {
+    pub(super) fn of(types: &[String]) -> Self {
+        let is_time = |name: &String| name == "date-time";
+        let format =
+            (types.iter().any(is_time) && !types.iter().any(|name| name == "string")).then_some("date-time");
+        let names: BTreeSet<&str> =
+            types.iter().map(|name| if is_time(name) { "string" } else { name.as_str() }).collect();
+        let mut names = names.into_iter().map(str::to_owned);
+        let kind = match (names.next(), names.len()) {
+            (None, _) => None,
+            (Some(only), 0) => Some(Types::One(only)),
+            (Some(first), _) => Some(Types::Several(std::iter::once(first).chain(names).collect())),
+        };
+        Self { kind, format }
+    }
+}
+
+/// A field in a line: `t=number,eq,r=gte|gt|lte|lt,a=max|min|sum`; `declared` when nothing is known of it.
+pub(super) fn flags(field: &FieldDetail) -> String {
+    let has = |capability| field.capabilities.contains(&capability);
+    let mut flags = Vec::new();
+    if !field.types.is_empty() {
+        flags.push(format!("t={}", field.types.join("|")));
+    }
+    if has(Capability::Equal) {
+        flags.push("eq".to_owned());
+    }
+    if has(Capability::Range) {
+        flags.push(format!("r={}", Operator::RANGE.map(Operator::word).join("|")));
+    }
+    if has(Capability::Lexical) {
+        flags.push("lex".to_owned());
+    }
+    if has(Capability::Semantic) {
+        flags.push("sem".to_owned());
+    }
+    let usable = AGGREGATIONS.into_iter().filter(|(capability, _)| has(*capability));
+    let usable: Vec<&str> = usable.map(|(_, name)| name).collect();
+    if !usable.is_empty() {
+        flags.push(format!("a={}", usable.join("|")));
+    }
+    if flags.is_empty() { "declared".to_owned() } else { flags.join(",") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(types: &[&str], capabilities: &[Capability]) -> FieldDetail {
+        FieldDetail {
+            name: "f".to_owned(),
+            types: types.iter().map(ToString::to_string).collect(),
+            capabilities: capabilities.iter().copied().collect(),
+        }
+    }
+
+    #[track_caller]
+    fn check(types: &[&str], capabilities: &[Capability], expect: &str) {
+        assert_eq!(flags(&field(types, capabilities)), expect);
+    }
+
+    #[test]
+    fn a_field_in_a_line() {
+        check(&[], &[], "declared");
+        check(&["string"], &[Capability::Lexical, Capability::Equal], "t=string,eq,lex");
+        let number = [Capability::Sum, Capability::Range, Capability::GroupBy, Capability::Semantic];
+        check(&["number", "null"], &number, "t=number|null,r=gte|gt|lte|lt,sem,a=group_by|sum");
+    }
+
+    #[track_caller]
+    fn check_schema(types: &[&str], expect: &str) {
+        let schema = FieldSchema::of(&field(types, &[]).types);
+        assert_eq!(serde_json::to_string(&schema).unwrap(), expect);
+    }
+
+    #[test]
+    fn types_as_json_schema() {
+        check_schema(&[], "{}");
+        check_schema(&["number"], r#"{"type":"number"}"#);
+        check_schema(&["date-time"], r#"{"type":"string","format":"date-time"}"#);
+        check_schema(&["date-time", "null"], r#"{"type":["null","string"],"format":"date-time"}"#);
+        check_schema(&["date-time", "string"], r#"{"type":"string"}"#);
+    }
+}

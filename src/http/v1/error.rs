@@ -1,0 +1,262 @@
+//! What goes wrong, as the contract writes it: a status, a type, a code, and what helps.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::fit::clip;
+use crate::source::{ConnectionChoice, QueryFault, SourceError};
+
+/// The longest message, in bytes.
+const MESSAGE_MOST: usize = 1_000;
+
+/// Why a request is not answered.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    pub(super) status: StatusCode,
+    pub(super) code: Cow<'static, str>,
+    message: String,
+    param: Option<String>,
+    choices: Vec<OfferedConnection>,
+    /// Seconds to wait.
+    pub(super) retry_after: Option<u64>,
+}
+
+/// The body of an error.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub(super) struct ErrorEnvelope {
+    error: ErrorBody,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ErrorBody {
+    /// Follows from the status.
+    #[serde(rename = "type")]
+    kind: ErrorType,
+    /// Stable; the one to decide by.
+    code: String,
+    message: String,
+    /// The parameter it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    param: Option<String>,
+    /// Connections to choose from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    available_connections: Vec<OfferedConnection>,
+    /// The parameter to add, with one of `available_connections`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("const" = "connection_id"))]
+    retry_with: Option<&'static str>,
+    request_id: String,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+enum ErrorType {
+    #[serde(rename = "invalid_request_error")]
+    InvalidRequest,
+    #[serde(rename = "authentication_error")]
+    Authentication,
+    #[serde(rename = "permission_error")]
+    Permission,
+    #[serde(rename = "not_found_error")]
+    NotFound,
+    #[serde(rename = "gone_error")]
+    Gone,
+    #[serde(rename = "request_entity_too_large_error")]
+    TooLarge,
+    #[serde(rename = "rate_limit_error")]
+    RateLimit,
+    #[serde(rename = "api_error")]
+    Api,
+}
+
+/// A connection that an error offers.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub(super) struct OfferedConnection {
+    pub(super) connection_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) display_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) connector_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stream: Option<String>,
+}
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, code: impl Into<Cow<'static, str>>, message: String) -> Self {
+        Self { status, code: code.into(), message, param: None, choices: Vec::new(), retry_after: None }
+    }
+
+    /// A 400 of this code.
+    pub(super) fn bad(code: &'static str, message: String) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    /// A request that is not one of the contract's.
+    pub(super) fn request(message: String) -> Self {
+        Self::bad("invalid_request", message)
+    }
+
+    pub(super) fn not_found(message: String) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    pub(super) fn connection_not_found(asked: &str, problem: &dyn Display) -> Self {
+        let message = format!("there is no connection `{}`: {problem}", clip(asked, 200));
+        Self::new(StatusCode::NOT_FOUND, "connection_not_found", message).about("connection_id")
+    }
+
+    /// A defect of ours.
+    pub(super) fn internal() -> Self {
+        let message = "fetchwell stopped at a defect of its own; call again, or report it".to_owned();
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)
+    }
+
+    /// Names the parameter that it is about.
+    pub(super) fn about(mut self, param: &str) -> Self {
+        self.param = Some(clip(param, 200));
+        self
+    }
+
+    /// Offers connections.
+    pub(super) fn offering(mut self, choices: Vec<OfferedConnection>) -> Self {
+        self.choices = choices;
+        self
+    }
+
+    pub(super) fn body(&self, request_id: &str) -> ErrorEnvelope {
+        let retry = !self.choices.is_empty() || self.code == "ambiguous_connection";
+        ErrorEnvelope {
+            error: ErrorBody {
+                kind: type_of(self.status),
+                code: self.code.clone().into_owned(),
+                message: clip(&self.message, MESSAGE_MOST),
+                param: self.param.clone(),
+                available_connections: self.choices.clone(),
+                retry_with: retry.then_some("connection_id"),
+                request_id: request_id.to_owned(),
+            },
+        }
+    }
+}
+
+fn type_of(status: StatusCode) -> ErrorType {
+    match status.as_u16() {
+        400 => ErrorType::InvalidRequest,
+        401 => ErrorType::Authentication,
+        403 => ErrorType::Permission,
+        404 => ErrorType::NotFound,
+        410 => ErrorType::Gone,
+        413 => ErrorType::TooLarge,
+        429 => ErrorType::RateLimit,
+        _ => ErrorType::Api,
+    }
+}
+
+impl From<SourceError> for ApiError {
+    fn from(error: SourceError) -> Self {
+        let message = error.to_string();
+        let as_is = |status, code| Self::new(status, code, message.clone());
+        match error {
+            SourceError::Refused(refusal) => {
+                let refused = Self::new(passed_on(refusal.status), refusal.code, refusal.message);
+                let refused = Self { param: refusal.param, ..refused };
+                refused.offering(refusal.choices.iter().map(offered).collect())
+            }
+            SourceError::ChooseConnection { choices, .. } => {
+                let message = format!("{message}. Retry with `connection_id`.");
+                let ambiguous = Self::new(StatusCode::CONFLICT, "ambiguous_connection", message);
+                ambiguous.offering(choices.iter().map(offered).collect())
+            }
+            SourceError::UseKnownConnection { choices, .. } => {
+                let unknown = as_is(StatusCode::NOT_FOUND, "connection_not_found").about("connection_id");
+                unknown.offering(choices.iter().map(offered).collect())
+            }
+            SourceError::SearchAgain { .. } => as_is(StatusCode::NOT_FOUND, "not_found"),
+            SourceError::UseKnownField { .. } => {
+                as_is(StatusCode::BAD_REQUEST, "unknown_field").about("fields")
+            }
+            SourceError::CorrectQuery { fault, problem, hint } => of_query(fault, &problem, &hint),
+            SourceError::RestartSearch => as_is(StatusCode::BAD_REQUEST, "invalid_cursor").about("cursor"),
+            SourceError::RetryAfterTimeout { .. } => as_is(StatusCode::GATEWAY_TIMEOUT, "source_timeout"),
+            SourceError::CheckServer { .. } | SourceError::MendStore(_) => {
+                as_is(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable")
+            }
+            SourceError::Wait { retry_after } => Self {
+                retry_after: retry_after.map(|pause| pause.as_secs().max(1)),
+                ..as_is(StatusCode::SERVICE_UNAVAILABLE, "source_rate_limited")
+            },
+            SourceError::FixServer(_) => as_is(StatusCode::BAD_GATEWAY, "source_protocol"),
+            SourceError::Reauthorize { command, .. } => {
+                let message = format!("{message}; run `{command}`");
+                Self::new(StatusCode::BAD_GATEWAY, "reauthorize", message)
+            }
+        }
+    }
+}
+
+/// The status of a record server behind this one. Its 401 is about our credential, never about the caller's, who has
+/// none.
+fn passed_on(status: u16) -> StatusCode {
+    match status {
+        401 => StatusCode::FORBIDDEN,
+        400..=499 => StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY),
+        503 => StatusCode::SERVICE_UNAVAILABLE,
+        504 => StatusCode::GATEWAY_TIMEOUT,
+        _ => StatusCode::BAD_GATEWAY,
+    }
+}
+
+fn of_query(fault: QueryFault, problem: &str, hint: &str) -> ApiError {
+    let status = match fault {
+        QueryFault::UnknownStream | QueryFault::FieldNotFound | QueryFault::QueryNotFound => {
+            StatusCode::NOT_FOUND
+        }
+        QueryFault::ExpiredCursor => StatusCode::GONE,
+        QueryFault::FieldNotText => StatusCode::UNPROCESSABLE_ENTITY,
+        QueryFault::UnknownField
+        | QueryFault::InvalidFilter
+        | QueryFault::InvalidSort
+        | QueryFault::InvalidView
+        | QueryFault::InvalidExpand
+        | QueryFault::InvalidAggregate
+        | QueryFault::MismatchedCursor
+        | QueryFault::MalformedCursor
+        | QueryFault::InvalidWindow
+        | QueryFault::InvalidArgument
+        | QueryFault::NotSupported => StatusCode::BAD_REQUEST,
+    };
+    let message = match (problem, hint) {
+        ("", "") => "this source does not answer that".to_owned(),
+        (problem, "") => problem.to_owned(),
+        (problem, hint) => format!("{problem}. {hint}"),
+    };
+    let error = ApiError::new(status, fault.code(), message);
+    match fault {
+        QueryFault::InvalidFilter => error.about("filter"),
+        QueryFault::InvalidSort => error.about("sort"),
+        QueryFault::InvalidView => error.about("view"),
+        QueryFault::InvalidExpand => error.about("expand"),
+        QueryFault::MismatchedCursor | QueryFault::MalformedCursor => error.about("cursor"),
+        QueryFault::ExpiredCursor => error.about("changes_since"),
+        QueryFault::QueryNotFound => error.about("q"),
+        QueryFault::FieldNotFound | QueryFault::FieldNotText => error.about("field"),
+        QueryFault::UnknownStream
+        | QueryFault::UnknownField
+        | QueryFault::InvalidAggregate
+        | QueryFault::InvalidWindow
+        | QueryFault::InvalidArgument
+        | QueryFault::NotSupported => error,
+    }
+}
+
+fn offered(choice: &ConnectionChoice) -> OfferedConnection {
+    OfferedConnection {
+        connection_id: choice.connection_id.to_string(),
+        display_name: choice.display_name.clone(),
+        ..OfferedConnection::default()
+    }
+}

@@ -1,0 +1,212 @@
+//! A stream as the contract describes it: one object for all connections that have it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::capabilities::{FieldCapabilities, FieldSchema};
+use crate::record::{FieldDetail, Relation, RelationKind, StreamDetail, View};
+
+/// A stream.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct StreamMetadata {
+    #[schemars(extend("const" = "stream_metadata"))]
+    object: &'static str,
+    name: String,
+    schema: StreamSchema,
+    field_capabilities: BTreeMap<String, FieldCapabilities>,
+    expand_capabilities: Vec<ExpandCapability>,
+    query: QueryHints,
+    relationships: Vec<Relationship>,
+    views: Vec<ViewRow>,
+    freshness: Freshness,
+    primary_key: Vec<String>,
+    cursor_field: Option<String>,
+    consent_time_field: Option<String>,
+    instance_ids: Vec<String>,
+    granted_connections: Vec<Connection>,
+}
+
+/// The shape of `data`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct StreamSchema {
+    #[serde(rename = "type")]
+    #[schemars(extend("const" = "object"))]
+    kind: &'static str,
+    properties: BTreeMap<String, FieldSchema>,
+}
+
+/// Always empty: what a stream can be asked stands with its fields.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct QueryHints {}
+
+/// A relation that `expand` takes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ExpandCapability {
+    name: String,
+    stream: String,
+    cardinality: Cardinality,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_limit: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_limit: Option<usize>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Relationship {
+    name: String,
+    stream: String,
+    cardinality: Cardinality,
+    foreign_key: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Cardinality {
+    HasMany,
+    HasOne,
+    BelongsTo,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ViewRow {
+    name: String,
+    fields: Vec<String>,
+}
+
+/// How new a stream is, which sources here do not say.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Freshness {
+    #[schemars(extend("const" = "unknown"))]
+    status: &'static str,
+    captured_at: Option<String>,
+}
+
+impl Freshness {
+    pub(super) const UNKNOWN: Self = Self { status: "unknown", captured_at: None };
+}
+
+/// A connection that has something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) struct Connection {
+    pub(super) connection_id: String,
+    pub(super) display_name: Option<String>,
+}
+
+impl StreamMetadata {
+    /// One stream, as the connections that have it describe it; `details` holds at least one.
+    pub(super) fn of(name: &str, details: &[StreamDetail]) -> Self {
+        let fields = fields(details);
+        Self {
+            object: "stream_metadata",
+            name: name.to_owned(),
+            schema: StreamSchema {
+                kind: "object",
+                properties: fields
+                    .iter()
+                    .map(|(name, field)| (name.clone(), FieldSchema::of(&field.types)))
+                    .collect(),
+            },
+            field_capabilities: fields
+                .into_iter()
+                .map(|(name, field)| (name, FieldCapabilities::of(&field)))
+                .collect(),
+            expand_capabilities: expand_capabilities(details),
+            query: QueryHints::default(),
+            relationships: relations(details).map(Relationship::of).collect(),
+            views: views(details),
+            freshness: Freshness::UNKNOWN,
+            primary_key: primary_key(details),
+            cursor_field: details.iter().find_map(|detail| detail.cursor_field.clone()),
+            consent_time_field: None,
+            instance_ids: details.iter().map(|detail| detail.connection_id.to_string()).collect(),
+            granted_connections: connections(details),
+        }
+    }
+}
+
+pub(super) fn connections(details: &[StreamDetail]) -> Vec<Connection> {
+    let connection = |detail: &StreamDetail| Connection {
+        connection_id: detail.connection_id.to_string(),
+        display_name: detail.display_name.clone(),
+    };
+    details.iter().map(connection).collect()
+}
+
+/// The fields of any of the connections, with all that any of them can be asked for.
+pub(super) fn fields(details: &[StreamDetail]) -> BTreeMap<String, FieldDetail> {
+    let mut fields: BTreeMap<String, FieldDetail> = BTreeMap::new();
+    for field in details.iter().flat_map(|detail| &detail.fields) {
+        let merged = fields
+            .entry(field.name.clone())
+            .or_insert_with(|| FieldDetail { name: field.name.clone(), ..FieldDetail::default() });
+        merged.capabilities.extend(field.capabilities.iter().copied());
+        for kind in &field.types {
+            if !merged.types.contains(kind) {
+                merged.types.push(kind.clone());
+            }
+        }
+    }
+    fields
+}
+
+pub(super) fn primary_key(details: &[StreamDetail]) -> Vec<String> {
+    let known = details.iter().find(|detail| !detail.primary_key.is_empty());
+    known.map(|detail| detail.primary_key.clone()).unwrap_or_default()
+}
+
+pub(super) fn expand_capabilities(details: &[StreamDetail]) -> Vec<ExpandCapability> {
+    let capability = |relation: &Relation| ExpandCapability {
+        name: relation.name.clone(),
+        stream: relation.stream.to_string(),
+        cardinality: Cardinality::of(relation.kind),
+        default_limit: relation.default_limit,
+        max_limit: relation.max_limit,
+    };
+    relations(details).map(capability).collect()
+}
+
+/// The relations of any of the connections, each name once.
+fn relations(details: &[StreamDetail]) -> impl Iterator<Item = &Relation> {
+    let all: Vec<&Relation> = details.iter().flat_map(|detail| &detail.relations).collect();
+    let first = |at: usize, name: &str| all.iter().take(at).all(|before| before.name != name);
+    let kept: Vec<&Relation> = all
+        .iter()
+        .enumerate()
+        .filter(|(at, relation)| first(*at, &relation.name))
+        .map(|(_, kept)| *kept)
+        .collect();
+    kept.into_iter()
+}
+
+fn views(details: &[StreamDetail]) -> Vec<ViewRow> {
+    let mut rows: Vec<ViewRow> = Vec::new();
+    for View { name, fields } in details.iter().flat_map(|detail| &detail.views) {
+        if rows.iter().all(|row| row.name != *name) {
+            rows.push(ViewRow { name: name.clone(), fields: fields.clone() });
+        }
+    }
+    rows
+}
+
+impl Relationship {
+    fn of(relation: &Relation) -> Self {
+        Self {
+            name: relation.name.clone(),
+            stream: relation.stream.to_string(),
+            cardinality: Cardinality::of(relation.kind),
+            foreign_key: relation.foreign_key.clone(),
+        }
+    }
+}
+
+impl Cardinality {
+    fn of(kind: RelationKind) -> Self {
+        match kind {
+            RelationKind::HasMany => Self::HasMany,
+            RelationKind::HasOne => Self::HasOne,
+            RelationKind::BelongsTo => Self::BelongsTo,
+        }
+    }
+}

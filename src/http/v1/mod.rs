@@ -1,0 +1,249 @@
+//! The record-server contract over HTTP (PDPP read API): any [`Source`] as a record server of its own.
+//!
+//! One file a route. Paths are taken apart as they were sent and decoded once, segment by segment, so that a key may
+//! hold anything, a `/` too. Every answer is JSON in the contract's envelope, errors and defects included.
+
+mod aggregate;
+mod capabilities;
+mod connector;
+mod cursor;
+mod envelope;
+mod error;
+mod metadata;
+mod openapi;
+mod parameters;
+mod record;
+mod records;
+mod rows;
+mod schema;
+mod search;
+mod streams;
+mod table;
+mod window;
+
+use std::panic::AssertUnwindSafe;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use axum::routing::any;
+use futures_util::FutureExt;
+use percent_encoding::percent_decode_str;
+
+use self::cursor::Seal;
+use self::envelope::{Answer, Call, request_id, response};
+use self::error::ApiError;
+use self::openapi::Operation;
+use self::parameters::Parameters;
+use super::this_machine::asks_from_here;
+use crate::source::Source;
+use crate::telemetry::CallRecord;
+
+/// A source served by the contract.
+#[derive(Debug, Clone)]
+pub struct RecordServer {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    source: Arc<dyn Source>,
+    seal: Seal,
+    /// How long one call may take.
+    deadline: Duration,
+}
+
+impl RecordServer {
+    /// The contract over `source`.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random bytes for signing cursors.
+    pub fn new(source: Arc<dyn Source>, deadline: Duration) -> Result<Self, getrandom::Error> {
+        Ok(Self { inner: Arc::new(Inner { source, seal: Seal::new()?, deadline }) })
+    }
+
+    /// Its routes: `/v1`, all below it, and `/openapi.json`.
+    pub(super) fn routes(&self) -> Router {
+        let all = any(answer).with_state(Arc::clone(&self.inner));
+        ["/v1", "/v1/", "/v1/{*rest}", "/openapi.json"]
+            .into_iter()
+            .fold(Router::new(), |router, path| router.route(path, all.clone()))
+    }
+}
+
+/// A path that is one of the contract's, its names still encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Route<'a> {
+    OpenApi,
+    Schema,
+    Search,
+    Streams,
+    Stream(&'a str),
+    Records(&'a str),
+    Aggregate(&'a str),
+    Record(&'a str, &'a str),
+    Window(&'a str, &'a str),
+}
+
+impl<'a> Route<'a> {
+    fn of(path: &'a str) -> Option<Self> {
+        let segments: Vec<&str> = path.split('/').skip(1).collect();
+        Some(match *segments.as_slice() {
+            ["openapi.json"] => Self::OpenApi,
+            ["v1", "schema"] => Self::Schema,
+            ["v1", "search"] => Self::Search,
+            ["v1", "streams"] => Self::Streams,
+            ["v1", "streams", stream] => Self::Stream(stream),
+            ["v1", "streams", stream, "records"] => Self::Records(stream),
+            ["v1", "streams", stream, "aggregate"] => Self::Aggregate(stream),
+            ["v1", "streams", stream, "records", record] => Self::Record(stream, record),
+            ["v1", "streams", stream, "records", record, "field-window"] => Self::Window(stream, record),
+            _ => return None,
+        })
+    }
+
+    /// How it is described; nothing for the description itself.
+    fn operation(self) -> Option<Operation> {
+        Some(match self {
+            Self::OpenApi => return None,
+            Self::Schema => schema::OPERATION,
+            Self::Search => search::OPERATION,
+            Self::Streams => streams::LIST,
+            Self::Stream(_) => streams::ONE,
+            Self::Records(_) => records::OPERATION,
+            Self::Aggregate(_) => aggregate::OPERATION,
+            Self::Record(..) => record::OPERATION,
+            Self::Window(..) => window::OPERATION,
+        })
+    }
+
+    /// What its calls are logged as.
+    fn word(self) -> &'static str {
+        match self {
+            Self::OpenApi => "v1_openapi",
+            Self::Schema => "v1_schema",
+            Self::Search => "v1_search",
+            Self::Streams => "v1_streams",
+            Self::Stream(_) => "v1_stream",
+            Self::Records(_) => "v1_records",
+            Self::Aggregate(_) => "v1_aggregate",
+            Self::Record(..) => "v1_record",
+            Self::Window(..) => "v1_window",
+        }
+    }
+}
+
+/// Answers one request, whatever happens on the way, and logs it in one line.
+async fn answer(State(inner): State<Arc<Inner>>, request: Request) -> Response {
+    let started = Instant::now();
+    // A body is not looked at: no route takes one.
+    let (request, _) = request.into_parts();
+    let id = request_id(&request.headers);
+    let route = Route::of(request.uri.path());
+    let call = AssertUnwindSafe(checked(&inner, route, &request)).catch_unwind();
+    let answered = match call.await {
+        Ok(answered) => answered,
+        Err(_panic) => Err(ApiError::internal()),
+    };
+    let record = CallRecord { tool: route.map_or("v1_unknown", Route::word), started };
+    match answered {
+        Ok(Answer(body)) => {
+            record.answered(body.len());
+            response(StatusCode::OK, &id, body)
+        }
+        Err(error) => {
+            record.failed(&error.code);
+            refusal(&error, &id)
+        }
+    }
+}
+
+fn refusal(error: &ApiError, id: &str) -> Response {
+    let body = serde_json::to_vec(&error.body(id)).unwrap_or_default();
+    let mut response = response(error.status, id, body);
+    if error.status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
+    }
+    if let Some(seconds) = error.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+async fn checked(inner: &Inner, route: Option<Route<'_>>, request: &Parts) -> Result<Answer, ApiError> {
+    if !asks_from_here(&request.uri, &request.headers) {
+        let problem = "only this machine may ask: `Host` and `Origin` have to name it".to_owned();
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", problem));
+    }
+    let Some(route) = route else {
+        let problem = "there is no such route; /openapi.json lists the routes there are".to_owned();
+        return Err(ApiError::not_found(problem));
+    };
+    if request.method != Method::GET {
+        let problem = "this contract is read with GET".to_owned();
+        return Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
+    }
+    let Some(operation) = route.operation() else {
+        return Ok(Answer(openapi::DOCUMENT.as_bytes().to_vec()));
+    };
+    let (path, query) = (request.uri.path(), request.uri.query());
+    let parameters = Parameters::read(query, operation.parameters)?;
+    let mut call = Call { source: &*inner.source, seal: &inner.seal, path, query, parameters };
+    let answered = tokio::time::timeout(inner.deadline, routed(&mut call, route)).await;
+    answered.unwrap_or_else(|_late| {
+        let problem = format!("no answer within {} seconds", inner.deadline.as_secs());
+        Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem))
+    })
+}
+
+async fn routed(call: &mut Call<'_>, route: Route<'_>) -> Result<Answer, ApiError> {
+    match route {
+        Route::OpenApi => Err(ApiError::internal()),
+        Route::Schema => schema::answer(call).await,
+        Route::Search => search::answer(call).await,
+        Route::Streams => streams::list(call).await,
+        Route::Stream(stream) => streams::one(call, name(stream)?).await,
+        Route::Records(stream) => records::answer(call, name(stream)?).await,
+        Route::Aggregate(stream) => aggregate::answer(call, name(stream)?).await,
+        Route::Record(stream, record) => record::answer(call, name(stream)?, name(record)?).await,
+        Route::Window(stream, record) => window::answer(call, name(stream)?, name(record)?).await,
+    }
+}
+
+/// A name in a path, decoded once. What cannot be a name of anything is not there.
+fn name<Name: FromStr<Err: std::fmt::Display>>(segment: &str) -> Result<Name, ApiError> {
+    let decoded = percent_decode_str(segment).decode_utf8();
+    let decoded =
+        decoded.map_err(|_bytes| ApiError::not_found("a name in the path is not UTF-8".to_owned()))?;
+    decoded
+        .parse()
+        .map_err(|problem| ApiError::not_found(format!("a name in the path cannot be one: {problem}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, expect: Option<Route<'_>>) {
+        assert_eq!(Route::of(path), expect, "{path}");
+    }
+
+    #[test]
+    fn a_slash_in_a_key_ends_no_segment_when_it_is_encoded() {
+        check("/v1/streams/s/records/a%2Fb", Some(Route::Record("s", "a%2Fb")));
+        check("/v1/streams/s/records/a/b", None);
+        check("/v1/streams/s/records/field-window", Some(Route::Record("s", "field-window")));
+        check("/v1/streams/s/records/r/field-window", Some(Route::Window("s", "r")));
+        check("/v1/streams/", Some(Route::Stream("")));
+        check("/v1", None);
+        check("/v1/schema/", None);
+        check("v1/schema", None);
+    }
+}

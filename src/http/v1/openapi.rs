@@ -1,0 +1,181 @@
+//! `/openapi.json`: the contract described (`OpenAPI` 3.1), made of the types that are sent and the tables that are read.
+
+use std::sync::LazyLock;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::envelope::VERSION;
+use super::error::ErrorEnvelope;
+use super::table::{LIMIT_DEFAULT, LIMIT_MOST, Parameter, Takes};
+use super::{aggregate, record, records, schema, search, streams, window};
+
+/// A route, as it is described and as its query string is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Operation {
+    /// Its path, with `{stream}` and `{id}`.
+    pub(super) path: &'static str,
+    pub(super) id: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) parameters: &'static [Parameter],
+    /// The statuses of its own errors; those of every route come on top.
+    pub(super) statuses: &'static [u16],
+    /// The schema of its answer.
+    pub(super) answer: fn(&mut SchemaGenerator) -> Schema,
+}
+
+/// Every route of the contract.
+pub(super) const OPERATIONS: [Operation; 8] = [
+    schema::OPERATION,
+    streams::LIST,
+    streams::ONE,
+    records::OPERATION,
+    record::OPERATION,
+    window::OPERATION,
+    aggregate::OPERATION,
+    search::OPERATION,
+];
+
+/// Errors that every route can give.
+const EVERYWHERE: [u16; 5] = [403, 500, 502, 503, 504];
+
+/// The document.
+pub(super) static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
+
+fn document() -> Value {
+    let mut settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.definitions_path = "/components/schemas".into();
+    settings.meta_schema = None;
+    let mut generator = settings.with_transform(RecursiveTransform(close)).into_generator();
+    let error = generator.subschema_for::<ErrorEnvelope>();
+    let mut paths = Map::new();
+    for operation in OPERATIONS {
+        let described = describe(&operation, &mut generator, &error);
+        paths.insert(operation.path.to_owned(), json!({ "get": described }));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "fetchwell",
+            "version": VERSION,
+            "description": "Reading the records of connected accounts: the PDPP read contract, served on this machine.",
+        },
+        "paths": paths,
+        "components": { "schemas": generator.take_definitions(true) },
+    })
+}
+
+/// Says of an object with known members that it has no others, which is what our types mean.
+fn close(schema: &mut Schema) {
+    let has = |name: &str| schema.get(name).is_some();
+    if has("properties") && !has("additionalProperties") {
+        schema.insert("additionalProperties".to_owned(), Value::Bool(false));
+    }
+}
+
+fn describe(operation: &Operation, generator: &mut SchemaGenerator, error: &Schema) -> Value {
+    let mut responses = Map::new();
+    let answer = (operation.answer)(generator);
+    responses.insert("200".to_owned(), response("The answer", &answer, &[]));
+    let mut statuses: Vec<u16> = operation.statuses.iter().copied().chain(EVERYWHERE).collect();
+    statuses.sort_unstable();
+    for status in statuses {
+        let extra: &[&str] = if status == 503 { &["Retry-After"] } else { &[] };
+        responses.insert(status.to_string(), response(meaning(status), error, extra));
+    }
+    let mut parameters: Vec<Value> = Vec::new();
+    for (name, about) in [("stream", "A stream's name."), ("id", "A record's canonical key.")] {
+        if operation.path.contains(&format!("{{{name}}}")) {
+            let schema = json!({ "type": "string", "minLength": 1 });
+            parameters
+                .push(json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema }));
+        }
+    }
+    parameters.extend(operation.parameters.iter().map(parameter));
+    json!({
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "parameters": parameters,
+        "responses": responses,
+    })
+}
+
+fn response(about: &str, schema: &Schema, extra: &[&str]) -> Value {
+    let text = json!({ "schema": { "type": "string" } });
+    let mut headers = Map::new();
+    headers.insert("Request-Id".to_owned(), json!({ "required": true, "schema": { "type": "string" } }));
+    headers.insert("PDPP-Version".to_owned(), json!({ "required": true, "schema": { "const": VERSION } }));
+    headers.extend(extra.iter().map(|name| ((*name).to_owned(), text.clone())));
+    json!({ "description": about, "headers": headers, "content": { "application/json": { "schema": schema } } })
+}
+
+fn meaning(status: u16) -> &'static str {
+    match status {
+        400 => "A parameter is unknown, missing or wrong, or a cursor is not one of this question",
+        403 => "`Host` or `Origin` is not this machine, or a record server behind refused",
+        404 => "The stream, record, connection, field or text is not there",
+        409 => "It is under more than one connection: `ambiguous_connection` or `ambiguous_schema_detail`",
+        410 => "`changes_since` is too old: `cursor_expired`",
+        422 => "The field is not text: `field_not_text`",
+        502 => "A record server behind answered with something else: `source_protocol`, `reauthorize`",
+        503 => "The source cannot answer now: `source_unavailable`, `source_rate_limited`",
+        504 => "The source did not answer in time: `source_timeout`",
+        _ => "A defect of fetchwell: `internal_error`",
+    }
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    let Parameter { name, takes, about } = *parameter;
+    let mut described = json!({
+        "name": name,
+        "in": "query",
+        "description": about,
+        "required": matches!(takes, Takes::NeededText | Takes::NeededChoice(_)),
+        "schema": schema_of(takes),
+    });
+    let more = match takes {
+        Takes::Names | Takes::Repeated => json!({ "style": "form", "explode": true }),
+        Takes::Keyed | Takes::KeyedCounts => json!({ "style": "deepObject", "explode": true }),
+        Takes::ConnectionAlias => json!({ "deprecated": true }),
+        Takes::Text
+        | Takes::NeededText
+        | Takes::Choice(_)
+        | Takes::NeededChoice(_)
+        | Takes::PageLimit
+        | Takes::Whole { .. } => json!({}),
+    };
+    if let (Some(described), Value::Object(more)) = (described.as_object_mut(), more) {
+        described.extend(more);
+    }
+    described
+}
+
+fn schema_of(takes: Takes) -> Value {
+    match takes {
+        Takes::Text | Takes::ConnectionAlias => json!({ "type": "string" }),
+        Takes::NeededText => json!({ "type": "string", "minLength": 1 }),
+        Takes::Choice(words) | Takes::NeededChoice(words) => json!({ "type": "string", "enum": words }),
+        Takes::PageLimit => json!({
+            "anyOf": [{ "type": "integer", "minimum": 1, "maximum": LIMIT_MOST }, { "type": "string" }],
+            "default": LIMIT_DEFAULT,
+        }),
+        Takes::Whole { least, most, default } => {
+            let mut schema = Map::new();
+            schema.insert("type".to_owned(), json!("integer"));
+            schema.insert("minimum".to_owned(), json!(least));
+            schema.extend(most.map(|most| ("maximum".to_owned(), json!(most))));
+            schema.extend(default.map(|default| ("default".to_owned(), json!(default))));
+            Value::Object(schema)
+        }
+        Takes::Names => {
+            json!({ "type": "array", "items": { "type": "string", "pattern": "^[^,]+(,[^,]+)*$" } })
+        }
+        Takes::Repeated => json!({ "type": "array", "items": { "type": "string" } }),
+        Takes::Keyed => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Takes::KeyedCounts => {
+            json!({ "type": "object", "additionalProperties": { "type": "integer", "minimum": 1 } })
+        }
+    }
+}

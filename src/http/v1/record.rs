@@ -1,0 +1,55 @@
+//! `GET /v1/streams/{stream}/records/{id}`: one record.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::envelope::{Answer, Call, Links, Meta};
+use super::error::ApiError;
+use super::openapi::Operation;
+use super::records::expansions;
+use super::rows::RecordRow;
+use super::table::{CONNECTION, CONNECTION_ALIAS, EXPAND, EXPAND_LIMIT, FIELDS};
+use crate::handle::{RecordAddress, RecordId, StreamName};
+use crate::source::RecordQuery;
+
+pub(super) const OPERATION: Operation = Operation {
+    path: "/v1/streams/{stream}/records/{id}",
+    id: "getRecord",
+    summary: "One record, by its canonical key, percent-encoded as one path segment",
+    parameters: &[FIELDS, EXPAND, EXPAND_LIMIT, CONNECTION, CONNECTION_ALIAS],
+    statuses: &[400, 404, 409],
+    answer: |generator| generator.subschema_for::<RecordObject>(),
+};
+
+/// A record by itself.
+#[derive(Debug, Serialize, JsonSchema)]
+struct RecordObject {
+    #[serde(flatten)]
+    row: RecordRow,
+    connector_key: Option<String>,
+    /// How long `data` is as compact JSON.
+    record_json_bytes: usize,
+    links: Links,
+    meta: Meta,
+}
+
+pub(super) async fn answer(
+    call: &mut Call<'_>,
+    stream: StreamName,
+    record: RecordId,
+) -> Result<Answer, ApiError> {
+    let connection = call.parameters.connection()?;
+    let query = RecordQuery {
+        address: RecordAddress { connection, stream, record },
+        fields: call.parameters.names(FIELDS.name)?,
+        expand: expansions(&call.parameters)?,
+    };
+    let mut record = call.source.record(&query).await?;
+    Answer::of(&RecordObject {
+        record_json_bytes: serde_json::to_string(&record.data).map_or(0, |json| json.len()),
+        connector_key: record.connector_key.take(),
+        row: RecordRow::of(record),
+        links: call.links(),
+        meta: call.meta(),
+    })
+}

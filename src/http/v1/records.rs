@@ -1,0 +1,174 @@
+//! `GET /v1/streams/{stream}/records`: a page of a stream, or of what changed in it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::envelope::{Answer, Call, ListLinks, Meta};
+use super::error::ApiError;
+use super::openapi::Operation;
+use super::parameters::{Parameters, exclusive};
+use super::rows::Row;
+use super::table::{
+    CONNECTION, CONNECTION_ALIAS, CURSOR, EXPAND, EXPAND_LIMIT, FIELDS, FILTER, LIMIT, Parameter, Takes,
+};
+use crate::handle::StreamName;
+use crate::source::{
+    ChangesToken, CountMode, Direction, Expansion, RecordsPosition, RecordsQuery, Selection, Start,
+};
+
+pub(super) const OPERATION: Operation = Operation {
+    path: "/v1/streams/{stream}/records",
+    id: "listRecords",
+    summary: "A page of the records of a stream, over every connection that has it, or of what changed in it",
+    parameters: &[
+        LIMIT,
+        CURSOR,
+        Parameter {
+            name: "order",
+            takes: Takes::Choice(&["asc", "desc"]),
+            about: "By the stream's cursor field; newest first when left out.",
+        },
+        Parameter {
+            name: "sort",
+            takes: Takes::Text,
+            about: "The stream's cursor field, with `-` before it for newest first.",
+        },
+        Parameter {
+            name: "count",
+            takes: Takes::Choice(&["none", "estimated", "exact"]),
+            about: "Whether `meta.count` says how many there are in all.",
+        },
+        FIELDS,
+        Parameter {
+            name: "view",
+            takes: Takes::Text,
+            about: "Only the fields of a view that the stream declares; not with `fields`.",
+        },
+        Parameter {
+            name: "changes_since",
+            takes: Takes::Text,
+            about: "`beginning`, or a `next_changes_since`: what changed since, deletions too; not with `cursor`.",
+        },
+        FILTER,
+        EXPAND,
+        EXPAND_LIMIT,
+        CONNECTION,
+        CONNECTION_ALIAS,
+    ],
+    statuses: &[400, 404, 409, 410],
+    answer: |generator| generator.subschema_for::<RecordList>(),
+};
+
+/// A page of records.
+#[derive(Debug, Serialize, JsonSchema)]
+struct RecordList {
+    #[schemars(extend("const" = "list"))]
+    object: &'static str,
+    data: Vec<Row>,
+    has_more: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_changes_since: Option<String>,
+    url: String,
+    links: ListLinks,
+    meta: Meta,
+}
+
+pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
+    let query = question(&mut call.parameters, stream)?;
+    let page = call.source.records(&query).await?;
+    let next_cursor = page.next.map(|next| next.0);
+    let next_changes_since = page.next_changes.map(|next| next.0);
+    let next = match (&next_cursor, &next_changes_since) {
+        (Some(cursor), _) => Some((CURSOR.name, cursor.as_str())),
+        (None, Some(token)) if page.has_more => Some(("changes_since", token.as_str())),
+        _ => None,
+    };
+    Answer::of(&RecordList {
+        object: "list",
+        data: page.rows.into_iter().map(Row::of).collect(),
+        has_more: page.has_more,
+        url: call.path.to_owned(),
+        links: call.list_links(next),
+        meta: call.counted(page.count, page.notes),
+        next_cursor,
+        next_changes_since,
+    })
+}
+
+fn question(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery, ApiError> {
+    let (direction, sort) = order(sent.text("order"), sent.text("sort"))?;
+    let fields = sent.names(FIELDS.name)?;
+    let selection = match (fields.is_empty(), sent.text("view")) {
+        (true, None) => Selection::All,
+        (false, None) => Selection::Fields(fields),
+        (true, Some(view)) => Selection::View(view.to_owned()),
+        (false, Some(_)) => return Err(exclusive("view", "fields")),
+    };
+    let start = match (sent.text(CURSOR.name), sent.text("changes_since")) {
+        (None, None) => Start::First,
+        (Some(cursor), None) => Start::After(RecordsPosition(cursor.to_owned())),
+        (None, Some("beginning")) => Start::Changes(None),
+        (None, Some(token)) => Start::Changes(Some(ChangesToken(token.to_owned()))),
+        (Some(_), Some(_)) => return Err(exclusive("changes_since", "cursor")),
+    };
+    let count = match sent.text("count") {
+        Some("estimated") => CountMode::Estimated,
+        Some("exact") => CountMode::Exact,
+        _ => CountMode::None,
+    };
+    Ok(RecordsQuery {
+        stream,
+        connection: sent.connection()?,
+        selection,
+        filter: sent.filter()?,
+        direction,
+        sort,
+        count,
+        expand: expansions(sent)?,
+        limit: sent.page_limit(),
+        start,
+    })
+}
+
+/// The direction and the field. `sort=-field` says both; `order` beside it must not say the opposite.
+fn order(order: Option<&str>, sort: Option<&str>) -> Result<(Direction, Option<String>), ApiError> {
+    let invalid = |problem: &str| Err(ApiError::bad("invalid_sort", problem.to_owned()).about("sort"));
+    let asked = match order {
+        Some("asc") => Some(Direction::Ascending),
+        Some(_) => Some(Direction::Descending),
+        None => None,
+    };
+    let Some(sort) = sort else { return Ok((asked.unwrap_or_default(), None)) };
+    let (direction, field) = match (sort.strip_prefix('-'), asked) {
+        (Some(_), Some(Direction::Ascending)) => return invalid("`-` in sort and order=asc contradict"),
+        (Some(field), _) => (Direction::Descending, field),
+        (None, asked) => (asked.unwrap_or(Direction::Ascending), sort),
+    };
+    if field.is_empty() {
+        return invalid("sort names no field");
+    }
+    Ok((direction, Some(field.to_owned())))
+}
+
+/// The relations to bring along, each with its limit.
+pub(super) fn expansions(sent: &Parameters) -> Result<Vec<Expansion>, ApiError> {
+    let invalid = |problem: String| ApiError::bad("invalid_expand", problem).about(EXPAND_LIMIT.name);
+    let mut asked: Vec<Expansion> = Vec::new();
+    for relation in sent.repeated(EXPAND.name) {
+        if asked.iter().all(|before| before.relation != relation) {
+            asked.push(Expansion { relation: relation.to_owned(), limit: None });
+        }
+    }
+    for (relation, value) in sent.keyed(EXPAND_LIMIT.name) {
+        let limit = value.parse().ok().filter(|limit| *limit >= 1);
+        let limit =
+            limit.ok_or_else(|| invalid(format!("expand_limit[{relation}] must be a positive integer")))?;
+        let expansion = asked.iter_mut().find(|before| before.relation == relation);
+        let expansion = expansion
+            .ok_or_else(|| invalid(format!("expand_limit[{relation}] goes with expand={relation}")))?;
+        expansion.limit = Some(limit);
+    }
+    Ok(asked)
+}

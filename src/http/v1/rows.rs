@@ -1,0 +1,112 @@
+//! Rows of records: one that is there, one that was deleted, and the related ones inside.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::record::{Expanded, Record, RecordData};
+use crate::source::Change;
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Row {
+    Present(Box<RecordRow>),
+    Deleted(DeletedRow),
+}
+
+/// A record.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Record")]
+pub(super) struct RecordRow {
+    #[schemars(extend("const" = "record"))]
+    object: &'static str,
+    /// Its canonical key.
+    id: String,
+    stream: String,
+    /// Its fields.
+    data: RecordData,
+    emitted_at: Option<String>,
+    connection_id: Option<String>,
+    connector_instance_id: Option<String>,
+    display_name: Option<String>,
+    /// Related records that were asked for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    expanded: BTreeMap<String, Related>,
+}
+
+/// A record that was deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct DeletedRow {
+    #[schemars(extend("const" = "record"))]
+    object: &'static str,
+    id: String,
+    stream: String,
+    #[schemars(extend("const" = true))]
+    deleted: bool,
+    deleted_at: Option<String>,
+}
+
+/// The records of one relation: a list, or the one there is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Related {
+    Many(RelatedList),
+    One(Option<Box<RecordRow>>),
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct RelatedList {
+    #[schemars(extend("const" = "list"))]
+    object: &'static str,
+    data: Vec<RecordRow>,
+    has_more: bool,
+}
+
+impl Row {
+    pub(super) fn of(change: Change) -> Self {
+        match change {
+            Change::Present(record) => Self::Present(Box::new(RecordRow::of(*record))),
+            Change::Deleted { address, deleted_at } => Self::Deleted(DeletedRow {
+                object: "record",
+                id: address.record.into(),
+                stream: address.stream.into(),
+                deleted: true,
+                deleted_at,
+            }),
+        }
+    }
+}
+
+impl RecordRow {
+    pub(super) fn of(record: Record) -> Self {
+        let connection_id: Option<String> = record.address.connection.map(String::from);
+        Self {
+            object: "record",
+            id: record.address.record.into(),
+            stream: record.address.stream.into(),
+            data: record.data,
+            emitted_at: record.emitted_at,
+            connector_instance_id: connection_id.clone(),
+            connection_id,
+            display_name: record.display_name,
+            expanded: record
+                .expanded
+                .into_iter()
+                .map(|related| (related.relation.clone(), Related::of(related)))
+                .collect(),
+        }
+    }
+}
+
+impl Related {
+    fn of(related: Expanded) -> Self {
+        let Expanded { many, records, has_more, .. } = related;
+        let mut rows = records.into_iter().map(RecordRow::of);
+        if many {
+            Self::Many(RelatedList { object: "list", data: rows.collect(), has_more })
+        } else {
+            Self::One(rows.next().map(Box::new))
+        }
+    }
+}

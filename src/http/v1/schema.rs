@@ -1,0 +1,193 @@
+//! `GET /v1/schema`: connectors, their streams, and what fields can be asked for; at length, or in a line each.
+
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::connector::Connector;
+use super::envelope::{Answer, Call, Links, Meta};
+use super::error::{ApiError, OfferedConnection};
+use super::openapi::Operation;
+use super::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
+use crate::handle::StreamName;
+use crate::record::{ConnectionSchema, StreamDetail};
+use crate::source::{ConnectionChoice, QueryFault, SourceError, StreamQuery};
+
+pub(super) const OPERATION: Operation = Operation {
+    path: "/v1/schema",
+    id: "getSchema",
+    summary: "Connectors, their streams, and what fields can be asked for",
+    parameters: &[
+        Parameter {
+            name: "view",
+            takes: Takes::Text,
+            about: "`compact` gives a line for each field; anything else, and nothing, gives all.",
+        },
+        Parameter {
+            name: "detail",
+            takes: Takes::Choice(&["full"]),
+            about: "`full` asks for one stream of one connection; without either it is refused.",
+        },
+        Parameter {
+            name: "stream",
+            takes: Takes::Text,
+            about: "Only this stream; an unknown one gives no connectors.",
+        },
+        CONNECTION,
+        CONNECTION_ALIAS,
+    ],
+    statuses: &[400, 404, 409],
+    answer: |generator| generator.subschema_for::<SchemaObject>(),
+};
+
+/// What there is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Schema")]
+struct SchemaObject {
+    #[schemars(extend("const" = "schema"))]
+    object: &'static str,
+    /// With `view=compact`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("const" = "compact"))]
+    detail: Option<&'static str>,
+    bearer: Bearer,
+    connectors: Vec<Connector>,
+    connector_count: usize,
+    stream_count: usize,
+    links: Links,
+    meta: Meta,
+}
+
+/// Who asks. Requests from this machine carry no token.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Bearer {
+    #[schemars(extend("const" = "local"))]
+    scope: &'static str,
+    #[schemars(extend("const" = "none"))]
+    token_kind: &'static str,
+}
+
+pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
+    let all = call.parameters.text("detail").is_some();
+    let compact = !all && call.parameters.text("view") == Some("compact");
+    let asked = call.parameters.text("stream").map(str::to_owned);
+    if all && asked.is_none() {
+        let problem =
+            "detail=full needs `stream`; view=compact without it lists the streams there are".to_owned();
+        return Err(ApiError::request(problem).about("detail"));
+    }
+    let mut known = asked_connections(call).await?;
+    for connection in &mut known {
+        connection.streams.retain(|stream| asked.as_deref().is_none_or(|name| name == stream.name.as_str()));
+    }
+    known.retain(|connection| !connection.streams.is_empty());
+    if all && known.len() > 1 {
+        return Err(ambiguous_detail(&known));
+    }
+    let mut connectors = Vec::new();
+    for (key, connections) in by_connector(&known) {
+        let details = streams_of(call, &connections).await?;
+        connectors.push(if compact {
+            Connector::compact(key, &details)
+        } else {
+            Connector::full(key, &details)
+        });
+    }
+    Answer::of(&SchemaObject {
+        object: "schema",
+        detail: compact.then_some("compact"),
+        bearer: Bearer { scope: "local", token_kind: "none" },
+        connector_count: connectors.len(),
+        stream_count: connectors.iter().map(|connector| connector.stream_count).sum(),
+        connectors,
+        links: call.links(),
+        meta: call.meta(),
+    })
+}
+
+/// The connections there are, or the one that is asked for.
+pub(super) async fn asked_connections(call: &mut Call<'_>) -> Result<Vec<ConnectionSchema>, ApiError> {
+    let asked = call.parameters.connection()?;
+    let mut known = call.source.schema().await?.connections;
+    let Some(asked) = asked else { return Ok(known) };
+    let choice = |connection: &ConnectionSchema| ConnectionChoice {
+        connection_id: connection.connection_id.clone(),
+        display_name: connection.display_name.clone(),
+    };
+    let choices = known.iter().map(choice).collect();
+    known.retain(|connection| connection.connection_id == asked);
+    if known.is_empty() {
+        return Err(SourceError::UseKnownConnection { asked: asked.to_string(), choices }.into());
+    }
+    Ok(known)
+}
+
+fn ambiguous_detail(known: &[ConnectionSchema]) -> ApiError {
+    let problem = "that stream is under more than one connection. Retry with `connection_id`.".to_owned();
+    let offered = known.iter().map(|connection| OfferedConnection {
+        connection_id: connection.connection_id.to_string(),
+        display_name: connection.display_name.clone(),
+        connector_key: connection.connector_key.clone(),
+        stream: connection.streams.first().map(|stream| stream.name.to_string()),
+    });
+    ApiError::new(StatusCode::CONFLICT, "ambiguous_schema_detail", problem).offering(offered.collect())
+}
+
+/// Connections by their connector, in the order in which connectors first occur.
+fn by_connector(known: &[ConnectionSchema]) -> Vec<(&str, Vec<&ConnectionSchema>)> {
+    let mut grouped: Vec<(&str, Vec<&ConnectionSchema>)> = Vec::new();
+    for connection in known {
+        let key = connection.connector_key.as_deref().unwrap_or("unknown");
+        match grouped.iter_mut().find(|(before, _)| *before == key) {
+            Some((_, connections)) => connections.push(connection),
+            None => grouped.push((key, vec![connection])),
+        }
+    }
+    grouped
+}
+
+/// Each stream of some connections, as each of those that have it describes it.
+async fn streams_of(
+    call: &Call<'_>,
+    connections: &[&ConnectionSchema],
+) -> Result<Vec<(StreamName, Vec<StreamDetail>)>, ApiError> {
+    let mut described: Vec<(StreamName, Vec<StreamDetail>)> = Vec::new();
+    for connection in connections {
+        for stream in &connection.streams {
+            let query = StreamQuery {
+                stream: stream.name.clone(),
+                connection: Some(connection.connection_id.clone()),
+            };
+            let details = match call.source.stream(&query).await {
+                Ok(details) => details,
+                // A source that describes no streams still has them.
+                Err(SourceError::CorrectQuery { fault: QueryFault::NotSupported, .. }) => {
+                    vec![nameless(connection, &stream.name)]
+                }
+                Err(error) => return Err(error.into()),
+            };
+            match described.iter_mut().find(|(name, _)| *name == stream.name) {
+                Some((_, before)) => before.extend(details),
+                None => described.push((stream.name.clone(), details)),
+            }
+        }
+    }
+    Ok(described)
+}
+
+/// A stream of which nothing but its name is known.
+fn nameless(connection: &ConnectionSchema, name: &StreamName) -> StreamDetail {
+    StreamDetail {
+        name: name.clone(),
+        connection_id: connection.connection_id.clone(),
+        display_name: connection.display_name.clone(),
+        connector_key: connection.connector_key.clone(),
+        record_count: None,
+        primary_key: Vec::new(),
+        cursor_field: None,
+        fields: Vec::new(),
+        views: Vec::new(),
+        relations: Vec::new(),
+        declaration: None,
+    }
+}

@@ -1,0 +1,211 @@
+//! `GET /v1/search`: full-text search over every connection.
+
+use std::collections::HashMap;
+
+use percent_encoding::utf8_percent_encode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::envelope::{Answer, Call, ListLinks, SEGMENT, Warning};
+use super::error::ApiError;
+use super::openapi::Operation;
+use super::parameters::Parameters;
+use super::table::{CONNECTION, CONNECTION_ALIAS, CURSOR, FILTER, LIMIT, Parameter, Takes};
+use crate::handle::{ConnectionId, RecordAddress, StreamName};
+use crate::record::{ConnectionSchema, Excerpt, Hit, HitId};
+use crate::source::{SearchMode, SearchPosition, SearchQuery};
+
+pub(super) const OPERATION: Operation = Operation {
+    path: "/v1/search",
+    id: "search",
+    summary: "Records that hold the words of a query, best first",
+    parameters: &[
+        Parameter { name: "q", takes: Takes::NeededText, about: "The words. Operators in it are text." },
+        LIMIT,
+        CURSOR,
+        Parameter { name: "streams", takes: Takes::Repeated, about: "Only streams of these names." },
+        FILTER,
+        CONNECTION,
+        CONNECTION_ALIAS,
+    ],
+    statuses: &[400, 404],
+    answer: |generator| generator.subschema_for::<SearchList>(),
+};
+
+/// A page of search results.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SearchList {
+    #[schemars(extend("const" = "list"))]
+    object: &'static str,
+    data: Vec<SearchResult>,
+    has_more: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    url: String,
+    links: ListLinks,
+    meta: SearchMeta,
+}
+
+/// A record that was found.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SearchResult {
+    #[schemars(extend("const" = "search_result"))]
+    object: &'static str,
+    stream: String,
+    record_key: String,
+    /// Where it is served here.
+    record_url: String,
+    connector_id: Option<String>,
+    connection_id: Option<String>,
+    connector_instance_id: Option<String>,
+    display_name: Option<String>,
+    matched_fields: Vec<String>,
+    snippet: Snippet,
+    /// Longer passages with the field each is from. Sources here do not name that field, so there are none.
+    evidence_excerpts: [(); 0],
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Snippet {
+    /// The field it is from, when the source says so.
+    field: Option<String>,
+    /// The text around the match, which stands between `<mark>` and `</mark>`.
+    text: String,
+}
+
+/// What there is to know of a search. Its count is a number, unlike that of other answers.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SearchMeta {
+    count: Option<usize>,
+    count_accuracy: CountAccuracy,
+    recall: Recall,
+    warnings: Vec<Warning>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum CountAccuracy {
+    Exact,
+    NotCounted,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Recall {
+    complete: bool,
+    ranking_scope: RankingScope,
+    truncated: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum RankingScope {
+    AllMatches,
+    CandidateWindow,
+}
+
+pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
+    let mut query = question(&mut call.parameters)?;
+    // What a cursor is good for: everything of the question but how many are on a page.
+    let asked = format!("{:?}", (&query.text, &query.connection, &query.streams, &query.filter));
+    let opened =
+        call.parameters.text(CURSOR.name).map(|cursor| call.seal.open(&asked, cursor)).transpose()?;
+    query.position = opened.map(SearchPosition);
+    let page = call.source.search(&query).await?;
+    let schema = if page.hits.is_empty() { Vec::new() } else { call.source.schema().await?.connections };
+    let connections: HashMap<&ConnectionId, &ConnectionSchema> =
+        schema.iter().map(|connection| (&connection.connection_id, connection)).collect();
+    let next_cursor = page.next.map(|position| call.seal.close(&asked, &position.0));
+    let is_all = query.position.is_none() && next_cursor.is_none() && !page.windowed;
+    Answer::of(&SearchList {
+        object: "list",
+        has_more: next_cursor.is_some(),
+        url: call.path.to_owned(),
+        links: call.list_links(next_cursor.as_deref().map(|cursor| (CURSOR.name, cursor))),
+        meta: SearchMeta {
+            count: is_all.then_some(page.hits.len()),
+            count_accuracy: if is_all { CountAccuracy::Exact } else { CountAccuracy::NotCounted },
+            recall: Recall {
+                complete: !page.windowed,
+                ranking_scope: match page.windowed {
+                    true => RankingScope::CandidateWindow,
+                    false => RankingScope::AllMatches,
+                },
+                truncated: page.windowed,
+            },
+            warnings: call.warnings(page.notes),
+        },
+        data: page.hits.into_iter().filter_map(|hit| SearchResult::of(hit, &connections)).collect(),
+        next_cursor,
+    })
+}
+
+fn question(sent: &mut Parameters) -> Result<SearchQuery, ApiError> {
+    let connection = sent.connection()?;
+    let text = sent.needed("q")?.to_owned();
+    let mut streams: Vec<StreamName> = Vec::new();
+    for name in sent.repeated("streams") {
+        let stream = name.parse().map_err(|problem| {
+            let problem = format!("there is no stream `{name}`: {problem}");
+            ApiError::new(axum::http::StatusCode::NOT_FOUND, "stream_not_declared", problem).about("streams")
+        })?;
+        if !streams.contains(&stream) {
+            streams.push(stream);
+        }
+    }
+    let filter = sent.filter()?;
+    if !filter.is_empty() && streams.len() != 1 {
+        let problem = "filter[...] needs exactly one stream; name it with `streams`".to_owned();
+        return Err(ApiError::request(problem).about(FILTER.name));
+    }
+    let limit = sent.page_limit();
+    Ok(SearchQuery { text, connection, streams, filter, mode: SearchMode::Lexical, limit, position: None })
+}
+
+impl SearchResult {
+    /// Nothing for a hit that names no record: nobody could read it by this contract.
+    fn of(hit: Hit, connections: &HashMap<&ConnectionId, &ConnectionSchema>) -> Option<Self> {
+        let HitId::Record(RecordAddress { connection, stream, record }) = hit.id else { return None };
+        let known = connection.as_ref().and_then(|id| connections.get(id));
+        let connection_id = connection.as_ref().map(ToString::to_string);
+        let segment = |name| utf8_percent_encode(name, SEGMENT);
+        Some(Self {
+            object: "search_result",
+            record_url: format!(
+                "/v1/streams/{}/records/{}",
+                segment(stream.as_str()),
+                segment(record.as_str())
+            ),
+            stream: stream.into(),
+            record_key: record.into(),
+            connector_id: known.and_then(|known| known.connector_key.clone()),
+            connector_instance_id: connection_id.clone(),
+            connection_id,
+            display_name: known.and_then(|known| known.display_name.clone()),
+            matched_fields: Vec::new(),
+            snippet: Snippet { field: None, text: marked(&hit.excerpt) },
+            evidence_excerpts: [],
+        })
+    }
+}
+
+/// The excerpt with its match between marks.
+fn marked(excerpt: &Excerpt) -> String {
+    let (text, focus) = (excerpt.text(), excerpt.focus());
+    match (text.get(..focus.start), text.get(focus.clone()), text.get(focus.end..)) {
+        (Some(before), Some(found), Some(after)) if !found.is_empty() => {
+            format!("{before}<mark>{found}</mark>{after}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_match_stands_between_marks() {
+        assert_eq!(marked(&Excerpt::new("pay the invoice", 8..15)), "pay the <mark>invoice</mark>");
+        assert_eq!(marked(&Excerpt::new("pay", 0..0)), "pay");
+    }
+}

@@ -1,0 +1,107 @@
+//! `GET /v1/streams` and `GET /v1/streams/{stream}`: which tables there are, and what one can be asked.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::envelope::{Answer, Call, Links, ListLinks, Meta};
+use super::error::ApiError;
+use super::metadata::{Freshness, StreamMetadata};
+use super::openapi::Operation;
+use super::table::{CONNECTION, CONNECTION_ALIAS};
+use crate::handle::StreamName;
+use crate::record::ConnectionSchema;
+use crate::source::StreamQuery;
+
+pub(super) const LIST: Operation = Operation {
+    path: "/v1/streams",
+    id: "listStreams",
+    summary: "A row for each stream of each connection",
+    parameters: &[CONNECTION, CONNECTION_ALIAS],
+    statuses: &[400, 404],
+    answer: |generator| generator.subschema_for::<StreamList>(),
+};
+
+pub(super) const ONE: Operation = Operation {
+    path: "/v1/streams/{stream}",
+    id: "getStream",
+    summary: "What a stream can be asked, over every connection that has it",
+    parameters: &[CONNECTION, CONNECTION_ALIAS],
+    statuses: &[400, 404],
+    answer: |generator| generator.subschema_for::<StreamObject>(),
+};
+
+/// All streams of all connections.
+#[derive(Debug, Serialize, JsonSchema)]
+struct StreamList {
+    #[schemars(extend("const" = "list"))]
+    object: &'static str,
+    data: Vec<StreamRow>,
+    has_more: bool,
+    links: ListLinks,
+    meta: Meta,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct StreamRow {
+    #[schemars(extend("const" = "stream"))]
+    object: &'static str,
+    name: String,
+    record_count: Option<u64>,
+    last_updated: Option<String>,
+    connection_id: String,
+    connector_instance_id: String,
+    display_name: Option<String>,
+    freshness: Freshness,
+}
+
+/// A stream by itself.
+#[derive(Debug, Serialize, JsonSchema)]
+struct StreamObject {
+    #[serde(flatten)]
+    stream: StreamMetadata,
+    links: Links,
+    meta: Meta,
+}
+
+pub(super) async fn list(call: &mut Call<'_>) -> Result<Answer, ApiError> {
+    let connections = super::schema::asked_connections(call).await?;
+    Answer::of(&StreamList {
+        object: "list",
+        data: rows(&connections),
+        has_more: false,
+        links: call.list_links(None),
+        meta: call.meta(),
+    })
+}
+
+/// The rows of a stream's connections stand together, in the order in which streams first occur.
+fn rows(connections: &[ConnectionSchema]) -> Vec<StreamRow> {
+    let mut rows: Vec<StreamRow> = Vec::new();
+    for connection in connections {
+        for stream in &connection.streams {
+            let row = StreamRow {
+                object: "stream",
+                name: stream.name.to_string(),
+                record_count: stream.record_count,
+                last_updated: None,
+                connection_id: connection.connection_id.to_string(),
+                connector_instance_id: connection.connection_id.to_string(),
+                display_name: connection.display_name.clone(),
+                freshness: Freshness::UNKNOWN,
+            };
+            let after = rows.iter().rposition(|before| before.name == row.name).map(|last| last + 1);
+            rows.insert(after.unwrap_or(rows.len()), row);
+        }
+    }
+    rows
+}
+
+pub(super) async fn one(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
+    let query = StreamQuery { stream, connection: call.parameters.connection()? };
+    let details = call.source.stream(&query).await?;
+    Answer::of(&StreamObject {
+        stream: StreamMetadata::of(query.stream.as_str(), &details),
+        links: call.links(),
+        meta: call.meta(),
+    })
+}

@@ -1,0 +1,188 @@
+//! `GET /v1/streams/{stream}/records/{id}/field-window`: a piece of one text field. Offsets are code points.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::envelope::{Answer, Call, Links, Meta};
+use super::error::ApiError;
+use super::openapi::Operation;
+use super::parameters::Parameters;
+use super::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
+use crate::handle::{RecordAddress, RecordId, StreamName};
+use crate::record::Window;
+use crate::source::{WindowQuery, WindowStart};
+
+/// The code points of a window when nothing is asked.
+const CHARS_DEFAULT: usize = 4_096;
+
+/// The most code points of a window.
+const CHARS_MOST: usize = 16_384;
+
+/// The most code points on either side of a match.
+const AROUND_MOST: usize = 8_192;
+
+/// Code points on either side of a match when nothing is asked: a paragraph or two.
+const AROUND_DEFAULT: usize = 1_024;
+
+pub(super) const OPERATION: Operation = Operation {
+    path: "/v1/streams/{stream}/records/{id}/field-window",
+    id: "readFieldWindow",
+    summary: "A piece of one text field of a record; offsets count code points",
+    parameters: &[
+        Parameter { name: "field", takes: Takes::NeededText, about: "A top-level field that holds text." },
+        Parameter {
+            name: "offset_chars",
+            takes: Takes::Whole { least: 0, most: None, default: None },
+            about: "Where the window starts; past the end gives an empty window. Not with `q`.",
+        },
+        Parameter {
+            name: "limit_chars",
+            takes: Takes::Whole { least: 1, most: None, default: Some(CHARS_DEFAULT) },
+            about: "How long it is at most. More than 16,384 is that, with a `limit_clamped` warning.",
+        },
+        Parameter {
+            name: "q",
+            takes: Takes::Text,
+            about: "Puts the window around the first place that holds this text, in any case.",
+        },
+        Parameter {
+            name: "before_chars",
+            takes: Takes::Whole { least: 0, most: Some(AROUND_MOST), default: Some(AROUND_DEFAULT) },
+            about: "Code points before the match; goes with `q`.",
+        },
+        Parameter {
+            name: "after_chars",
+            takes: Takes::Whole { least: 0, most: Some(AROUND_MOST), default: Some(AROUND_DEFAULT) },
+            about: "Code points after the match; goes with `q`.",
+        },
+        CONNECTION,
+        CONNECTION_ALIAS,
+    ],
+    statuses: &[400, 404, 409, 422],
+    answer: |generator| generator.subschema_for::<FieldWindow>(),
+};
+
+/// A piece of a text field.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FieldWindow {
+    #[schemars(extend("const" = "field_window"))]
+    object: &'static str,
+    stream: String,
+    record_id: String,
+    field: WindowField,
+    window: Piece,
+    url: String,
+    links: Links,
+    meta: Meta,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct WindowField {
+    path: String,
+    #[serde(rename = "type")]
+    #[schemars(extend("const" = "string"))]
+    kind: &'static str,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+struct Piece {
+    text: String,
+    start_chars: usize,
+    end_chars: usize,
+    total_chars: usize,
+    limit_chars: usize,
+    /// It is the whole field.
+    complete: bool,
+    has_more: bool,
+    match_start_chars: Option<usize>,
+    match_end_chars: Option<usize>,
+    next_offset_chars: Option<usize>,
+    previous_offset_chars: Option<usize>,
+}
+
+pub(super) async fn answer(
+    call: &mut Call<'_>,
+    stream: StreamName,
+    record: RecordId,
+) -> Result<Answer, ApiError> {
+    let connection = call.parameters.connection()?;
+    let query = question(&mut call.parameters, RecordAddress { connection, stream, record })?;
+    let window = call.source.window(&query).await?;
+    Answer::of(&FieldWindow {
+        object: "field_window",
+        stream: window.address.stream.to_string(),
+        record_id: window.address.record.to_string(),
+        field: WindowField { path: query.field, kind: "string" },
+        window: Piece::of(window, &query.start, query.limit_chars),
+        url: call.path.to_owned(),
+        links: call.links(),
+        meta: call.meta(),
+    })
+}
+
+fn question(sent: &mut Parameters, address: RecordAddress) -> Result<WindowQuery, ApiError> {
+    let Some(field) = sent.text("field").filter(|field| !field.is_empty()).map(str::to_owned) else {
+        let problem = "field is required and must be a non-empty string".to_owned();
+        return Err(ApiError::bad("invalid_field_path", problem).about("field"));
+    };
+    let invalid = |param: &str, problem: String| ApiError::bad("invalid_window", problem).about(param);
+    let whole =
+        |name: &str, least, most| sent.whole(name, least, most).map_err(|problem| invalid(name, problem));
+    let offset = whole("offset_chars", 0, usize::MAX)?;
+    let limit = whole("limit_chars", 1, usize::MAX)?;
+    let before = whole("before_chars", 0, AROUND_MOST)?;
+    let after = whole("after_chars", 0, AROUND_MOST)?;
+    let start = match (sent.text("q"), offset) {
+        (Some(_), Some(_)) => {
+            return Err(invalid("offset_chars", "q and offset_chars are mutually exclusive".to_owned()));
+        }
+        (Some(""), None) => return Err(invalid("q", "q is empty".to_owned())),
+        (Some(text), None) => WindowStart::Around {
+            text: text.to_owned(),
+            before: before.unwrap_or(AROUND_DEFAULT),
+            after: after.unwrap_or(AROUND_DEFAULT),
+        },
+        (None, offset) => {
+            for (name, given) in [("before_chars", before), ("after_chars", after)] {
+                if given.is_some() {
+                    return Err(invalid(name, format!("{name} goes with q")));
+                }
+            }
+            WindowStart::Offset(offset.unwrap_or(0))
+        }
+    };
+    if limit.is_some_and(|limit| limit > CHARS_MOST) {
+        sent.clamped("limit_chars", CHARS_MOST);
+    }
+    // Around a match, `before_chars` and `after_chars` are the limit, unless another is asked.
+    let default = if matches!(start, WindowStart::Offset(_)) { CHARS_DEFAULT } else { CHARS_MOST };
+    Ok(WindowQuery { address, field, start, limit_chars: limit.unwrap_or(default).min(CHARS_MOST) })
+}
+
+impl Piece {
+    fn of(window: Window, start: &WindowStart, limit: usize) -> Self {
+        let end = window.end_chars();
+        let found = window.found_chars;
+        let limit_chars = match (start, &found) {
+            (WindowStart::Around { before, after, .. }, Some(found)) => {
+                limit.min(before.saturating_add(found.len()).saturating_add(*after))
+            }
+            _ => limit,
+        };
+        let has_more = end < window.total_chars;
+        let starts_later = window.start_chars > 0;
+        Self {
+            start_chars: window.start_chars,
+            end_chars: end,
+            total_chars: window.total_chars,
+            limit_chars,
+            complete: !starts_later && !has_more,
+            has_more,
+            match_start_chars: found.as_ref().map(|found| found.start),
+            match_end_chars: found.as_ref().map(|found| found.end),
+            next_offset_chars: has_more.then_some(end),
+            previous_offset_chars: starts_later.then(|| window.start_chars.saturating_sub(limit_chars)),
+            text: window.text,
+        }
+    }
+}

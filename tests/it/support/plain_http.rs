@@ -1,0 +1,54 @@
+//! HTTP as bytes on a socket: requests that no client library would send, and answers before any has read them.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+/// An answer as it came.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    head: String,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    /// A header, by its name in lower case.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().skip(1).find_map(|line| {
+            let (sent, value) = line.split_once(':')?;
+            sent.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+}
+
+/// Sends `method target` with these header lines, and `Host` unless they hold one.
+#[track_caller]
+pub(crate) fn ask(address: &str, method: &str, target: &str, headers: &[&str]) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut request = format!("{method} {target} HTTP/1.1\r\nconnection: close\r\n");
+    if headers.iter().all(|line| !line.to_ascii_lowercase().starts_with("host:")) {
+        request.push_str(&format!("host: {address}\r\n"));
+    }
+    for line in headers {
+        request.push_str(&format!("{line}\r\n"));
+    }
+    write!(stream, "{request}\r\n").unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let answer = String::from_utf8(bytes).unwrap();
+    let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer { status, head: head.to_owned(), text: text.to_owned() }
+}
+
+/// Sends a `GET`.
+#[track_caller]
+pub(crate) fn get(address: &str, target: &str) -> Answer {
+    ask(address, "GET", target, &[])
+}

@@ -1,0 +1,557 @@
+//! The record-server contract over a source that answers what it is told: what a record server recorded comes out as
+//! it was recorded, every failure has its status, and every answer is what `/openapi.json` says.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fetchwell::handle::{RecordAddress, SourceName};
+use fetchwell::http::{RecordServer, bind, serve};
+use fetchwell::record::{
+    Capability, Expanded, FieldDetail, Record, Relation, RelationKind, Scalar, Schema, StreamDetail, View,
+    Window,
+};
+use fetchwell::source::{
+    AggregateAnswer, AggregateQuery, Change, ChangesToken, ConnectionChoice, Count, Group, ProtocolFault,
+    QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, Refusal, SearchPage, SearchQuery,
+    Source, SourceError, StreamQuery, WindowQuery,
+};
+use fetchwell::tools::Toolbox;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Answer, fixture, get};
+
+type Asked = Arc<Mutex<String>>;
+type Answering<T> = Box<dyn Fn() -> Result<T, SourceError> + Send + Sync>;
+
+/// A source of set answers that remembers the last question.
+struct Canned {
+    name: SourceName,
+    asked: Asked,
+    schema: Answering<Schema>,
+    stream: Answering<Vec<StreamDetail>>,
+    records: Answering<RecordsPage>,
+    record: Answering<Record>,
+    window: Answering<Window>,
+    aggregate: Answering<AggregateAnswer>,
+}
+
+impl std::fmt::Debug for Canned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Canned")
+    }
+}
+
+impl Canned {
+    fn new() -> Self {
+        Self {
+            name: "canned".parse().unwrap(),
+            asked: Asked::default(),
+            schema: Box::new(|| Ok(Schema::default())),
+            stream: Box::new(|| panic!("a defect")),
+            records: Box::new(|| Ok(RecordsPage::default())),
+            record: Box::new(|| panic!("a defect")),
+            window: Box::new(|| panic!("a defect")),
+            aggregate: Box::new(|| Ok(AggregateAnswer::default())),
+        }
+    }
+
+    fn note(&self, question: &dyn std::fmt::Debug) {
+        *self.asked.lock().unwrap() = format!("{question:?}");
+    }
+}
+
+#[async_trait]
+impl Source for Canned {
+    fn name(&self) -> &SourceName {
+        &self.name
+    }
+
+    async fn schema(&self) -> Result<Schema, SourceError> {
+        (self.schema)()
+    }
+
+    async fn stream(&self, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
+        self.note(query);
+        (self.stream)()
+    }
+
+    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        self.note(query);
+        if query.text == "slow" {
+            std::future::pending::<()>().await;
+        }
+        Ok(SearchPage::default())
+    }
+
+    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        self.note(query);
+        (self.records)()
+    }
+
+    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+        self.note(query);
+        (self.record)()
+    }
+
+    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
+        self.note(query);
+        (self.window)()
+    }
+
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        self.note(query);
+        (self.aggregate)()
+    }
+}
+
+/// A source served on a socket of this process.
+struct Served {
+    address: String,
+    asked: Asked,
+    /// Serves until it is dropped.
+    _runtime: tokio::runtime::Runtime,
+}
+
+fn serve_source(source: Canned) -> Served {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let asked = Arc::clone(&source.asked);
+    let source: Arc<dyn Source> = Arc::new(source);
+    let toolbox = Arc::new(Toolbox::new(Arc::clone(&source), Duration::from_secs(5)).unwrap());
+    let records = RecordServer::new(source, Duration::from_millis(300)).unwrap();
+    let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap())).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    runtime.spawn(serve(listener, toolbox, records, CancellationToken::new()));
+    Served { address, asked, _runtime: runtime }
+}
+
+impl Served {
+    /// The answer of a request that succeeds and is what `/openapi.json` says of the route.
+    #[track_caller]
+    fn ok(&self, route: &str, target: &str) -> Value {
+        let answer = get(&self.address, target);
+        assert_eq!(answer.status, 200, "{target}: {}", answer.text);
+        let document = get(&self.address, "/openapi.json").json();
+        let described =
+            &document["paths"][route]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+        let mut schema = described.clone();
+        schema["components"] = document["components"].clone();
+        let validator = jsonschema::draft202012::new(&schema).unwrap();
+        let body = answer.json();
+        if let Err(error) = validator.validate(&body) {
+            panic!("{target}: {error} at {}", error.instance_path());
+        }
+        body
+    }
+
+    #[track_caller]
+    fn check_asked(&self, target: &str, parts: &[&str]) {
+        let answer = get(&self.address, target);
+        assert_eq!(answer.status, 200, "{target}: {}", answer.text);
+        let asked = self.asked.lock().unwrap().clone();
+        for part in parts {
+            assert!(asked.contains(part), "{target}: no {part} in {asked}");
+        }
+    }
+
+    #[track_caller]
+    fn check_refused(&self, target: &str, status: u16, code: &str, param: impl Into<Value>) -> Answer {
+        let answer = get(&self.address, target);
+        let error = &answer.json()["error"];
+        assert_eq!(
+            (answer.status, &error["code"], &error["param"]),
+            (status, &json!(code), &param.into()),
+            "{target}"
+        );
+        answer
+    }
+}
+
+fn recorded(name: &str) -> (String, Value) {
+    let recorded: Value = serde_json::from_str(&fixture(&format!("record-server/{name}.json"))).unwrap();
+    let target = recorded["request"].as_str().unwrap().strip_prefix("GET ").unwrap().to_owned();
+    (target, recorded["response"].clone())
+}
+
+fn address(connection: &str, stream: &str, record: &str) -> RecordAddress {
+    RecordAddress {
+        connection: Some(connection.parse().unwrap()),
+        stream: stream.parse().unwrap(),
+        record: record.parse().unwrap(),
+    }
+}
+
+fn record_of(row: &Value) -> Record {
+    let text = |name: &str| row[name].as_str().map(str::to_owned);
+    Record {
+        address: address(&text("connection_id").unwrap(), &text("stream").unwrap(), &text("id").unwrap()),
+        data: row["data"].as_object().unwrap().clone(),
+        emitted_at: text("emitted_at"),
+        connector_key: text("connector_key"),
+        display_name: text("display_name"),
+        record_url: None,
+        expanded: Vec::new(),
+    }
+}
+
+const RECORDS: &str = "/v1/streams/{stream}/records";
+const RECORD: &str = "/v1/streams/{stream}/records/{id}";
+const WINDOW: &str = "/v1/streams/{stream}/records/{id}/field-window";
+const AGGREGATE: &str = "/v1/streams/{stream}/aggregate";
+
+#[test]
+fn recorded_pages_of_records_come_out_as_they_were() {
+    for name in ["records-conn-limit2", "records-conn-cursor-page2"] {
+        let (target, expect) = recorded(name);
+        let page = expect.clone();
+        let source = Canned {
+            records: Box::new(move || {
+                let rows = page["data"].as_array().unwrap().iter().map(record_of);
+                Ok(RecordsPage {
+                    rows: rows.map(|record| Change::Present(Box::new(record))).collect(),
+                    next: page["next_cursor"].as_str().map(|next| RecordsPosition(next.to_owned())),
+                    has_more: page["has_more"] == true,
+                    ..RecordsPage::default()
+                })
+            }),
+            ..Canned::new()
+        };
+        assert_eq!(serve_source(source).ok(RECORDS, &target), expect, "{name}");
+    }
+}
+
+#[test]
+fn a_recorded_record_comes_out_as_it_was() {
+    let (target, expect) = recorded("record-connection");
+    let row = expect.clone();
+    let source = Canned { record: Box::new(move || Ok(record_of(&row))), ..Canned::new() };
+    assert_eq!(serve_source(source).ok(RECORD, &target), expect);
+}
+
+#[test]
+fn recorded_windows_come_out_as_they_were() {
+    for name in ["fw-offset", "fw-beyond", "fw-q", "fw-limit-huge"] {
+        let (target, mut expect) = recorded(name);
+        let window = expect["window"].clone();
+        let number = |name: &str| usize::try_from(window[name].as_u64()?).ok();
+        let answer = Window {
+            address: address("cin_work", "messages", "shared-1"),
+            text: window["text"].as_str().unwrap().to_owned(),
+            start_chars: number("start_chars").unwrap(),
+            total_chars: number("total_chars").unwrap(),
+            found_chars: number("match_start_chars").map(|start| start..number("match_end_chars").unwrap()),
+        };
+        let source = Canned { window: Box::new(move || Ok(answer.clone())), ..Canned::new() };
+        let mut sent = serve_source(source).ok(WINDOW, &target);
+        // The texts of warnings are ours.
+        for body in [&mut expect, &mut sent] {
+            for warning in body["meta"]["warnings"].as_array_mut().unwrap() {
+                *warning = json!({ "code": warning["code"] });
+            }
+        }
+        assert_eq!(sent, expect, "{name}");
+    }
+}
+
+#[test]
+fn recorded_figures_come_out_as_they_were() {
+    for name in ["agg-count", "agg-sum", "agg-group-by"] {
+        let (target, expect) = recorded(name);
+        let scalar = |value: &Value| serde_json::from_value::<Option<Scalar>>(value.clone()).unwrap();
+        let group = |group: &Value| Group { key: scalar(&group["key"]), value: scalar(&group["count"]) };
+        let answer = AggregateAnswer {
+            value: scalar(&expect["value"]),
+            groups: expect["groups"].as_array().map(|groups| groups.iter().map(group).collect()),
+            other_count: expect["other_count"].as_u64(),
+            filtered_count: expect["filtered_record_count"].as_u64(),
+            notes: Vec::new(),
+        };
+        let source = Canned { aggregate: Box::new(move || Ok(answer.clone())), ..Canned::new() };
+        assert_eq!(serve_source(source).ok(AGGREGATE, &target), expect, "{name}");
+    }
+}
+
+#[test]
+fn a_window_counts_code_points_and_says_where_to_go_on() {
+    let window = Window {
+        address: address("cin_work", "messages", "m2"),
+        text: "😀é".to_owned(),
+        start_chars: 3,
+        total_chars: 9,
+        found_chars: None,
+    };
+    let source = Canned { window: Box::new(move || Ok(window.clone())), ..Canned::new() };
+    let body = serve_source(source)
+        .ok(WINDOW, "/v1/streams/messages/records/m2/field-window?field=body&offset_chars=3&limit_chars=2");
+    let window = &body["window"];
+    assert_eq!((&window["end_chars"], &window["next_offset_chars"]), (&json!(5), &json!(5)));
+    assert_eq!((&window["previous_offset_chars"], &window["complete"]), (&json!(1), &json!(false)));
+}
+
+#[test]
+fn changes_deletions_counts_and_relations_have_their_forms() {
+    let child = Record { expanded: Vec::new(), ..record_of(&recorded("record-connection").1) };
+    let mut parent = child.clone();
+    let related = |relation: &str, many, records: &[Record]| Expanded {
+        relation: relation.to_owned(),
+        many,
+        records: records.to_vec(),
+        has_more: many,
+    };
+    parent.expanded = vec![
+        related("parts", true, std::slice::from_ref(&child)),
+        related("thread", false, &[child]),
+        related("owner", false, &[]),
+    ];
+    let source = Canned {
+        records: Box::new(move || {
+            Ok(RecordsPage {
+                rows: vec![
+                    Change::Present(Box::new(parent.clone())),
+                    Change::Deleted {
+                        address: address("cin_work", "messages", "gone"),
+                        deleted_at: Some("2026-05-01T00:00:00Z".to_owned()),
+                    },
+                ],
+                next_changes: Some(ChangesToken("tok=1".to_owned())),
+                has_more: true,
+                count: Some(Count { value: 80, exact: true }),
+                notes: vec!["worth knowing".to_owned()],
+                next: None,
+            })
+        }),
+        ..Canned::new()
+    };
+    let body =
+        serve_source(source).ok(RECORDS, "/v1/streams/messages/records?changes_since=beginning&limit=2");
+    let expanded = &body["data"][0]["expanded"];
+    assert_eq!(
+        (&expanded["parts"]["object"], &expanded["parts"]["has_more"]),
+        (&json!("list"), &json!(true))
+    );
+    assert_eq!(
+        (&expanded["parts"]["data"][0]["id"], &expanded["thread"]["id"]),
+        (&json!("m2"), &json!("m2"))
+    );
+    assert!(expanded["owner"].is_null() && expanded.as_object().unwrap().contains_key("owner"));
+    assert_eq!(
+        body["data"][1],
+        json!({"object": "record", "id": "gone", "stream": "messages", "deleted": true, "deleted_at": "2026-05-01T00:00:00Z"})
+    );
+    assert_eq!(body["meta"]["count"], json!({"kind": "exact", "value": 80}));
+    assert_eq!(body["meta"]["warnings"][0]["message"], "worth knowing");
+    assert_eq!(body["next_changes_since"], "tok=1");
+    assert_eq!(body["links"]["next"], "/v1/streams/messages/records?limit=2&changes_since=tok%3D1");
+}
+
+fn detail(connection: &str) -> StreamDetail {
+    let field = |name: &str, kind: &str, capabilities: &[Capability]| FieldDetail {
+        name: name.to_owned(),
+        types: vec![kind.to_owned()],
+        capabilities: capabilities.iter().copied().collect(),
+    };
+    StreamDetail {
+        name: "messages".parse().unwrap(),
+        connection_id: connection.parse().unwrap(),
+        display_name: Some(connection.to_uppercase()),
+        connector_key: Some("acme-mail".to_owned()),
+        record_count: Some(4),
+        primary_key: vec!["id".to_owned()],
+        cursor_field: Some("received_at".to_owned()),
+        fields: vec![
+            field("amount", "number", &[Capability::Equal, Capability::Range, Capability::Sum]),
+            field("received_at", "date-time", &[]),
+        ],
+        views: vec![View { name: "brief".to_owned(), fields: vec!["id".to_owned()] }],
+        relations: vec![Relation {
+            name: "attachments".to_owned(),
+            stream: "attachments".parse().unwrap(),
+            kind: RelationKind::HasMany,
+            foreign_key: "message_id".to_owned(),
+            default_limit: Some(3),
+            max_limit: None,
+        }],
+        declaration: None,
+    }
+}
+
+#[test]
+fn a_stream_is_one_object_for_all_connections_with_the_members_of_the_recorded_one() {
+    let source =
+        Canned { stream: Box::new(|| Ok(vec![detail("cin_work"), detail("cin_home")])), ..Canned::new() };
+    let body = serve_source(source).ok("/v1/streams/{stream}", "/v1/streams/messages");
+    let (_, expect) = recorded("stream-detail");
+    for member in expect.as_object().unwrap().keys() {
+        assert!(body.get(member).is_some(), "{member}");
+    }
+    assert_eq!(body["instance_ids"], json!(["cin_work", "cin_home"]));
+    let amount = &body["field_capabilities"]["amount"];
+    assert_eq!(amount["range_filter"]["operators"], json!(["gte", "gt", "lte", "lt"]));
+    assert_eq!(
+        (&amount["aggregation"]["sum"]["usable"], &amount["lexical_search"]["usable"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(body["schema"]["properties"]["received_at"], json!({"type": "string", "format": "date-time"}));
+    assert_eq!(body["expand_capabilities"][0]["cardinality"], "has_many");
+    assert_eq!(
+        (&body["views"][0]["name"], &body["relationships"][0]["foreign_key"]),
+        (&json!("brief"), &json!("message_id"))
+    );
+}
+
+/// Each failure of a source, by its status and code.
+#[test]
+fn every_failure_has_its_status_and_code() {
+    let choice = || vec![ConnectionChoice { connection_id: "cin_a".parse().unwrap(), display_name: None }];
+    let corrected =
+        |fault| SourceError::CorrectQuery { fault, problem: "it is so".into(), hint: "Do that.".into() };
+    let refused = |status| {
+        let code = "field_not_granted".to_owned();
+        let (message, param) = ("no".to_owned(), Some("fields".to_owned()));
+        SourceError::Refused(Box::new(Refusal { status, code, message, param, choices: Vec::new() }))
+    };
+    let text = || "x".to_owned();
+    let rows: Vec<(SourceError, u16, &str)> = vec![
+        (SourceError::ChooseConnection { what: text(), choices: choice() }, 409, "ambiguous_connection"),
+        (SourceError::UseKnownConnection { asked: text(), choices: choice() }, 404, "connection_not_found"),
+        (SourceError::SearchAgain { what: text() }, 404, "not_found"),
+        (SourceError::UseKnownField { stream: text(), field: text(), known: vec![] }, 400, "unknown_field"),
+        (SourceError::RestartSearch, 400, "invalid_cursor"),
+        (SourceError::RetryAfterTimeout { after: Duration::from_secs(1) }, 504, "source_timeout"),
+        (SourceError::CheckServer { problem: text() }, 503, "source_unavailable"),
+        (SourceError::Wait { retry_after: Some(Duration::from_secs(7)) }, 503, "source_rate_limited"),
+        (SourceError::FixServer(ProtocolFault::WrongShape { missing: "list" }), 502, "source_protocol"),
+        (SourceError::Reauthorize { problem: text(), command: text() }, 502, "reauthorize"),
+        (refused(403), 403, "field_not_granted"),
+        (refused(401), 403, "field_not_granted"),
+        (refused(500), 502, "field_not_granted"),
+        (corrected(QueryFault::UnknownStream), 404, "stream_not_declared"),
+        (corrected(QueryFault::UnknownField), 400, "unknown_field"),
+        (corrected(QueryFault::InvalidFilter), 400, "invalid_filter"),
+        (corrected(QueryFault::InvalidSort), 400, "invalid_sort"),
+        (corrected(QueryFault::InvalidView), 400, "invalid_argument"),
+        (corrected(QueryFault::InvalidExpand), 400, "invalid_expand"),
+        (corrected(QueryFault::InvalidAggregate), 400, "invalid_argument"),
+        (corrected(QueryFault::MismatchedCursor), 400, "invalid_cursor"),
+        (corrected(QueryFault::MalformedCursor), 400, "invalid_cursor"),
+        (corrected(QueryFault::ExpiredCursor), 410, "cursor_expired"),
+        (corrected(QueryFault::InvalidWindow), 400, "invalid_window"),
+        (corrected(QueryFault::FieldNotFound), 404, "field_not_found"),
+        (corrected(QueryFault::FieldNotText), 422, "field_not_text"),
+        (corrected(QueryFault::QueryNotFound), 404, "query_not_found"),
+        (corrected(QueryFault::InvalidArgument), 400, "invalid_argument"),
+        (corrected(QueryFault::NotSupported), 400, "not_supported"),
+    ];
+    let expected: Vec<(u16, &str)> = rows.iter().map(|(_, status, code)| (*status, *code)).collect();
+    let errors = Mutex::new(rows.into_iter().map(|(error, ..)| error).rev().collect::<Vec<_>>());
+    let source =
+        Canned { records: Box::new(move || Err(errors.lock().unwrap().pop().unwrap())), ..Canned::new() };
+    let served = serve_source(source);
+    for (status, code) in expected {
+        let answer = get(&served.address, "/v1/streams/s/records");
+        let error = answer.json()["error"].clone();
+        assert_eq!((answer.status, error["code"].as_str().unwrap()), (status, code));
+        let offers = ["ambiguous_connection", "connection_not_found"].contains(&code);
+        assert_eq!(error["retry_with"] == "connection_id", offers, "{error}");
+        assert_eq!(error["available_connections"].is_array(), offers, "{error}");
+        assert_eq!(answer.header("retry-after"), (code == "source_rate_limited").then_some("7"));
+        if code == "invalid_sort" {
+            assert_eq!((&error["param"], &error["message"]), (&json!("sort"), &json!("it is so. Do that.")));
+        }
+    }
+}
+
+#[test]
+fn a_defect_and_a_source_that_hangs_are_answered() {
+    let served = serve_source(Canned::new());
+    served.check_refused("/v1/streams/s", 500, "internal_error", Value::Null);
+    served.check_refused("/v1/search?q=slow", 504, "source_timeout", Value::Null);
+    assert_eq!(get(&served.address, "/v1/search?q=quick").status, 200);
+}
+
+#[test]
+fn parameters_become_the_question() {
+    let served = serve_source(Canned::new());
+    let records = |query: &str| format!("/v1/streams/s/records?{query}");
+    served.check_asked(&records(""), &["limit: 25", "direction: Descending", "start: First", "count: None"]);
+    served.check_asked(&records("limit=7&order=asc&count=exact"), &["limit: 7", "Ascending", "count: Exact"]);
+    served.check_asked(&records("limit=999"), &["limit: 100"]);
+    served.check_asked(&records("sort=-t"), &["Descending", "sort: Some(\"t\")"]);
+    served.check_asked(&records("sort=t"), &["Ascending", "sort: Some(\"t\")"]);
+    served.check_asked(&records("sort=t&order=desc"), &["Descending"]);
+    served.check_asked(&records("fields=a,b&fields=c"), &["Fields([\"a\", \"b\", \"c\"])"]);
+    served.check_asked(&records("view=brief"), &["View(\"brief\")"]);
+    served.check_asked(&records("cursor=c1"), &["After(RecordsPosition(\"c1\"))"]);
+    served.check_asked(&records("changes_since=beginning"), &["Changes(None)"]);
+    served.check_asked(&records("changes_since=t%3D"), &["Changes(Some(ChangesToken(\"t=\")))"]);
+    served.check_asked(
+        &records("filter%5Ba%20b%5D=x%2By&filter[n][gte]=1&filter[n][lt]=9"),
+        &[
+            "field: \"a b\", operator: Equal, value: Text(\"x+y\")",
+            "operator: GreaterOrEqual, value: Text(\"1\")",
+            "Less, value: Text(\"9\")",
+        ],
+    );
+    served.check_asked(
+        &records("expand=a&expand[]=b&expand_limit[b]=2"),
+        &["relation: \"a\", limit: None", "relation: \"b\", limit: Some(2)"],
+    );
+    served
+        .check_asked(&records("connector_instance_id=cin_a"), &["connection: Some(ConnectionId(\"cin_a\"))"]);
+    let aggregate = |query: &str| format!("/v1/streams/s/aggregate?{query}");
+    served.check_asked(&aggregate("metric=count&group_by=f"), &["Field(\"f\")", "limit: 25"]);
+    served.check_asked(
+        &aggregate("metric=max&field=n&group_by_time=t&granularity=week&time_zone=Europe/Oslo&limit=3"),
+        &["metric: Max", "field: Some(\"n\")", "granularity: Week", "Europe/Oslo", "limit: 3"],
+    );
+}
+
+#[test]
+fn parameters_that_do_not_go_together_are_refused() {
+    let served = serve_source(Canned::new());
+    for (query, code, param) in [
+        ("view=a&fields=b", "invalid_request", "view"),
+        ("fields=", "invalid_request", "fields"),
+        ("changes_since=beginning&cursor=c", "invalid_request", "changes_since"),
+        ("order=up", "invalid_request", "order"),
+        ("count=all", "invalid_request", "count"),
+        ("sort=", "invalid_sort", "sort"),
+        ("sort=-", "invalid_sort", "sort"),
+        ("sort=-t&order=asc", "invalid_sort", "sort"),
+        ("filter[a][like]=1", "invalid_filter", "filter"),
+        ("filter[]=1", "invalid_filter", "filter"),
+        ("filter=1", "invalid_request", "filter"),
+        ("expand_limit[a]=1", "invalid_expand", "expand_limit"),
+        ("expand=a&expand_limit[a]=0", "invalid_expand", "expand_limit"),
+        ("limit=1&limit=2", "invalid_request", "limit"),
+    ] {
+        served.check_refused(&format!("/v1/streams/s/records?{query}"), 400, code, param);
+    }
+    for (query, code, param) in [
+        ("", "invalid_field_path", "field"),
+        ("field=", "invalid_field_path", "field"),
+        ("field=a&offset_chars=-1", "invalid_window", "offset_chars"),
+        ("field=a&limit_chars=0", "invalid_window", "limit_chars"),
+        ("field=a&q=x&offset_chars=1", "invalid_window", "offset_chars"),
+        ("field=a&q=", "invalid_window", "q"),
+        ("field=a&before_chars=1", "invalid_window", "before_chars"),
+        ("field=a&q=x&after_chars=8193", "invalid_window", "after_chars"),
+    ] {
+        served.check_refused(&format!("/v1/streams/s/records/r/field-window?{query}"), 400, code, param);
+    }
+    for (query, param) in [
+        ("", "metric"),
+        ("metric=avg", "metric"),
+        ("metric=sum", "field"),
+        ("metric=count&group_by=a&group_by_time=b", "group_by"),
+        ("metric=count&group_by_time=b", "granularity"),
+        ("metric=count&granularity=day", "granularity"),
+        ("metric=count&group_by_time=b&granularity=eon", "granularity"),
+        ("metric=count&group_by_time=b&granularity=day&time_zone=Mars/X", "time_zone"),
+        ("metric=count&limit=101", "limit"),
+        ("metric=count&limit=0", "limit"),
+    ] {
+        served.check_refused(&format!("/v1/streams/s/aggregate?{query}"), 400, "invalid_request", param);
+    }
+}
