@@ -36,6 +36,7 @@ fn search(criterion: &mut Criterion) {
         search: fat_search_reply(),
         record: long_record_reply("a text"),
         records: fat_records_reply(),
+        schema: String::new(),
     };
     let query = SearchQuery::of("x", 25);
     criterion.bench_function("search/normalise 200 fat hits", |bench| {

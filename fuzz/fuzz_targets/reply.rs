@@ -19,6 +19,7 @@ fuzz_target!(|body: &str| {
         search: body.to_owned(),
         record: body.to_owned(),
         records: body.to_owned(),
+        schema: String::new(),
     };
     // No list takes more than was asked, and no text is a position that breaks the reader.
     for start in [Start::First, Start::After(RecordsPosition(body.to_owned()))] {

@@ -12,7 +12,9 @@ use super::print::{BAD, GOOD, Printer, grouped};
 use crate::fit::{budget, count_tokens};
 use crate::mcp::{INSTRUCTIONS, tool_list_json};
 use crate::record::RecordData;
-use crate::source::pdpp::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
+use crate::source::pdpp::{
+    Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
+};
 use crate::tools::{Profile, ToolError, Toolbox};
 
 /// Measure every budget on fixtures; exit 1 when one is exceeded.
@@ -116,6 +118,37 @@ async fn answer_rows() -> Result<Vec<Row>, Failure> {
     ] {
         rows.push(Row::bytes(surface, &answer(&fat, profile, "search", ask(limit)).await?, budget));
     }
+    let list = |limit: Option<usize>| {
+        let mut arguments = RecordData::from_iter([("stream".to_owned(), Value::from("mail"))]);
+        arguments.extend(limit.map(|limit| ("limit".to_owned(), limit.into())));
+        arguments
+    };
+    for (surface, tokens_surface, limit, bytes, most) in [
+        (
+            "query_records, fat, no limit",
+            "query_records, fat, no limit",
+            None,
+            budget::RECORDS,
+            budget::RECORDS_TOKENS,
+        ),
+        (
+            "query_records, fat, limit 100",
+            "query_records, fat, limit 100",
+            Some(100),
+            budget::DOCUMENT,
+            budget::DOCUMENT_TOKENS,
+        ),
+    ] {
+        let json = answer(&fat, Profile::Standard, "query_records", list(limit)).await?;
+        let tokens = count_tokens(&json);
+        rows.push(Row::bytes(surface, &json, bytes));
+        rows.push(Row::new(tokens_surface, "tokens", tokens, tokens, most));
+    }
+    let overview = answer(&fat, Profile::Standard, "schema", RecordData::new()).await?;
+    rows.push(Row::bytes("schema, 24 streams of 30 fields", &overview, budget::SCHEMA));
+    let one = RecordData::from_iter([("stream".to_owned(), Value::from("stream_number_7"))]);
+    let one = answer(&fat, Profile::Standard, "schema", one).await?;
+    rows.push(Row::bytes("schema, a stream of 30 fields", &one, budget::SCHEMA));
     for (surface, tokens_surface, toolbox) in [
         ("fetch, 50,000 characters", "fetch, 50,000 characters", &fat),
         ("fetch, 12,000 emoji", "fetch, 12,000 emoji", &dense),
@@ -136,7 +169,7 @@ async fn answer_rows() -> Result<Vec<Row>, Failure> {
 fn fixture(text: &str) -> Result<Arc<Toolbox>, Failure> {
     let name = "fixture".parse().map_err(|error| Failure::usage(&error))?;
     let (search, record, records) = (fat_search_reply(), long_record_reply(text), fat_records_reply());
-    toolbox(Arc::new(Recorded { name, search, record, records }))
+    toolbox(Arc::new(Recorded { name, search, record, records, schema: wide_schema_reply(24, 30) }))
 }
 
 async fn answer(

@@ -40,6 +40,9 @@ pub const DOCUMENT: usize = 48_000;
 /// A document, page of records or field window, in `o200k` tokens.
 pub const DOCUMENT_TOKENS: usize = 12_000;
 
+/// What an overview of 24 streams, or a stream of 30 fields, takes at most. Larger ones may take a document's.
+pub const SCHEMA: usize = 3_000;
+
 /// A page of records when no number of them was asked.
 pub const RECORDS: usize = 16_000;
 

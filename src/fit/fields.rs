@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(narrow(data, FieldWidth::Whole).as_ref(), Some(data));
         let shown = Value::Object(narrow(data, FieldWidth::Values(60)).unwrap());
         assert_eq!(shown["subject"], "Hi");
-        assert_eq!(shown["body"], json!({"preview": "ééééééééééé…", "chars": 300}));
+        assert_eq!(shown["body"], json!({"preview": "éééééééééééé…", "chars": 300}));
         assert_eq!(shown["tags"], json!({"items": 50}));
         assert_eq!(shown["raw"], json!({"fields": 1}));
         let preview = Value::Object(narrow(data, FieldWidth::Preview(60)).unwrap());

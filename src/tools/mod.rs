@@ -7,6 +7,7 @@ mod aggregate;
 mod arguments;
 mod error;
 mod fetch;
+mod parts;
 mod payload;
 mod query_records;
 mod read_record_field;

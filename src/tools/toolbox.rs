@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::aggregate::aggregate;
-use super::fetch::{Parts, fetch};
+use super::fetch::fetch;
+use super::parts::Parts;
 use super::query_records::{Unlisted, query_records};
 use super::read_record_field::read_record_field;
 use super::schema::schema;

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fetchwell::cursor::CursorFault;
-use fetchwell::fit::budget;
+use fetchwell::fit::{budget, count_tokens};
 use fetchwell::handle::{Handle, InvalidHandle};
 use fetchwell::mcp::{INSTRUCTIONS, tool_list_json};
 use fetchwell::record::RecordData;
-use fetchwell::source::pdpp::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
+use fetchwell::source::pdpp::{
+    Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
+};
 use fetchwell::source::store::StoreError;
 use fetchwell::source::{ConnectionChoice, ProtocolFault, Refusal, SourceError};
 use fetchwell::tools::{Asked, DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
@@ -38,7 +40,13 @@ fn show(name: &str, bytes: usize, text: &str) {
 }
 
 fn toolbox(search: String, record: String) -> Toolbox {
-    let source = Recorded { name: "fixture".parse().unwrap(), search, record, records: fat_records_reply() };
+    let source = Recorded {
+        name: "fixture".parse().unwrap(),
+        search,
+        record,
+        records: fat_records_reply(),
+        schema: wide_schema_reply(24, 30),
+    };
     Toolbox::new(Arc::new(source), DEFAULT_CALL_DEADLINE).unwrap()
 }
 
@@ -51,7 +59,7 @@ async fn answer(toolbox: &Toolbox, profile: Profile, tool: &str, arguments: Valu
 fn what_every_client_reads_first() {
     let standard = tool_list_json(Profile::Standard);
     check("tools list, standard", &standard);
-    assert!(standard.len() <= 3_000 && standard.len() <= budget::TOOLS_LIST);
+    assert!(standard.len() <= budget::TOOLS_LIST);
     let openai = tool_list_json(Profile::OpenAi);
     check("tools list, openai", &openai);
     assert!(openai.len() <= budget::TOOLS_LIST_OPENAI);
@@ -86,6 +94,44 @@ async fn the_fat_fixture() {
         }
         check(name, &json);
     }
+}
+
+#[tokio::test]
+async fn fat_records_and_wide_schemas() {
+    let toolbox = toolbox(fat_search_reply(), long_record_reply("short"));
+    for (name, arguments, bytes, tokens, records) in [
+        ("fat records, no limit", json!({"stream": "mail"}), budget::RECORDS, budget::RECORDS_TOKENS, 25),
+        ("fat records, limit 100", json!({"stream": "mail", "limit": 100}), 48_000, 12_000, 100),
+    ] {
+        let json = answer(&toolbox, Profile::Standard, "query_records", arguments).await;
+        assert!(json.len() <= bytes, "{name}: {} bytes", json.len());
+        assert!(count_tokens(&json) <= tokens, "{name}: {} tokens", count_tokens(&json));
+        let value: Value = serde_json::from_str(&json).unwrap();
+        let shown = value["records"].as_array().unwrap();
+        assert_eq!(shown.len(), records, "{name}");
+        for (number, record) in shown.iter().enumerate() {
+            assert_eq!(record["id"], format!("conn_1/mail:m{number}"));
+            assert_eq!(record["data"]["subject"], format!("Subject {number}"));
+            assert_eq!(record["data"]["text"]["chars"], 1_500);
+        }
+        check(name, &json);
+    }
+    let overview = answer(&toolbox, Profile::Standard, "schema", json!({})).await;
+    assert!(overview.len() <= 3_000, "{}", overview.len());
+    check("schema of 24 streams", &overview);
+    let stream = answer(&toolbox, Profile::Standard, "schema", json!({"stream": "stream_number_7"})).await;
+    assert!(stream.len() <= 3_000, "{}", stream.len());
+    check("schema of a stream", &stream);
+    let source = Recorded {
+        name: "fixture".parse().unwrap(),
+        search: String::new(),
+        record: String::new(),
+        records: String::new(),
+        schema: wide_schema_reply(80, 30),
+    };
+    let wide = Toolbox::new(Arc::new(source), DEFAULT_CALL_DEADLINE).unwrap();
+    let overview = answer(&wide, Profile::Standard, "schema", json!({})).await;
+    assert!(overview.len() <= 8_000, "{}", overview.len());
 }
 
 #[tokio::test]

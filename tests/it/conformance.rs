@@ -1,9 +1,11 @@
 //! What every source has to do, asked of each kind of source in the same words.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fetchwell::handle::{ConnectionId, RecordAddress};
 use fetchwell::record::{Capability, Scalar};
+use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
 use fetchwell::source::store::Store;
 use fetchwell::source::{
     AggregateQuery, Change, CountMode, Direction, Expansion, Filter, Granularity, Grouping, Metric,
@@ -12,7 +14,7 @@ use fetchwell::source::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{fetchwell, text};
+use crate::support::{CREDENTIAL, HttpServer, connect, fetchwell, text};
 
 /// Records in `messages` of each of the two connections.
 const MESSAGES: usize = 40;
@@ -498,6 +500,19 @@ async fn searches(source: &dyn Source) {
 async fn the_embedded_store_conforms() {
     let (_folder, path) = corpus();
     conforms(&open(&path)).await;
+}
+
+/// The same store through its own `/v1`, read by the client for other people's record servers.
+#[tokio::test]
+async fn the_store_conforms_through_its_own_api() {
+    let (folder, path) = corpus();
+    let server = HttpServer::start(["--store", text(&path)]);
+    let provider = server.url("");
+    connect(folder.path(), &provider, CREDENTIAL);
+    let provider: ProviderUrl = provider.parse().unwrap();
+    let credentials = Credentials::of(&provider, folder.path());
+    let remote = Pdpp::new("remote".parse().unwrap(), provider, credentials, Duration::from_secs(20));
+    conforms(&remote).await;
 }
 
 fn open(path: &Path) -> Store {

@@ -42,7 +42,7 @@ async fn a_model_searches_and_fetches_over_http_in_every_revision() {
     let modern = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
     for lifecycle in [ClientLifecycleMode::Initialize, modern] {
         let model = Model::over_http(server.url("/mcp"), lifecycle).await;
-        assert_eq!(model.tools().await.len(), 2);
+        assert_eq!(model.tools().await.len(), 6);
         let found = model.call("search", json!({"query": "invoice"})).await;
         let id = found["results"][0]["id"].as_str().unwrap();
         assert_eq!(model.call("fetch", json!({"id": id})).await["id"], id);

@@ -123,11 +123,7 @@ async fn one_connection_is_read_page_by_page() {
     assert_eq!(record.data["subject"], "Work invoice 27 😀");
     assert_eq!(record.display_name.as_deref(), Some("Work mail"));
     assert_eq!(record.emitted_at.as_deref(), Some("2026-04-28T00:00:00.000Z"));
-    let second = RecordsQuery {
-        start: Start::After(first.next.clone().unwrap()),
-        direction: Direction::Ascending,
-        ..of_work()
-    };
+    let second = RecordsQuery { start: Start::After(first.next.clone().unwrap()), ..of_work() };
     let page = remote.pdpp.records(&second).await.unwrap();
     assert_eq!(names(&page), ["cin_work/m25", "cin_work/m24"]);
     assert!(page.has_more && page.next != first.next);
@@ -135,7 +131,7 @@ async fn one_connection_is_read_page_by_page() {
         remote.asked(),
         [
             "/v1/streams/messages/records?limit=2&order=desc&connection_id=cin_work",
-            "/v1/streams/messages/records?limit=2&order=asc&connection_id=cin_work&cursor=eyJjdXJzb3JfdmFsdWUiOiIyMDI2LTA0LTI3VDA4OjAwOjAwLjAwMFoiLCJraW5kIjoicGFnZSIsIm9yZGVyIjoiREVTQyIsInByaW1hcnlfa2V5IjpbIm0yNiJdLCJzZXNzaW9uIjoicmVjb3JkcyJ9",
+            "/v1/streams/messages/records?limit=2&order=desc&connection_id=cin_work&cursor=eyJjdXJzb3JfdmFsdWUiOiIyMDI2LTA0LTI3VDA4OjAwOjAwLjAwMFoiLCJraW5kIjoicGFnZSIsIm9yZGVyIjoiREVTQyIsInByaW1hcnlfa2V5IjpbIm0yNiJdLCJzZXNzaW9uIjoicmVjb3JkcyJ9",
         ]
     );
 }
@@ -315,6 +311,7 @@ async fn recorded_lists_are_read_as_remote_ones() {
         search: String::new(),
         record: String::new(),
         records: fat_records_reply(),
+        schema: String::new(),
     };
     let query = RecordsQuery { limit: 100, ..of_work() };
     let first = source.records(&query).await.unwrap();
@@ -387,11 +384,20 @@ async fn positions_that_lead_nowhere_are_told_apart() {
     };
     let remote = Remote::start(|_| recorded("records-bad-cursor"));
     assert_eq!(fault(remote.pdpp.records(&after("garbage")).await).0, QueryFault::MalformedCursor);
-    let of_home = r#"{"lanes":[{"connection":"cin_home","cursor":"x"}]}"#;
-    assert_eq!(fault(remote.pdpp.records(&after(of_home)).await).0, QueryFault::MismatchedCursor);
+    let first = Remote::start(|_| recorded("records-conn-limit2"));
+    let next = first.pdpp.records(&of_work()).await.unwrap().next.unwrap();
+    let question = next.0.split(' ').next().unwrap();
+    let of_home = RecordsQuery {
+        connection: Some("cin_home".parse().unwrap()),
+        start: Start::After(next.clone()),
+        ..of_work()
+    };
+    assert_eq!(fault(remote.pdpp.records(&of_home).await).0, QueryFault::MismatchedCursor);
+    assert_eq!(fault(remote.pdpp.records(&after(question)).await).0, QueryFault::MalformedCursor);
     assert!(remote.asked().is_empty());
-    let of_work = r#"{"lanes":[{"connection":"cin_work","cursor":"x"}]}"#;
+    let of_work = &format!(r#"{question} {{"lanes":[{{"connection":"cin_work","cursor":"x"}}]}}"#);
     assert_eq!(fault(remote.pdpp.records(&after(of_work)).await).0, QueryFault::MismatchedCursor);
+    assert_eq!(remote.asked().len(), 1, "the server itself refused it");
     let expired = json!({"error": {"code": "cursor_expired", "message": "too old"}}).to_string();
     let remote = Remote::start(move |_| Reply::Json(410, expired.clone()));
     assert_eq!(fault(remote.pdpp.records(&after(of_work)).await).0, QueryFault::ExpiredCursor);

@@ -11,11 +11,13 @@ fn toolbox() -> Toolbox {
         search: fat_search_reply(),
         record: long_record_reply("text"),
         records: fat_records_reply(),
+        schema: String::new(),
     };
     Toolbox::new(std::sync::Arc::new(source), DEFAULT_CALL_DEADLINE).unwrap()
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn a_schema_accepts_and_refuses_what_the_tool_does() {
     let toolbox = toolbox();
     let cases = [
@@ -131,6 +133,7 @@ async fn a_schema_accepts_and_refuses_what_the_tool_does() {
 
 /// What goes together and what does not is more than a schema says.
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn arguments_that_contradict_each_other_are_refused_with_the_corrected_call() {
     let toolbox = toolbox();
     for (tool, arguments, param, part) in [

@@ -151,7 +151,7 @@ async fn a_scope_covers_what_it_names() {
         [(Some("home"), vec!["files"], "files"), (None, vec!["mail", "male"], "male")]
     {
         let refused = store.search(&scoped(connection, &streams)).await.unwrap_err().to_string();
-        assert!(refused.starts_with(&format!("there is no stream `{unknown}`; there are: ")), "{refused}");
+        assert!(refused.contains(&format!("no stream `{unknown}`")), "{refused}");
     }
 }
 

@@ -19,7 +19,7 @@ const PAGES_PER_WRITE: usize = 40;
 fn line(key: &str, number: usize) -> String {
     // Many records have the same time, and some have none.
     let at = format!("2026-04-{:02}T{:02}:00:00Z", 1 + number % 28, number % 24);
-    let emitted_at = if number % 1_000 == 0 { None } else { Some(at) };
+    let emitted_at = if number.is_multiple_of(1_000) { None } else { Some(at) };
     json!({"stream": "s", "key": key, "data": {"n": number}, "emitted_at": emitted_at}).to_string()
 }
 

@@ -24,7 +24,7 @@ use async_trait::async_trait;
 
 pub use credentials::{CredentialError, Credentials};
 pub use provider::{InvalidProviderUrl, ProviderUrl};
-pub use recorded::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
+pub use recorded::{Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply};
 pub use transport::{DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
 use self::params::Params;

@@ -25,6 +25,8 @@ pub struct Recorded {
     pub record: String,
     /// The body of every list of records.
     pub records: String,
+    /// The body of every schema.
+    pub schema: String,
 }
 
 #[async_trait]
@@ -34,7 +36,7 @@ impl Source for Recorded {
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {
-        Ok(Schema::default())
+        wire::schema(self.schema.as_bytes(), None)
     }
 
     async fn search(&self, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
@@ -47,8 +49,8 @@ impl Source for Recorded {
         wire::record(self.record.as_bytes(), &query.address, url)
     }
 
-    async fn stream(&self, _query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
-        Err(not_supported())
+    async fn stream(&self, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
+        wire::stream(self.schema.as_bytes(), &query.stream)?.ok_or_else(not_supported)
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
@@ -112,6 +114,23 @@ pub fn fat_records_reply() -> String {
         })
     };
     json!({ "data": (0..500).map(record).collect::<Vec<_>>(), "has_more": true }).to_string()
+}
+
+/// A compact schema of one connection with as many streams, of as many fields each.
+#[must_use]
+pub fn wide_schema_reply(streams: usize, fields: usize) -> String {
+    let field = |number: usize| {
+        (format!("field_number_{number}"), json!("t=string,eq,r=gte|lt,lex,a=count_distinct"))
+    };
+    let fields: serde_json::Map<String, serde_json::Value> = (0..fields).map(field).collect();
+    let stream =
+        |number: usize| json!({ "name": format!("stream_number_{number}"), "field_capabilities": fields });
+    json!({ "connectors": [{
+        "connector_key": "acme-mail",
+        "granted_connections": [{ "connection_id": "conn_1", "display_name": "Work mail" }],
+        "streams": (0..streams).map(stream).collect::<Vec<_>>(),
+    }] })
+    .to_string()
 }
 
 /// A record reply with one long text.

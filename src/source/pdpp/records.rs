@@ -13,7 +13,6 @@ use super::position::{Saved, SavedChanges};
 use super::record_path::stream_path;
 use super::transport::parsed;
 use super::{Pdpp, describe, refused, wire};
-use crate::handle::ConnectionId;
 use crate::record::StreamDetail;
 use crate::source::{
     Change, ChangesToken, CountMode, Direction, ProtocolFault, QueryFault, RecordsPage, RecordsPosition,
@@ -58,6 +57,9 @@ async fn merged(pdpp: &Pdpp, query: &RecordsQuery, mut lanes: Lanes) -> Result<R
         }
     }
     page.count = page.count.filter(|_| query.count != CountMode::None);
+    let bound =
+        |position: RecordsPosition| RecordsPosition(format!("{:016x} {}", query.fingerprint(), position.0));
+    page.next = page.next.map(bound);
     Ok(page)
 }
 
@@ -114,12 +116,12 @@ async fn holders(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Vec<StreamDetail>,
 
 /// The lanes of a page that follows another.
 fn after(query: &RecordsQuery, position: &RecordsPosition) -> Result<Lanes, SourceError> {
-    let saved = Saved::open(position)?;
-    let is_of = |asked: &ConnectionId| saved.lanes.iter().all(|lane| lane.connection.as_ref() == Some(asked));
-    if query.connection.as_ref().is_some_and(|asked| !is_of(asked)) {
+    let (question, place) = position.0.split_once(' ').unwrap_or_default();
+    let saved = Saved::open(&RecordsPosition(place.to_owned()))?;
+    if u64::from_str_radix(question, 16) != Ok(query.fingerprint()) {
         return Err(SourceError::CorrectQuery {
             fault: QueryFault::MismatchedCursor,
-            problem: "the cursor is of a list of other connections".to_owned(),
+            problem: "the cursor is of another stream, connection, filter or order".to_owned(),
             hint: "List again without `cursor`.".to_owned(),
         });
     }

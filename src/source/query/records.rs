@@ -1,5 +1,7 @@
 //! Pages of the records of one stream, and of what changed in it.
 
+use sha2::{Digest, Sha256};
+
 use super::Filter;
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::Record;
@@ -27,6 +29,15 @@ pub struct RecordsQuery {
     pub limit: usize,
     /// Where to start.
     pub start: Start,
+}
+
+impl RecordsQuery {
+    /// What has to stay the same from page to page, so that a position of another list is told apart.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let Self { stream, connection, filter, direction, .. } = self;
+        let digest = Sha256::digest(format!("{stream:?} {connection:?} {filter:?} {direction:?}"));
+        digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
 }
 
 /// Which fields of a record.

@@ -4,7 +4,6 @@
 //! between two pages move nothing else: none is lost and none repeated.
 
 use rusqlite::{Connection, Row, ToSql};
-use sha2::{Digest, Sha256};
 
 use super::database::{Database, ReadError};
 use super::expand::expand;
@@ -37,7 +36,7 @@ pub(super) fn page(
         super::expand::check(&query.expand, &stream.detail)?;
     }
     let projection = Projection::new(&query.selection, &streams)?;
-    let question = question(query);
+    let question = query.fingerprint();
     let after = after.map(|position| read_place(position, question)).transpose()?;
     database.ask(|sqlite| {
         let mut places = Vec::new();
@@ -75,13 +74,6 @@ pub(super) fn page(
             ..RecordsPage::default()
         })
     })
-}
-
-/// What has to stay the same from page to page.
-fn question(query: &RecordsQuery) -> u64 {
-    let RecordsQuery { stream, connection, filter, direction, .. } = query;
-    let digest = Sha256::digest(format!("{stream:?} {connection:?} {filter:?} {direction:?}"));
-    digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 fn read_place(position: &RecordsPosition, question: u64) -> Result<Place, SourceError> {
