@@ -51,9 +51,72 @@ fn main() {
         }
     }
     println!("server resident after that {} MB", server.resident());
+    read_surface(&mut server, records);
+    println!("server resident after that {} MB", server.resident());
     if arguments.iter().any(|argument| argument == "--fts5") {
         fts5(&file, &folder.path().join("fts5.db"));
     }
+}
+
+/// What is asked, of which tool, how often, and with which arguments: of the n-th call, of so many records.
+type Case = (&'static str, &'static str, usize, fn(usize, usize) -> String);
+
+const CASES: [Case; 13] = [
+    ("schema of everything", "schema", 100, |_, _| "{}".to_owned()),
+    ("schema of a stream", "schema", 100, |_, _| r#"{"stream":"s0"}"#.to_owned()),
+    ("25 newest records", "query_records", 100, |_, _| r#"{"stream":"s0"}"#.to_owned()),
+    ("100 newest records", "query_records", 100, |_, _| r#"{"stream":"s0","limit":100}"#.to_owned()),
+    ("records by a value that one in 500 has", "query_records", 100, |n, _| {
+        format!(r#"{{"stream":"s0","filter":{{"from":"sender{n}"}}}}"#)
+    }),
+    ("records by a value that one has", "query_records", 10, |n, records| {
+        format!(r#"{{"stream":"s0","filter":{{"n":{}}}}}"#, n * records / 10)
+    }),
+    ("an exact count of a value", "query_records", 10, |n, _| {
+        format!(r#"{{"stream":"s0","count":"exact","filter":{{"from":"sender{n}"}}}}"#)
+    }),
+    ("changes from the beginning", "query_records", 100, |_, _| {
+        r#"{"stream":"s0","changes_since":"beginning"}"#.to_owned()
+    }),
+    ("count", "aggregate", 100, |_, _| r#"{"stream":"s0","metric":"count"}"#.to_owned()),
+    ("sum of a number", "aggregate", 10, |_, _| r#"{"stream":"s0","metric":"sum","field":"n"}"#.to_owned()),
+    ("count by sender", "aggregate", 10, |_, _| {
+        r#"{"stream":"s0","metric":"count","group_by":"from"}"#.to_owned()
+    }),
+    ("count by day in Oslo", "aggregate", 10, |_, _| {
+        r#"{"stream":"s0","metric":"count","group_by_time":"at","granularity":"day","time_zone":"Europe/Oslo"}"#
+            .to_owned()
+    }),
+    ("search filtered by time", "search", 100, |n, _| {
+        let (query, month, day) = (word(40 + n), 1 + n % 10, 1 + n % 27);
+        format!(
+            r#"{{"query":"{query}","streams":["s0"],"filter":{{"at":{{"gte":"2026-{month:02}-{day:02}"}}}}}}"#
+        )
+    }),
+];
+
+/// The other tools, over the stream that has half of the records.
+fn read_surface(server: &mut Server, records: usize) {
+    println!("the other tools over the stream with half of the records   p50 / p99 ms");
+    for (what, tool, calls, arguments) in CASES {
+        let mut took: Vec<Duration> = (0..calls).map(|n| server.call(tool, &arguments(n, records))).collect();
+        print_times(what, &mut took);
+    }
+    let first = server.answer("query_records", r#"{"stream":"s0","limit":1}"#);
+    let id = first["records"][0]["id"].as_str().unwrap().to_owned();
+    let window = format!(r#"{{"id":"{id}","field":"body","limit_chars":200}}"#);
+    let mut took: Vec<Duration> = (0..100).map(|_| server.call("read_record_field", &window)).collect();
+    print_times("a window of a field", &mut took);
+    let (mut took, mut cursor) = (Vec::new(), String::new());
+    for _ in 0..1_000 {
+        let arguments = format!(r#"{{"stream":"s0","limit":100,"fields":["n"],"cursor":"{cursor}"}}"#);
+        let started = Instant::now();
+        let page = server.answer("query_records", &arguments);
+        took.push(started.elapsed());
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        next.clone_into(&mut cursor);
+    }
+    print_times("each of 1,000 pages of 100 in a row", &mut took);
 }
 
 /// Queries of each kind, by how often their words occur.
@@ -126,7 +189,10 @@ impl Corpus {
             let stream =
                 if self.random() < 0.5 { 0 } else { 1 + (self.random() * (STREAMS - 1) as f64) as usize };
             text_bytes += title.len() + body.len();
-            writeln!(out, r#"{{"stream":"s{stream}","key":"k{number}","data":{{"title":"{title}","body":"{body}"}},"emitted_at":"2026-01-01T00:00:00Z"}}"#).unwrap();
+            // One record every half minute, from a thousand senders.
+            let at = jiff::Timestamp::from_second(1_767_225_600 + number as i64 * 30).unwrap();
+            let from = format!("sender{}", (self.random() * self.random() * 1_000.0) as usize);
+            writeln!(out, r#"{{"stream":"s{stream}","key":"k{number}","data":{{"title":"{title}","n":{number},"from":"{from}","at":"{at}","body":"{body}"}},"emitted_at":"{at}"}}"#).unwrap();
         }
         out.flush().unwrap();
         text_bytes
@@ -203,14 +269,26 @@ impl Server {
 
     fn search(&mut self, query: &str, stream: Option<&str>) -> Duration {
         let streams = stream.map_or_else(String::new, |stream| format!(r#","streams":["{stream}"]"#));
-        let message = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"search","arguments":{{"query":"{query}"{streams}}}}}}}"#
-        );
+        self.call("search", &format!(r#"{{"query":"{query}"{streams}}}"#))
+    }
+
+    fn call(&mut self, tool: &str, arguments: &str) -> Duration {
         let started = Instant::now();
-        let answer = self.exchange(&message);
+        let answer = self.called(tool, arguments);
         let took = started.elapsed();
         assert!(!answer.contains("isError\":true"), "{answer}");
         took
+    }
+
+    fn called(&mut self, tool: &str, arguments: &str) -> String {
+        self.exchange(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+        ))
+    }
+
+    fn answer(&mut self, tool: &str, arguments: &str) -> serde_json::Value {
+        let message: serde_json::Value = serde_json::from_str(&self.called(tool, arguments)).unwrap();
+        message["result"]["structuredContent"].clone()
     }
 
     fn resident(&self) -> u64 {
