@@ -3,6 +3,9 @@
 use std::fmt::Write;
 
 use fetchwell::fit::count_tokens;
+use fetchwell::handle::Handle;
+use fetchwell::source::store::Store;
+use fetchwell::source::{Source, WindowQuery, WindowStart};
 use serde_json::{Value, json};
 
 use crate::support::{CREDENTIAL, FakeServer, Model, Reply, StdioServer, connect, import_records, text};
@@ -61,6 +64,57 @@ async fn a_record_of_five_megabytes_is_read_to_its_end() {
         let (whole, parts) = read_to_the_end(&model, "c/s/a%2Fb").await;
         assert_eq!(whole, format!("title: Long\n\nbody:\n{body}"));
         assert!(parts > 100, "{parts} parts");
+    }
+}
+
+/// The field itself, by windows of as many characters as are given.
+#[tokio::test]
+async fn a_field_is_put_together_from_its_windows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("windows.db");
+    let texts = [
+        mixed_text(300_000),
+        mixed_text(5_000_000),
+        "👩‍👩‍👧🏽".repeat(20_000),
+        format!("e{}", "\u{301}".repeat(50_000)),
+    ];
+    for (number, body) in texts.iter().enumerate() {
+        import_records(
+            &path,
+            "c",
+            &json!({"stream": "s", "key": number, "data": {"body": body, "n": 1}}).to_string(),
+        );
+    }
+    let model = Model::over_stdio(["--store", text(&path)]).await;
+    for (number, body) in texts.iter().enumerate() {
+        // The longest one in greater steps than a model may take, from the source itself.
+        if body.len() > 1_000_000 {
+            let store = Store::open("store".parse().unwrap(), &path).unwrap();
+            let address = format!("c/s:{number}").parse::<Handle>().unwrap().address().clone();
+            let (mut whole, mut offset) = (String::new(), 0);
+            while offset == 0 || whole.len() < body.len() {
+                let start = WindowStart::Offset(offset);
+                let field = "body".to_owned();
+                let query = WindowQuery { address: address.clone(), field, start, limit_chars: 99_991 };
+                let window = store.window(&query).await.unwrap();
+                assert!(!window.text.is_empty());
+                offset = window.end_chars();
+                whole.push_str(&window.text);
+            }
+            assert!(whole == *body);
+            continue;
+        }
+        let mut next = json!({"id": format!("c/s:{number}"), "field": "body", "limit_chars": 16_384});
+        let mut whole = String::new();
+        while !next.is_null() {
+            let window = model.call("read_record_field", next).await;
+            let json = window.to_string();
+            assert!(json.len() <= 48_000 && count_tokens(&json) <= 12_000, "{}", json.len());
+            assert_eq!(window["start_chars"], whole.chars().count());
+            whole.push_str(window["text"].as_str().unwrap());
+            next = window["next"].clone();
+        }
+        assert!(whole == *body, "text {number}");
     }
 }
 
