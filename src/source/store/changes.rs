@@ -10,7 +10,7 @@ use super::database::{Database, ReadError};
 use super::interrupt::Interrupt;
 use super::pick::Picker;
 use super::predicate::{Predicate, check};
-use super::read::{RECORD_COLUMNS, identity, record_of};
+use super::read::{RECORD_COLUMNS, RECORD_TABLES, identity, record_of};
 use super::selection::Projection;
 use super::streams::{StreamRow, stream_rows};
 use crate::handle::RecordAddress;
@@ -54,6 +54,15 @@ pub(super) fn changes(
     })
 }
 
+/// The records of a stream (2) that changed after a version (1). `+r.stream` keeps SQLite on the index of
+/// versions.
+pub(super) fn changes_sql() -> String {
+    format!(
+        "SELECT {RECORD_COLUMNS}, r.version FROM {RECORD_TABLES}
+         WHERE r.version > ?1 AND +r.stream = ?2 ORDER BY r.version"
+    )
+}
+
 /// Changes after a version, the version of the last one, and whether there are more.
 fn read(
     sqlite: &Connection,
@@ -65,12 +74,7 @@ fn read(
     let mut picker = Picker::default();
     let predicate = Predicate::new(&query.filter, &mut picker);
     let (mut picked, mut changes, mut reached) = (Vec::new(), Vec::new(), since);
-    // `+r.stream` keeps SQLite on the index of versions.
-    let (columns, tables) = RECORD_COLUMNS.split_once(" FROM ").unwrap_or_default();
-    let sql = format!(
-        "SELECT {columns}, r.version FROM {tables} WHERE r.version > ?1 AND +r.stream = ?2 ORDER BY r.version"
-    );
-    let mut statement = sqlite.prepare_cached(&sql)?;
+    let mut statement = sqlite.prepare_cached(&changes_sql())?;
     let mut rows = statement.query((since, stream.row))?;
     while let Some(row) = rows.next()? {
         interrupt.check()?;

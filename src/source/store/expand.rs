@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::database::ReadError;
 use super::interrupt::Interrupt;
 use super::pick::Picker;
-use super::read::{RECORD_COLUMNS, record_of};
+use super::read::{by_key_sql, record_of};
 use super::streams::{StreamRow, sibling};
 use crate::record::{Expanded, Record, RelationKind, Scalar, StreamDetail};
 use crate::source::{Expansion, QueryFault, SourceError};
@@ -129,8 +129,7 @@ impl OtherSide<'_> {
     }
 
     fn record(&self, key: &str) -> Result<Option<Record>, rusqlite::Error> {
-        let sql = format!("SELECT {RECORD_COLUMNS} WHERE r.stream = ?1 AND r.key = ?2");
-        let mut statement = self.sqlite.prepare_cached(&sql)?;
+        let mut statement = self.sqlite.prepare_cached(&by_key_sql())?;
         let mut rows = statement.query((self.stream, key))?;
         rows.next()?.map(record_of).transpose().map(Option::flatten)
     }

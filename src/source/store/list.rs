@@ -10,7 +10,7 @@ use super::expand::expand;
 use super::interrupt::Interrupt;
 use super::pick::Picker;
 use super::predicate::{Predicate, bounds, check};
-use super::read::{RECORD_COLUMNS, record_of};
+use super::read::{by_key_sql, record_of};
 use super::selection::Projection;
 use super::sort_value::{Place, SortValue};
 use super::streams::{StreamRow, stream_rows};
@@ -217,8 +217,7 @@ impl Scan<'_> {
 
 /// The record at a place, and how much text it is.
 fn record_at(sqlite: &Connection, place: &Place) -> Result<Option<(Record, usize)>, rusqlite::Error> {
-    let sql = format!("SELECT {RECORD_COLUMNS} WHERE r.stream = ?1 AND r.key = ?2");
-    let mut statement = sqlite.prepare_cached(&sql)?;
+    let mut statement = sqlite.prepare_cached(&by_key_sql())?;
     let mut rows = statement.query((place.stream, &place.key))?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let bytes = row.get_ref(1)?.as_str_or_null()?.map_or(0, str::len);

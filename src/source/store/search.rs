@@ -14,7 +14,7 @@ use super::clauses::Mode;
 use super::database::Database;
 use super::index::{Fields, IndexEditor, IndexView, changes_since, folder_of};
 use super::matching::excerpt;
-use super::read::{RECORD_COLUMNS, identity, record_of};
+use super::read::{RECORD_COLUMNS, RECORD_TABLES, identity, record_of};
 use super::scope::Scope;
 use super::sieve::{Found, Sieve};
 use super::terms::{Phrase, phrases, term_set};
@@ -259,7 +259,8 @@ impl Snapshot {
 /// The hits of some rows, in their order. A record that was deleted since is left out.
 fn hits(sqlite: &Connection, rows: &[i64], phrases: &[Phrase]) -> Result<Vec<Hit>, rusqlite::Error> {
     let terms = term_set(phrases);
-    let mut statement = sqlite.prepare_cached(&format!("SELECT {RECORD_COLUMNS} WHERE r.id = ?1"))?;
+    let mut statement =
+        sqlite.prepare_cached(&format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.id = ?1"))?;
     let mut hits = Vec::with_capacity(rows.len());
     for row in rows {
         let record = statement.query_map([row], record_of)?.next().transpose()?.flatten();
