@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use fetchwell::fit::budget;
 use fetchwell::record::RecordData;
 use fetchwell::source::pdpp::Recorded;
-use fetchwell::source::{CountMode, Direction, Filter, RecordsPosition, RecordsQuery, Selection, Source, Start};
+use fetchwell::source::{RecordsPosition, RecordsQuery, Source, Start};
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 use libfuzzer_sys::fuzz_target;
 use tokio::runtime::{Builder, Runtime};
@@ -40,16 +40,5 @@ fuzz_target!(|body: &str| {
 });
 
 fn list(start: Start) -> RecordsQuery {
-    RecordsQuery {
-        stream: "s".parse().unwrap(),
-        connection: None,
-        selection: Selection::All,
-        filter: Filter::default(),
-        direction: Direction::Descending,
-        sort: None,
-        count: CountMode::None,
-        expand: Vec::new(),
-        limit: 3,
-        start,
-    }
+    RecordsQuery { start, ..RecordsQuery::of("s".parse().unwrap(), 3) }
 }

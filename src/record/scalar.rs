@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// A text, a number or a boolean. `null`, lists and objects are none.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, Serialize)]
@@ -14,6 +15,19 @@ pub enum Scalar {
     Number(serde_json::Number),
     /// Text, or a time as text.
     Text(String),
+}
+
+impl Scalar {
+    /// The scalar that a value is, if it is one.
+    #[must_use]
+    pub fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Bool(value) => Some(Self::Bool(*value)),
+            Value::Number(value) => Some(Self::Number(value.clone())),
+            Value::String(value) => Some(Self::Text(value.clone())),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Scalar {

@@ -80,18 +80,7 @@ fn lines(label: &str) -> Vec<String> {
 }
 
 pub(crate) fn records_of(stream: &str) -> RecordsQuery {
-    RecordsQuery {
-        stream: stream.parse().unwrap(),
-        connection: None,
-        selection: Selection::All,
-        filter: Filter::default(),
-        direction: Direction::Descending,
-        sort: None,
-        count: CountMode::None,
-        expand: Vec::new(),
-        limit: 25,
-        start: Start::First,
-    }
+    RecordsQuery::of(stream.parse().unwrap(), 25)
 }
 
 fn filter(json: Value) -> Filter {

@@ -48,18 +48,7 @@ impl Remote {
 }
 
 fn messages() -> RecordsQuery {
-    RecordsQuery {
-        stream: "messages".parse().unwrap(),
-        connection: None,
-        selection: Selection::All,
-        filter: Filter::default(),
-        direction: Direction::Descending,
-        sort: None,
-        count: CountMode::None,
-        expand: Vec::new(),
-        limit: 2,
-        start: Start::First,
-    }
+    RecordsQuery::of("messages".parse().unwrap(), 2)
 }
 
 fn of_work() -> RecordsQuery {

@@ -32,6 +32,23 @@ pub struct RecordsQuery {
 }
 
 impl RecordsQuery {
+    /// The first `limit` records of a stream, whole.
+    #[must_use]
+    pub fn of(stream: StreamName, limit: usize) -> Self {
+        Self {
+            stream,
+            connection: None,
+            selection: Selection::default(),
+            filter: Filter::default(),
+            direction: Direction::default(),
+            sort: None,
+            count: CountMode::default(),
+            expand: Vec::new(),
+            limit,
+            start: Start::default(),
+        }
+    }
+
     /// What has to stay the same from page to page, so that a position of another list is told apart.
     pub(crate) fn fingerprint(&self) -> u64 {
         let Self { stream, connection, filter, direction, .. } = self;

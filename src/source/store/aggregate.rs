@@ -5,7 +5,6 @@
 use std::collections::HashMap;
 
 use rusqlite::Connection;
-use serde_json::Value;
 
 use super::database::{Database, ReadError};
 use super::figure::Figure;
@@ -142,7 +141,7 @@ impl<'a> Pass<'a> {
             };
             let key = match (at(*by), buckets) {
                 (None, _) => None,
-                (Some(value), None) => scalar(value),
+                (Some(value), None) => Scalar::of(value),
                 (Some(value), Some(buckets)) => buckets.key(value).map(Scalar::Text),
             };
             if self.groups.len() >= GROUPS_MOST && !self.groups.contains_key(&key) {
@@ -193,15 +192,6 @@ impl<'a> Pass<'a> {
             filtered_count,
             notes: Vec::new(),
         }
-    }
-}
-
-fn scalar(value: &Value) -> Option<Scalar> {
-    match value {
-        Value::Bool(value) => Some(Scalar::Bool(*value)),
-        Value::Number(value) => Some(Scalar::Number(value.clone())),
-        Value::String(value) => Some(Scalar::Text(value.clone())),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 

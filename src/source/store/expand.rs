@@ -136,5 +136,5 @@ impl OtherSide<'_> {
 }
 
 fn text_of(value: &serde_json::Value) -> Option<String> {
-    serde_json::from_value::<Scalar>(value.clone()).ok().map(|scalar| scalar.to_string())
+    Scalar::of(value).map(|scalar| scalar.to_string())
 }

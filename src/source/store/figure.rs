@@ -42,7 +42,7 @@ impl Figure {
 
     /// Adds a record with this value of the field. Only a count cares for records without one.
     pub(super) fn add(&mut self, value: Option<&Value>) {
-        let scalar = value.and_then(|value| serde_json::from_value::<Scalar>(value.clone()).ok());
+        let scalar = value.and_then(Scalar::of);
         match (self, scalar) {
             (Self::Count(count), _) => *count += 1,
             (_, None) => {}

@@ -24,7 +24,7 @@ pub(in super::super) fn aggregate(
         return Err(wrong_shape("`value` or `groups`"));
     }
     let mut answer = AggregateAnswer {
-        value: body.get("value").and_then(scalar),
+        value: body.get("value").and_then(Scalar::of),
         groups: body.get("groups").and_then(Value::as_array).map(|groups| {
             groups.iter().filter_map(Value::as_object).map(|body| group(body, metric)).collect()
         }),
@@ -45,16 +45,7 @@ pub(in super::super) fn aggregate(
 /// `{"key":"a","count":3}`, or with the figure under `value` or the metric's word.
 fn group(body: &RecordData, metric: Metric) -> Group {
     let figure = member(body, &["value", metric.word(), "count"]);
-    Group { key: body.get("key").and_then(scalar), value: figure.and_then(scalar) }
-}
-
-fn scalar(value: &Value) -> Option<Scalar> {
-    match value {
-        Value::Bool(value) => Some(Scalar::Bool(*value)),
-        Value::Number(value) => Some(Scalar::Number(value.clone())),
-        Value::String(value) => Some(Scalar::Text(value.clone())),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
+    Group { key: body.get("key").and_then(Scalar::of), value: figure.and_then(Scalar::of) }
 }
 
 #[cfg(test)]
