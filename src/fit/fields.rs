@@ -1,4 +1,9 @@
 //! The ladder for records: whole, then without long values, then the fields that tell most, then none.
+//!
+//! A page has one room for all its records. The greatest give way first: every record is shown at the widest
+//! step that stays below one common size, and that size is the largest with which the page fits.
+
+use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
@@ -39,22 +44,45 @@ const PREVIEW_FIELDS: usize = 5;
 /// What the mark of a text takes beside its preview: `{"preview":"","chars":12345678}`.
 const MARK: usize = 32;
 
-/// A record's fields at some width; `None` when nothing is shown.
+/// A record's fields at some width, and how many fields are not there; no fields when nothing is shown.
 #[must_use]
-pub fn narrow(data: &Map<String, Value>, width: FieldWidth) -> Option<Map<String, Value>> {
+pub fn narrow(data: &Map<String, Value>, width: FieldWidth) -> (Option<Cow<'_, Map<String, Value>>>, usize) {
     let at_most =
         |most: usize| move |(name, value): (&String, &Value)| (name.clone(), shortened(value, most));
-    match width {
-        FieldWidth::Whole => Some(data.clone()),
-        FieldWidth::Values(most) => Some(data.iter().map(at_most(most)).collect()),
+    let shown: Map<String, Value> = match width {
+        FieldWidth::Whole => return (Some(Cow::Borrowed(data)), 0),
+        FieldWidth::None => return (None, data.len()),
+        FieldWidth::Values(most) => data.iter().map(at_most(most)).collect(),
         FieldWidth::Preview(most) => {
             let tells = |(name, value): &(&String, &Value)| {
                 name.len() <= most && !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
             };
-            Some(data.iter().filter(tells).take(PREVIEW_FIELDS).map(at_most(most)).collect())
+            data.iter().filter(tells).take(PREVIEW_FIELDS).map(at_most(most)).collect()
         }
-        FieldWidth::None => None,
+    };
+    let left_out = data.len() - shown.len();
+    (Some(Cow::Owned(shown)), left_out)
+}
+
+/// The width of each record, of which `sizes` says the bytes at every width of [`FIELD_WIDTHS`], so that all
+/// together take at most `room`; `None` when not even the narrowest do.
+#[must_use]
+pub fn widths_within(sizes: &[[usize; FIELD_WIDTHS.len()]], room: usize) -> Option<Vec<FieldWidth>> {
+    // The widest step of a record that stays below a common size, else the narrowest.
+    let step = |own: &[usize; FIELD_WIDTHS.len()], most: usize| {
+        own.iter().position(|size| *size <= most).unwrap_or(FIELD_WIDTHS.len() - 1)
+    };
+    let total = |most: usize| -> usize {
+        sizes.iter().map(|own| own.get(step(own, most)).copied().unwrap_or(0)).sum()
+    };
+    if total(0) > room {
+        return None;
     }
+    let mut commons: Vec<usize> = sizes.iter().flatten().copied().collect();
+    commons.sort_unstable();
+    let fitting = commons.partition_point(|common| total(*common) <= room);
+    let most = fitting.checked_sub(1).and_then(|last| commons.get(last)).copied().unwrap_or(0);
+    Some(sizes.iter().filter_map(|own| FIELD_WIDTHS.get(step(own, most)).copied()).collect())
 }
 
 /// A value, or a mark in its place that says what and how long it is.
@@ -80,31 +108,68 @@ mod tests {
 
     use super::*;
 
-    fn width_of(data: &Map<String, Value>, width: FieldWidth) -> usize {
-        narrow(data, width).map_or(0, |data| serde_json::to_string(&data).unwrap().len())
+    fn shown(data: &Map<String, Value>, width: FieldWidth) -> Option<Value> {
+        narrow(data, width).0.map(|data| Value::Object(data.into_owned()))
+    }
+
+    fn size(data: &Map<String, Value>, width: FieldWidth) -> usize {
+        shown(data, width).map_or(0, |data| serde_json::to_string(&data).unwrap().len())
     }
 
     #[test]
-    fn long_values_give_way_to_marks() {
+    fn long_values_give_way_to_marks_and_lost_fields_are_counted() {
         let data = json!({"subject": "Hi", "body": "é".repeat(300), "tags": vec!["tag"; 50], "raw": {"a": "x".repeat(99)}, "n": 1});
+        let whole = data.clone();
         let data = data.as_object().unwrap();
-        assert_eq!(narrow(data, FieldWidth::Whole).as_ref(), Some(data));
-        let shown = Value::Object(narrow(data, FieldWidth::Values(60)).unwrap());
-        assert_eq!(shown["subject"], "Hi");
-        assert_eq!(shown["body"], json!({"preview": "éééééééééééé…", "chars": 300}));
-        assert_eq!(shown["tags"], json!({"items": 50}));
-        assert_eq!(shown["raw"], json!({"fields": 1}));
-        let preview = Value::Object(narrow(data, FieldWidth::Preview(60)).unwrap());
+        assert_eq!(shown(data, FieldWidth::Whole), Some(whole));
+        let values = shown(data, FieldWidth::Values(60)).unwrap();
+        assert_eq!(values["subject"], "Hi");
+        assert_eq!(values["body"], json!({"preview": "éééééééééééé…", "chars": 300}));
+        assert_eq!(values["tags"], json!({"items": 50}));
+        assert_eq!(values["raw"], json!({"fields": 1}));
+        let preview = shown(data, FieldWidth::Preview(60)).unwrap();
         assert_eq!(preview.as_object().unwrap().keys().collect::<Vec<_>>(), ["subject", "body", "n"]);
-        assert_eq!(narrow(data, FieldWidth::None), None);
+        let left_out = [FieldWidth::Whole, FieldWidth::Values(60), FieldWidth::Preview(60), FieldWidth::None]
+            .map(|width| narrow(data, width).1);
+        assert_eq!(left_out, [0, 0, 2, 5]);
+    }
+
+    #[test]
+    fn the_greatest_give_way_first() {
+        let small = [10; FIELD_WIDTHS.len()];
+        let mut great = [900; FIELD_WIDTHS.len()];
+        great[9..].copy_from_slice(&[80, 40, 0]);
+        let widths = |room| widths_within(&[small, great, small], room);
+        assert_eq!(widths(1_000), Some(vec![FieldWidth::Whole; 3]));
+        let narrowed = |width| Some(vec![FieldWidth::Whole, width, FieldWidth::Whole]);
+        assert_eq!(widths(900), narrowed(FieldWidth::Preview(60)));
+        assert_eq!(widths(99), narrowed(FieldWidth::Preview(30)));
+        assert_eq!(widths(20), narrowed(FieldWidth::None));
+        assert_eq!(widths_within(&[[30; FIELD_WIDTHS.len()]], 29), None);
     }
 
     proptest! {
         #[test]
         fn narrower_never_takes_more(values in proptest::collection::vec((".{0,90}", ".{0,5000}"), 0..8)) {
             let data: Map<String, Value> = values.into_iter().map(|(name, text)| (name, text.into())).collect();
-            let widths: Vec<usize> = FIELD_WIDTHS.iter().map(|width| width_of(&data, *width)).collect();
+            let widths: Vec<usize> = FIELD_WIDTHS.iter().map(|width| size(&data, *width)).collect();
             prop_assert!(widths.is_sorted_by(|wide, narrow| wide >= narrow), "{:?}", widths);
+        }
+
+        #[test]
+        fn what_is_chosen_fits(mut sizes in proptest::collection::vec(proptest::array::uniform12(0_usize..1_000), 0..20), room in 0_usize..9_000) {
+            for own in &mut sizes {
+                own.sort_unstable_by(|a, b| b.cmp(a));
+            }
+            let least: usize = sizes.iter().filter_map(|own| own.last()).sum();
+            match widths_within(&sizes, room) {
+                None => prop_assert!(least > room),
+                Some(widths) => {
+                    let at = |width: &FieldWidth| FIELD_WIDTHS.iter().position(|known| known == width).unwrap();
+                    let total: usize = sizes.iter().zip(&widths).map(|(own, width)| own[at(width)]).sum();
+                    prop_assert!(widths.len() == sizes.len() && total <= room);
+                }
+            }
         }
     }
 }

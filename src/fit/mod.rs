@@ -16,6 +16,6 @@ mod tokens;
 pub use chunk::{ChunkBudget, chunk_end};
 pub use cut::{characters, chars_before, clip, json_len, passage};
 pub use excerpt::shorten;
-pub use fields::{FIELD_WIDTHS, FieldWidth, narrow};
+pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, widths_within};
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
 pub use tokens::{count_tokens, within_tokens};

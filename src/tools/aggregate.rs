@@ -32,6 +32,9 @@ const GROUPS_MOST: usize = 100;
 /// A value or key that is text, in bytes of JSON.
 const TEXT: usize = 300;
 
+/// What an answer takes beside the texts of its groups, and a group beside its two texts, in bytes.
+const BESIDE: (usize, usize) = (4_000, 32);
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
@@ -154,6 +157,9 @@ fn shown(query: AggregateQuery, answer: AggregateAnswer) -> Answer {
             (None, Some(field), Some(granularity.word()), Some(time_zone.as_str().to_owned()))
         }
     };
+    let groups = answer.groups.as_ref().map_or(1, Vec::len).clamp(1, GROUPS_MOST);
+    let most = ((budget::DOCUMENT - BESIDE.0) / groups - BESIDE.1) / 2;
+    let clipped = |scalar: Scalar| clipped(scalar, most.min(TEXT));
     let group = |group: Group| ShownGroup { key: group.key.map(clipped), value: group.value.map(clipped) };
     Answer {
         metric: query.metric.word(),
@@ -175,9 +181,9 @@ fn shown(query: AggregateQuery, answer: AggregateAnswer) -> Answer {
     }
 }
 
-fn clipped(scalar: Scalar) -> Scalar {
+fn clipped(scalar: Scalar, most: usize) -> Scalar {
     match scalar {
-        Scalar::Text(text) => Scalar::Text(clip(&text, TEXT)),
+        Scalar::Text(text) => Scalar::Text(clip(&text, most)),
         other => other,
     }
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::task::spawn_blocking;
 
 use super::arguments::{parse, unless_empty};
+use super::blocking::{abandoned, beside_other_calls};
 use super::parts::{NoPart, Parts};
 use super::payload::json_of;
 use super::query_records::expansions;
@@ -173,11 +173,7 @@ pub(super) async fn fetch(
     let (parts, stop) = (toolbox.parts.clone(), StopWhenDropped::default());
     let stopped = Arc::clone(&stop.0);
     // A record can have megabytes, and cutting them must hold up nobody else.
-    let cut = spawn_blocking(move || document(&parts, profile, &request, &record, &stopped)).await;
-    cut.unwrap_or_else(|ended| match ended.try_into_panic() {
-        Ok(panic) => std::panic::resume_unwind(panic),
-        Err(_cancelled) => Err(abandoned()),
-    })
+    beside_other_calls(move || document(&parts, profile, &request, &record, &stopped)).await
 }
 
 fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
@@ -284,10 +280,6 @@ fn related_text(record: &Record) -> String {
         }
     }
     text
-}
-
-fn abandoned() -> ToolError {
-    ToolError::Report { problem: "the call was abandoned".to_owned() }
 }
 
 /// How to read a record that is too long for one answer and whose parts could have no handle: it has no

@@ -5,12 +5,14 @@
 
 mod aggregate;
 mod arguments;
+mod blocking;
 mod error;
 mod fetch;
 mod parts;
 mod payload;
 mod query_records;
 mod read_record_field;
+mod record_page;
 mod record_uri;
 mod resource;
 mod schema;

@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::arguments::{parse, unless_empty, whole_number};
+use super::blocking::beside_other_calls;
 use super::payload::json_of;
 use super::record_uri::read_id;
 use super::{Payload, ToolError, ToolSpec, Toolbox};
-use crate::fit::{ChunkBudget, budget, chunk_end, count_tokens, within_tokens};
+use crate::fit::{ChunkBudget, budget, characters, chunk_end, count_tokens, json_len, within_tokens};
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId, StreamName};
 use crate::record::{RecordData, Window};
 use crate::source::{WindowQuery, WindowStart};
@@ -34,10 +35,19 @@ const LIMIT_MOST: usize = 16_384;
 const BESIDE_MOST: usize = 8_192;
 
 /// Characters before and after what is looked for when no number of them is asked.
-const BESIDE: usize = 500;
+const HEADER: usize = 500;
 
 /// The longest text that is looked for, in characters.
 const QUERY_CHARS: usize = 1_000;
+
+/// What a character takes at most, in bytes of JSON. No token is less than a byte.
+const CHAR_BYTES: usize = 6;
+
+/// What an answer takes beside its text, id and field, in bytes; the latter two stand in it three times.
+const BESIDE: usize = 500;
+
+/// Characters kept before what was looked for when not all fits.
+const LEAD_CHARS: usize = 200;
 
 /// Tokens by which a whole can exceed the sum of its text and the rest, at their two seams.
 const SEAM_TOKENS: usize = 16;
@@ -91,7 +101,7 @@ pub(super) async fn read_record_field(
     let (id, query) = resolve(arguments)?;
     let failed = |error| toolbox.source_failed(error).about(&query.address);
     let window = toolbox.source.window(&query).await.map_err(failed)?;
-    answer(&id, &query, &window)
+    beside_other_calls(move || answer(&id, &query, &window)).await
 }
 
 fn resolve(arguments: RecordData) -> Result<(String, WindowQuery), ToolError> {
@@ -168,39 +178,43 @@ fn resolve(arguments: RecordData) -> Result<(String, WindowQuery), ToolError> {
 fn answer(asked: &str, query: &WindowQuery, window: &Window) -> Result<Payload, ToolError> {
     let handle = Handle::mint(&window.address);
     let id = handle.as_ref().map_or(asked, Handle::as_str);
-    let piece = |text: &str| -> Result<(usize, String), ToolError> {
-        let end_chars = window.start_chars + text.chars().count();
-        let from = |offset: usize, limit: usize| json!({ "id": id, "field": query.field, "offset_chars": offset, "limit_chars": limit });
-        let answer = Answer {
+    let from = |offset: usize, limit: usize| json!({ "id": id, "field": query.field, "offset_chars": offset, "limit_chars": limit });
+    // A piece that is read backwards is one that always fits: what is cut is cut at its end, where nobody who
+    // reads backwards would look again.
+    let beside = 3 * (json_len(id) + json_len(&query.field)) + HEADER;
+    let never_cut = (budget::DOCUMENT_TOKENS.saturating_sub(beside) / CHAR_BYTES).max(1);
+    let piece = |text: &str, start_chars: usize| -> Result<String, ToolError> {
+        let end_chars = start_chars + text.chars().count();
+        json_of(&Answer {
             id,
             field: &query.field,
             text,
-            start_chars: window.start_chars,
+            start_chars,
             end_chars,
             total_chars: window.total_chars,
             match_start_chars: window.found_chars.as_ref().map(|found| found.start),
             match_end_chars: window.found_chars.as_ref().map(|found| found.end),
             next: (end_chars < window.total_chars).then(|| from(end_chars, query.limit_chars)),
-            previous: (window.start_chars > 0).then(|| {
-                let limit = query.limit_chars.min(window.start_chars);
-                from(window.start_chars - limit, limit)
+            previous: (start_chars > 0).then(|| {
+                let limit = query.limit_chars.min(never_cut).min(start_chars);
+                from(start_chars - limit, limit)
             }),
-        };
-        Ok((end_chars, json_of(&answer)?))
+        })
     };
-    let fits = |json: &str| json.len() <= budget::DOCUMENT && within_tokens(json, budget::DOCUMENT_TOKENS);
-    let (_, whole) = piece(&window.text)?;
-    let json = if fits(&whole) {
-        whole
-    } else {
-        // The rest is the next piece.
-        let (_, without_text) = piece("")?;
-        let room = ChunkBudget {
-            bytes: budget::DOCUMENT.saturating_sub(without_text.len()),
-            tokens: budget::DOCUMENT_TOKENS.saturating_sub(count_tokens(&without_text) + SEAM_TOKENS),
-        };
-        let end = chunk_end(&window.text, 0, room);
-        piece(window.text.get(..end).unwrap_or_default())?.1
+    let whole = piece(&window.text, window.start_chars)?;
+    if whole.len() <= budget::DOCUMENT && within_tokens(&whole, budget::DOCUMENT_TOKENS) {
+        return Payload::of_json(whole, budget::DOCUMENT);
+    }
+    // The rest is the next piece; what was looked for is in this one.
+    let lead = window.found_chars.as_ref().map_or(0, |found| found.start.saturating_sub(window.start_chars));
+    let dropped = lead.saturating_sub(LEAD_CHARS);
+    let text = characters(&window.text, dropped, usize::MAX);
+    let start_chars = window.start_chars + dropped;
+    let without_text = piece("", start_chars)?;
+    let room = ChunkBudget {
+        bytes: budget::DOCUMENT.saturating_sub(without_text.len()),
+        tokens: budget::DOCUMENT_TOKENS.saturating_sub(count_tokens(&without_text) + SEAM_TOKENS),
     };
-    Payload::of_json(json, budget::DOCUMENT)
+    let end = chunk_end(text, 0, room);
+    Payload::of_json(piece(text.get(..end).unwrap_or_default(), start_chars)?, budget::DOCUMENT)
 }

@@ -50,8 +50,12 @@ pub struct ResourceCall {
 #[must_use]
 pub fn resource_call(uri: &str) -> Option<ResourceCall> {
     let (kind, rest) = uri.strip_prefix("pdpp://")?.split_once('/')?;
-    let (name, query) = rest.split_once('?').map_or((rest, None), |(name, query)| (name, Some(query)));
-    if name.is_empty() || (query.is_some() && kind != "field-window") {
+    // A handle may hold a `?` as it is printed; only a window has a query, after the last one.
+    let (name, query) = match kind {
+        "field-window" => rest.rsplit_once('?').map(|(name, query)| (name, Some(query)))?,
+        _ => (rest, None),
+    };
+    if name.is_empty() {
         return None;
     }
     let as_text = |name: &str| percent_decode_str(name).decode_utf8().ok().map(|text| text.into_owned());
@@ -107,6 +111,7 @@ mod tests {
         check("pdpp://stream/messages", Some(&("schema", json!({"stream": "messages"}))));
         check("pdpp://stream/my%20stream", Some(&("schema", json!({"stream": "my stream"}))));
         check("pdpp://record/c/s:r", Some(&("fetch", json!({"id": "c/s:r"}))));
+        check("pdpp://record/c/s:a?b", Some(&("fetch", json!({"id": "c/s:a?b"}))));
         check("pdpp://record/c%2Fs%3Ar", Some(&("fetch", json!({"id": "c/s:r"}))));
         check("pdpp://record/c/files/a%2Fb.md", Some(&("fetch", json!({"id": "c/files/a%2Fb.md"}))));
         check("pdpp://record/c%2Ffiles%2Fa%252Fb.md", Some(&("fetch", json!({"id": "c/files/a%2Fb.md"}))));
@@ -119,7 +124,6 @@ mod tests {
             "pdpp://other/x",
             "http://record/x",
             "pdpp://field-window/c/s:r",
-            "pdpp://stream/a?b=c",
             "pdpp://field-window/c/s:r?x=1",
         ] {
             check(nonsense, None);

@@ -68,11 +68,10 @@ struct ShownConnection {
     #[serde(skip_serializing_if = "Option::is_none")]
     connector_key: Option<String>,
     /// Streams with their record counts, `null` where the source does not say.
+    streams: Map<String, Value>,
+    /// How many more there are, whose names did not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    streams: Option<Map<String, Value>>,
-    /// How many streams there are, where their names did not fit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream_count: Option<usize>,
+    more_streams: Option<usize>,
 }
 
 /// A stream. Accounts whose stream is the same in everything but its count share a variant.
@@ -145,47 +144,41 @@ fn overview(toolbox: &Toolbox, schema: &Schema, only: Option<&ConnectionId>) -> 
         let error = crate::source::SourceError::UseKnownConnection { asked: only.to_string(), choices };
         return Err(toolbox.source_failed(error));
     }
-    let answer = |names: bool, shown: usize| {
+    let answer = |names: usize, shown: usize| {
         let omitted = connections.len() - shown;
-        let mut warnings = Vec::new();
-        if !names {
-            warnings.push("stream names did not fit; name a `connection_id` to see them".to_owned());
-        }
+        let cut = connections.iter().any(|connection| connection.streams.len() > names);
+        let warning = "not all stream names fit; name a `stream`, or one account with `connection_id`";
         Overview {
             connections: connections.iter().take(shown).map(|connection| show(connection, names)).collect(),
             omitted: Some(omitted).filter(|omitted| *omitted > 0),
-            warnings,
+            warnings: cut.then(|| warning.to_owned()).into_iter().collect(),
         }
     };
-    let whole = answer(true, connections.len());
-    if fits(&whole)? {
-        return Payload::within(&whole, budget::DOCUMENT);
-    }
+    // Fewer names of every account, then fewer accounts.
+    let mut names = connections.iter().map(|connection| connection.streams.len()).max().unwrap_or(0);
     let mut shown = connections.len();
     loop {
-        let narrow = answer(false, shown);
-        if shown == 0 || fits(&narrow)? {
-            return Payload::within(&narrow, budget::DOCUMENT);
+        let overview = answer(names, shown);
+        if fits(&overview)? || (names == 0 && shown == 0) {
+            return Payload::within(&overview, budget::DOCUMENT);
         }
-        shown /= 2;
+        if names > 0 {
+            names = names * 3 / 4;
+        } else {
+            shown /= 2;
+        }
     }
 }
 
-fn show(connection: &ConnectionSchema, names: bool) -> ShownConnection {
-    let streams = || {
-        let count = |count: Option<u64>| count.map_or(Value::Null, Value::from);
-        connection
-            .streams
-            .iter()
-            .map(|stream| (stream.name.to_string(), count(stream.record_count)))
-            .collect()
-    };
+fn show(connection: &ConnectionSchema, names: usize) -> ShownConnection {
+    let count = |count: Option<u64>| count.map_or(Value::Null, Value::from);
+    let streams = connection.streams.iter().take(names);
     ShownConnection {
         connection_id: connection.connection_id.to_string(),
         display_name: label(connection.display_name.as_deref()),
         connector_key: label(connection.connector_key.as_deref()),
-        streams: names.then(streams),
-        stream_count: (!names).then_some(connection.streams.len()),
+        streams: streams.map(|stream| (stream.name.to_string(), count(stream.record_count))).collect(),
+        more_streams: Some(connection.streams.len().saturating_sub(names)).filter(|more| *more > 0),
     }
 }
 

@@ -156,7 +156,7 @@ async fn selected_fields_that_are_too_long_say_how_to_read_them() {
     assert!(refused["hint"].as_str().unwrap().contains("`c/s:r` without `fields`"), "{refused}");
     let refused = model.refusal("fetch", json!({"id": "c/s:r", "fields": ["nope"]})).await;
     assert_eq!(refused["code"], "unknown_field");
-    assert!(refused["hint"].as_str().unwrap().contains("title, body, note"), "{refused}");
+    assert!(refused["hint"].as_str().unwrap().contains("body, note, title"), "{refused}");
     let refused = model.refusal("fetch", json!({"id": "c/s/r/p1", "fields": ["note"]})).await;
     assert_eq!((&refused["code"], &refused["param"]), (&json!("invalid_argument"), &json!("fields")));
 }

@@ -8,6 +8,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use super::database::{Database, ReadError};
 use super::interrupt::Interrupt;
+use super::list::PAGE_BYTES;
 use super::pick::Picker;
 use super::predicate::{Predicate, check};
 use super::read::{RECORD_COLUMNS, RECORD_TABLES, identity, record_of};
@@ -73,7 +74,7 @@ fn read(
 ) -> Result<(Vec<Change>, i64, bool), ReadError> {
     let mut picker = Picker::default();
     let predicate = Predicate::new(&query.filter, &mut picker);
-    let (mut picked, mut changes, mut reached) = (Vec::new(), Vec::new(), since);
+    let (mut picked, mut changes, mut reached, mut bytes) = (Vec::new(), Vec::new(), since, 0);
     let mut statement = sqlite.prepare_cached(&changes_sql())?;
     let mut rows = statement.query((since, stream.row))?;
     while let Some(row) = rows.next()? {
@@ -87,9 +88,11 @@ fn read(
             // Who knows nothing yet need not be told of what is gone.
             continue;
         }
-        if changes.len() == query.limit {
+        // A page of large records is shorter than asked.
+        if changes.len() == query.limit || bytes > PAGE_BYTES {
             return Ok((changes, reached, true));
         }
+        bytes += row.get_ref(1)?.as_str_or_null().unwrap_or_default().map_or(0, str::len);
         changes.extend(change_of(row, stream)?);
         reached = row.get(7)?;
     }

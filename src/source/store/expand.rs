@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use super::database::ReadError;
 use super::interrupt::Interrupt;
+use super::list::PAGE_BYTES;
 use super::pick::Picker;
 use super::read::{by_key_sql, record_of};
 use super::streams::{StreamRow, sibling};
@@ -53,6 +54,7 @@ pub(super) fn expand(
         .iter_mut()
         .filter(|record| record.address.connection.as_ref() == Some(&stream.detail.connection_id))
         .collect();
+    let mut room = PAGE_BYTES;
     for Expansion { relation: name, limit } in expand {
         let Some(relation) = stream.detail.relation(name) else { continue };
         let many = relation.kind == RelationKind::HasMany;
@@ -67,7 +69,8 @@ pub(super) fn expand(
             });
         }
         let Some(other) = other else { continue };
-        let side = OtherSide { sqlite, stream: other.row, foreign_key: &relation.foreign_key };
+        let mut side =
+            OtherSide { sqlite, stream: other.row, foreign_key: &relation.foreign_key, room: &mut room };
         match relation.kind {
             RelationKind::BelongsTo => side.named_by(&mut own)?,
             RelationKind::HasMany | RelationKind::HasOne => side.naming(&mut own, limit, interrupt)?,
@@ -81,14 +84,19 @@ struct OtherSide<'a> {
     sqlite: &'a Connection,
     stream: i64,
     foreign_key: &'a str,
+    /// Bytes of related records that the page still takes.
+    room: &'a mut usize,
 }
 
 impl OtherSide<'_> {
     /// Gives each record the one that its field names.
-    fn named_by(&self, own: &mut [&mut Record]) -> Result<(), ReadError> {
+    fn named_by(&mut self, own: &mut [&mut Record]) -> Result<(), ReadError> {
         for record in own {
             let named = record.data.get(self.foreign_key).and_then(text_of);
-            let found = named.map_or(Ok(None), |key| self.record(&key))?;
+            let found = match named {
+                Some(key) if *self.room > 0 => self.record(&key)?,
+                _ => None,
+            };
             if let Some(last) = record.expanded.last_mut() {
                 last.records.extend(found);
             }
@@ -97,7 +105,12 @@ impl OtherSide<'_> {
     }
 
     /// Gives each record those that name it, newest first. One pass over their stream serves the whole page.
-    fn naming(&self, own: &mut [&mut Record], limit: usize, interrupt: &Interrupt) -> Result<(), ReadError> {
+    fn naming(
+        &mut self,
+        own: &mut [&mut Record],
+        limit: usize,
+        interrupt: &Interrupt,
+    ) -> Result<(), ReadError> {
         let mut wanted: HashMap<String, Vec<String>> =
             own.iter().map(|record| (record.address.record.to_string(), Vec::new())).collect();
         let mut picker = Picker::default();
@@ -122,16 +135,23 @@ impl OtherSide<'_> {
             let Some(expanded) = record.expanded.last_mut() else { continue };
             expanded.has_more = keys.len() > limit;
             for key in keys.iter().take(limit) {
+                if *self.room == 0 {
+                    expanded.has_more = true;
+                    break;
+                }
                 expanded.records.extend(self.record(key)?);
             }
         }
         Ok(())
     }
 
-    fn record(&self, key: &str) -> Result<Option<Record>, rusqlite::Error> {
+    fn record(&mut self, key: &str) -> Result<Option<Record>, rusqlite::Error> {
         let mut statement = self.sqlite.prepare_cached(&by_key_sql())?;
         let mut rows = statement.query((self.stream, key))?;
-        rows.next()?.map(record_of).transpose().map(Option::flatten)
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let bytes = row.get_ref(1)?.as_str_or_null().unwrap_or_default().map_or(0, str::len);
+        *self.room = self.room.saturating_sub(bytes);
+        record_of(row)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::source::{
 };
 
 /// The most text of records on one page, in bytes. A page of larger ones is shorter than asked.
-const PAGE_BYTES: usize = 16 * 1024 * 1024;
+pub(super) const PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 pub(super) fn page(
     database: &Database,

@@ -5,10 +5,11 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::database::Database;
 use super::expand;
 use super::interrupt::Interrupt;
+use super::selection::Projection;
 use super::streams::stream_rows;
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{ConnectionSchema, Record, RecordData, Schema, StreamSchema};
-use crate::source::{ConnectionChoice, QueryFault, RecordQuery, SourceError};
+use crate::source::{ConnectionChoice, QueryFault, RecordQuery, Selection, SourceError};
 
 /// The columns of a record, for [`record_of`].
 pub(super) const RECORD_COLUMNS: &str =
@@ -55,7 +56,7 @@ pub(super) fn record(
             })?;
         }
     }
-    select_fields(record, &query.fields)
+    select_fields(database, record, &query.fields)
 }
 
 /// A record by key (1), stream (2) and, unless it is NULL, connection (3). The few streams of that name come
@@ -99,16 +100,14 @@ fn choice_of(record: &Record) -> Option<ConnectionChoice> {
     Some(ConnectionChoice { connection_id, display_name: record.display_name.clone() })
 }
 
-fn select_fields(mut record: Record, fields: &[String]) -> Result<Record, SourceError> {
+/// Leaves the named fields. A field that only this record lacks is left out; one that its stream lacks is refused.
+fn select_fields(database: &Database, mut record: Record, fields: &[String]) -> Result<Record, SourceError> {
     if fields.is_empty() {
         return Ok(record);
     }
-    if let Some(unknown) = fields.iter().find(|field| !record.data.contains_key(*field)) {
-        return Err(SourceError::UseKnownField {
-            stream: record.address.stream.to_string(),
-            field: unknown.clone(),
-            known: record.data.keys().cloned().collect(),
-        });
+    if fields.iter().any(|field| !record.data.contains_key(field)) {
+        let streams = stream_rows(database, &record.address.stream, record.address.connection.as_ref())?;
+        Projection::new(&Selection::Fields(fields.to_vec()), &streams)?;
     }
     record.data.retain(|name, _| fields.contains(name));
     Ok(record)

@@ -30,8 +30,10 @@ pub(super) fn window(database: &Database, query: &WindowQuery) -> Result<Window,
                     hint: "Read the field from `offset_chars` 0, or look for another word.".to_owned(),
                 });
             };
-            let start = found.start.saturating_sub(*before);
-            let count = (found.end - start).saturating_add(*after).min(query.limit_chars);
+            // What was looked for is inside the window, whatever else gives way.
+            let room = query.limit_chars.saturating_sub(found.len());
+            let start = found.start.saturating_sub((*before).min(room));
+            let count = (found.end - start).saturating_add(*after).min(query.limit_chars.max(found.len()));
             (start, count, Some(found))
         }
     };
