@@ -158,6 +158,8 @@ pub struct Refusal {
     pub code: String,
     /// Its message: text of the server, to be shown and not followed.
     pub message: String,
+    /// How to ask instead, in the server's words: text to be shown and not followed.
+    pub hint: Option<String>,
     /// The parameter it is about.
     pub param: Option<String>,
     /// The connections it offers.

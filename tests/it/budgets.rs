@@ -201,6 +201,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
             status,
             code: code.to_owned(),
             message: message.to_owned(),
+            hint: None,
             param: param.map(str::to_owned),
             choices,
         })))

@@ -409,7 +409,14 @@ fn every_failure_has_its_status_and_code() {
     let refused = |status| {
         let code = "field_not_granted".to_owned();
         let (message, param) = ("no".to_owned(), Some("fields".to_owned()));
-        SourceError::Refused(Box::new(Refusal { status, code, message, param, choices: Vec::new() }))
+        SourceError::Refused(Box::new(Refusal {
+            status,
+            code,
+            message,
+            hint: None,
+            param,
+            choices: Vec::new(),
+        }))
     };
     let text = || "x".to_owned();
     let rows: Vec<(SourceError, u16, &str)> = vec![
@@ -457,7 +464,10 @@ fn every_failure_has_its_status_and_code() {
         assert_eq!(error["available_connections"].is_array(), offers, "{error}");
         assert_eq!(answer.header("retry-after"), (code == "source_rate_limited").then_some("7"));
         if code == "invalid_sort" {
-            assert_eq!((&error["param"], &error["message"]), (&json!("sort"), &json!("it is so. Do that.")));
+            assert_eq!(
+                (&error["param"], &error["message"], &error["hint"]),
+                (&json!("sort"), &json!("it is so"), &json!("Do that."))
+            );
         }
     }
 }

@@ -13,14 +13,21 @@ use crate::source::{ConnectionChoice, QueryFault, SourceError};
 /// The longest message, in bytes.
 const MESSAGE_MOST: usize = 1_000;
 
+/// The longest hint, in bytes.
+const HINT_MOST: usize = 600;
+
+/// Fields that a hint names.
+const FIELDS_SHOWN: usize = 30;
+
 /// Why a request is not answered.
 #[derive(Debug)]
 pub(super) struct ApiError {
     pub(super) status: StatusCode,
     pub(super) code: Cow<'static, str>,
     message: String,
-    param: Option<String>,
-    choices: Vec<OfferedConnection>,
+    hint: Option<Box<str>>,
+    param: Option<Box<str>>,
+    choices: Box<[OfferedConnection]>,
     /// Seconds to wait.
     pub(super) retry_after: Option<u64>,
 }
@@ -40,6 +47,9 @@ struct ErrorBody {
     /// Stable; the one to decide by.
     code: String,
     message: String,
+    /// How to ask instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
     /// The parameter it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     param: Option<String>,
@@ -87,7 +97,8 @@ pub(super) struct OfferedConnection {
 
 impl ApiError {
     pub(super) fn new(status: StatusCode, code: impl Into<Cow<'static, str>>, message: String) -> Self {
-        Self { status, code: code.into(), message, param: None, choices: Vec::new(), retry_after: None }
+        let code = code.into();
+        Self { status, code, message, hint: None, param: None, choices: Box::default(), retry_after: None }
     }
 
     /// A 400 of this code.
@@ -117,13 +128,19 @@ impl ApiError {
 
     /// Names the parameter that it is about.
     pub(super) fn about(mut self, param: &str) -> Self {
-        self.param = Some(clip(param, 200));
+        self.param = Some(clip(param, 200).into());
+        self
+    }
+
+    /// Says how to ask instead; nothing when that is not known.
+    pub(super) fn hinting(mut self, hint: &str) -> Self {
+        self.hint = (!hint.is_empty()).then(|| clip(hint, HINT_MOST).into());
         self
     }
 
     /// Offers connections.
     pub(super) fn offering(mut self, choices: Vec<OfferedConnection>) -> Self {
-        self.choices = choices;
+        self.choices = choices.into();
         self
     }
 
@@ -134,8 +151,9 @@ impl ApiError {
                 kind: type_of(self.status),
                 code: self.code.clone().into_owned(),
                 message: clip(&self.message, MESSAGE_MOST),
-                param: self.param.clone(),
-                available_connections: self.choices.clone(),
+                hint: self.hint.as_deref().map(str::to_owned),
+                param: self.param.as_deref().map(str::to_owned),
+                available_connections: self.choices.to_vec(),
                 retry_with: retry.then_some("connection_id"),
                 request_id: request_id.to_owned(),
             },
@@ -163,7 +181,11 @@ impl From<SourceError> for ApiError {
         match error {
             SourceError::Refused(refusal) => {
                 let refused = Self::new(passed_on(refusal.status), refusal.code, refusal.message);
-                let refused = Self { param: refusal.param, ..refused };
+                let refused = Self {
+                    param: refusal.param.map(Into::into),
+                    hint: refusal.hint.map(Into::into),
+                    ..refused
+                };
                 refused.offering(refusal.choices.iter().map(offered).collect())
             }
             SourceError::ChooseConnection { choices, .. } => {
@@ -176,8 +198,13 @@ impl From<SourceError> for ApiError {
                 unknown.offering(choices.iter().map(offered).collect())
             }
             SourceError::SearchAgain { .. } => as_is(StatusCode::NOT_FOUND, "not_found"),
-            SourceError::UseKnownField { .. } => {
-                as_is(StatusCode::BAD_REQUEST, "unknown_field").about("fields")
+            SourceError::UseKnownField { known, .. } => {
+                let known: Vec<&str> = known.iter().map(String::as_str).take(FIELDS_SHOWN).collect();
+                let unknown = as_is(StatusCode::BAD_REQUEST, "unknown_field").about("fields");
+                if known.is_empty() {
+                    return unknown;
+                }
+                unknown.hinting(&format!("Its fields are: {}.", known.join(", ")))
             }
             SourceError::CorrectQuery { fault, problem, hint } => of_query(fault, &problem, &hint),
             SourceError::RestartSearch => as_is(StatusCode::BAD_REQUEST, "invalid_cursor").about("cursor"),
@@ -229,12 +256,8 @@ fn of_query(fault: QueryFault, problem: &str, hint: &str) -> ApiError {
         | QueryFault::InvalidArgument
         | QueryFault::NotSupported => StatusCode::BAD_REQUEST,
     };
-    let message = match (problem, hint) {
-        ("", "") => "this source does not answer that".to_owned(),
-        (problem, "") => problem.to_owned(),
-        (problem, hint) => format!("{problem}. {hint}"),
-    };
-    let error = ApiError::new(status, fault.code(), message);
+    let problem = if problem.is_empty() { "this source does not answer that" } else { problem };
+    let error = ApiError::new(status, fault.code(), problem.to_owned()).hinting(hint);
     match fault {
         QueryFault::InvalidFilter => error.about("filter"),
         QueryFault::InvalidSort => error.about("sort"),

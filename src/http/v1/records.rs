@@ -47,7 +47,7 @@ pub(super) const OPERATION: Operation = Operation {
         Parameter {
             name: "changes_since",
             takes: Takes::Text,
-            about: "`beginning`, or a `next_changes_since`: what changed since, deletions too; not with `cursor`.",
+            about: "`beginning`, or a `next_changes_since`: what changed since, deletions too; not with `cursor`, `order`, `sort`, `count` or `expand`.",
         },
         FILTER,
         EXPAND,
@@ -97,7 +97,16 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
     })
 }
 
+/// What changed comes in the order of the changes, uncounted and with nothing brought along.
+const NOT_WITH_CHANGES: [&str; 4] = ["order", "sort", "count", EXPAND.name];
+
 fn question(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery, ApiError> {
+    if sent.text("changes_since").is_some()
+        && let Some(name) = NOT_WITH_CHANGES.into_iter().find(|name| sent.text(name).is_some())
+    {
+        let refused = ApiError::bad("invalid_argument", format!("`{name}` does not go with changes_since"));
+        return Err(refused.about(name).hinting(&format!("Leave `{name}` out.")));
+    }
     let (direction, sort) = order(sent.text("order"), sent.text("sort"))?;
     let fields = sent.names(FIELDS.name)?;
     let selection = match (fields.is_empty(), sent.text("view")) {

@@ -53,7 +53,7 @@ struct SearchResult {
     object: &'static str,
     stream: String,
     record_key: String,
-    /// Where it is served here.
+    /// Where it is served here, with its connection: other connections may have the same key.
     record_url: String,
     connector_id: Option<String>,
     connection_id: Option<String>,
@@ -154,8 +154,9 @@ fn question(sent: &mut Parameters) -> Result<SearchQuery, ApiError> {
     }
     let filter = sent.filter()?;
     if !filter.is_empty() && streams.len() != 1 {
-        let problem = "filter[...] needs exactly one stream; name it with `streams`".to_owned();
-        return Err(ApiError::request(problem).about(FILTER.name));
+        let problem = "a filter is about the fields of one stream, and the search names none or several";
+        let refused = ApiError::bad("invalid_filter", problem.to_owned()).about(FILTER.name);
+        return Err(refused.hinting("Set `streams` to the one stream that has these fields."));
     }
     let limit = sent.page_limit();
     Ok(SearchQuery { text, connection, streams, filter, mode: SearchMode::Lexical, limit, position: None })
@@ -168,13 +169,13 @@ impl SearchResult {
         let known = connection.as_ref().and_then(|id| connections.get(id));
         let connection_id = connection.as_ref().map(ToString::to_string);
         let segment = |name| utf8_percent_encode(name, SEGMENT);
+        let path = format!("/v1/streams/{}/records/{}", segment(stream.as_str()), segment(record.as_str()));
         Some(Self {
             object: "search_result",
-            record_url: format!(
-                "/v1/streams/{}/records/{}",
-                segment(stream.as_str()),
-                segment(record.as_str())
-            ),
+            record_url: match &connection_id {
+                Some(connection) => format!("{path}?{}={}", CONNECTION.name, segment(connection)),
+                None => path,
+            },
             stream: stream.into(),
             record_key: record.into(),
             connector_id: known.and_then(|known| known.connector_key.clone()),

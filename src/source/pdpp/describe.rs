@@ -65,14 +65,33 @@ async fn full(
     }
 }
 
-/// The field that a stream's records are ordered by, if it is known and can be read.
-pub(super) async fn cursor_field(pdpp: &Pdpp, known: &StreamDetail) -> Result<Option<String>, SourceError> {
-    let readable =
+/// How a stream's records are ordered, and what a view of it shows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Ordering {
+    /// The field, if it is known and can be read.
+    pub(super) by: Option<String>,
+    /// The fields of the view.
+    pub(super) view: Option<Vec<String>>,
+}
+
+/// What has to be known of a stream to merge its records, as far as the server tells it.
+pub(super) async fn ordering(
+    pdpp: &Pdpp,
+    known: &StreamDetail,
+    view: Option<&str>,
+) -> Result<Ordering, SourceError> {
+    let by =
         |detail: &StreamDetail| detail.cursor_field.clone().filter(|field| detail.field(field).is_some());
-    if let Some(field) = readable(known) {
-        return Ok(Some(field));
+    let of = |detail: &StreamDetail| Ordering {
+        by: by(detail),
+        view: view.and_then(|name| detail.view(name)).map(|view| view.fields.clone()),
+    };
+    let known_ordering = of(known);
+    if known_ordering.by.is_some() && known_ordering.view.is_some() == view.is_some() {
+        return Ok(known_ordering);
     }
-    Ok(full(pdpp, &known.name, &known.connection_id).await?.first().and_then(readable))
+    let told = full(pdpp, &known.name, &known.connection_id).await?.first().map(of).unwrap_or_default();
+    Ok(Ordering { by: known_ordering.by.or(told.by), view: known_ordering.view.or(told.view) })
 }
 
 /// Why there is no such stream, with the streams there are.

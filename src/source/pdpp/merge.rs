@@ -21,7 +21,6 @@ const LAST_KEPT: usize = 4;
 /// The lanes of a list, and what was taken from them so far.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    by: Option<String>,
     direction: Direction,
     lanes: Vec<Lane>,
     rows: Vec<Change>,
@@ -40,6 +39,10 @@ pub(super) struct Hungry {
     pub(super) connection: Option<ConnectionId>,
     /// From which of the server's cursors.
     pub(super) cursor: Option<String>,
+    /// The field it is ordered by.
+    pub(super) by: Option<String>,
+    /// The fields of the view that is asked, when they are to be asked by name.
+    pub(super) view: Option<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -65,22 +68,15 @@ enum Counted {
 }
 
 impl Lanes {
-    /// A list from its first record on.
-    pub(super) fn start(
-        connections: Vec<Option<ConnectionId>>,
-        by: Option<String>,
-        direction: Direction,
-    ) -> Self {
-        let saved = |connection| SavedLane { connection, ..SavedLane::default() };
-        let lanes = connections.into_iter().map(saved).collect();
-        Self::resume(Saved { by, count: None, ended: false, lanes }, direction)
+    /// A list from its first record on. Of equal rows, that of the later lane is the greater.
+    pub(super) fn start(lanes: Vec<SavedLane>, direction: Direction) -> Self {
+        Self::resume(Saved { count: None, ended: false, lanes }, direction)
     }
 
     /// A list that goes on.
     pub(super) fn resume(saved: Saved, direction: Direction) -> Self {
         let lanes = saved.lanes.into_iter().map(|saved| Lane { saved, reads: 0, state: State::Unread });
         Self {
-            by: saved.by,
             direction,
             lanes: lanes.collect(),
             rows: Vec::new(),
@@ -94,16 +90,6 @@ impl Lanes {
             nameless: 0,
             dead_end: false,
         }
-    }
-
-    /// The field that lanes are merged by.
-    pub(super) fn by(&self) -> Option<&str> {
-        self.by.as_deref()
-    }
-
-    /// How many lanes there are.
-    pub(super) fn len(&self) -> usize {
-        self.lanes.len()
     }
 
     /// Whether servers need not count, since it is known or cannot be.
@@ -120,6 +106,8 @@ impl Lanes {
                 lane: number,
                 connection: lane.saved.connection.clone(),
                 cursor: lane.saved.cursor.clone(),
+                by: lane.saved.by.clone(),
+                view: lane.saved.view.clone(),
             })
             .collect()
     }
@@ -143,7 +131,7 @@ impl Lanes {
             .next_cursor
             .filter(|next| page.has_more != Some(false) && Some(next) != lane.saved.cursor.as_ref());
         self.dead_end |= next.is_none() && page.has_more == Some(true);
-        self.nameless += lane.read(page.items, next, self.by.as_deref());
+        self.nameless += lane.read(page.items, next);
         self.ended |= matches!(lane.state, State::Ended);
     }
 
@@ -151,9 +139,12 @@ impl Lanes {
     pub(super) fn take(&mut self, limit: usize) {
         while self.rows.len() < limit && !self.lanes.iter().any(|lane| matches!(lane.state, State::Unread)) {
             let heads =
-                self.lanes.iter().enumerate().filter_map(|(number, lane)| Some((number, lane.head()?)));
-            let first = heads.min_by(|(_, one), (_, other)| one.cmp(other, self.direction));
-            let Some(lane) = first.map(|(number, _)| number).and_then(|number| self.lanes.get_mut(number))
+                self.lanes.iter().enumerate().filter_map(|(number, lane)| Some((lane.head()?, number)));
+            let first = match self.direction {
+                Direction::Ascending => heads.min(),
+                Direction::Descending => heads.max(),
+            };
+            let Some(lane) = first.map(|(_, number)| number).and_then(|number| self.lanes.get_mut(number))
             else {
                 return;
             };
@@ -177,7 +168,6 @@ impl Lanes {
         };
         let lanes = self.lanes.into_iter().filter(|lane| !matches!(lane.state, State::Ended));
         let saved = Saved {
-            by: self.by,
             count: count.map(|count| (count.value, count.exact)),
             ended: self.ended,
             lanes: lanes.map(|lane| lane.saved).collect(),
@@ -203,7 +193,7 @@ pub(super) fn left_out(nameless: usize) -> Option<String> {
 
 impl Lane {
     /// Takes up a page behind the rows that were given of it, and says how many rows without a name it passed.
-    fn read(&mut self, items: Vec<Option<Change>>, next: Option<String>, by: Option<&str>) -> usize {
+    fn read(&mut self, items: Vec<Option<Change>>, next: Option<String>) -> usize {
         let was_given = |item: &Option<Change>| {
             item.as_ref().is_some_and(|change| self.saved.last.iter().any(|last| last == key(change)))
         };
@@ -231,6 +221,7 @@ impl Lane {
             };
             return 0;
         }
+        let by = self.saved.by.as_deref();
         let placed = |item: Option<Change>| item.map(|change| (Place::of(&change, by), change));
         self.saved.taken = given;
         self.state = State::Read { items: items.into_iter().skip(given).map(placed).collect(), next };
@@ -268,8 +259,8 @@ impl Lane {
         if items.is_empty() {
             let next = next.take();
             self.state = if next.is_some() { State::Unread } else { State::Ended };
-            self.saved =
-                SavedLane { connection: self.saved.connection.take(), cursor: next, ..SavedLane::default() };
+            let SavedLane { connection, by, view, .. } = std::mem::take(&mut self.saved);
+            self.saved = SavedLane { connection, by, view, cursor: next, ..SavedLane::default() };
         }
         nameless
     }
@@ -321,15 +312,20 @@ mod tests {
         position: Option<&RecordsPosition>,
         limit: usize,
         server_limit: usize,
+        direction: Direction,
     ) -> (RecordsPage, usize) {
-        let connections = (0..servers.len()).map(|number| format!("c{number}").parse().ok()).collect();
+        let lane = |number: usize| SavedLane {
+            connection: format!("c{number}").parse().ok(),
+            by: Some("at".to_owned()),
+            ..SavedLane::default()
+        };
         let mut lanes = match position {
-            None => Lanes::start(connections, Some("at".to_owned()), Direction::Descending),
-            Some(position) => Lanes::resume(Saved::open(position).unwrap(), Direction::Descending),
+            None => Lanes::start((0..servers.len()).map(lane).collect(), direction),
+            Some(position) => Lanes::resume(Saved::open(position).unwrap(), direction),
         };
         let mut reads = 0;
         while !lanes.has(limit) && !lanes.hungry().is_empty() {
-            for Hungry { lane, connection, cursor } in lanes.hungry() {
+            for Hungry { lane, connection, cursor, .. } in lanes.hungry() {
                 let connection = connection.unwrap();
                 let rows = &servers[connection.as_str().trim_start_matches('c').parse::<usize>().unwrap()];
                 lanes.feed(lane, page(rows, connection.as_str(), cursor.as_deref(), server_limit));
@@ -353,10 +349,15 @@ mod tests {
         page.rows.iter().map(name).collect()
     }
 
-    fn everything(servers: &[Vec<Row>], limits: &[usize], server_limit: usize) -> (Vec<String>, usize) {
+    fn everything(
+        servers: &[Vec<Row>],
+        limits: &[usize],
+        server_limit: usize,
+        direction: Direction,
+    ) -> (Vec<String>, usize) {
         let (mut all, mut nameless, mut position) = (Vec::new(), 0, None);
         for limit in limits.iter().cycle().take(500) {
-            let (page, _) = read(servers, position.as_ref(), *limit, server_limit);
+            let (page, _) = read(servers, position.as_ref(), *limit, server_limit, direction);
             assert!(page.rows.len() <= *limit);
             all.extend(names(&page));
             nameless += page
@@ -375,9 +376,12 @@ mod tests {
         panic!("the list does not end");
     }
 
-    fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
-        rows.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-        rows.dedup_by(|one, other| one.0 == other.0);
+    /// As a server of this order gives them.
+    fn sorted(mut rows: Vec<Row>, direction: Direction) -> Vec<Row> {
+        rows.sort_by(|one, other| (one.1, &one.0).cmp(&(other.1, &other.0)));
+        if direction == Direction::Descending {
+            rows.reverse();
+        }
         rows
     }
 
@@ -387,16 +391,24 @@ mod tests {
             times in proptest::collection::vec(proptest::collection::vec(0_u8..6, 0..30), 1..5),
             limits in proptest::collection::vec(1_usize..12, 1..4),
             server_limit in 1_usize..12,
+            descending in any::<bool>(),
         ) {
-            let rows = |times: Vec<u8>| sorted(times.into_iter().enumerate().map(|(number, at)| (format!("k{number:03}"), at)).collect());
+            let direction = if descending { Direction::Descending } else { Direction::Ascending };
+            let rows = |times: Vec<u8>| {
+                let rows = times.into_iter().enumerate().map(|(number, at)| (format!("k{number:03}"), at));
+                sorted(rows.collect(), direction)
+            };
             let servers: Vec<Vec<Row>> = times.into_iter().map(rows).collect();
-            let (all, _) = everything(&servers, &limits, server_limit);
+            let (all, _) = everything(&servers, &limits, server_limit, direction);
             let mut expect: Vec<(u8, String, usize)> = servers
                 .iter()
                 .enumerate()
                 .flat_map(|(number, rows)| rows.iter().map(move |(key, at)| (*at, key.clone(), number)))
                 .collect();
-            expect.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| (&one.1, one.2).cmp(&(&other.1, other.2))));
+            expect.sort();
+            if descending {
+                expect.reverse();
+            }
             let expect: Vec<String> = expect.into_iter().map(|(at, key, number)| format!("{at} c{number}/{key}")).collect();
             prop_assert_eq!(all, expect);
         }
@@ -409,7 +421,7 @@ mod tests {
             [vec![row("../1"), row("a"), row("./b"), row("c"), row("../2")], vec![row("b"), row("../3")]];
         for limit in 1..6 {
             for server_limit in 1..8 {
-                let (all, nameless) = everything(&servers, &[limit], server_limit);
+                let (all, nameless) = everything(&servers, &[limit], server_limit, Direction::Ascending);
                 assert_eq!(all, ["1 c0/a", "1 c1/b", "1 c0/c"], "{limit}");
                 assert_eq!(nameless, 4, "{limit} {server_limit}");
             }
@@ -419,42 +431,43 @@ mod tests {
     #[test]
     fn rows_added_above_the_place_repeat_nothing() {
         let rows: Vec<Row> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
-        let (first, _) = read(std::slice::from_ref(&rows), None, 3, 10);
+        let (first, _) = read(std::slice::from_ref(&rows), None, 3, 10, Direction::Descending);
         let mut grown = vec![("new".to_owned(), 99)];
         grown.extend(rows);
-        let (second, _) = read(&[grown], first.next.as_ref(), 3, 10);
+        let (second, _) = read(&[grown], first.next.as_ref(), 3, 10, Direction::Descending);
         assert_eq!(names(&second), ["6 c0/k3", "5 c0/k4", "4 c0/k5"]);
     }
 
     #[test]
     fn rows_deleted_above_the_place_lose_nothing() {
         let rows: Vec<Row> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
-        let (first, _) = read(std::slice::from_ref(&rows), None, 3, 10);
+        let (first, _) = read(std::slice::from_ref(&rows), None, 3, 10, Direction::Descending);
         let without = |gone: &[&str]| -> Vec<Row> {
             rows.iter().filter(|(key, _)| !gone.contains(&key.as_str())).cloned().collect()
         };
         for gone in [vec!["k2"], vec!["k0"], vec!["k1", "k2"]] {
-            let (second, _) = read(&[without(&gone)], first.next.as_ref(), 2, 10);
+            let (second, _) = read(&[without(&gone)], first.next.as_ref(), 2, 10, Direction::Descending);
             assert_eq!(names(&second), ["6 c0/k3", "5 c0/k4"], "{gone:?}");
         }
         // When nothing that was given is left, the number of rows is all there is to go by.
         let other: Vec<Row> = (0..10).map(|number| (format!("other{number}"), 9 - number)).collect();
-        let (second, _) = read(&[other], first.next.as_ref(), 2, 10);
+        let (second, _) = read(&[other], first.next.as_ref(), 2, 10, Direction::Descending);
         assert_eq!(names(&second), ["6 c0/other3", "5 c0/other4"]);
     }
 
     #[test]
     fn a_page_that_is_shorter_than_it_was_goes_on_with_the_next() {
         let rows: Vec<Row> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
-        let (first, _) = read(std::slice::from_ref(&rows), None, 5, 8);
-        let (second, reads) = read(std::slice::from_ref(&rows), first.next.as_ref(), 2, 2);
+        let (first, _) = read(std::slice::from_ref(&rows), None, 5, 8, Direction::Descending);
+        let (second, reads) =
+            read(std::slice::from_ref(&rows), first.next.as_ref(), 2, 2, Direction::Descending);
         assert_eq!(names(&second), ["4 c0/k5", "3 c0/k6"]);
         assert_eq!(reads, 4);
     }
 
     #[test]
     fn a_server_that_leads_nowhere_is_left() {
-        let mut lanes = Lanes::start(vec![None], None, Direction::Descending);
+        let mut lanes = Lanes::start(vec![SavedLane::default()], Direction::Descending);
         let empty = |next: &str| RecordList { next_cursor: Some(next.to_owned()), ..RecordList::default() };
         let mut reads = 0;
         while let Some(hungry) = lanes.hungry().pop() {
@@ -467,7 +480,7 @@ mod tests {
         let page = lanes.page();
         assert!(page.rows.is_empty() && page.next.is_some());
 
-        let mut lanes = Lanes::start(vec![None], None, Direction::Descending);
+        let mut lanes = Lanes::start(vec![SavedLane::default()], Direction::Descending);
         lanes.feed(0, empty("same"));
         lanes.feed(0, empty("same"));
         assert_eq!(lanes.hungry(), []);
@@ -476,7 +489,7 @@ mod tests {
 
     #[test]
     fn more_without_a_way_there_is_said() {
-        let mut lanes = Lanes::start(vec![None], None, Direction::Descending);
+        let mut lanes = Lanes::start(vec![SavedLane::default()], Direction::Descending);
         lanes.feed(0, RecordList { has_more: Some(true), ..RecordList::default() });
         let page = lanes.page();
         assert!(page.has_more && page.next.is_none());

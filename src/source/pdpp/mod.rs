@@ -115,10 +115,8 @@ impl Source for Pdpp {
             .each("streams", &query.streams)
             .filter(&query.filter)
             .each("cursor", position.map(|position| &position.0));
-        let reply = self.transport.get(path, &params).await.map_err(|error| match error {
-            SourceError::Refused(refusal) if refusal.is_of_a_position() => SourceError::RestartSearch,
-            other => refused::of_question(other),
-        })?;
+        let reply = self.transport.get(path, &params).await;
+        let reply = reply.map_err(|error| refused::of_search(error, query.mode))?;
         let mut page = parsed(reply.body, wire::search_page).await?;
         // A cursor that leads back to itself would be read for ever.
         page.next = page.next.filter(|next| query.mode != SearchMode::Hybrid && position != Some(next));
@@ -154,7 +152,8 @@ impl Source for Pdpp {
                 (params.and("q", text).and("before_chars", &before).and("after_chars", &after), 0)
             }
         };
-        let reply = self.get_record(&query.address, "/field-window", &params).await?;
+        let reply = self.get_record(&query.address, "/field-window", &params).await;
+        let reply = reply.map_err(refused::of_question)?;
         let address = query.address.clone();
         parsed(reply.body, move |body| wire::window(body, &address, offset)).await
     }

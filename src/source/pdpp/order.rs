@@ -1,91 +1,107 @@
 //! Which of two records comes first, when each is the first of its connection.
+//!
+//! This is the order of the embedded store (`store/sort_value.rs` and `store/list.rs`), so that a list reads the
+//! same whether fetchwell reads its store or another fetchwell's: a missing value, then numbers, then texts, of
+//! which moments are compared as such; equal values by key. Descending is all of that backwards.
 
 use std::cmp::Ordering;
+use std::fmt::Write;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::handle::{ConnectionId, RecordId};
-use crate::record::Record;
-use crate::source::{Change, Direction};
+use crate::handle::RecordId;
+use crate::source::Change;
 
-/// What a record is ordered by.
-#[derive(Debug)]
+/// What a record is ordered by, ascending.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    own: Option<Sortable>,
-    emitted: Option<Sortable>,
+    value: Sortable,
     key: RecordId,
-    connection: Option<ConnectionId>,
 }
 
 impl Place {
-    /// The place of a record by the field that orders its stream, and by when it was emitted.
+    /// The place of a record by the field that orders its stream, or by when it was emitted if there is none.
     pub(super) fn of(change: &Change, by: Option<&str>) -> Self {
-        let (address, record) = match change {
-            Change::Present(record) => (&record.address, Some(&**record)),
-            Change::Deleted { address, .. } => (address, None),
-        };
-        let own = |record: &Record| Sortable::of(record.data.get(by?)?);
-        let emitted = |record: &Record| record.emitted_at.as_ref().map(|text| Sortable::of_text(text));
-        Self {
-            own: record.and_then(own),
-            emitted: record.and_then(emitted),
-            key: address.record.clone(),
-            connection: address.connection.clone(),
-        }
-    }
-
-    /// By the field, or by the time when one of the two has no such field; then by key, then by connection.
-    /// What has no value comes last in either direction.
-    pub(super) fn cmp(&self, other: &Self, direction: Direction) -> Ordering {
-        let (mine, theirs) = match (&self.own, &other.own) {
-            (Some(_), Some(_)) => (&self.own, &other.own),
-            _ => (&self.emitted, &other.emitted),
-        };
-        let by_value = match (mine, theirs) {
-            (Some(mine), Some(theirs)) => match direction {
-                Direction::Ascending => mine.cmp(theirs),
-                Direction::Descending => theirs.cmp(mine),
+        match change {
+            Change::Present(record) => Self {
+                value: match by {
+                    Some(field) => Sortable::of(record.data.get(field)),
+                    None => record.emitted_at.as_deref().map_or(Sortable::Missing, Sortable::text),
+                },
+                key: record.address.record.clone(),
             },
-            (mine, theirs) => theirs.is_some().cmp(&mine.is_some()),
-        };
-        by_value.then_with(|| self.key.cmp(&other.key)).then_with(|| self.connection.cmp(&other.connection))
+            Change::Deleted { address, .. } => Self { value: Sortable::Missing, key: address.record.clone() },
+        }
     }
 }
 
-/// A value with an order: numbers, then texts. Two texts that are both times are compared as times.
+/// A value with an order.
 #[derive(Debug)]
 enum Sortable {
+    Missing,
     Number(f64),
-    Time(Timestamp, String),
     Text(String),
 }
 
 impl Sortable {
-    fn of(value: &Value) -> Option<Self> {
+    fn of(value: Option<&Value>) -> Self {
         match value {
-            Value::Number(number) => number.as_f64().map(Self::Number),
-            Value::String(text) => Some(Self::of_text(text)),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+            Some(Value::Number(number)) => number.as_f64().map_or(Self::Missing, Self::number),
+            Some(Value::Bool(value)) => Self::number(f64::from(u8::from(*value))),
+            Some(Value::String(text)) => Self::text(text),
+            Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => Self::Missing,
         }
     }
 
-    fn of_text(text: &str) -> Self {
-        match text.parse() {
-            Ok(time) => Self::Time(time, text.to_owned()),
-            Err(_no_time) => Self::Text(text.to_owned()),
-        }
+    fn number(number: f64) -> Self {
+        // -0 and 0 are one number.
+        Self::Number(if number == 0.0 { 0.0 } else { number })
     }
 
+    /// A text; a moment in the form in which moments order as texts, UTC with nine digits of a second.
+    fn text(text: &str) -> Self {
+        let Some(moment) = moment(text) else { return Self::Text(text.to_owned()) };
+        let mut written = String::with_capacity(30);
+        match write!(written, "{moment:.9}") {
+            Ok(()) => Self::Text(written),
+            Err(_unwritable) => Self::Text(text.to_owned()),
+        }
+    }
+}
+
+/// The moment that a text names, when it has the shape of one.
+fn moment(text: &str) -> Option<Timestamp> {
+    let bytes = text.as_bytes();
+    let shaped = (17..=40).contains(&bytes.len())
+        && bytes.first().is_some_and(u8::is_ascii_digit)
+        && bytes.get(4) == Some(&b'-')
+        && bytes.get(7) == Some(&b'-');
+    if shaped { text.parse().ok() } else { None }
+}
+
+impl PartialEq for Sortable {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Sortable {}
+
+impl PartialOrd for Sortable {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Sortable {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
+            (Self::Missing, Self::Missing) => Ordering::Equal,
             (Self::Number(mine), Self::Number(theirs)) => mine.total_cmp(theirs),
-            (Self::Number(_), _) => Ordering::Less,
-            (_, Self::Number(_)) => Ordering::Greater,
-            (Self::Time(mine, _), Self::Time(theirs, _)) => mine.cmp(theirs),
-            (Self::Time(_, mine) | Self::Text(mine), Self::Time(_, theirs) | Self::Text(theirs)) => {
-                mine.cmp(theirs)
-            }
+            (Self::Text(mine), Self::Text(theirs)) => mine.cmp(theirs),
+            (Self::Missing, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
+            (_, Self::Missing) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
         }
     }
 }
@@ -96,15 +112,12 @@ mod tests {
 
     use super::*;
     use crate::handle::RecordAddress;
-    use crate::record::RecordData;
+    use crate::record::{Record, RecordData};
 
-    fn place(connection: &str, key: &str, at: &Value, emitted: Option<&str>) -> Place {
-        let address = RecordAddress {
-            connection: connection.parse().ok(),
-            stream: "s".parse().unwrap(),
-            record: key.parse().unwrap(),
-        };
-        let record = Record {
+    fn row(key: &str, at: &Value, emitted: Option<&str>) -> Change {
+        let address =
+            RecordAddress { connection: None, stream: "s".parse().unwrap(), record: key.parse().unwrap() };
+        Change::Present(Box::new(Record {
             address,
             data: RecordData::from_iter([("at".to_owned(), at.clone())]),
             emitted_at: emitted.map(str::to_owned),
@@ -112,58 +125,54 @@ mod tests {
             display_name: None,
             record_url: None,
             expanded: Vec::new(),
-        };
-        Place::of(&Change::Present(Box::new(record)), Some("at"))
+        }))
     }
 
     #[track_caller]
-    fn check(first: &Place, second: &Place, descending: Ordering, ascending: Ordering) {
-        assert_eq!(first.cmp(second, Direction::Descending), descending);
-        assert_eq!(first.cmp(second, Direction::Ascending), ascending);
-        assert_eq!(second.cmp(first, Direction::Descending), descending.reverse());
+    fn check(first: &Place, second: &Place, expect: Ordering) {
+        assert_eq!(first.cmp(second), expect);
+        assert_eq!(second.cmp(first), expect.reverse());
     }
 
     #[test]
     fn values_are_ordered_as_what_they_are() {
-        let at = |value: Value| place("c", "k", &value, None);
-        check(&at(json!(9)), &at(json!(10)), Ordering::Greater, Ordering::Less);
+        let at = |value: Value| Place::of(&row("k", &value, None), Some("at"));
+        check(&at(json!(9)), &at(json!(10)), Ordering::Less);
+        check(&at(json!(true)), &at(json!(1.0)), Ordering::Equal);
+        check(&at(json!(-0.0)), &at(json!(0)), Ordering::Equal);
+        check(&at(json!(9)), &at(json!("9")), Ordering::Less);
         // The same moment, written twice; as text they would differ.
         check(
             &at(json!("2026-04-01T00:00:00Z")),
             &at(json!("2026-04-01T02:00:00.000+02:00")),
             Ordering::Equal,
-            Ordering::Equal,
         );
-        check(
-            &at(json!("2026-04-01")),
-            &at(json!("2026-04-01T00:00:00Z")),
-            Ordering::Greater,
-            Ordering::Less,
-        );
-        check(&at(json!(9)), &at(json!("9")), Ordering::Greater, Ordering::Less);
+        check(&at(json!("2026-04-01")), &at(json!("2026-04-01T00:00:00Z")), Ordering::Less);
     }
 
     #[test]
-    fn without_the_field_the_time_counts_and_nothing_comes_last() {
-        let at = |value: Value, emitted| place("c", "k", &value, emitted);
-        check(
-            &at(json!(1), Some("2026-01-02T00:00:00Z")),
-            &at(json!(null), Some("2026-01-01T00:00:00Z")),
-            Ordering::Less,
-            Ordering::Greater,
-        );
-        check(
-            &at(json!(null), None),
-            &at(json!(null), Some("2026-01-01T00:00:00Z")),
-            Ordering::Greater,
-            Ordering::Greater,
-        );
+    fn what_has_no_value_is_least_whenever_it_was_emitted() {
+        let at = |value: Value, emitted| Place::of(&row("k", &value, Some(emitted)), Some("at"));
+        for missing in [json!(null), json!([1]), json!({"x": 1})] {
+            check(
+                &at(missing, "2026-02-01T00:00:00Z"),
+                &at(json!(-5), "2026-01-01T00:00:00Z"),
+                Ordering::Less,
+            );
+        }
     }
 
     #[test]
-    fn ties_are_by_key_then_by_connection() {
-        let of = |connection, key| place(connection, key, &json!(1), None);
-        check(&of("b", "k1"), &of("a", "k2"), Ordering::Less, Ordering::Less);
-        check(&of("a", "k1"), &of("b", "k1"), Ordering::Less, Ordering::Less);
+    fn a_stream_without_a_field_is_ordered_by_when_records_were_emitted() {
+        let at = |emitted| Place::of(&row("k", &json!(1), emitted), None);
+        check(&at(None), &at(Some("2026-01-01T00:00:00Z")), Ordering::Less);
+        check(&at(Some("2026-01-01T03:00:00+03:00")), &at(Some("2026-01-01T00:00:01Z")), Ordering::Less);
+    }
+
+    #[test]
+    fn ties_are_by_key() {
+        let of = |key| Place::of(&row(key, &json!(1), None), Some("at"));
+        check(&of("k1"), &of("k2"), Ordering::Less);
+        check(&of(r#"["a","2"]"#), &of(r#"["a","10"]"#), Ordering::Greater);
     }
 }

@@ -16,9 +16,6 @@ use crate::source::{ChangesToken, QueryFault, RecordsPosition, SourceError};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Saved {
-    /// The field that connections are merged by; when they emitted the record, if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) by: Option<String>,
     /// How many there are in all and whether exactly, if it was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) count: Option<(u64, bool)>,
@@ -36,6 +33,13 @@ pub(super) struct SavedLane {
     /// The connection; `None` on a server that has only one, or names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) connection: Option<ConnectionId>,
+    /// The field that its records are ordered by; when they were emitted, if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) by: Option<String>,
+    /// The fields of the view that is asked, when they are asked by name: a view need not show what records are
+    /// ordered by, and several connections cannot be merged without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) view: Option<Vec<String>>,
     /// The server's cursor of the page that is being read; the first page if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cursor: Option<String>,
@@ -116,9 +120,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_position_is_read_back(cursor in any::<Option<String>>(), taken in 0_usize..500, last in any::<Vec<String>>(), by in any::<Option<String>>()) {
-            let lane = SavedLane { connection: "c".parse().ok(), cursor, taken, last: last.into() };
-            let saved = Saved { by, count: Some((4, true)), ended: true, lanes: vec![lane, SavedLane::default()] };
+        fn a_position_is_read_back(cursor in any::<Option<String>>(), taken in 0_usize..500, last in any::<Vec<String>>(), by in any::<Option<String>>(), view in any::<Option<Vec<String>>>()) {
+            let lane = SavedLane { connection: "c".parse().ok(), by, view, cursor, taken, last: last.into() };
+            let saved = Saved { count: Some((4, true)), ended: true, lanes: vec![lane, SavedLane::default()] };
             prop_assert_eq!(Saved::open(&saved.seal().unwrap()).unwrap(), saved);
         }
 

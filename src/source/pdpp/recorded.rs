@@ -5,7 +5,7 @@ use serde_json::json;
 use url::Url;
 
 use super::merge::Lanes;
-use super::position::Saved;
+use super::position::{Saved, SavedLane};
 use super::wire;
 use crate::handle::SourceName;
 use crate::record::{Record, Schema, StreamDetail, Window};
@@ -55,9 +55,10 @@ impl Source for Recorded {
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
         let mut lanes = match &query.start {
-            Start::First | Start::Changes(_) => {
-                Lanes::start(vec![query.connection.clone()], None, query.direction)
-            }
+            Start::First | Start::Changes(_) => Lanes::start(
+                vec![SavedLane { connection: query.connection.clone(), ..SavedLane::default() }],
+                query.direction,
+            ),
             Start::After(position) => Lanes::resume(Saved::open(position)?, query.direction),
         };
         lanes.feed(0, wire::records(self.records.as_bytes(), &query.stream, query.connection.as_ref())?);

@@ -3,16 +3,17 @@
 //! Over several connections the reference server applies the limit to each of them and gives no cursor. So
 //! each is read on its own, at most [`CONCURRENT_READS`] at a time, and merged by [`Lanes`].
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::merge::{Hungry, Lanes, left_out};
 use super::params::Params;
-use super::position::{Saved, SavedChanges};
+use super::position::{Saved, SavedChanges, SavedLane};
 use super::record_path::stream_path;
 use super::transport::parsed;
 use super::{Pdpp, describe, refused, wire};
+use crate::handle::ConnectionId;
 use crate::record::StreamDetail;
 use crate::source::{
     Change, ChangesToken, CountMode, Direction, ProtocolFault, QueryFault, RecordsPage, RecordsPosition,
@@ -34,16 +35,23 @@ pub(super) async fn records(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Records
 
 async fn merged(pdpp: &Pdpp, query: &RecordsQuery, mut lanes: Lanes) -> Result<RecordsPage, SourceError> {
     let limit = query.limit.max(1);
-    let extra = ordering_field(query, &lanes);
     let count = if lanes.is_counted() { CountMode::None } else { query.count };
-    let listed = Params::default().and("limit", &limit).each("fields", &extra);
-    let listed = order(selected(listed, query, count), query);
+    let mut hidden: HashMap<Option<ConnectionId>, String> = HashMap::new();
     while !lanes.has(limit) {
         let hungry = lanes.hungry();
         if hungry.is_empty() {
             break;
         }
-        let reads = hungry.into_iter().map(|hungry| read(pdpp, query, &listed, hungry));
+        let mut reads = Vec::with_capacity(hungry.len());
+        for lane in hungry {
+            let selection = Selected::of(query, &lane);
+            if let Some(field) = selection.hidden {
+                hidden.insert(lane.connection.clone(), field);
+            }
+            let params = Params::default().and("limit", &limit);
+            let params = order(selected(params, &selection.asked, query, count), query);
+            reads.push(read(pdpp, query, params, lane));
+        }
         let pages: Vec<_> = stream::iter(reads).buffered(CONCURRENT_READS).try_collect().await?;
         for (lane, page) in pages {
             lanes.feed(lane, page);
@@ -52,8 +60,10 @@ async fn merged(pdpp: &Pdpp, query: &RecordsQuery, mut lanes: Lanes) -> Result<R
     }
     let mut page = lanes.page();
     for row in &mut page.rows {
-        if let (Change::Present(record), Some(extra)) = (row, &extra) {
-            record.data.shift_remove(extra);
+        if let Change::Present(record) = row
+            && let Some(field) = hidden.get(&record.address.connection)
+        {
+            record.data.shift_remove(field);
         }
     }
     page.count = page.count.filter(|_| query.count != CountMode::None);
@@ -63,14 +73,38 @@ async fn merged(pdpp: &Pdpp, query: &RecordsQuery, mut lanes: Lanes) -> Result<R
     Ok(page)
 }
 
+/// Which fields are asked of one connection.
+struct Selected {
+    asked: Selection,
+    /// A field that is asked for the order alone, and not shown.
+    hidden: Option<String>,
+}
+
+impl Selected {
+    /// What is asked for, and the field that a lane is ordered by.
+    fn of(query: &RecordsQuery, lane: &Hungry) -> Self {
+        let as_is = Self { asked: query.selection.clone(), hidden: None };
+        let Some(by) = &lane.by else { return as_is };
+        let mut fields = match (&query.selection, &lane.view) {
+            (Selection::Fields(fields), _) | (Selection::View(_), Some(fields)) => fields.clone(),
+            (Selection::All | Selection::View(_), _) => return as_is,
+        };
+        if fields.contains(by) {
+            return as_is;
+        }
+        fields.insert(0, by.clone());
+        Self { asked: Selection::Fields(fields), hidden: Some(by.clone()) }
+    }
+}
+
 async fn read(
     pdpp: &Pdpp,
     query: &RecordsQuery,
-    listed: &Params,
+    params: Params,
     hungry: Hungry,
 ) -> Result<(usize, wire::RecordList), SourceError> {
     let connection = hungry.connection;
-    let params = listed.clone().connection(connection.as_ref()).each("cursor", &hungry.cursor);
+    let params = params.connection(connection.as_ref()).each("cursor", &hungry.cursor);
     let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
     let reply = reply.map_err(refused::of_position)?;
     let stream = query.stream.clone();
@@ -78,24 +112,53 @@ async fn read(
     Ok((hungry.lane, list))
 }
 
-/// The lanes of a list's first page: every connection that has the stream.
+/// The lanes of a list's first page: every connection that has the stream, in the schema's order.
 async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Lanes, SourceError> {
-    let lanes = |connections, by| Lanes::start(connections, by, query.direction);
+    let single = |connection| {
+        let lane = SavedLane { connection, ..SavedLane::default() };
+        Ok(Lanes::start(vec![lane], query.direction))
+    };
     if query.connection.is_some() {
-        return Ok(lanes(vec![query.connection.clone()], None));
+        return single(query.connection.clone());
     }
     let details = holders(pdpp, query).await?;
     match details.as_slice() {
-        [] => Ok(lanes(vec![None], None)),
-        [only] => Ok(lanes(vec![Some(only.connection_id.clone())], None)),
-        [one, ..] => {
-            let by = match &query.sort {
-                Some(field) => Some(field.clone()),
-                None => describe::cursor_field(pdpp, one).await?,
-            };
-            Ok(lanes(details.into_iter().map(|detail| Some(detail.connection_id)).collect(), by))
-        }
+        [] => single(None),
+        [only] => single(Some(only.connection_id.clone())),
+        several => Ok(Lanes::start(merging(pdpp, query, several).await?, query.direction)),
     }
+}
+
+/// A lane for each connection, with what its records are merged by. Connections of one connector have that in
+/// common, so it is asked once for each connector.
+async fn merging(
+    pdpp: &Pdpp,
+    query: &RecordsQuery,
+    details: &[StreamDetail],
+) -> Result<Vec<SavedLane>, SourceError> {
+    let view = match &query.selection {
+        Selection::View(view) => Some(view.as_str()),
+        Selection::All | Selection::Fields(_) => None,
+    };
+    let mut known: HashMap<Option<&str>, describe::Ordering> = HashMap::new();
+    let mut lanes = Vec::with_capacity(details.len());
+    for detail in details {
+        let connector = detail.connector_key.as_deref();
+        let ordering = match known.get(&connector) {
+            Some(ordering) => ordering.clone(),
+            None => describe::ordering(pdpp, detail, view).await?,
+        };
+        known.insert(connector, ordering.clone());
+        // The server takes no `sort` but by the field that it orders by; `emitted_at` says that there is none.
+        let sort = query.sort.clone().filter(|sort| sort != "emitted_at");
+        lanes.push(SavedLane {
+            connection: Some(detail.connection_id.clone()),
+            by: ordering.by.or(sort),
+            view: ordering.view,
+            ..SavedLane::default()
+        });
+    }
+    Ok(lanes)
 }
 
 /// The connections that have the stream; none on a server that has no schema or names no connection.
@@ -128,15 +191,6 @@ fn after(query: &RecordsQuery, position: &RecordsPosition) -> Result<Lanes, Sour
     Ok(Lanes::resume(saved, query.direction))
 }
 
-/// The field to merge by, if records would come without it.
-fn ordering_field(query: &RecordsQuery, lanes: &Lanes) -> Option<String> {
-    let by = lanes.by().filter(|_| lanes.len() > 1)?;
-    match &query.selection {
-        Selection::Fields(fields) if !fields.iter().any(|field| field == by) => Some(by.to_owned()),
-        Selection::All | Selection::Fields(_) | Selection::View(_) => None,
-    }
-}
-
 async fn changes(
     pdpp: &Pdpp,
     query: &RecordsQuery,
@@ -152,8 +206,9 @@ async fn changes(
         },
     };
     let params = Params::default().and("limit", &query.limit.max(1)).and("changes_since", &from.since);
-    let params =
-        selected(params, query, query.count).connection(connection.as_ref()).each("cursor", &from.cursor);
+    let params = selected(params, &query.selection, query, query.count)
+        .connection(connection.as_ref())
+        .each("cursor", &from.cursor);
     let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
     let body = reply.map_err(refused::of_changes)?.body;
     let stream = query.stream.clone();
@@ -205,8 +260,8 @@ fn name_a_connection(query: &RecordsQuery, several: &[StreamDetail]) -> SourceEr
 const CHOICES_SHOWN: usize = 12;
 
 /// What every kind of list can be asked.
-fn selected(params: Params, query: &RecordsQuery, count: CountMode) -> Params {
-    let params = match &query.selection {
+fn selected(params: Params, selection: &Selection, query: &RecordsQuery, count: CountMode) -> Params {
+    let params = match selection {
         Selection::All => params,
         Selection::Fields(fields) => params.each("fields", fields),
         Selection::View(view) => params.and("view", view),

@@ -1,12 +1,12 @@
 //! What a record server's refusal means for the question that was put.
 //!
-//! Reference servers take no `filter`, `expand` or `view` of a client token and say so with a parameter's name;
-//! that is not a mistake in the call but a thing this server does not do, and the hint says what to do instead.
-//! Every other refusal passes through with its own code.
+//! Reference servers take no `filter`, `expand` or `view` of a client token and say so; that is not a mistake in the
+//! call but a thing this server does not do, and the hint says what to do instead. Servers that say themselves how
+//! to ask, as fetchwell's own do, are quoted. Every other refusal passes through with its own code.
 
-use crate::source::{QueryFault, Refusal, SourceError};
+use crate::source::{QueryFault, Refusal, SearchMode, SourceError};
 
-/// A refused `filter`, `expand` or `view`, in words that lead on; anything else as it is.
+/// A refusal in words that lead on, as far as there are any; anything else as it is.
 pub(super) fn of_question(error: SourceError) -> SourceError {
     let SourceError::Refused(refusal) = error else { return error };
     let (fault, hint) = match refused_argument(&refusal) {
@@ -22,21 +22,74 @@ pub(super) fn of_question(error: SourceError) -> SourceError {
             QueryFault::InvalidView,
             "This record server takes no view for client tokens; leave `view` out and name the fields in `fields`.",
         ),
-        _ => return SourceError::Refused(refusal),
+        _ => return with_its_hint(refusal),
     };
     SourceError::CorrectQuery { fault, problem: refusal.message, hint: hint.to_owned() }
 }
 
-/// Which of the three arguments an `invalid_request` is about.
+/// A refusal with the server's own hint, marked as the server's.
+fn with_its_hint(refusal: Box<Refusal>) -> SourceError {
+    match (&refusal.hint, fault_of(&refusal.code)) {
+        (Some(hint), Some(fault)) => {
+            let hint = format!("The record server says: {hint}");
+            SourceError::CorrectQuery { fault, problem: refusal.message, hint }
+        }
+        _ => SourceError::Refused(refusal),
+    }
+}
+
+/// The fault of a code that a question can be corrected by.
+fn fault_of(code: &str) -> Option<QueryFault> {
+    [
+        QueryFault::UnknownStream,
+        QueryFault::UnknownField,
+        QueryFault::InvalidFilter,
+        QueryFault::InvalidSort,
+        QueryFault::InvalidExpand,
+        QueryFault::InvalidWindow,
+        QueryFault::FieldNotFound,
+        QueryFault::FieldNotText,
+        QueryFault::QueryNotFound,
+        QueryFault::InvalidArgument,
+        QueryFault::NotSupported,
+    ]
+    .into_iter()
+    .find(|fault| fault.code() == code)
+}
+
+/// A search that was refused. A server without a route for the mode does not search that way at all.
+pub(super) fn of_search(error: SourceError, mode: SearchMode) -> SourceError {
+    let SourceError::Refused(refusal) = error else { return error };
+    if refusal.is_of_a_position() {
+        return SourceError::RestartSearch;
+    }
+    let word = match mode {
+        SearchMode::Lexical => return of_question(SourceError::Refused(refusal)),
+        SearchMode::Semantic => "semantic",
+        SearchMode::Hybrid => "hybrid",
+    };
+    match (refusal.status, refusal.code.as_str()) {
+        (404, "not_found" | "http_404") | (405 | 501, _) => SourceError::CorrectQuery {
+            fault: QueryFault::NotSupported,
+            problem: format!("this record server has no {word} search"),
+            hint: "Leave `mode` out to search by words.".to_owned(),
+        },
+        _ => of_question(SourceError::Refused(refusal)),
+    }
+}
+
+/// Which of the three arguments client tokens may not send, by the reference server's messages: a parameter's name
+/// alone may be about a mistake in its value.
 fn refused_argument(refusal: &Refusal) -> Option<&'static str> {
     if refusal.status != 400 || refusal.code != "invalid_request" {
         return None;
     }
-    let Some(param) = &refusal.param else {
-        // The reference server names no parameter when it refuses a view.
-        let message = refusal.message.to_ascii_lowercase();
-        return message.contains("views are").then_some("view");
-    };
+    let message = refusal.message.to_ascii_lowercase();
+    // The reference server names no parameter when it refuses a view.
+    if message.contains("views are resolved") {
+        return Some("view");
+    }
+    let param = refusal.param.as_deref().filter(|_| message.contains("not supported for client-token"))?;
     match param.split('[').next() {
         Some("filter") => Some("filter"),
         Some("expand" | "expand_limit") => Some("expand"),
@@ -78,6 +131,7 @@ mod tests {
             status,
             code: code.to_owned(),
             message: message.to_owned(),
+            hint: None,
             param: param.map(str::to_owned),
             choices: Vec::new(),
         }))
@@ -96,17 +150,20 @@ mod tests {
 
     #[test]
     fn what_client_tokens_may_not_ask_is_told_apart() {
+        const NO: &str = "that is not supported for client-token reads in PDPP v0.1";
         for (status, code, param, message, expect) in [
-            (400, "invalid_request", Some("filter"), "no", Some(QueryFault::InvalidFilter)),
-            (400, "invalid_request", Some("filter[amount]"), "no", Some(QueryFault::InvalidFilter)),
-            (400, "invalid_request", Some("expand"), "no", Some(QueryFault::InvalidExpand)),
-            (400, "invalid_request", Some("expand_limit[files]"), "no", Some(QueryFault::InvalidExpand)),
-            (400, "invalid_request", Some("view"), "no", Some(QueryFault::InvalidView)),
+            (400, "invalid_request", Some("filter"), NO, Some(QueryFault::InvalidFilter)),
+            (400, "invalid_request", Some("filter[amount]"), NO, Some(QueryFault::InvalidFilter)),
+            (400, "invalid_request", Some("expand"), NO, Some(QueryFault::InvalidExpand)),
+            (400, "invalid_request", Some("expand_limit[files]"), NO, Some(QueryFault::InvalidExpand)),
+            (400, "invalid_request", Some("view"), NO, Some(QueryFault::InvalidView)),
             (400, "invalid_request", None, "views are resolved", Some(QueryFault::InvalidView)),
+            (400, "invalid_request", Some("filter"), "filter needs exactly one stream", None),
+            (400, "invalid_request", Some("view"), "view and fields are mutually exclusive", None),
             (400, "invalid_request", None, "Unsupported query parameter: bogus", None),
             (400, "invalid_filter", Some("filter"), "no such field", None),
-            (400, "invalid_request", Some("limit"), "no", None),
-            (500, "invalid_request", Some("filter"), "no", None),
+            (400, "invalid_request", Some("limit"), NO, None),
+            (500, "invalid_request", Some("filter"), NO, None),
         ] {
             assert_eq!(fault(of_question(refusal(status, code, param, message))), expect, "{code} {param:?}");
         }
@@ -123,7 +180,8 @@ mod tests {
             assert_eq!(fault(of_position(refusal(status, code, None, "no"))), expect);
             assert_eq!(fault(of_changes(refusal(status, code, None, "no"))), expect);
         }
-        let filter = refusal(400, "invalid_request", Some("filter"), "no");
+        let filter =
+            refusal(400, "invalid_request", Some("filter"), "is not supported for client-token reads");
         assert_eq!(fault(of_position(filter)), Some(QueryFault::InvalidFilter));
     }
 }

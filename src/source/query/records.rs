@@ -17,7 +17,8 @@ pub struct RecordsQuery {
     pub selection: Selection,
     /// Only records that pass it.
     pub filter: Filter,
-    /// By the stream's cursor field, in this direction. Ties are by key, then by connection.
+    /// By the stream's cursor field, in this direction. Ascending, a missing value is least and ties are by key,
+    /// then by connection; descending is all of that backwards.
     pub direction: Direction,
     /// The field to sort by, which has to be the stream's cursor field; that field when `None`.
     pub sort: Option<String>,

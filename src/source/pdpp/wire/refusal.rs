@@ -12,6 +12,9 @@ use crate::source::{ConnectionChoice, Refusal, SourceError};
 /// The most of a server's own error message that is passed on, in characters.
 const MESSAGE_CHARS: usize = 400;
 
+/// The most of a server's own hint that is passed on, in characters.
+const HINT_CHARS: usize = 400;
+
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct WireError {
@@ -19,6 +22,8 @@ struct WireError {
     code: Option<String>,
     #[serde(deserialize_with = "lenient")]
     message: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    hint: Option<String>,
     #[serde(deserialize_with = "lenient")]
     param: Option<String>,
     available_connections: LenientList<WireConnection>,
@@ -68,6 +73,7 @@ pub(in super::super) fn refusal(
         status,
         code: code.unwrap_or_else(|| format!("http_{status}")),
         message,
+        hint: error.hint.filter(|hint| !hint.is_empty()).map(|hint| hint.chars().take(HINT_CHARS).collect()),
         param: error.param.filter(|param| param.len() <= 100),
         choices,
     }))
