@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Number, Value};
 
-use super::predicate::number_of;
+use super::number::Numeric;
 use super::sort_value::SortValue;
 use crate::record::Scalar;
 use crate::source::Metric;
@@ -101,7 +101,7 @@ fn addend(scalar: &Scalar) -> Option<Addend> {
         // Every field of a table is text.
         Scalar::Text(text) => match text.parse::<i64>() {
             Ok(whole) => Some(Addend::Whole(whole.into())),
-            Err(_not_whole) => number_of(text).map(Addend::Part),
+            Err(_not_whole) => Numeric::of_text(text).map(|number| Addend::Part(number.as_f64())),
         },
         Scalar::Bool(_) => None,
     }
@@ -121,9 +121,9 @@ fn sum(whole: i128, parts: f64) -> Option<Number> {
 fn keep(kept: &mut Option<(SortValue, Scalar)>, scalar: Scalar, wanted: Ordering) {
     let value = match &scalar {
         // A table's numbers order as numbers.
-        Scalar::Text(text) => number_of(text).map_or_else(
+        Scalar::Text(text) => Numeric::of_text(text).map_or_else(
             || SortValue::text(text),
-            |number| SortValue::of(Number::from_f64(number).map(Value::Number).as_ref()),
+            |number| SortValue::of(number.to_json().map(Value::Number).as_ref()),
         ),
         other => SortValue::of(serde_json::to_value(other).ok().as_ref()),
     };

@@ -69,12 +69,12 @@ impl Kinds {
 }
 
 /// Whether a text is a moment. Looks at its shape first: most texts are none.
-fn is_time(text: &str) -> bool {
+pub(super) fn is_time(text: &str) -> bool {
     moment(text).is_some()
 }
 
 /// Whether a text is a day, `2026-04-01`.
-fn is_day(text: &str) -> bool {
+pub(super) fn is_day(text: &str) -> bool {
     text.len() == 10 && text.as_bytes().get(4) == Some(&b'-') && text.parse::<Date>().is_ok()
 }
 

@@ -22,6 +22,7 @@ mod kinds;
 mod list;
 mod manifest;
 mod matching;
+mod number;
 mod pick;
 mod predicate;
 mod put;
