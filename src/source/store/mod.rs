@@ -16,6 +16,7 @@ mod declaration;
 mod error;
 mod expand;
 mod figure;
+mod group_key;
 mod index;
 mod interrupt;
 mod kinds;
