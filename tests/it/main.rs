@@ -21,6 +21,7 @@ mod record_server;
 mod remote_reads;
 mod schemas;
 mod store;
+mod store_figures;
 mod tidy;
 mod v1_http;
 mod v1_records;

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use super::database::{Database, ReadError};
-use super::figure::Figure;
+use super::figure::{DISTINCT_MOST, Figure};
+use super::group_key::GroupKey;
 use super::interrupt::Interrupt;
 use super::pick::Picker;
-use super::predicate::{Predicate, check};
+use super::predicate::{Predicate, check, unfit};
 use super::streams::{StreamRow, stream_rows};
 use super::time_bucket::TimeBuckets;
 use crate::record::{Capability, Scalar, StreamDetail};
@@ -18,6 +19,9 @@ use crate::source::{AggregateAnswer, AggregateQuery, Group, Grouping, Metric, Qu
 
 /// The most groups that are told apart while counting. Each takes memory until the end.
 const GROUPS_MOST: usize = 200_000;
+
+/// The most bytes that the keys and figures of all groups may hold together.
+const HELD_MOST: usize = 128 * 1024 * 1024;
 
 pub(super) fn aggregate(
     database: &Database,
@@ -41,25 +45,23 @@ pub(super) fn aggregate(
         }
         Ok(())
     })?;
-    Ok(pass.answer())
+    pass.answer()
 }
 
 /// Refuses figures that a stream does not give.
 fn check_declared(query: &AggregateQuery, stream: &StreamDetail) -> Result<(), SourceError> {
-    let refused =
-        |problem, hint| Err(SourceError::CorrectQuery { fault: QueryFault::InvalidAggregate, problem, hint });
     let mut asked = Vec::new();
     match (query.metric, query.field.as_deref()) {
         (Metric::Count, None) => {}
         (Metric::Count, Some(field)) => {
-            return refused(
+            return Err(refused(
                 format!("`count` counts records and takes no field, and `{field}` was given"),
-                "Leave `field` out, or use `count_distinct`.".to_owned(),
-            );
+                "Leave `field` out, or use `count_distinct`.",
+            ));
         }
         (metric, None) => {
             let problem = format!("`{}` needs a field", metric.word());
-            return refused(problem, "Set `field`.".to_owned());
+            return Err(refused(problem, "Set `field`."));
         }
         (Metric::Sum, Some(field)) => asked.push((field, Capability::Sum, "summed up")),
         (Metric::Min, Some(field)) => asked.push((field, Capability::Min, "asked for its least value")),
@@ -74,17 +76,9 @@ fn check_declared(query: &AggregateQuery, stream: &StreamDetail) -> Result<(), S
         Some(Grouping::Time { field, .. }) => asked.push((field, Capability::GroupByTime, "grouped by time")),
     }
     for (field, capability, what) in asked {
-        let can = |detail: &&crate::record::FieldDetail| detail.capabilities.contains(&capability);
-        if stream.field(field).as_ref().is_some_and(can) {
-            continue;
+        if let Some((problem, hint)) = unfit(stream, field, capability, what) {
+            return Err(refused(problem, &hint));
         }
-        let fields: Vec<&str> =
-            stream.fields.iter().filter(can).map(|detail| detail.name.as_str()).take(20).collect();
-        let problem = match stream.field(field) {
-            None => format!("stream `{}` has no field `{field}`", stream.name),
-            Some(_) => format!("field `{field}` of stream `{}` cannot be {what}", stream.name),
-        };
-        return refused(problem, format!("Fields that can be {what}: {}.", fields.join(", ")));
     }
     Ok(())
 }
@@ -96,7 +90,9 @@ struct Pass<'a> {
     measured: Option<usize>,
     grouped: Option<(usize, Option<TimeBuckets>)>,
     whole: Figure,
-    groups: HashMap<Option<Scalar>, (u64, Figure)>,
+    groups: HashMap<Option<GroupKey>, (u64, Figure)>,
+    /// The bytes that the groups hold.
+    held: usize,
     matching: u64,
 }
 
@@ -113,7 +109,7 @@ impl<'a> Pass<'a> {
             }
         };
         let (whole, groups) = (Figure::new(query.metric), HashMap::new());
-        Ok(Self { query, picker, predicate, measured, grouped, whole, groups, matching: 0 })
+        Ok(Self { query, picker, predicate, measured, grouped, whole, groups, held: 0, matching: 0 })
     }
 
     fn over(
@@ -141,64 +137,98 @@ impl<'a> Pass<'a> {
             };
             let key = match (at(*by), buckets) {
                 (None, _) => None,
-                (Some(value), None) => Scalar::of(value),
-                (Some(value), Some(buckets)) => buckets.key(value).map(Scalar::Text),
+                (Some(value), None) => GroupKey::of(value),
+                (Some(value), Some(buckets)) => buckets.of(value).map(GroupKey::Time),
             };
-            if self.groups.len() >= GROUPS_MOST && !self.groups.contains_key(&key) {
-                return Err(too_many().into());
+            if !self.groups.contains_key(&key) {
+                if self.groups.len() >= GROUPS_MOST {
+                    return Err(too_many(GROUPS_MOST).into());
+                }
+                self.held += key.as_ref().map_or(0, GroupKey::held);
             }
             let metric = self.query.metric;
             let (records, figure) = self.groups.entry(key).or_insert_with(|| (0, Figure::new(metric)));
             *records += 1;
+            let before = figure.held();
             figure.add(value);
+            self.held = self.held + figure.held() - before;
             if figure.is_overfull() {
-                return Err(too_many().into());
+                return Err(too_many(DISTINCT_MOST).into());
+            }
+            if self.held > HELD_MOST {
+                return Err(too_much().into());
             }
         }
-        if self.whole.is_overfull() { Err(too_many().into()) } else { Ok(()) }
+        if self.whole.is_overfull() { Err(too_many(DISTINCT_MOST).into()) } else { Ok(()) }
     }
 
-    fn answer(self) -> AggregateAnswer {
-        let filtered_count = Some(self.matching);
+    fn answer(self) -> Result<AggregateAnswer, SourceError> {
+        let figures = || self.groups.values().map(|(_, figure)| figure).chain([&self.whole]);
+        let field = self.query.field.as_deref().unwrap_or_default();
+        if figures().any(Figure::is_too_large) {
+            return Err(too_large(field));
+        }
+        let notes = passed_over(field, figures().map(Figure::passed_over).sum());
+        let answer = AggregateAnswer {
+            filtered_count: Some(self.matching),
+            notes: notes.into_iter().collect(),
+            ..AggregateAnswer::default()
+        };
         let Some((_, buckets)) = &self.grouped else {
-            return AggregateAnswer {
-                value: self.whole.value(),
-                filtered_count,
-                ..AggregateAnswer::default()
-            };
+            return Ok(AggregateAnswer { value: self.whole.value(), ..answer });
         };
         let by_time = buckets.is_some();
-        let mut groups: Vec<(Option<Scalar>, u64, Figure)> =
-            self.groups.into_iter().map(|(key, (records, figure))| (key, records, figure)).collect();
-        let text = |key: &Option<Scalar>| key.as_ref().map(Scalar::to_string);
-        if by_time {
+        let mut groups: Vec<(Option<GroupKey>, (u64, Figure))> = self.groups.into_iter().collect();
+        groups.sort_unstable_by(|(a_key, (_, a)), (b_key, (_, b))| match by_time {
             // The newest first, to keep these; a group without a time goes first of all.
-            groups.sort_by_cached_key(|(key, ..)| std::cmp::Reverse(text(key)));
-        } else {
-            groups.sort_by(|(a_key, _, a), (b_key, _, b)| {
-                b.order(a).then_with(|| text(a_key).cmp(&text(b_key)))
-            });
-        }
+            true => b_key.cmp(a_key),
+            false => b.order(a).then_with(|| a_key.cmp(b_key)),
+        });
         let rest = groups.split_off(self.query.limit.min(groups.len()));
         if by_time {
             groups.reverse();
         }
-        AggregateAnswer {
-            value: None,
-            groups: Some(
-                groups.into_iter().map(|(key, _, figure)| Group { key, value: figure.value() }).collect(),
-            ),
-            other_count: Some(rest.iter().map(|(_, records, _)| records).sum()),
-            filtered_count,
-            notes: Vec::new(),
-        }
+        let group = |(key, (_, figure)): (Option<GroupKey>, (u64, Figure))| Group {
+            key: key.and_then(GroupKey::into_scalar),
+            value: figure.value(),
+        };
+        Ok(AggregateAnswer {
+            groups: Some(groups.into_iter().map(group).collect()),
+            other_count: Some(rest.iter().map(|(_, (records, _))| records).sum()),
+            ..answer
+        })
     }
 }
 
-fn too_many() -> SourceError {
-    SourceError::CorrectQuery {
-        fault: QueryFault::InvalidAggregate,
-        problem: format!("there are more than {GROUPS_MOST} different values to tell apart"),
-        hint: "Narrow it with `filter`, or group by time.".to_owned(),
+fn passed_over(field: &str, texts: u64) -> Option<String> {
+    match texts {
+        0 => None,
+        1 => Some(format!("1 text in `{field}` that is no number was passed over.")),
+        more => Some(format!("{more} texts in `{field}` that are no number were passed over.")),
     }
+}
+
+fn refused(problem: String, hint: &str) -> SourceError {
+    SourceError::CorrectQuery { fault: QueryFault::InvalidAggregate, problem, hint: hint.to_owned() }
+}
+
+fn too_many(most: usize) -> SourceError {
+    refused(
+        format!("there are more than {most} different values to tell apart"),
+        "Narrow it with `filter`, or group by time.",
+    )
+}
+
+fn too_much() -> SourceError {
+    refused(
+        format!("the values to tell apart take more than {HELD_MOST} bytes"),
+        "Narrow it with `filter`, or group by a field of shorter values.",
+    )
+}
+
+fn too_large(field: &str) -> SourceError {
+    refused(
+        format!("the sum of `{field}` is larger than a number can be"),
+        "Narrow it with `filter`, or ask for `max`.",
+    )
 }

@@ -135,28 +135,36 @@ pub(super) fn fields(
     let mut fields: Vec<FieldDetail> = Vec::new();
     for name in declared.into_iter().flat_map(RecordData::keys) {
         let seen = observed.iter().find(|(seen, _)| seen == name).map(|(_, kinds)| *kinds);
+        let seen = seen.unwrap_or_default();
         let mut types = declaration.map(|declaration| declaration.types(name)).unwrap_or_default();
-        let seen = seen.unwrap_or_default().types();
+        let seen_types = seen.types();
         // A text that is declared as no more than that may turn out to be a time.
-        let is_time =
-            types == ["string"] && seen.len() == 1 && seen.iter().all(|kind| kind.starts_with("date"));
+        let is_time = types == ["string"]
+            && seen_types.len() == 1
+            && seen_types.iter().all(|kind| kind.starts_with("date"));
         if types.is_empty() || is_time {
-            types = seen;
+            types = seen_types;
         }
-        fields.push(field(declaration, name, types));
+        fields.push(field(declaration, name, types, seen));
     }
     for (name, kinds) in observed {
         if !declared.is_some_and(|declared| declared.contains_key(name)) {
-            fields.push(field(declaration, name, kinds.types()));
+            fields.push(field(declaration, name, kinds.types(), *kinds));
         }
     }
     fields
 }
 
-fn field(declaration: Option<&StreamDeclaration>, name: &str, types: Vec<String>) -> FieldDetail {
+fn field(
+    declaration: Option<&StreamDeclaration>,
+    name: &str,
+    types: Vec<String>,
+    seen: Kinds,
+) -> FieldDetail {
     let is = |wanted: &[&str]| types.is_empty() || types.iter().any(|kind| wanted.contains(&kind.as_str()));
     let (number, time) = (is(&["number", "integer"]), is(&["date-time", "date"]));
     let text = is(&["string"]);
+    let summable = number || (text && seen.has_number_as_text());
     let ordered = number || time || text;
     let scalar = ordered || is(&["boolean"]);
     let all: [(Capability, bool, &[&str]); 10] = [
@@ -166,7 +174,7 @@ fn field(declaration: Option<&StreamDeclaration>, name: &str, types: Vec<String>
         (Capability::Semantic, false, &["search", "semantic_fields"]),
         (Capability::GroupBy, scalar, &["aggregations", "group_by"]),
         (Capability::GroupByTime, time, &["aggregations", "group_by_time"]),
-        (Capability::Sum, number, &["aggregations", "sum"]),
+        (Capability::Sum, summable, &["aggregations", "sum"]),
         (Capability::Min, ordered, &["aggregations", "min"]),
         (Capability::Max, ordered, &["aggregations", "max"]),
         (Capability::CountDistinct, scalar, &["aggregations", "count_distinct"]),
@@ -220,6 +228,13 @@ mod tests {
         assert_eq!(capabilities(None, "l", &[json!([1])]), []);
         assert_eq!(capabilities(None, "b", &[json!(true)]), [Equal, GroupBy, CountDistinct]);
         assert!(capabilities(None, "t", &[json!("2026-04-01T00:00:00Z")]).contains(&GroupByTime));
+        let column = capabilities(None, "c", &[json!("n/a"), json!("12.50"), json!("")]);
+        assert_eq!(column, [Equal, Range, Lexical, GroupBy, Sum, Min, Max, CountDistinct]);
+        assert!(!capabilities(None, "c", &[json!("n/a"), json!("2026-04-01")]).contains(&Sum));
+        let declared =
+            declaration(&json!({"name": "s", "schema": {"properties": {"c": {"type": "string"}}}}));
+        assert!(capabilities(Some(&declared), "c", &[json!("12.50")]).contains(&Sum));
+        assert!(!capabilities(Some(&declared), "c", &[json!("twelve")]).contains(&Sum));
     }
 
     #[test]

@@ -4,11 +4,16 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::Value;
 
+use super::number::Numeric;
+
 /// A set of kinds, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Kinds(u8);
+pub(super) struct Kinds(u16);
 
-const NAMES: [(u8, &str); 8] = [
+/// Set beside the bit of a text that is a number, as every number of a table is.
+const NUMBER_AS_TEXT: u16 = 256;
+
+const NAMES: [(u16, &str); 8] = [
     (1, "string"),
     (2, "date-time"),
     (128, "date"),
@@ -26,6 +31,7 @@ impl Kinds {
             Value::Null => 0,
             Value::String(text) if is_time(text) => 2,
             Value::String(text) if is_day(text) => 128,
+            Value::String(text) if Numeric::of_text(text).is_some() => 1 | NUMBER_AS_TEXT,
             Value::String(_) => 1,
             Value::Number(number) if number.is_f64() => 8,
             Value::Number(_) => 4,
@@ -36,7 +42,7 @@ impl Kinds {
     }
 
     pub(super) fn from_bits(bits: i64) -> Self {
-        Self(u8::try_from(bits).unwrap_or_default())
+        Self(u16::try_from(bits).unwrap_or_default())
     }
 
     pub(super) fn bits(self) -> i64 {
@@ -51,11 +57,16 @@ impl Kinds {
         self.0 & other.0 == other.0
     }
 
+    /// Whether a text was a number. Its type is `string` all the same.
+    pub(super) fn has_number_as_text(self) -> bool {
+        self.0 & NUMBER_AS_TEXT != 0
+    }
+
     /// Their names: `integer` only where there is no `number`, `date-time` and `date` only
     /// where every text is one.
     pub(super) fn types(self) -> Vec<String> {
-        let has = |bit: u8| self.0 & bit != 0;
-        let hidden = |bit: u8| match bit {
+        let has = |bit: u16| self.0 & bit != 0;
+        let hidden = |bit: u16| match bit {
             2 | 128 => has(1),
             4 => has(8),
             _ => false,
@@ -69,12 +80,12 @@ impl Kinds {
 }
 
 /// Whether a text is a moment. Looks at its shape first: most texts are none.
-fn is_time(text: &str) -> bool {
+pub(super) fn is_time(text: &str) -> bool {
     moment(text).is_some()
 }
 
 /// Whether a text is a day, `2026-04-01`.
-fn is_day(text: &str) -> bool {
+pub(super) fn is_day(text: &str) -> bool {
     text.len() == 10 && text.as_bytes().get(4) == Some(&b'-') && text.parse::<Date>().is_ok()
 }
 
@@ -108,5 +119,13 @@ mod tests {
         assert_eq!(of(&[json!("2026-04-01")]), "date");
         assert_eq!(of(&[json!("2026-04-01"), json!("2026-13-01")]), "string");
         assert_eq!(of(&[json!("2026-04-01 is a day like others")]), "string");
+    }
+    #[test]
+    fn a_number_as_text_is_a_string_that_can_be_added_up() {
+        let mut kinds = Kinds::of(&json!("n/a"));
+        assert!(!kinds.has_number_as_text());
+        kinds.merge(Kinds::of(&json!("12.50")));
+        assert!(kinds.has_number_as_text() && Kinds::from_bits(kinds.bits()) == kinds);
+        assert_eq!(kinds.types(), ["string"]);
     }
 }

@@ -4,13 +4,14 @@
 //! between two pages move nothing else: none is lost and none repeated.
 
 use rusqlite::{Connection, Row, ToSql};
+use sha2::{Digest, Sha256};
 
 use super::database::{Database, ReadError};
 use super::expand::expand;
 use super::interrupt::Interrupt;
 use super::pick::Picker;
 use super::predicate::{Predicate, bounds, check};
-use super::read::{by_key_sql, record_of};
+use super::read::{by_key_sql, identity, record_of};
 use super::selection::Projection;
 use super::sort_value::{Place, SortValue};
 use super::streams::{StreamRow, stream_rows};
@@ -36,7 +37,7 @@ pub(super) fn page(
         super::expand::check(&query.expand, &stream.detail)?;
     }
     let projection = Projection::new(&query.selection, &streams)?;
-    let question = query.fingerprint();
+    let question = question(query, &streams, &database.read(identity)?.0);
     let after = after.map(|position| read_place(position, question)).transpose()?;
     database.ask(|sqlite| {
         let mut places = Vec::new();
@@ -91,6 +92,16 @@ fn read_place(position: &RecordsPosition, question: u64) -> Result<Place, Source
         ));
     }
     Ok(place)
+}
+
+/// What has to stay the same from page to page: the question, the store, and what each stream is ordered by,
+/// which an import with another manifest changes.
+fn question(query: &RecordsQuery, streams: &[StreamRow], store: &str) -> u64 {
+    let mut digest = Sha256::new_with_prefix(format!("{} {store}", query.fingerprint()));
+    for stream in streams {
+        digest.update(format!(" {} {:?}", stream.row, stream.detail.cursor_field));
+    }
+    digest.finalize().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 fn check_sort(query: &RecordsQuery, stream: &StreamRow) -> Result<(), SourceError> {

@@ -108,13 +108,14 @@ impl OpenStream {
                 Ok(Written::Deleted(row))
             }
             (existing, Change::Put { data, emitted_at }) => {
+                // Of an unchanged record too: an older import may have known fewer kinds.
+                self.see(data);
                 let text = serde_json::to_string(data).unwrap_or_default();
                 let (row, before, before_at) = match existing {
                     Some((_, Some(before), _)) if before == text => return Ok(Written::Unchanged),
                     Some((row, before, before_at)) => (Some(row), before, before_at),
                     None => (None, None, None),
                 };
-                self.see(data);
                 // A record that comes without a time keeps the one it had; a deletion's is not its own.
                 let emitted_at = emitted_at.clone().or(before_at.filter(|_| before.is_some()));
                 let sort_value = self.sort_value(data, emitted_at.as_deref());

@@ -1,18 +1,39 @@
 //! Groups of time in a time zone, with its days of 23 and 25 hours.
 
+use std::fmt;
+
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan, Zoned};
 use serde_json::Value;
 
 use super::kinds::moment;
 use crate::source::{Granularity, QueryFault, SourceError, TimeZoneName};
 
-/// Names the group that a time falls into, by the group's start.
+/// Finds the group that a time falls into.
 #[derive(Debug)]
 pub(super) struct TimeBuckets {
     granularity: Granularity,
     zone: TimeZone,
+}
+
+/// A group, by its start. Groups of one granularity are all of one variant and order by time: the hour that
+/// comes twice has its summer time first, which its name alone would put last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum TimeBucket {
+    /// Of a day and more.
+    Day(Date),
+    /// Shorter than a day. The offset from UTC is only for its name.
+    Moment(Timestamp, Offset),
+}
+
+impl fmt::Display for TimeBucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Day(date) => date.fmt(f),
+            Self::Moment(start, offset) => start.display_with_offset(*offset).fmt(f),
+        }
+    }
 }
 
 impl TimeBuckets {
@@ -28,7 +49,7 @@ impl TimeBuckets {
     /// The start of the group of a moment (`2026-04-01T10:00:00Z`) or a day (`2026-04-01`): a day for
     /// groups of a day and more, else a moment with its offset, which tells the two hours of a change of
     /// clocks apart.
-    pub(super) fn key(&self, value: &Value) -> Option<String> {
+    pub(super) fn of(&self, value: &Value) -> Option<TimeBucket> {
         let text = value.as_str()?;
         let local = match moment(text) {
             Some(moment) => moment.to_zoned(self.zone.clone()),
@@ -36,8 +57,8 @@ impl TimeBuckets {
         };
         let date = local.date();
         let start = match self.granularity {
-            Granularity::Minute => return moment_key(&local, 60),
-            Granularity::Hour => return moment_key(&local, 3_600),
+            Granularity::Minute => return on_the_clock(&local, 60),
+            Granularity::Hour => return on_the_clock(&local, 3_600),
             Granularity::Day => date,
             Granularity::Week => {
                 date.checked_sub(i64::from(date.weekday().to_monday_zero_offset()).days()).ok()?
@@ -46,16 +67,16 @@ impl TimeBuckets {
             Granularity::Quarter => Date::new(date.year(), (date.month() - 1) / 3 * 3 + 1, 1).ok()?,
             Granularity::Year => date.first_of_year(),
         };
-        Some(start.to_string())
+        Some(TimeBucket::Day(start))
     }
 }
 
 /// The start of the minute or hour on the local clock. Offsets can have odd minutes.
-fn moment_key(local: &Zoned, seconds: i64) -> Option<String> {
+fn on_the_clock(local: &Zoned, seconds: i64) -> Option<TimeBucket> {
     let offset = i64::from(local.offset().seconds());
-    let on_the_clock = local.timestamp().as_second() + offset;
-    let start = Timestamp::from_second(on_the_clock.div_euclid(seconds) * seconds - offset).ok()?;
-    Some(start.display_with_offset(local.offset()).to_string())
+    let shown = local.timestamp().as_second() + offset;
+    let start = Timestamp::from_second(shown.div_euclid(seconds) * seconds - offset).ok()?;
+    Some(TimeBucket::Moment(start, local.offset()))
 }
 
 #[cfg(test)]
@@ -67,7 +88,8 @@ mod tests {
     #[track_caller]
     fn check(granularity: Granularity, zone: &str, time: &str, expect: Option<&str>) {
         let buckets = TimeBuckets::new(granularity, &zone.parse().unwrap()).unwrap();
-        assert_eq!(buckets.key(&json!(time)).as_deref(), expect, "{granularity:?} {zone} {time}");
+        let bucket = buckets.of(&json!(time)).map(|bucket| bucket.to_string());
+        assert_eq!(bucket.as_deref(), expect, "{granularity:?} {zone} {time}");
     }
 
     #[test]
@@ -91,5 +113,47 @@ mod tests {
         check(Granularity::Minute, "Asia/Kolkata", "2026-10-25T01:30:59Z", Some("2026-10-25T07:00:00+05:30"));
         check(Granularity::Hour, "Asia/Kolkata", "2026-10-25T01:20:59Z", Some("2026-10-25T06:00:00+05:30"));
         check(Granularity::Hour, "UTC", "1969-12-31T23:59:59Z", Some("1969-12-31T23:00:00+00:00"));
+    }
+    /// Checks that later times are in later groups, and where a new one starts.
+    #[track_caller]
+    fn check_order(granularity: Granularity, zone: &str, times: &[&str], expect: &[&str]) {
+        let buckets = TimeBuckets::new(granularity, &zone.parse().unwrap()).unwrap();
+        let mut found: Vec<TimeBucket> = times.iter().filter_map(|time| buckets.of(&json!(time))).collect();
+        assert!(found.is_sorted(), "{zone} {found:?}");
+        found.dedup();
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn groups_are_in_the_order_of_time() {
+        check_order(
+            Granularity::Hour,
+            "Europe/Oslo",
+            &[
+                "2026-10-24T23:59:59Z",
+                "2026-10-25T00:00:00Z",
+                "2026-10-25T00:59:59Z",
+                "2026-10-25T01:00:00Z",
+                "2026-10-25T02:00:00Z",
+            ],
+            &[
+                "2026-10-25T01:00:00+02:00",
+                "2026-10-25T02:00:00+02:00",
+                "2026-10-25T02:00:00+01:00",
+                "2026-10-25T03:00:00+01:00",
+            ],
+        );
+        check_order(
+            Granularity::Minute,
+            "America/New_York",
+            &["2026-11-01T05:59:00Z", "2026-11-01T06:00:00Z", "2026-11-01T06:59:30Z"],
+            &["2026-11-01T01:59:00-04:00", "2026-11-01T01:00:00-05:00", "2026-11-01T01:59:00-05:00"],
+        );
+        check_order(
+            Granularity::Day,
+            "Europe/Oslo",
+            &["2026-10-24T22:00:00Z", "2026-10-25T22:59:59Z", "2026-10-25T23:00:00Z"],
+            &["2026-10-25", "2026-10-26"],
+        );
     }
 }
