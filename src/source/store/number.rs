@@ -125,7 +125,7 @@ mod tests {
         use Ordering::{Equal, Less};
         check(&json!(9_223_372_036_854_775_806_i64), &json!(i64::MAX), Less);
         check(&json!(i64::MAX), &json!(9_223_372_036_854_775_808_u64), Less);
-        check(&json!(i64::MAX), &json!(9.223_372_036_854_775_807e18), Less);
+        check(&json!(i64::MAX), &json!(9.223_372_036_854_776e18), Less);
         check(&json!(u64::MAX), &json!("18446744073709551616"), Less);
         check(&json!("1234567890123456780"), &json!("1234567890123456781"), Less);
         check(&json!(1e18), &json!(1_000_000_000_000_000_000_i64), Equal);
