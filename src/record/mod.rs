@@ -9,8 +9,10 @@ mod excerpt;
 mod facts;
 mod hit;
 mod link;
+mod moment;
 mod scalar;
 mod schema;
+mod sort_value;
 mod stream;
 mod window;
 
@@ -20,8 +22,10 @@ pub(crate) use facts::is_title_field;
 pub use facts::{authored_at, own_link, own_title};
 pub use hit::{Hit, HitId, fallback_title};
 pub use link::WebLink;
+pub(crate) use moment::{comparable, moment};
 pub use scalar::Scalar;
 pub use schema::{ConnectionSchema, Schema, StreamSchema, short_connector_key};
+pub(crate) use sort_value::SortValue;
 pub use stream::{Capability, FieldDetail, Relation, RelationKind, StreamDetail, View};
 pub use window::Window;
 

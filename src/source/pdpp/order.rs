@@ -1,22 +1,16 @@
 //! Which of two records comes first, when each is the first of its connection.
 //!
-//! This is the order of the embedded store (`store/sort_value.rs` and `store/list.rs`), so that a list reads the
-//! same whether fetchwell reads its store or another fetchwell's: a missing value, then numbers, then texts, of
-//! which moments are compared as such; equal values by key. Descending is all of that backwards.
-
-use std::cmp::Ordering;
-use std::fmt::Write;
-
-use jiff::Timestamp;
-use serde_json::Value;
+//! This is the order of the embedded store (`store/list.rs`), so that a list reads the same whether fetchwell
+//! reads its store or another fetchwell's: by the value, then by key. Descending is all of that backwards.
 
 use crate::handle::RecordId;
+use crate::record::SortValue;
 use crate::source::Change;
 
 /// What a record is ordered by, ascending.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    value: Sortable,
+    value: SortValue,
     key: RecordId,
 }
 
@@ -26,89 +20,23 @@ impl Place {
         match change {
             Change::Present(record) => Self {
                 value: match by {
-                    Some(field) => Sortable::of(record.data.get(field)),
-                    None => record.emitted_at.as_deref().map_or(Sortable::Missing, Sortable::text),
+                    Some(field) => SortValue::of(record.data.get(field)),
+                    None => record.emitted_at.as_deref().map_or(SortValue::Missing, SortValue::text),
                 },
                 key: record.address.record.clone(),
             },
-            Change::Deleted { address, .. } => Self { value: Sortable::Missing, key: address.record.clone() },
-        }
-    }
-}
-
-/// A value with an order.
-#[derive(Debug)]
-enum Sortable {
-    Missing,
-    Number(f64),
-    Text(String),
-}
-
-impl Sortable {
-    fn of(value: Option<&Value>) -> Self {
-        match value {
-            Some(Value::Number(number)) => number.as_f64().map_or(Self::Missing, Self::number),
-            Some(Value::Bool(value)) => Self::number(f64::from(u8::from(*value))),
-            Some(Value::String(text)) => Self::text(text),
-            Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => Self::Missing,
-        }
-    }
-
-    fn number(number: f64) -> Self {
-        // -0 and 0 are one number.
-        Self::Number(if number == 0.0 { 0.0 } else { number })
-    }
-
-    /// A text; a moment in the form in which moments order as texts, UTC with nine digits of a second.
-    fn text(text: &str) -> Self {
-        let Some(moment) = moment(text) else { return Self::Text(text.to_owned()) };
-        let mut written = String::with_capacity(30);
-        match write!(written, "{moment:.9}") {
-            Ok(()) => Self::Text(written),
-            Err(_unwritable) => Self::Text(text.to_owned()),
-        }
-    }
-}
-
-/// The moment that a text names, when it has the shape of one.
-fn moment(text: &str) -> Option<Timestamp> {
-    let bytes = text.as_bytes();
-    let shaped = (17..=40).contains(&bytes.len())
-        && bytes.first().is_some_and(u8::is_ascii_digit)
-        && bytes.get(4) == Some(&b'-')
-        && bytes.get(7) == Some(&b'-');
-    if shaped { text.parse().ok() } else { None }
-}
-
-impl PartialEq for Sortable {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Sortable {}
-
-impl PartialOrd for Sortable {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Sortable {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Missing, Self::Missing) => Ordering::Equal,
-            (Self::Number(mine), Self::Number(theirs)) => mine.total_cmp(theirs),
-            (Self::Text(mine), Self::Text(theirs)) => mine.cmp(theirs),
-            (Self::Missing, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
-            (_, Self::Missing) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
+            Change::Deleted { address, .. } => {
+                Self { value: SortValue::Missing, key: address.record.clone() }
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::cmp::Ordering;
+
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::handle::RecordAddress;

@@ -84,14 +84,7 @@ impl Database {
         &self,
         read: impl FnOnce(&Connection) -> Result<Answer, rusqlite::Error>,
     ) -> Result<Answer, StoreError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?,
-        };
-        let answer = read(&connection).map_err(|error| self.error(&error));
-        self.give_back(connection);
-        answer
+        self.lend(read)?.map_err(|error| self.error(&error))
     }
 
     /// The same for a read that can fail for other reasons than the database.
@@ -99,20 +92,22 @@ impl Database {
         &self,
         read: impl FnOnce(&Connection) -> Result<Answer, ReadError>,
     ) -> Result<Answer, SourceError> {
-        let mut other = None;
-        let answer = self.read(|sqlite| match read(sqlite) {
-            Ok(answer) => Ok(Some(answer)),
-            Err(ReadError::Sqlite(error)) => Err(error),
-            Err(ReadError::Source(error)) => {
-                other = Some(error);
-                Ok(None)
-            }
-        });
-        match (answer?, other) {
-            (Some(answer), _) => Ok(answer),
-            (None, Some(error)) => Err(error),
-            (None, None) => Err(SourceError::RestartSearch),
-        }
+        self.lend(read)?.map_err(|error| match error {
+            ReadError::Sqlite(error) => self.error(&error).into(),
+            ReadError::Source(error) => error,
+        })
+    }
+
+    /// Lends an idle connection, or a new one, and takes it back.
+    fn lend<Answer>(&self, read: impl FnOnce(&Connection) -> Answer) -> Result<Answer, StoreError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?,
+        };
+        let answer = read(&connection);
+        self.give_back(connection);
+        Ok(answer)
     }
 
     /// A connection of its own for a writer.

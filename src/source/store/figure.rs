@@ -9,9 +9,8 @@ use serde_json::{Number, Value};
 
 use super::group_key::TEXT_MOST;
 use super::number::Numeric;
-use super::sort_value::comparable;
 use crate::fit::{characters, clip};
-use crate::record::Scalar;
+use crate::record::{Scalar, comparable};
 use crate::source::Metric;
 
 /// The most different values that are told apart. Each takes 8 bytes until the end.

@@ -1,10 +1,10 @@
 //! What kinds of values a field was seen to hold.
 
-use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::Value;
 
 use super::number::Numeric;
+use crate::record::moment;
 
 /// A set of kinds, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -87,16 +87,6 @@ pub(super) fn is_time(text: &str) -> bool {
 /// Whether a text is a day, `2026-04-01`.
 pub(super) fn is_day(text: &str) -> bool {
     text.len() == 10 && text.as_bytes().get(4) == Some(&b'-') && text.parse::<Date>().is_ok()
-}
-
-/// The moment that a text names, with its offset from UTC.
-pub(super) fn moment(text: &str) -> Option<Timestamp> {
-    let bytes = text.as_bytes();
-    let shaped = (17..=40).contains(&bytes.len())
-        && bytes.first().is_some_and(u8::is_ascii_digit)
-        && bytes.get(4) == Some(&b'-')
-        && bytes.get(7) == Some(&b'-');
-    if shaped { text.parse().ok() } else { None }
 }
 
 #[cfg(test)]

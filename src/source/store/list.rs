@@ -13,9 +13,9 @@ use super::pick::Picker;
 use super::predicate::{Predicate, bounds, check};
 use super::read::{by_key_sql, identity, record_of};
 use super::selection::Projection;
-use super::sort_value::{Place, SortValue};
+use super::sort_value::Place;
 use super::streams::{StreamRow, stream_rows};
-use crate::record::Record;
+use crate::record::{Record, SortValue};
 use crate::source::{
     Change, Count, CountMode, Direction, Operator, QueryFault, RecordsPage, RecordsPosition, RecordsQuery,
     SourceError,

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::kinds::Kinds;
-use super::sort_value::SortValue;
 use super::write::Change;
 use crate::handle::StreamName;
-use crate::record::RecordData;
+use crate::record::{RecordData, SortValue};
 
 /// The most fields of one stream that are remembered by name. A stream of more has no fields but keys of
 /// a map.

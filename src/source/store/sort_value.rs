@@ -1,83 +1,15 @@
-//! What a record is ordered by, so that SQLite and this program agree on the order.
-//!
-//! Records without a value come first, then numbers, then texts by code points. A text that is a moment is
-//! written in UTC with nine digits of a second, so moments order as such whatever offset they were written
-//! with. Numbers are all stored as floating point: two ways to compare them would be two orders.
-
-use std::cmp::Ordering;
-use std::fmt::Write;
+//! What a record is ordered by, as SQLite stores it, and a place in that order.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::kinds::moment;
+use crate::record::SortValue;
 
 /// Stands for no value: less than every number that JSON has.
 const MISSING: f64 = f64::NEG_INFINITY;
-
-/// What a record is ordered by.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) enum SortValue {
-    #[serde(rename = "m")]
-    Missing,
-    /// As bits, because a number written as text may not come back the same.
-    #[serde(rename = "n")]
-    Number(u64),
-    #[serde(rename = "t")]
-    Text(String),
-}
-
-impl SortValue {
-    pub(super) fn of(value: Option<&Value>) -> Self {
-        match value {
-            Some(Value::Number(number)) => number.as_f64().map_or(Self::Missing, Self::number),
-            Some(Value::Bool(value)) => Self::number(f64::from(u8::from(*value))),
-            Some(Value::String(text)) => Self::text(text),
-            Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => Self::Missing,
-        }
-    }
-
-    pub(super) fn text(text: &str) -> Self {
-        Self::Text(comparable(text).unwrap_or_else(|| text.to_owned()))
-    }
-
-    fn number(number: f64) -> Self {
-        // -0 and 0 are one number to SQLite.
-        Self::Number((if number == 0.0 { 0.0_f64 } else { number }).to_bits())
-    }
-}
-
-/// A moment in the form in which moments order as texts.
-pub(super) fn comparable(text: &str) -> Option<String> {
-    let moment = moment(text)?;
-    let mut written = String::with_capacity(30);
-    write!(written, "{moment:.9}").ok()?;
-    Some(written)
-}
-
-impl Eq for SortValue {}
-
-impl PartialOrd for SortValue {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for SortValue {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Missing, Self::Missing) => Ordering::Equal,
-            (Self::Number(a), Self::Number(b)) => f64::from_bits(*a).total_cmp(&f64::from_bits(*b)),
-            (Self::Text(a), Self::Text(b)) => a.cmp(b),
-            (Self::Missing, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
-            (_, Self::Missing) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
-        }
-    }
-}
 
 impl ToSql for SortValue {
     fn to_sql(&self) -> Result<ToSqlOutput<'_>, rusqlite::Error> {
@@ -129,14 +61,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn moments_order_as_such() {
-        let early = SortValue::of(Some(&json!("2026-04-01T01:00:00+02:00")));
-        let late = SortValue::of(Some(&json!("2026-03-31T23:30:00.5Z")));
-        assert_eq!(early, SortValue::Text("2026-03-31T23:00:00.000000000Z".to_owned()));
-        assert!(early < late && late < SortValue::of(Some(&json!("2026-04-01"))));
-    }
 
     fn any_value() -> impl Strategy<Value = SortValue> {
         prop_oneof![

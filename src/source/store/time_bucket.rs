@@ -7,7 +7,7 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan, Zoned};
 use serde_json::Value;
 
-use super::kinds::moment;
+use crate::record::moment;
 use crate::source::{Granularity, QueryFault, SourceError, TimeZoneName};
 
 /// Finds the group that a time falls into.

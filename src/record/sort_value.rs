@@ -1,0 +1,81 @@
+//! What a record is ordered by: one order for the embedded store, for SQLite in it, and for the merged lists of
+//! remote servers.
+//!
+//! Records without a value come first, then numbers, then texts by code points. A text that is a moment is
+//! written in UTC with nine digits of a second, so moments order as such whatever offset they were written
+//! with. Numbers are all floating point: two ways to compare them would be two orders.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::comparable;
+
+/// What a record is ordered by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum SortValue {
+    #[serde(rename = "m")]
+    Missing,
+    /// As bits, because a number written as text may not come back the same.
+    #[serde(rename = "n")]
+    Number(u64),
+    #[serde(rename = "t")]
+    Text(String),
+}
+
+impl SortValue {
+    pub(crate) fn of(value: Option<&Value>) -> Self {
+        match value {
+            Some(Value::Number(number)) => number.as_f64().map_or(Self::Missing, Self::number),
+            Some(Value::Bool(value)) => Self::number(f64::from(u8::from(*value))),
+            Some(Value::String(text)) => Self::text(text),
+            Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => Self::Missing,
+        }
+    }
+
+    pub(crate) fn text(text: &str) -> Self {
+        Self::Text(comparable(text).unwrap_or_else(|| text.to_owned()))
+    }
+
+    /// A number that JSON has.
+    pub(crate) fn number(number: f64) -> Self {
+        // -0 and 0 are one number.
+        Self::Number((if number == 0.0 { 0.0_f64 } else { number }).to_bits())
+    }
+}
+
+impl Eq for SortValue {}
+
+impl PartialOrd for SortValue {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for SortValue {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Missing, Self::Missing) => Ordering::Equal,
+            (Self::Number(a), Self::Number(b)) => f64::from_bits(*a).total_cmp(&f64::from_bits(*b)),
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Missing, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
+            (_, Self::Missing) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn moments_order_as_such() {
+        let early = SortValue::of(Some(&json!("2026-04-01T01:00:00+02:00")));
+        let late = SortValue::of(Some(&json!("2026-03-31T23:30:00.5Z")));
+        assert_eq!(early, SortValue::Text("2026-03-31T23:00:00.000000000Z".to_owned()));
+        assert!(early < late && late < SortValue::of(Some(&json!("2026-04-01"))));
+    }
+}
