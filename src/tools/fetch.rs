@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::arguments::{parse, unless_empty};
 use super::blocking::{abandoned, beside_other_calls};
 use super::parts::{NoPart, Parts};
-use super::payload::json_of;
+use super::payload::{is_document, json_of, room_beside};
 use super::query_records::expansions;
-use super::record_uri::read_id;
+use super::record_uri::{Named, named_record};
 use super::{Payload, Profile, ToolError, ToolSpec, Toolbox};
-use crate::fit::{ChunkBudget, budget, clip, count_tokens, within_tokens};
+use crate::fit::{ChunkBudget, budget, clip};
 use crate::handle::{ConnectionId, Handle, RecordAddress};
 use crate::record::{
     Hit, Record, RecordData, authored_at, document_text, fallback_title, own_link, own_title,
@@ -53,9 +53,6 @@ const RECORD_URL: usize = 2_500;
 
 /// The most fields that may be named.
 const FIELDS_MOST: usize = 100;
-
-/// Tokens by which a whole can exceed the sum of its text and the rest, at their two seams.
-const SEAM_TOKENS: usize = 16;
 
 /// The least room for text. A record whose handle and labels take nearly the whole budget still gets on.
 const TEXT_LEAST: usize = 1_000;
@@ -178,16 +175,7 @@ pub(super) async fn fetch(
 
 fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
     let FetchArgs { id, connection_id, fields, expand, expand_limit } = args;
-    let (named, part) =
-        read_id(&id).map_err(|refused| ToolError::CopyHandle { input: id.clone(), refused })?;
-    let mut address = named.clone();
-    match (&address.connection, connection_id) {
-        (Some(embedded), Some(argument)) if *embedded != argument => {
-            return Err(ToolError::DropConnectionArgument { argument, embedded: embedded.clone() });
-        }
-        (None, argument) => address.connection = argument,
-        (Some(_), _) => {}
-    }
+    let Named { named, address, part } = named_record(&id, connection_id)?;
     let fields = fields.unwrap_or_default();
     let wrong = |problem: &str| Err(ToolError::correct_argument("fetch", "fields", problem.to_owned()));
     if fields.len() > FIELDS_MOST {
@@ -244,7 +232,8 @@ fn document(
     // Where a part ends must not depend on its number, so every part is measured with the longest one.
     part.metadata.next = Some(longest_part.to_string());
     part.id = longest_part.as_str();
-    let chunks = ChunkBudget::beside(&part)?;
+    let room = room_beside(&json_of(&Document { text: "", ..part.clone() })?);
+    let chunks = ChunkBudget { bytes: room.bytes.max(TEXT_LEAST), tokens: room.tokens.max(TEXT_LEAST) };
     let numbered = |number| handle.with_part(number).map(|part| part.to_string()).unwrap_or_default();
     let bounds = parts.bounds((&record.address, &text), chunks, request.part, stopped);
     let (start, end) = bounds.map_err(|problem| match problem {
@@ -316,24 +305,11 @@ fn size_of(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.to_string().len(), str::len)
 }
 
-impl ChunkBudget {
-    /// What a document without its text leaves of the budget.
-    fn beside(document: &Document<'_>) -> Result<Self, ToolError> {
-        let without_text = json_of(&Document { text: "", ..document.clone() })?;
-        let tokens = count_tokens(&without_text) + SEAM_TOKENS;
-        Ok(Self {
-            bytes: budget::DOCUMENT.saturating_sub(without_text.len()).max(TEXT_LEAST),
-            tokens: budget::DOCUMENT_TOKENS.saturating_sub(tokens).max(TEXT_LEAST),
-        })
-    }
-}
-
 fn fits(document: &Document<'_>) -> Result<bool, ToolError> {
     if document.text.len() > budget::DOCUMENT {
         return Ok(false);
     }
-    let json = json_of(document)?;
-    Ok(json.len() <= budget::DOCUMENT && within_tokens(&json, budget::DOCUMENT_TOKENS))
+    Ok(is_document(&json_of(document)?))
 }
 
 fn title(record: &Record) -> String {

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::ToolError;
+use crate::fit::{ChunkBudget, budget, count_tokens, within_tokens};
 
 /// One answer, as the text and as the value that go out side by side. They are the same JSON.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,13 +18,7 @@ impl Payload {
     /// before, so that never happens, and if it does nothing oversized goes out.
     pub(super) fn within(answer: &impl Serialize, budget: usize) -> Result<Self, ToolError> {
         let json = json_of(answer)?;
-        if json.len() > budget {
-            return Err(ToolError::AskForLess {
-                bytes: json.len(),
-                budget,
-                hint: "Ask for less.".to_owned(),
-            });
-        }
+        check(&json, budget)?;
         let value =
             serde_json::to_value(answer).map_err(|error| ToolError::Report { problem: error.to_string() })?;
         Ok(Self { json, value })
@@ -31,10 +26,7 @@ impl Payload {
 
     /// The payload of an answer that is JSON already.
     pub(super) fn of_json(json: String, budget: usize) -> Result<Self, ToolError> {
-        if json.len() > budget {
-            let hint = "Ask for less.".to_owned();
-            return Err(ToolError::AskForLess { bytes: json.len(), budget, hint });
-        }
+        check(&json, budget)?;
         let value =
             serde_json::from_str(&json).map_err(|error| ToolError::Report { problem: error.to_string() })?;
         Ok(Self { json, value })
@@ -50,6 +42,30 @@ impl Payload {
     #[must_use]
     pub fn into_parts(self) -> (String, Value) {
         (self.json, self.value)
+    }
+}
+
+fn check(json: &str, budget: usize) -> Result<(), ToolError> {
+    if json.len() > budget {
+        let hint = "Ask for less.".to_owned();
+        return Err(ToolError::AskForLess { bytes: json.len(), budget, hint });
+    }
+    Ok(())
+}
+
+/// Tokens by which a whole can exceed the sum of its text and the rest, at their two seams.
+const SEAM_TOKENS: usize = 16;
+
+/// Whether an answer is within the budget of a document.
+pub(super) fn is_document(json: &str) -> bool {
+    json.len() <= budget::DOCUMENT && within_tokens(json, budget::DOCUMENT_TOKENS)
+}
+
+/// What a document leaves for its text, of which the rest is given as JSON.
+pub(super) fn room_beside(without_text: &str) -> ChunkBudget {
+    ChunkBudget {
+        bytes: budget::DOCUMENT.saturating_sub(without_text.len()),
+        tokens: budget::DOCUMENT_TOKENS.saturating_sub(count_tokens(without_text) + SEAM_TOKENS),
     }
 }
 

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::arguments::{parse, unless_empty, whole_number};
 use super::blocking::beside_other_calls;
-use super::payload::json_of;
-use super::record_uri::read_id;
+use super::payload::{is_document, json_of, room_beside};
+use super::record_uri::{Named, named_record};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
-use crate::fit::{ChunkBudget, budget, characters, chunk_end, count_tokens, json_len, within_tokens};
+use crate::fit::{budget, characters, chunk_end, json_len};
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId, StreamName};
 use crate::record::{RecordData, Window};
 use crate::source::{WindowQuery, WindowStart};
@@ -48,9 +48,6 @@ const BESIDE: usize = 500;
 
 /// Characters kept before what was looked for when not all fits.
 const LEAD_CHARS: usize = 200;
-
-/// Tokens by which a whole can exceed the sum of its text and the rest, at their two seams.
-const SEAM_TOKENS: usize = 16;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -145,19 +142,11 @@ fn resolve(arguments: RecordData) -> Result<(String, WindowQuery), ToolError> {
     };
     let (id, address) = match (args.id, args.stream, args.record_id) {
         (Some(id), None, None) => {
-            let (address, part) =
-                read_id(&id).map_err(|refused| ToolError::CopyHandle { input: id.clone(), refused })?;
+            let Named { address, part, .. } = named_record(&id, args.connection_id)?;
             if part.is_some() {
                 let problem = "it names a part of a document; leave the part out".to_owned();
                 return Err(wrong("id", problem));
             }
-            let address = match (&address.connection, args.connection_id) {
-                (Some(embedded), Some(argument)) if *embedded != argument => {
-                    return Err(ToolError::DropConnectionArgument { argument, embedded: embedded.clone() });
-                }
-                (None, argument) => RecordAddress { connection: argument, ..address },
-                (Some(_), _) => address,
-            };
             (id, address)
         }
         (None, Some(stream), Some(record)) => {
@@ -202,7 +191,7 @@ fn answer(asked: &str, query: &WindowQuery, window: &Window) -> Result<Payload, 
         })
     };
     let whole = piece(&window.text, window.start_chars)?;
-    if whole.len() <= budget::DOCUMENT && within_tokens(&whole, budget::DOCUMENT_TOKENS) {
+    if is_document(&whole) {
         return Payload::of_json(whole, budget::DOCUMENT);
     }
     // The rest is the next piece; what was looked for is in this one.
@@ -210,11 +199,7 @@ fn answer(asked: &str, query: &WindowQuery, window: &Window) -> Result<Payload, 
     let dropped = lead.saturating_sub(LEAD_CHARS);
     let text = characters(&window.text, dropped, usize::MAX);
     let start_chars = window.start_chars + dropped;
-    let without_text = piece("", start_chars)?;
-    let room = ChunkBudget {
-        bytes: budget::DOCUMENT.saturating_sub(without_text.len()),
-        tokens: budget::DOCUMENT_TOKENS.saturating_sub(count_tokens(&without_text) + SEAM_TOKENS),
-    };
+    let room = room_beside(&piece("", start_chars)?);
     let end = chunk_end(text, 0, room);
     Payload::of_json(piece(text.get(..end).unwrap_or_default(), start_chars)?, budget::DOCUMENT)
 }

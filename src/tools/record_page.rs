@@ -54,14 +54,13 @@ pub(super) fn fit_page<'a>(
     page.omitted = Some(rows.len() - nameable.len()).filter(|omitted| *omitted > 0);
     let mut room = budget.bytes.saturating_sub(json_of(&page)?.len());
     let whole: Vec<usize> = nameable.iter().map(|row| size(row, FieldWidth::Whole)).collect();
-    let sizes: Vec<[usize; FIELD_WIDTHS.len()]> = if whole.iter().sum::<usize>() <= room {
-        // No other width is needed, unless it is tokens that do not fit.
+    // Other widths are measured when they are needed: when bytes, or then tokens, do not fit.
+    let mut only_whole = whole.iter().sum::<usize>() <= room;
+    let mut sizes: Vec<[usize; FIELD_WIDTHS.len()]> = if only_whole {
         whole.iter().map(|size| [*size; FIELD_WIDTHS.len()]).collect()
     } else {
         sizes_of(&nameable)
     };
-    let mut sizes = sizes;
-    let mut measured = false;
     loop {
         let Some(widths) = widths_within(&sizes, room) else {
             return Ok(Fitted::Rows(rows_within(&sizes, room)));
@@ -71,9 +70,9 @@ pub(super) fn fit_page<'a>(
         if within_tokens(&json, budget.tokens) {
             return Payload::of_json(json, budget.bytes).map(Fitted::Page);
         }
-        if !measured {
+        if only_whole {
             sizes = sizes_of(&nameable);
-            measured = true;
+            only_whole = false;
         }
         // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
         room = room.min(json.len()) * budget.tokens / count_tokens(&json) * 19 / 20;

@@ -4,13 +4,14 @@ use base64::Engine;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use serde::Deserialize;
 
-use crate::handle::{Handle, InvalidHandle, RecordAddress};
+use super::ToolError;
+use crate::handle::{ConnectionId, Handle, InvalidHandle, RecordAddress};
 
 const PREFIX: &str = "pdpp://record/";
 
 /// What an id names: a handle, or a `pdpp://record/` URI with a handle or base64url JSON of an address.
 /// A URI names the address even if no handle could: what came in need not be printed.
-pub(super) fn read_id(id: &str) -> Result<(RecordAddress, Option<u32>), InvalidHandle> {
+fn read_id(id: &str) -> Result<(RecordAddress, Option<u32>), InvalidHandle> {
     let text = match id.strip_prefix(PREFIX) {
         Some(inside) => match address_of(inside) {
             Some(address) => return Ok((address, None)),
@@ -20,6 +21,32 @@ pub(super) fn read_id(id: &str) -> Result<(RecordAddress, Option<u32>), InvalidH
     };
     let handle: Handle = text.parse()?;
     Ok((handle.address().clone(), handle.part()))
+}
+
+/// The record that an id names, and a connection argument beside it.
+#[derive(Debug)]
+pub(super) struct Named {
+    /// What the id itself says.
+    pub(super) named: RecordAddress,
+    /// The same with the connection of the argument, where the id has none.
+    pub(super) address: RecordAddress,
+    /// The part of the document, if the id names one.
+    pub(super) part: Option<u32>,
+}
+
+/// Reads an id. A connection argument that agrees with it is fine; one that disagrees is refused.
+pub(super) fn named_record(id: &str, connection: Option<ConnectionId>) -> Result<Named, ToolError> {
+    let (named, part) =
+        read_id(id).map_err(|refused| ToolError::CopyHandle { input: id.to_owned(), refused })?;
+    let mut address = named.clone();
+    match (&address.connection, connection) {
+        (Some(embedded), Some(argument)) if *embedded != argument => {
+            return Err(ToolError::DropConnectionArgument { argument, embedded: embedded.clone() });
+        }
+        (None, argument) => address.connection = argument,
+        (Some(_), _) => {}
+    }
+    Ok(Named { named, address, part })
 }
 
 #[derive(Deserialize)]

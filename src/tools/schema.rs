@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{parse, unless_empty};
-use super::payload::json_of;
+use super::payload::{is_document, json_of};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
-use crate::fit::{budget, clip, within_tokens};
+use crate::fit::{budget, clip};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{
     Capability, ConnectionSchema, FieldDetail, RecordData, Relation, RelationKind, Schema, StreamDetail,
@@ -281,6 +281,5 @@ fn label(text: Option<&str>) -> Option<String> {
 }
 
 fn fits(answer: &impl Serialize) -> Result<bool, ToolError> {
-    let json = json_of(answer)?;
-    Ok(json.len() <= budget::DOCUMENT && within_tokens(&json, budget::DOCUMENT_TOKENS))
+    Ok(is_document(&json_of(answer)?))
 }
