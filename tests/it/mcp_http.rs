@@ -256,7 +256,7 @@ fn what_it_logs_is_one_line_a_call() {
     let server = HttpServer::start(["--store", text(&store)]);
     post(&server, BOTH, SEARCH);
     post(&server, BOTH, SEARCH);
-    let log = server.log();
+    let log = server.end();
     assert_eq!(log.lines().filter(|line| line.contains("outcome=\"ok\"")).count(), 2, "{log}");
     assert!(!log.contains("invoice"), "{log}");
 }

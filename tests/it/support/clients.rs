@@ -101,6 +101,7 @@ pub(crate) struct HttpServer {
     pub(crate) process: Child,
     pub(crate) address: String,
     log: Arc<Mutex<String>>,
+    reader: Option<std::thread::JoinHandle<()>>,
 }
 
 impl HttpServer {
@@ -119,20 +120,23 @@ impl HttpServer {
         let address = address.split('/').next().unwrap().to_owned();
         let log = Arc::new(Mutex::new(first));
         let rest = Arc::clone(&log);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 rest.lock().unwrap().push_str(&format!("\n{line}"));
             }
         });
-        Self { process, address, log }
+        Self { process, address, log, reader: Some(reader) }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// What it has written to standard error.
-    pub(crate) fn log(&self) -> String {
+    /// Ends it, and gives all that it wrote to standard error: what was written before an answer may be read
+    /// after it.
+    pub(crate) fn end(mut self) -> String {
+        let _ = self.process.kill();
+        self.reader.take().unwrap().join().unwrap();
         self.log.lock().unwrap().clone()
     }
 }
