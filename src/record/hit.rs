@@ -14,6 +14,8 @@ pub struct Hit {
     pub link: Option<WebLink>,
     /// Why it was found.
     pub excerpt: Excerpt,
+    /// When it was written, or else emitted, as its source wrote it.
+    pub time: Option<String>,
 }
 
 /// How a hit is addressed.

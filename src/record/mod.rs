@@ -14,6 +14,7 @@ mod scalar;
 mod schema;
 mod sort_value;
 mod stream;
+mod unavailable;
 mod window;
 
 pub use document::document_text;
@@ -25,8 +26,9 @@ pub use link::WebLink;
 pub(crate) use moment::{comparable, moment};
 pub use scalar::Scalar;
 pub use schema::{ConnectionSchema, Schema, StreamSchema, short_connector_key};
-pub(crate) use sort_value::SortValue;
+pub use sort_value::SortValue;
 pub use stream::{Capability, FieldDetail, Relation, RelationKind, StreamDetail, View};
+pub use unavailable::Unavailable;
 pub use window::Window;
 
 use crate::handle::RecordAddress;

@@ -1,12 +1,15 @@
 //! What there is to search and read.
 
-use crate::handle::{ConnectionId, StreamName};
+use super::Unavailable;
+use crate::handle::{ConnectionId, SourceName, StreamName};
 
 /// The connections of a source, in the source's order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schema {
     /// One entry per account or folder.
     pub connections: Vec<ConnectionSchema>,
+    /// Sources whose connections are missing.
+    pub unavailable: Vec<Unavailable>,
 }
 
 /// One connection and its streams.
@@ -14,6 +17,8 @@ pub struct Schema {
 pub struct ConnectionSchema {
     /// Its id.
     pub connection_id: ConnectionId,
+    /// The source it is of, when another source has a connection of the same id.
+    pub source: Option<SourceName>,
     /// Its label, when the source has one.
     pub display_name: Option<String>,
     /// The short key of its connector.

@@ -14,12 +14,14 @@ use super::comparable;
 
 /// What a record is ordered by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum SortValue {
+pub enum SortValue {
+    /// No value, or one that has no place in the order.
     #[serde(rename = "m")]
     Missing,
-    /// As bits, because a number written as text may not come back the same.
+    /// A number as bits, because a number written as text may not come back the same.
     #[serde(rename = "n")]
     Number(u64),
+    /// A text, or a moment as UTC.
     #[serde(rename = "t")]
     Text(String),
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::store::StoreError;
-use crate::handle::ConnectionId;
+use crate::handle::{ConnectionId, SourceName};
+use crate::record::Unavailable;
 
 /// Why a source did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -85,10 +86,66 @@ pub enum SourceError {
         /// The command that mends it.
         command: String,
     },
+    /// A record, or a connection, that several sources have.
+    #[error("{what} is in more than one source")]
+    ChooseSource {
+        /// What was asked for.
+        what: String,
+        /// The sources that have it.
+        sources: Vec<SourceName>,
+    },
+    /// The source failed again and again and is left alone for a while.
+    #[error("it failed again and again, and is asked again in {} s", .pause.as_secs().max(1))]
+    LeaveAlone {
+        /// How long still.
+        pause: Duration,
+    },
+    /// One of several sources failed, and the question was for it alone.
+    #[error("{error}")]
+    Of {
+        /// Which.
+        source_name: SourceName,
+        /// Why.
+        error: Box<Self>,
+    },
+    /// Several sources were asked, and none of them answered.
+    #[error("no source answered")]
+    NoneAnswered {
+        /// All of them.
+        failed: Vec<Unavailable>,
+    },
     /// The embedded store cannot be read.
     #[error(transparent)]
     MendStore(#[from] StoreError),
 }
+
+impl SourceError {
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Refused(refusal) => &refusal.code,
+            Self::ChooseConnection { .. } | Self::ChooseSource { .. } => AMBIGUOUS_CONNECTION,
+            Self::UseKnownConnection { .. } => "connection_not_found",
+            Self::SearchAgain { .. } => "not_found",
+            Self::UseKnownField { .. } => "unknown_field",
+            Self::RestartSearch => "invalid_cursor",
+            Self::CorrectQuery { fault, .. } => fault.code(),
+            Self::RetryAfterTimeout { .. } => "source_timeout",
+            Self::CheckServer { .. }
+            | Self::LeaveAlone { .. }
+            | Self::NoneAnswered { .. }
+            | Self::MendStore(_) => "source_unavailable",
+            Self::Wait { .. } => "source_rate_limited",
+            Self::FixServer(_) => "source_protocol",
+            Self::Reauthorize { .. } => "reauthorize",
+            Self::Of { error, .. } => error.code(),
+        }
+    }
+}
+
+/// The code of a question that fits several connections.
+pub const AMBIGUOUS_CONNECTION: &str = "ambiguous_connection";
 
 /// What is wrong with a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,19 +14,20 @@ mod query;
 pub mod store;
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
-pub use error::{ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
+pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use query::{
-    AggregateAnswer, AggregateQuery, Change, ChangesToken, Condition, Count, CountMode, Direction, Expansion,
-    Filter, Granularity, Group, Grouping, Metric, Operator, RecordQuery, RecordsPage, RecordsPosition,
-    RecordsQuery, SearchMode, SearchPage, SearchPosition, SearchQuery, Selection, Start, StreamQuery,
-    TimeZoneName, WindowQuery, WindowStart,
+    Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesToken, Condition, Count, CountMode, Direction,
+    Expansion, Filter, Granularity, Group, Grouping, Metric, Operator, RecordQuery, RecordsPage,
+    RecordsPosition, RecordsQuery, SearchMode, SearchPage, SearchPosition, SearchQuery, Selection, Start,
+    StreamAnswer, StreamQuery, TimeZoneName, WindowQuery, WindowStart,
 };
 
 use crate::handle::SourceName;
-use crate::record::{Record, Schema, StreamDetail, Window};
+use crate::record::{Record, Schema, Window};
 
 /// One record server. Dropping the future of a call abandons the call.
 #[async_trait]
@@ -34,11 +35,19 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// How errors name it.
     fn name(&self) -> &SourceName;
 
+    /// What it is, and where: a cursor of one set of sources is of no use to another.
+    fn identity(&self) -> String;
+
+    /// The source of a name behind this one, for questions about a connection that several of them have.
+    fn member(&self, _name: &SourceName) -> Option<Arc<dyn Source>> {
+        None
+    }
+
     /// Its connections and the names of their streams.
     async fn schema(&self) -> Result<Schema, SourceError>;
 
-    /// What a stream can be asked: one answer for each connection that has it, at least one.
-    async fn stream(&self, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError>;
+    /// What a stream can be asked, by each connection that has it.
+    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError>;
 
     /// The best matches of a query, in the source's order, from a position on.
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError>;

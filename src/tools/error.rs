@@ -13,7 +13,7 @@ use crate::cursor::CursorFault;
 use crate::fit::{budget, clip, json_len};
 use crate::handle::{ConnectionId, Handle, InvalidHandle, RecordAddress, SourceName, StreamName};
 use crate::source::store::StoreError;
-use crate::source::{ConnectionChoice, Refusal, SourceError};
+use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, Refusal, SourceError};
 
 /// Connections shown in an error; the rest are counted.
 const CHOICES_SHOWN: usize = 8;
@@ -204,7 +204,7 @@ impl ToolError {
             Self::AskForLess { .. } => "response_too_large",
             Self::CallAgain { .. } => "source_timeout",
             Self::Report { .. } => "internal_error",
-            Self::Source { error, .. } => source_code(error),
+            Self::Source { error, .. } => error.code(),
         }
     }
 
@@ -283,23 +283,6 @@ impl ToolError {
     }
 }
 
-fn source_code(error: &SourceError) -> &str {
-    match error {
-        SourceError::Refused(refusal) => &refusal.code,
-        SourceError::ChooseConnection { .. } => AMBIGUOUS,
-        SourceError::UseKnownConnection { .. } => "connection_not_found",
-        SourceError::SearchAgain { .. } => "not_found",
-        SourceError::UseKnownField { .. } => "unknown_field",
-        SourceError::RestartSearch => "invalid_cursor",
-        SourceError::CorrectQuery { fault, .. } => fault.code(),
-        SourceError::RetryAfterTimeout { .. } => "source_timeout",
-        SourceError::CheckServer { .. } | SourceError::MendStore(_) => "source_unavailable",
-        SourceError::Wait { .. } => "source_rate_limited",
-        SourceError::FixServer(_) => "source_protocol",
-        SourceError::Reauthorize { .. } => "reauthorize",
-    }
-}
-
 fn source_hint(error: &SourceError, asked: &Asked) -> String {
     match error {
         SourceError::Refused(refusal) => refusal_hint(refusal, asked),
@@ -312,6 +295,15 @@ fn source_hint(error: &SourceError, asked: &Asked) -> String {
         }
         SourceError::CorrectQuery { hint, .. } => clip(hint, 600),
         SourceError::RestartSearch => "Search again without `cursor`.".to_owned(),
+        SourceError::ChooseSource { sources, .. } => source_choice(sources, asked),
+        SourceError::LeaveAlone { pause } => {
+            format!(
+                "Call again after {} seconds; `fetchwell doctor` tells what is wrong.",
+                pause.as_secs().max(1)
+            )
+        }
+        SourceError::Of { error, .. } => source_hint(error, asked),
+        SourceError::NoneAnswered { .. } => AGAIN.to_owned(),
         SourceError::RetryAfterTimeout { .. } => {
             "Call again; if it stays, run `fetchwell doctor`.".to_owned()
         }
@@ -334,7 +326,7 @@ fn source_hint(error: &SourceError, asked: &Asked) -> String {
 /// What helps against a record server's own error.
 fn refusal_hint(refusal: &Refusal, asked: &Asked) -> String {
     let hint = match (refusal.code.as_str(), &refusal.param) {
-        (AMBIGUOUS, _) => choose_hint(asked),
+        (AMBIGUOUS_CONNECTION, _) => choose_hint(asked),
         _ if !refusal.choices.is_empty() => connection_hint(asked),
         _ if refusal.status >= 500 => AGAIN,
         ("not_found" | "stream_not_declared", _) => search_hint(asked),
@@ -350,9 +342,16 @@ fn refusal_hint(refusal: &Refusal, asked: &Asked) -> String {
     hint.to_owned()
 }
 
-const AMBIGUOUS: &str = "ambiguous_connection";
-
 const AGAIN: &str = "Call again in a moment; if it stays, `fetchwell doctor` tells what is wrong.";
+
+/// One of several sources has to be named, and not every client can.
+fn source_choice(sources: &[SourceName], asked: &Asked) -> String {
+    if asked.profile == Profile::OpenAi {
+        return "Two sources are configured that have the same connection; tell the user to remove one of them.".to_owned();
+    }
+    let names: Vec<&str> = sources.iter().map(SourceName::as_str).take(CHOICES_SHOWN).collect();
+    clip(&format!("Call again with `source` set to one of: {}.", names.join(", ")), 600)
+}
 
 /// One of several connections has to be named, and not every client can.
 fn choose_hint(asked: &Asked) -> &'static str {
@@ -447,7 +446,7 @@ impl ErrorBody {
         match error {
             SourceError::Refused(refusal) => {
                 self.param.clone_from(&refusal.param);
-                let record = asked.record.as_ref().filter(|_| refusal.code == AMBIGUOUS);
+                let record = asked.record.as_ref().filter(|_| refusal.code == AMBIGUOUS_CONNECTION);
                 self.choose_from(&refusal.choices, record);
             }
             SourceError::ChooseConnection { choices, .. } => self.choose_from(choices, asked.record.as_ref()),

@@ -13,8 +13,8 @@ use crate::fit::budget;
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::RecordData;
 use crate::source::{
-    ChangesToken, CountMode, Direction, Expansion, Filter, RecordsPage, RecordsPosition, RecordsQuery,
-    Selection, Start,
+    Accuracy, ChangesToken, CountMode, Direction, Expansion, Filter, RecordsPage, RecordsPosition,
+    RecordsQuery, Selection, Start,
 };
 
 /// The tool as clients see it.
@@ -113,7 +113,7 @@ pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> R
 async fn page(toolbox: &Toolbox, request: &Request, answer: RecordsPage) -> Result<Fitted, ToolError> {
     let mut page = RecordPage { warnings: answer.notes, ..RecordPage::default() };
     page.count = answer.count.map(|count| count.value);
-    if answer.count.is_some_and(|count| !count.exact) {
+    if answer.count.is_some_and(|count| count.accuracy == Accuracy::Estimated) {
         page.warnings.push("`count` is an estimate".to_owned());
     }
     if let Some(ChangesToken(token)) = answer.next_changes.filter(|token| token.0.len() <= CHANGES_TOKEN) {
@@ -197,6 +197,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
         expand: expansions(args.expand, &args.expand_limit)
             .map_err(|(param, problem)| wrong(param, problem))?,
         limit: args.limit.unwrap_or(LIMIT),
+        placed: false,
         start,
     };
     Ok(Request { query, asked_limit: args.limit.is_some(), cursor })

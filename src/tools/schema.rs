@@ -120,7 +120,8 @@ pub(super) async fn schema(toolbox: &Toolbox, arguments: RecordData) -> Result<P
         return overview(toolbox, &schema, connection_id.as_ref());
     };
     let query = StreamQuery { stream, connection: connection_id };
-    let details = toolbox.source.stream(&query).await.map_err(|error| toolbox.source_failed(error))?;
+    let answer = toolbox.source.stream(&query).await.map_err(|error| toolbox.source_failed(error))?;
+    let details = answer.details;
     if detail == Detail::Full && details.len() > 1 {
         let choice = |detail: &StreamDetail| ConnectionChoice {
             connection_id: detail.connection_id.clone(),

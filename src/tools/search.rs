@@ -409,7 +409,7 @@ mod tests {
 
     fn hit(id: HitId, title: &str, link: Option<&str>) -> Hit {
         let link = link.map(|link| link.parse().unwrap());
-        Hit { id, title: title.to_owned(), link, excerpt: Excerpt::default() }
+        Hit { id, title: title.to_owned(), link, excerpt: Excerpt::default(), time: None }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use fetchwell::record::{Capability, HitId, Scalar};
 use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
 use fetchwell::source::store::Store;
 use fetchwell::source::{
-    AggregateQuery, Change, CountMode, Direction, Expansion, Filter, Granularity, Grouping, Metric,
+    AggregateQuery, Change, Count, CountMode, Direction, Expansion, Filter, Granularity, Grouping, Metric,
     RecordQuery, RecordsQuery, SearchMode, SearchQuery, Selection, Source, SourceError, Start, StreamQuery,
     WindowQuery, WindowStart,
 };
@@ -164,12 +164,12 @@ async fn check_described(source: &dyn Source, expect: &Described<'_>) {
         stream: "messages".parse().unwrap(),
         connection: Some(expect.connections[0].parse().unwrap()),
     };
-    let details = source.stream(&one).await.unwrap();
+    let details = source.stream(&one).await.unwrap().details;
     let [messages] = details.as_slice() else { panic!("{details:?}") };
     assert_eq!(messages.cursor_field.as_deref(), expect.cursor_field);
     assert!(messages.field("amount").is_some() && messages.field("nope").is_none());
     let everywhere = StreamQuery { connection: None, ..one };
-    assert_eq!(source.stream(&everywhere).await.unwrap().len(), expect.connections.len());
+    assert_eq!(source.stream(&everywhere).await.unwrap().details.len(), expect.connections.len());
     let unknown = StreamQuery { stream: "nope".parse().unwrap(), connection: None };
     assert_eq!(code(source.stream(&unknown).await), "stream_not_declared");
 }
@@ -323,7 +323,7 @@ async fn describes_itself(source: &dyn Source) {
     check_described(source, &expect).await;
     let query =
         StreamQuery { stream: "messages".parse().unwrap(), connection: Some("cin_home".parse().unwrap()) };
-    let details = source.stream(&query).await.unwrap();
+    let details = source.stream(&query).await.unwrap().details;
     let [messages] = details.as_slice() else { panic!("{details:?}") };
     assert_eq!(messages.display_name.as_deref(), Some("Home mail"));
     let amount = messages.field("amount").unwrap();
@@ -365,7 +365,7 @@ async fn pages(source: &dyn Source) {
         .await
         .unwrap();
     let count = page.count.unwrap();
-    assert_eq!((count.value, count.exact), (80, true));
+    assert_eq!(count, Count::exact(80));
     assert!(page.has_more && page.rows.len() == 3);
 }
 

@@ -202,7 +202,7 @@ async fn two_connections_are_one_list_without_loss_or_repetition() {
                     .zip(names(&page))
                     .map(|(r, name)| (r.emitted_at.clone().unwrap(), name)),
             );
-            assert_eq!(page.count, Some(Count { value: 80, exact: true }));
+            assert_eq!(page.count, Some(Count::exact(80)));
             assert_eq!(page.has_more, page.next.is_some());
             let Some(next) = page.next else { break };
             query.start = Start::After(next);
@@ -649,10 +649,10 @@ async fn a_stream_is_described_in_full_where_the_server_does() {
         true => recorded("schema-detail-full-stream-conn"),
         false => recorded("schema-compact-stream"),
     });
-    let one = remote.pdpp.stream(&described(Some("cin_work"))).await.unwrap();
+    let one = remote.pdpp.stream(&described(Some("cin_work"))).await.unwrap().details;
     assert_eq!(one.len(), 1);
     assert_eq!(one[0].declaration.as_ref().unwrap()["object"], "stream_metadata");
-    let both = remote.pdpp.stream(&described(None)).await.unwrap();
+    let both = remote.pdpp.stream(&described(None)).await.unwrap().details;
     let ids: Vec<&str> = both.iter().map(|detail| detail.connection_id.as_str()).collect();
     assert_eq!(ids, ["cin_work", "cin_home"]);
     assert_eq!(both[0].fields.len(), 10);
@@ -676,7 +676,7 @@ async fn a_stream_is_described_in_full_where_the_server_does() {
             )
         }
     });
-    let one = remote.pdpp.stream(&described(Some("cin_work"))).await.unwrap();
+    let one = remote.pdpp.stream(&described(Some("cin_work"))).await.unwrap().details;
     assert_eq!((one.len(), one[0].cursor_field.as_deref(), &one[0].declaration), (1, Some("at"), &None));
     assert!(one[0].field("from").unwrap().capabilities.contains(&Capability::Lexical));
     assert_eq!(remote.asked()[1], "/v1/schema?view=compact&stream=messages&connection_id=cin_work");

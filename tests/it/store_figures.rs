@@ -112,7 +112,7 @@ async fn a_table_is_compared_by_its_numbers() {
 async fn a_column_of_a_table_is_summed_up() {
     let (_folder, path) = table_of(&["5", "n/a", "", "50", "-", "120.5"]);
     let stream = "s".parse().unwrap();
-    let detail = open(&path).stream(&StreamQuery { stream, connection: None }).await.unwrap();
+    let detail = open(&path).stream(&StreamQuery { stream, connection: None }).await.unwrap().details;
     assert_eq!(detail[0].field("amount").unwrap().types, ["string"]);
     let answer = figure(&path, &of(Metric::Sum, Some("amount"), None)).await;
     assert_eq!(json!(answer.value), json!(175.5));

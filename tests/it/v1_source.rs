@@ -14,7 +14,7 @@ use fetchwell::record::{
 use fetchwell::source::{
     AggregateAnswer, AggregateQuery, Change, ChangesToken, ConnectionChoice, Count, Group, ProtocolFault,
     QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, Refusal, SearchPage, SearchQuery,
-    Source, SourceError, StreamQuery, WindowQuery,
+    Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use fetchwell::tools::Toolbox;
 use serde_json::{Value, json};
@@ -68,13 +68,17 @@ impl Source for Canned {
         &self.name
     }
 
+    fn identity(&self) -> String {
+        self.name.to_string()
+    }
+
     async fn schema(&self) -> Result<Schema, SourceError> {
         (self.schema)()
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
+    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         self.note(query);
-        (self.stream)()
+        (self.stream)().map(StreamAnswer::from)
     }
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
@@ -265,7 +269,7 @@ fn recorded_figures_come_out_as_they_were() {
             groups: expect["groups"].as_array().map(|groups| groups.iter().map(group).collect()),
             other_count: expect["other_count"].as_u64(),
             filtered_count: expect["filtered_record_count"].as_u64(),
-            notes: Vec::new(),
+            ..AggregateAnswer::default()
         };
         let source = Canned { aggregate: Box::new(move || Ok(answer.clone())), ..Canned::new() };
         assert_eq!(serve_source(source).ok(AGGREGATE, &target), expect, "{name}");
@@ -316,9 +320,9 @@ fn changes_deletions_counts_and_relations_have_their_forms() {
                 ],
                 next_changes: Some(ChangesToken("tok=1".to_owned())),
                 has_more: true,
-                count: Some(Count { value: 80, exact: true }),
+                count: Some(Count::exact(80)),
                 notes: vec!["worth knowing".to_owned()],
-                next: None,
+                ..RecordsPage::default()
             })
         }),
         ..Canned::new()

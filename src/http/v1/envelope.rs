@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::cursor::Seal;
 use super::error::ApiError;
 use super::parameters::Parameters;
-use crate::source::{Count, Source};
+use crate::source::{Accuracy, Count, Source};
 
 /// The contract's version.
 pub(super) const VERSION: &str = "2026-04-06";
@@ -68,6 +68,10 @@ enum CountMeta {
         value: u64,
     },
     Estimated {
+        value: u64,
+    },
+    /// There are at least so many.
+    LowerBound {
         value: u64,
     },
 }
@@ -137,8 +141,9 @@ impl Call<'_> {
     pub(super) fn counted(&mut self, count: Option<Count>, notes: Vec<String>) -> Meta {
         let count = match count {
             None => CountMeta::None,
-            Some(Count { value, exact: true }) => CountMeta::Exact { value },
-            Some(Count { value, exact: false }) => CountMeta::Estimated { value },
+            Some(Count { value, accuracy: Accuracy::Exact }) => CountMeta::Exact { value },
+            Some(Count { value, accuracy: Accuracy::Estimated }) => CountMeta::Estimated { value },
+            Some(Count { value, accuracy: Accuracy::LowerBound }) => CountMeta::LowerBound { value },
         };
         Meta { count, warnings: self.warnings(notes) }
     }

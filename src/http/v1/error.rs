@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::fit::clip;
-use crate::source::{ConnectionChoice, QueryFault, SourceError};
+use crate::handle::SourceName;
+use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, QueryFault, SourceError};
 
 /// The longest message, in bytes.
 const MESSAGE_MOST: usize = 1_000;
@@ -216,6 +217,25 @@ impl From<SourceError> for ApiError {
                 retry_after: retry_after.map(|pause| pause.as_secs().max(1)),
                 ..as_is(StatusCode::SERVICE_UNAVAILABLE, "source_rate_limited")
             },
+            SourceError::LeaveAlone { pause } => Self {
+                retry_after: Some(pause.as_secs().max(1)),
+                ..as_is(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable")
+            },
+            SourceError::NoneAnswered { failed } => {
+                let named: Vec<String> =
+                    failed.iter().map(|failed| format!("{}: {}", failed.source, failed.code)).collect();
+                let message = format!("{message} ({})", named.join(", "));
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable", message)
+            }
+            SourceError::ChooseSource { sources, .. } => {
+                let named: Vec<&str> = sources.iter().map(SourceName::as_str).collect();
+                let hint = format!("Both are served here: {}. Serve one of them.", named.join(", "));
+                as_is(StatusCode::CONFLICT, AMBIGUOUS_CONNECTION).hinting(&hint)
+            }
+            SourceError::Of { source_name, error } => {
+                let of = Self::from(*error);
+                Self { message: format!("source `{source_name}`: {}", of.message), ..of }
+            }
             SourceError::FixServer(_) => as_is(StatusCode::BAD_GATEWAY, "source_protocol"),
             SourceError::Reauthorize { command, .. } => {
                 let message = format!("{message}; run `{command}`");

@@ -137,6 +137,7 @@ fn question(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery, A
         count,
         expand: expansions(sent)?,
         limit: sent.page_limit(),
+        placed: false,
         start,
     })
 }

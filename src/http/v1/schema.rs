@@ -159,7 +159,7 @@ async fn streams_of(
                 connection: Some(connection.connection_id.clone()),
             };
             let details = match call.source.stream(&query).await {
-                Ok(details) => details,
+                Ok(answer) => answer.details,
                 // A source that describes no streams still has them.
                 Err(SourceError::CorrectQuery { fault: QueryFault::NotSupported, .. }) => {
                     vec![nameless(connection, &stream.name)]

@@ -98,7 +98,7 @@ fn rows(connections: &[ConnectionSchema]) -> Vec<StreamRow> {
 
 pub(super) async fn one(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
     let query = StreamQuery { stream, connection: call.parameters.connection()? };
-    let details = call.source.stream(&query).await?;
+    let details = call.source.stream(&query).await?.details;
     Answer::of(&StreamObject {
         stream: StreamMetadata::of(query.stream.as_str(), &details),
         links: call.links(),

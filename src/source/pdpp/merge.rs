@@ -81,7 +81,7 @@ impl Lanes {
             lanes: lanes.collect(),
             rows: Vec::new(),
             count: match saved.count {
-                Some((value, exact)) => Counted::Known(Count { value, exact }),
+                Some((value, accuracy)) => Counted::Known(Count { value, accuracy }),
                 // What ended is not counted any more.
                 None if saved.ended => Counted::Unknown,
                 None => Counted::Sum(None),
@@ -120,8 +120,7 @@ impl Lanes {
             // A lane is counted with its first page.
             (Counted::Sum(sum), _) if lane.reads > 1 => Counted::Sum(sum),
             (Counted::Sum(sum), Some(more)) => {
-                let sum = sum.unwrap_or(Count { value: 0, exact: true });
-                Counted::Sum(Some(Count { value: sum.value + more.value, exact: sum.exact && more.exact }))
+                Counted::Sum(Some(sum.map_or(more, |sum: Count| sum.and(more))))
             }
             (Counted::Sum(_), None) => Counted::Unknown,
             (known, _) => known,
@@ -168,7 +167,7 @@ impl Lanes {
         };
         let lanes = self.lanes.into_iter().filter(|lane| !matches!(lane.state, State::Ended));
         let saved = Saved {
-            count: count.map(|count| (count.value, count.exact)),
+            count: count.map(|count| (count.value, count.accuracy)),
             ended: self.ended,
             lanes: lanes.map(|lane| lane.saved).collect(),
         };
@@ -178,7 +177,7 @@ impl Lanes {
             notes.push("The record server says that there is more and gives no way to read on.".to_owned());
         }
         let has_more = next.is_some() || self.dead_end;
-        RecordsPage { rows: self.rows, next, next_changes: None, has_more, count, notes }
+        RecordsPage { rows: self.rows, next, has_more, count, notes, ..RecordsPage::default() }
     }
 }
 
@@ -367,7 +366,7 @@ mod tests {
                 .sum::<usize>();
             assert_eq!(page.has_more, page.next.is_some());
             let total = servers.iter().map(|rows| rows.len() as u64).sum();
-            assert_eq!(page.count, Some(Count { value: total, exact: true }));
+            assert_eq!(page.count, Some(Count::exact(total)));
             position = page.next;
             if position.is_none() {
                 return (all, nameless);

@@ -32,10 +32,10 @@ use self::record_path::{encoded_twice, record_path, stream_path};
 use self::transport::{Reply, Transport, parsed};
 use super::{
     AggregateAnswer, AggregateQuery, Grouping, RecordQuery, RecordsPage, RecordsQuery, SearchMode,
-    SearchPage, SearchQuery, Source, SourceError, StreamQuery, WindowQuery, WindowStart,
+    SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery, WindowStart,
 };
 use crate::handle::{RecordAddress, SourceName};
-use crate::record::{Record, Schema, StreamDetail, Window};
+use crate::record::{Record, Schema, Window};
 
 /// A record server behind HTTP.
 #[derive(Debug)]
@@ -82,6 +82,10 @@ impl Source for Pdpp {
         &self.name
     }
 
+    fn identity(&self) -> String {
+        format!("{} {}", self.name, self.transport.provider())
+    }
+
     async fn schema(&self) -> Result<Schema, SourceError> {
         let (compact, everything) = (Params::default().and("view", "compact"), Params::default());
         let (schema, counts) = tokio::join!(
@@ -93,8 +97,8 @@ impl Source for Pdpp {
         parsed(schema?.body, move |schema| wire::schema(schema, counts.as_deref())).await
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
-        describe::stream(self, query).await
+    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+        describe::stream(self, query).await.map(StreamAnswer::from)
     }
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {

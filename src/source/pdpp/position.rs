@@ -10,15 +10,15 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::handle::ConnectionId;
-use crate::source::{ChangesToken, QueryFault, RecordsPosition, SourceError};
+use crate::source::{Accuracy, ChangesToken, QueryFault, RecordsPosition, SourceError};
 
 /// A list that goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Saved {
-    /// How many there are in all and whether exactly, if it was counted.
+    /// How many there are in all and how near that is, if it was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) count: Option<(u64, bool)>,
+    pub(super) count: Option<(u64, Accuracy)>,
     /// Some connections came to their end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) ended: bool,
@@ -122,7 +122,7 @@ mod tests {
         #[test]
         fn a_position_is_read_back(cursor in any::<Option<String>>(), taken in 0_usize..500, last in any::<Vec<String>>(), by in any::<Option<String>>(), view in any::<Option<Vec<String>>>()) {
             let lane = SavedLane { connection: "c".parse().ok(), by, view, cursor, taken, last: last.into() };
-            let saved = Saved { count: Some((4, true)), ended: true, lanes: vec![lane, SavedLane::default()] };
+            let saved = Saved { count: Some((4, Accuracy::Exact)), ended: true, lanes: vec![lane, SavedLane::default()] };
             prop_assert_eq!(Saved::open(&saved.seal().unwrap()).unwrap(), saved);
         }
 

@@ -8,10 +8,10 @@ use super::merge::Lanes;
 use super::position::{Saved, SavedLane};
 use super::wire;
 use crate::handle::SourceName;
-use crate::record::{Record, Schema, StreamDetail, Window};
+use crate::record::{Record, Schema, Window};
 use crate::source::{
     AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
-    SearchQuery, Source, SourceError, Start, StreamQuery, WindowQuery,
+    SearchQuery, Source, SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
 };
 
 /// Answers every call with the reply recorded for it, read exactly as one off the network.
@@ -35,6 +35,10 @@ impl Source for Recorded {
         &self.name
     }
 
+    fn identity(&self) -> String {
+        self.name.to_string()
+    }
+
     async fn schema(&self) -> Result<Schema, SourceError> {
         wire::schema(self.schema.as_bytes(), None)
     }
@@ -49,8 +53,8 @@ impl Source for Recorded {
         wire::record(self.record.as_bytes(), &query.address, url)
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
-        wire::stream(self.schema.as_bytes(), &query.stream)?.ok_or_else(not_supported)
+    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+        wire::stream(self.schema.as_bytes(), &query.stream)?.map(StreamAnswer::from).ok_or_else(not_supported)
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {

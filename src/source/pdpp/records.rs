@@ -234,11 +234,11 @@ fn changes_page(list: wire::RecordList, from: SavedChanges, limit: usize) -> Rec
     let nameless = items.iter().filter(|item| item.is_none()).count();
     RecordsPage {
         rows: items.into_iter().flatten().collect(),
-        next: None,
         next_changes,
         has_more: is_cut || has_more,
         count: list.count,
         notes: left_out(nameless).into_iter().collect(),
+        ..RecordsPage::default()
     }
 }
 

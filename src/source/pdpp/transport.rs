@@ -60,6 +60,11 @@ impl Transport {
         Self { provider, credentials, deadline, client: OnceLock::new() }
     }
 
+    /// Whom it leads to.
+    pub(super) fn provider(&self) -> &ProviderUrl {
+        &self.provider
+    }
+
     /// `GET path?params`. One retry when the server cannot be reached, says 502, 503 or 504, asks for a
     /// pause that the deadline leaves room for, or refuses a token that `pdpp connect` has since replaced.
     pub(super) async fn get(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::Filter;
 use crate::handle::{ConnectionId, StreamName};
-use crate::record::Scalar;
+use crate::record::{Scalar, Unavailable};
 
 /// One figure over the records of a stream, or one for each group of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,6 +152,8 @@ pub struct AggregateAnswer {
     pub other_count: Option<u64>,
     /// Records that passed the filter.
     pub filtered_count: Option<u64>,
+    /// Sources whose records are not in it.
+    pub unavailable: Vec<Unavailable>,
     /// What the reader should know about the answer, in our own words.
     pub notes: Vec<String>,
 }

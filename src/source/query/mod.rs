@@ -9,13 +9,14 @@ mod window;
 pub use aggregate::{AggregateAnswer, AggregateQuery, Granularity, Group, Grouping, Metric, TimeZoneName};
 pub use filter::{Condition, Filter, Operator};
 pub use records::{
-    Change, ChangesToken, Count, CountMode, Direction, Expansion, RecordsPage, RecordsPosition, RecordsQuery,
-    Selection, Start,
+    Accuracy, Change, ChangesToken, Count, CountMode, Direction, Expansion, RecordsPage, RecordsPosition,
+    RecordsQuery, Selection, Start,
 };
 pub use search::{SearchMode, SearchPage, SearchPosition, SearchQuery};
 pub use window::{WindowQuery, WindowStart};
 
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
+use crate::record::{StreamDetail, Unavailable};
 
 /// One stream of every connection that has it, or of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,21 @@ pub struct StreamQuery {
     pub stream: StreamName,
     /// Only of this connection, when given.
     pub connection: Option<ConnectionId>,
+}
+
+/// What a stream can be asked.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StreamAnswer {
+    /// One for each connection that has the stream, at least one.
+    pub details: Vec<StreamDetail>,
+    /// Sources that may have it too, and did not answer.
+    pub unavailable: Vec<Unavailable>,
+}
+
+impl From<Vec<StreamDetail>> for StreamAnswer {
+    fn from(details: Vec<StreamDetail>) -> Self {
+        Self { details, unavailable: Vec::new() }
+    }
 }
 
 /// One record, by its address.

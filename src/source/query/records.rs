@@ -1,10 +1,11 @@
 //! Pages of the records of one stream, and of what changed in it.
 
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::Filter;
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
-use crate::record::Record;
+use crate::record::{Record, SortValue, Unavailable};
 
 /// A page of one stream's records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct RecordsQuery {
     pub expand: Vec<Expansion>,
     /// How many at most, 1 to 100.
     pub limit: usize,
+    /// Whether the page says what each row is ordered by, so that pages of several sources can be merged.
+    pub placed: bool,
     /// Where to start.
     pub start: Start,
 }
@@ -46,6 +49,7 @@ impl RecordsQuery {
             count: CountMode::default(),
             expand: Vec::new(),
             limit,
+            placed: false,
             start: Start::default(),
         }
     }
@@ -71,7 +75,7 @@ pub enum Selection {
 }
 
 /// Newest first or oldest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum Direction {
     /// Oldest, or least, first.
     #[serde(rename = "asc")]
@@ -83,7 +87,7 @@ pub enum Direction {
 }
 
 /// Whether matching records are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountMode {
     /// No.
@@ -100,8 +104,45 @@ pub enum CountMode {
 pub struct Count {
     /// How many.
     pub value: u64,
-    /// Whether it is that many, and not about.
-    pub exact: bool,
+    /// How near that is.
+    pub accuracy: Accuracy,
+}
+
+/// How near a count is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Accuracy {
+    /// It is that many.
+    Exact,
+    /// It is about that many.
+    Estimated,
+    /// It is at least that many.
+    LowerBound,
+}
+
+impl Count {
+    /// Exactly so many.
+    #[must_use]
+    pub fn exact(value: u64) -> Self {
+        Self { value, accuracy: Accuracy::Exact }
+    }
+
+    /// Both together. An estimate beside a bound bounds nothing.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let accuracy = match (self.accuracy, other.accuracy) {
+            (Accuracy::Estimated, _) | (_, Accuracy::Estimated) => Accuracy::Estimated,
+            (Accuracy::LowerBound, _) | (_, Accuracy::LowerBound) => Accuracy::LowerBound,
+            (Accuracy::Exact, Accuracy::Exact) => Accuracy::Exact,
+        };
+        Self { value: self.value.saturating_add(other.value), accuracy }
+    }
+
+    /// The same where more may have been left out.
+    #[must_use]
+    pub fn at_least(self) -> Self {
+        self.and(Self { value: 0, accuracy: Accuracy::LowerBound })
+    }
 }
 
 /// Related records to bring along, one step away.
@@ -138,6 +179,8 @@ pub struct ChangesToken(pub String);
 pub struct RecordsPage {
     /// The records, or the changes.
     pub rows: Vec<Change>,
+    /// What each of them is ordered by, when that was asked; empty else.
+    pub places: Vec<SortValue>,
     /// Where the next page starts; `None` at the end, and when changes were asked.
     pub next: Option<RecordsPosition>,
     /// What to ask for later changes with, when changes were asked.
@@ -146,6 +189,8 @@ pub struct RecordsPage {
     pub has_more: bool,
     /// How many records match in all, when asked.
     pub count: Option<Count>,
+    /// Sources whose records are missing.
+    pub unavailable: Vec<Unavailable>,
     /// What the reader should know about the answer, in our own words.
     pub notes: Vec<String>,
 }

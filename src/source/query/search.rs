@@ -1,8 +1,8 @@
 //! A full-text search and the page that answers it.
 
-use super::Filter;
+use super::{Count, Filter};
 use crate::handle::{ConnectionId, StreamName};
-use crate::record::Hit;
+use crate::record::{Hit, Unavailable};
 
 /// A full-text search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +65,10 @@ pub struct SearchPage {
     pub next: Option<SearchPosition>,
     /// The source ranked only a window of the matches, so a better one may be missing.
     pub windowed: bool,
+    /// How many match in all, when the source says so.
+    pub count: Option<Count>,
+    /// Sources whose hits are missing.
+    pub unavailable: Vec<Unavailable>,
     /// What the reader should know about the answer, in our own words.
     pub notes: Vec<String>,
 }

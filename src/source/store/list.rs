@@ -251,5 +251,5 @@ fn count(
             _ => Scan { sqlite, query, interrupt }.matching(stream)?,
         };
     }
-    Ok(Some(Count { value, exact: true }))
+    Ok(Some(Count::exact(value)))
 }

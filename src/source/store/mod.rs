@@ -58,10 +58,10 @@ use self::interrupt::{Interrupt, InterruptOnDrop};
 use self::search::Searching;
 use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
-    SourceError, Start, StreamQuery, WindowQuery,
+    SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::handle::SourceName;
-use crate::record::{Record, Schema, StreamDetail, Window};
+use crate::record::{Record, Schema, Window};
 
 /// An open store, to read from.
 #[derive(Debug, Clone)]
@@ -108,6 +108,10 @@ impl Source for Store {
         &self.name
     }
 
+    fn identity(&self) -> String {
+        format!("{} store {}", self.name, self.inner.database.path().display())
+    }
+
     async fn schema(&self) -> Result<Schema, SourceError> {
         self.blocking(|inner, _| read::schema(&inner.database)).await
     }
@@ -122,9 +126,9 @@ impl Source for Store {
         self.blocking(move |inner, interrupt| read::record(&inner.database, &query, interrupt)).await
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
+    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         let query = query.clone();
-        self.blocking(move |inner, _| streams::streams(&inner.database, &query)).await
+        self.blocking(move |inner, _| streams::streams(&inner.database, &query).map(StreamAnswer::from)).await
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {

@@ -182,6 +182,7 @@ fn read_schema(sqlite: &Connection) -> Result<Schema, rusqlite::Error> {
         if schema.connections.last().is_none_or(|last| last.connection_id != connection_id) {
             schema.connections.push(ConnectionSchema {
                 connection_id,
+                source: None,
                 display_name: Some(row.get(1)?),
                 connector_key: Some(row.get(2)?),
                 streams: Vec::new(),

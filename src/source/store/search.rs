@@ -155,7 +155,7 @@ impl Searching {
         }
         let next = Position { version: snapshot.version, mode, offset: offset + found.consumed };
         let hits = database.read(|sqlite| hits(sqlite, &found.rows, &phrases))?;
-        Ok(SearchPage { hits, next: found.more.then(|| next.write()), windowed: false, notes })
+        Ok(SearchPage { hits, next: found.more.then(|| next.write()), notes, ..SearchPage::default() })
     }
 
     /// The state that a page was read from.
@@ -271,6 +271,7 @@ fn hits(sqlite: &Connection, rows: &[i64], phrases: &[Phrase]) -> Result<Vec<Hit
                 title: own_title(&data).map_or_else(fallback, str::to_owned),
                 link: own_link(&data),
                 excerpt: excerpt(&data, &terms),
+                time: when.map(str::to_owned),
                 id: HitId::Record(address),
             });
         }

@@ -30,7 +30,7 @@ pub(in super::super) fn aggregate(
         }),
         other_count: whole(&body, &["other_count", "otherCount"]),
         filtered_count: whole(&body, &["filtered_record_count", "filteredRecordCount"]),
-        notes: Vec::new(),
+        ..AggregateAnswer::default()
     };
     if body.get("approximate") == Some(&Value::Bool(true)) {
         answer.notes.push("The figures are approximate.".to_owned());

@@ -7,7 +7,7 @@ use super::tolerant::{member, text, whole};
 use super::{parse, wrong_shape};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::RecordData;
-use crate::source::{Change, Count, SourceError};
+use crate::source::{Accuracy, Change, Count, SourceError};
 
 /// A page as the server cut it.
 #[derive(Debug, Default)]
@@ -64,13 +64,21 @@ fn descend(value: Value, found: &mut RecordList, levels: usize) -> Option<Vec<Va
 fn count(meta: &RecordData) -> Option<Count> {
     match meta.get("count")? {
         Value::Object(count) => {
-            let exact = text(count, &["kind", "accuracy"]) == Some("exact");
-            Some(Count { value: whole(count, &["value", "count"])?, exact })
+            let accuracy = accuracy(text(count, &["kind", "accuracy"]).unwrap_or_default());
+            Some(Count { value: whole(count, &["value", "count"])?, accuracy })
         }
         bare => {
-            let exact = text(meta, &["count_accuracy", "countAccuracy"]).is_none_or(|word| word == "exact");
-            Some(Count { value: bare.as_u64()?, exact })
+            let accuracy = accuracy(text(meta, &["count_accuracy", "countAccuracy"]).unwrap_or("exact"));
+            Some(Count { value: bare.as_u64()?, accuracy })
         }
+    }
+}
+
+fn accuracy(word: &str) -> Accuracy {
+    match word {
+        "exact" => Accuracy::Exact,
+        "lower_bound" => Accuracy::LowerBound,
+        _ => Accuracy::Estimated,
     }
 }
 
@@ -108,7 +116,7 @@ mod tests {
             ("records-conn-cursor-page2", "cin_work/m25", 2, true, true, None),
             ("records-connection", "cin_home/m27", 1, true, true, None),
             ("records-limit2", "cin_work/m27", 4, false, true, None),
-            ("records-count-exact", "cin_work/m27", 2, false, true, Some(Count { value: 80, exact: true })),
+            ("records-count-exact", "cin_work/m27", 2, false, true, Some(Count::exact(80))),
             ("records-fields-repeat", "cin_work/m27", 2, false, true, None),
         ] {
             let list = recorded(name);
@@ -141,7 +149,7 @@ mod tests {
             "meta": {"count": 9, "count_accuracy": "lower_bound"}}});
         let list = read(&wrapped).unwrap();
         assert_eq!((list.next_cursor.as_deref(), list.has_more), (Some("x"), Some(true)));
-        assert_eq!(list.count, Some(Count { value: 9, exact: false }));
+        assert_eq!(list.count, Some(Count { value: 9, accuracy: Accuracy::Estimated }));
         assert_eq!(names(&list), ["c/m1", "?", "?"]);
         let gone = read(&json!({"data": [{"id": "m1", "deleted": true, "deleted_at": "t"}]})).unwrap();
         assert_eq!(names(&gone), ["-m1 Some(\"t\")"]);

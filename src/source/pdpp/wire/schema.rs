@@ -88,6 +88,7 @@ pub(in super::super) fn schema(body: &[u8], streams: Option<&[u8]>) -> Result<Sc
                 match schema.connections.iter_mut().find(|known| known.connection_id == connection_id) {
                     Some(known) => known.streams.push(stream),
                     None => schema.connections.push(ConnectionSchema {
+                        source: None,
                         connection_id,
                         display_name,
                         connector_key: key.clone(),

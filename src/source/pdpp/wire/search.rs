@@ -10,7 +10,7 @@ use super::{parse, wrong_shape};
 use crate::fit::passage;
 use crate::handle::{ConnectionId, Handle, RecordAddress};
 use crate::record::{Excerpt, Hit, HitId, WebLink, fallback_title, is_title_field};
-use crate::source::{SearchPage, SearchPosition, SourceError};
+use crate::source::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
 
 /// How much text around a match is kept, in bytes on either side.
 const EXCERPT_RADIUS: usize = 400;
@@ -31,7 +31,8 @@ pub(in super::super) fn search_page(body: &[u8]) -> Result<SearchPage, SourceErr
         hits: hits.iter().map(hit).collect(),
         next: cursor.filter(|_| !ended).map(|cursor| SearchPosition(cursor.to_owned())),
         windowed: *is_cut || levels().any(|level| level.meta.recall.is_window()),
-        notes: Vec::new(),
+        count: levels().find_map(|level| level.meta.count()),
+        ..SearchPage::default()
     })
 }
 
@@ -104,6 +105,8 @@ impl<'de: 'a, 'a> Tolerant<'de> for Slot<'a> {
 #[derive(Default)]
 struct Meta<'a> {
     recall: Recall<'a>,
+    count: Text<'a>,
+    accuracy: Text<'a>,
 }
 
 impl<'de: 'a, 'a> Tolerant<'de> for Meta<'a> {
@@ -112,10 +115,25 @@ impl<'de: 'a, 'a> Tolerant<'de> for Meta<'a> {
         while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
             match &*name {
                 "recall" => meta.recall = fields.next_value::<Any<_>>()?.0,
+                "count" => meta.count.or(fields.next_value()?),
+                "count_accuracy" | "countAccuracy" => meta.accuracy.or(fields.next_value()?),
                 _ => drop(fields.next_value::<IgnoredAny>()?),
             }
         }
         Ok(meta)
+    }
+}
+
+impl Meta<'_> {
+    /// How many match in all. A count that does not say how near it is, is only a bound.
+    fn count(&self) -> Option<Count> {
+        let value = self.count.get()?.parse().ok()?;
+        let accuracy = match self.accuracy.get() {
+            Some("exact") => Accuracy::Exact,
+            Some("estimated") => Accuracy::Estimated,
+            _ => Accuracy::LowerBound,
+        };
+        Some(Count { value, accuracy })
     }
 }
 
@@ -234,7 +252,8 @@ fn hit(wire: &WireHit<'_>) -> Hit {
     let title = own.map_or_else(|| fallback_title(wire.label.get(), stream, time), str::to_owned);
     let link: Option<WebLink> = wire.link.get().and_then(|text| text.parse().ok());
     let excerpt = if excerpt.text() == title { Excerpt::default() } else { excerpt };
-    Hit { id: hit_id(wire, stream, link.as_ref()), title, link, excerpt }
+    let time = time.map(str::to_owned);
+    Hit { id: hit_id(wire, stream, link.as_ref()), title, link, excerpt, time }
 }
 
 /// What a hit can be fetched by. Nothing is made up: names that the server does not give stay unknown.
