@@ -9,6 +9,7 @@
 //! or an instruction.
 
 mod error;
+mod merge;
 pub mod pdpp;
 mod query;
 pub mod store;
