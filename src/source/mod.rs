@@ -9,6 +9,8 @@
 //! or an instruction.
 
 mod error;
+pub mod federation;
+mod figure;
 mod merge;
 pub mod pdpp;
 mod query;

@@ -44,6 +44,8 @@ pub(in crate::source) struct Hungry<Name> {
     pub(in crate::source) name: Name,
     /// From which of the server's cursors.
     pub(in crate::source) cursor: Option<String>,
+    /// Rows of that page that were given.
+    pub(in crate::source) taken: usize,
 }
 
 /// A page of a lane as it was read.
@@ -133,6 +135,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
                 lane: number,
                 name: lane.saved.name.clone(),
                 cursor: lane.saved.cursor.clone(),
+                taken: lane.saved.taken,
             })
             .collect()
     }
@@ -213,8 +216,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
             Counted::Sum(sum) => sum.map(|sum| if failed { sum.at_least() } else { sum }),
             Counted::Unknown => None,
         };
-        let goes_on =
-            self.lanes.iter().any(|lane| matches!(lane.state, State::Unread | State::Read { .. }));
+        let goes_on = self.lanes.iter().any(|lane| matches!(lane.state, State::Unread | State::Read { .. }));
         let lanes = self.lanes.into_iter().filter(|lane| !matches!(lane.state, State::Ended));
         let lanes = lanes.map(|Lane { saved, state, .. }| {
             let late = saved.late || matches!(state, State::Failed);
@@ -235,8 +237,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
             notes.push(format!("{name} did not answer for an earlier page, so its records come late."));
         }
         let has_more = next.is_some() || self.dead_end;
-        let (places, rows) =
-            self.rows.into_iter().map(|row| (row.place.value().clone(), row.change)).unzip();
+        let (places, rows) = self.rows.into_iter().map(|row| (row.place.value().clone(), row.change)).unzip();
         RecordsPage { rows, places, next, has_more, count, notes, ..RecordsPage::default() }
     }
 }
@@ -271,11 +272,9 @@ impl<Name> Lane<Name> {
     /// Takes up a page behind the rows that were given of it, and says how many rows without a name it passed.
     fn read(&mut self, rows: Vec<Option<Row>>, next: Option<String>) -> usize {
         let row_name = |row: &Option<Row>| row.as_ref().map(|row| name(&row.change));
-        let was_given =
-            |row: &Option<Row>| row_name(row).is_some_and(|name| self.saved.last.contains(&name));
+        let was_given = |row: &Option<Row>| row_name(row).is_some_and(|name| self.saved.last.contains(&name));
         // Rows without a name are passed together with the row before them.
-        let behind =
-            |place| place + 1 + rows.iter().skip(place + 1).take_while(|row| row.is_none()).count();
+        let behind = |place| place + 1 + rows.iter().skip(place + 1).take_while(|row| row.is_none()).count();
         let given = match rows.iter().rposition(was_given) {
             // The page was longer when it was given, and the place is behind its end.
             Some(place)
@@ -362,12 +361,12 @@ fn name(change: &Change) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use super::*;
     use crate::handle::RecordAddress;
     use crate::record::{Record, RecordData};
     use crate::source::RecordsPosition;
     use crate::source::merge::sort_value;
+    use proptest::prelude::*;
 
     /// A row of a server: its key, when it is, and whether its name can be a handle's.
     type Sent = (String, u8);
@@ -420,7 +419,7 @@ mod tests {
         };
         let mut reads = 0;
         while !lanes.has(limit) && !lanes.hungry().is_empty() {
-            for Hungry { lane, name, cursor } in lanes.hungry() {
+            for Hungry { lane, name, cursor, .. } in lanes.hungry() {
                 let rows = &servers[name.trim_start_matches('c').parse::<usize>().unwrap()];
                 lanes.feed(lane, page(rows, &name, cursor.as_deref(), server_limit));
                 reads += 1;
@@ -589,7 +588,9 @@ mod tests {
             let Some(hungry) = lanes.hungry().pop() else {
                 // As a client would, page after page.
                 match lanes.page().next {
-                    Some(next) => lanes = Lanes::resume(Saved::<String>::open(&next).unwrap(), Direction::Descending),
+                    Some(next) => {
+                        lanes = Lanes::resume(Saved::<String>::open(&next).unwrap(), Direction::Descending)
+                    }
                     None => break,
                 }
                 continue;
@@ -614,7 +615,9 @@ mod tests {
             loop {
                 let mut lanes = match &position {
                     None => Lanes::start(["a".to_owned(), "b".to_owned()], Direction::Ascending),
-                    Some(position) => Lanes::resume(Saved::<String>::open(position).unwrap(), Direction::Ascending),
+                    Some(position) => {
+                        Lanes::resume(Saved::<String>::open(position).unwrap(), Direction::Ascending)
+                    }
                 };
                 while !lanes.has(limit) && !lanes.hungry().is_empty() {
                     for Hungry { lane, cursor, .. } in lanes.hungry() {
@@ -644,15 +647,13 @@ mod tests {
         let first = lanes.page();
         assert_eq!(names(&first), ["0 a/a0", "1 a/a1"]);
         assert_eq!(first.count, Some(Count::exact(4).at_least()));
-        let mut lanes = Lanes::resume(Saved::<String>::open(&first.next.unwrap()).unwrap(), Direction::Ascending);
+        let mut lanes =
+            Lanes::resume(Saved::<String>::open(&first.next.unwrap()).unwrap(), Direction::Ascending);
         lanes.feed(0, page(&rows("a"), "a", None, 10));
         lanes.feed(1, page(&rows("b"), "b", None, 10));
         lanes.take(10);
         let second = lanes.page();
-        assert_eq!(
-            names(&second),
-            ["0 b/b0", "1 b/b1", "2 a/a2", "2 b/b2", "3 a/a3", "3 b/b3"]
-        );
+        assert_eq!(names(&second), ["0 b/b0", "1 b/b1", "2 a/a2", "2 b/b2", "3 a/a3", "3 b/b3"]);
         assert!(second.notes[0].starts_with("b did not answer for an earlier page"));
         // Alone it does not make the list go on.
         let mut lanes = Lanes::start(["a".to_owned()], Direction::Ascending);

@@ -113,7 +113,9 @@ mod tests {
 
     #[test]
     fn what_is_no_position_is_refused() {
-        for text in ["", "garbage", "{}", r#"{"lanes":[]}"#, r#"{"lanes":[{"name":7}]}"#, r#"{"lanes":[{"x":1}]}"#] {
+        for text in
+            ["", "garbage", "{}", r#"{"lanes":[]}"#, r#"{"lanes":[{"name":7}]}"#, r#"{"lanes":[{"x":1}]}"#]
+        {
             let refused = Saved::<String>::open(&RecordsPosition(text.to_owned())).unwrap_err();
             assert_eq!(refused.code(), "invalid_cursor", "{text}");
         }

@@ -17,7 +17,8 @@ pub(in crate::source) struct Trail {
 impl Trail {
     /// Goes on to a cursor, and says whether it was met before.
     pub(in crate::source) fn comes_back_to(&mut self, cursor: &str) -> bool {
-        let met = Sha256::digest(cursor).iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+        let met =
+            Sha256::digest(cursor).iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
         if self.steps > 0 && met == self.mark {
             return true;
         }

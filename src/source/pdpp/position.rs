@@ -48,12 +48,10 @@ impl SavedChanges {
     pub(super) fn open(token: Option<&ChangesToken>) -> Result<Self, SourceError> {
         let since = token.map_or("beginning", |token| &token.0);
         if since.starts_with('{') {
-            return serde_json::from_str(since).map_err(|_not_ours| {
-                SourceError::CorrectQuery {
-                    fault: QueryFault::MalformedCursor,
-                    problem: "the token to tell changes since is not one that was given".to_owned(),
-                    hint: "Start again with `changes_since` set to \"beginning\".".to_owned(),
-                }
+            return serde_json::from_str(since).map_err(|_not_ours| SourceError::CorrectQuery {
+                fault: QueryFault::MalformedCursor,
+                problem: "the token to tell changes since is not one that was given".to_owned(),
+                hint: "Start again with `changes_since` set to \"beginning\".".to_owned(),
             });
         }
         Ok(Self { since: since.to_owned(), cursor: None, taken: 0 })

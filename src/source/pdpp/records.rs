@@ -33,7 +33,11 @@ pub(super) async fn records(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Records
     merged(pdpp, query, lanes).await
 }
 
-async fn merged(pdpp: &Pdpp, query: &RecordsQuery, mut lanes: Lanes<RemoteLane>) -> Result<RecordsPage, SourceError> {
+async fn merged(
+    pdpp: &Pdpp,
+    query: &RecordsQuery,
+    mut lanes: Lanes<RemoteLane>,
+) -> Result<RecordsPage, SourceError> {
     let limit = query.limit.max(1);
     let count = if lanes.is_counted() { CountMode::None } else { query.count };
     let mut hidden: HashMap<Option<ConnectionId>, String> = HashMap::new();
