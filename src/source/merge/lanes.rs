@@ -609,7 +609,7 @@ mod tests {
                 // As a client would, page after page.
                 match lanes.page().next {
                     Some(next) => {
-                        lanes = Lanes::resume(Saved::<String>::open(&next).unwrap(), Direction::Descending)
+                        lanes = Lanes::resume(Saved::<String>::open(&next).unwrap(), Direction::Descending);
                     }
                     None => break,
                 }
