@@ -83,8 +83,8 @@ pub enum SourceError {
     Reauthorize {
         /// What is wrong with it.
         problem: String,
-        /// The command that mends it.
-        command: String,
+        /// What mends it, as something to do: "run `pdpp connect URL`".
+        remedy: String,
     },
     /// A record, or a connection, that several sources have.
     #[error("{what} is in more than one source")]

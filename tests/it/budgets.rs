@@ -299,7 +299,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
             source(SourceError::Reauthorize {
                 problem: "the credential for https://records.example.com expired at 2026-04-01T00:00:00Z"
                     .to_owned(),
-                command: "pdpp connect https://records.example.com".to_owned(),
+                remedy: "run `pdpp connect https://records.example.com`".to_owned(),
             }),
         ),
         (
