@@ -9,12 +9,13 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
-use super::open::{SourceArgs, open_source, toolbox};
+use super::open::{SourceArgs, open_source};
+use super::state::StateArgs;
 use super::{print, stop};
 use crate::config::Environment;
+use crate::cursor::{Cursors, Skew, StateError};
 use crate::http::{DEFAULT_LISTEN, RecordServer, bind, serve};
 use crate::mcp::{Server, serve_stdio};
-use crate::source::Source;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 
 /// Serve MCP and the record-server API (/v1) over HTTP on this machine, or MCP over standard input and output.
@@ -34,6 +35,9 @@ pub(super) struct Serve {
     /// The tools a stdio client sees; HTTP clients choose by path (/mcp, /mcp/openai).
     #[arg(long, value_enum, default_value_t = ProfileArg::Standard, requires = "stdio")]
     profile: ProfileArg,
+
+    #[command(flatten)]
+    state: StateArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -48,10 +52,18 @@ enum ProfileArg {
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
 impl Serve {
-    pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
+    pub(super) fn run(self, environment: &Environment, skew: Skew) -> Result<(), Failure> {
         let settings = self.source.settings()?;
         let source = open_source(&settings.source, environment)?;
-        let toolbox = toolbox(Arc::clone(&source))?;
+        // One client keeps its server running for as long as it pages; many clients outlive a restart.
+        let cursors = if self.stdio {
+            Cursors::in_memory(skew).map_err(StateError::from)?
+        } else {
+            Cursors::in_directory(&self.state.directory(None)?, skew)?
+        };
+        let cursors = Arc::new(cursors);
+        let toolbox = Toolbox::with_cursors(Arc::clone(&source), Arc::clone(&cursors), DEFAULT_CALL_DEADLINE);
+        let toolbox = Arc::new(toolbox);
         let threads =
             if self.stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
         let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
@@ -68,7 +80,8 @@ impl Serve {
             served.map_err(Failure::new)
         } else {
             let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
-            runtime.block_on(serve_http(address, toolbox, source, stop))
+            let records = RecordServer::with_cursors(source, cursors, DEFAULT_CALL_DEADLINE);
+            runtime.block_on(serve_http(address, toolbox, records, stop))
         };
         // A read of standard input cannot be called off; the program ends without it.
         runtime.shutdown_timeout(LAST_WAIT);
@@ -84,12 +97,9 @@ async fn stop_at_signal(stop: CancellationToken) {
 async fn serve_http(
     address: SocketAddr,
     toolbox: Arc<Toolbox>,
-    source: Arc<dyn Source>,
+    records: RecordServer,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
-    let records = RecordServer::new(source, DEFAULT_CALL_DEADLINE);
-    let records =
-        records.map_err(|error| Failure::new(format!("the system gives no random bytes ({error})")))?;
     let listener = bind(address).await?;
     let address = listener.local_addr().unwrap_or(address);
     print::note(&format_args!(

@@ -17,6 +17,8 @@ pub(crate) fn binary() -> Command {
     for variable in ["RUST_LOG", "PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE", "NO_COLOR"] {
         command.env_remove(variable);
     }
+    // Nothing a test starts may write into a real home, whatever it forgets to say.
+    command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     command
 }
 
