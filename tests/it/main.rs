@@ -11,6 +11,7 @@ mod allowed_streams;
 mod budgets;
 mod cli;
 mod conformance;
+mod cursors;
 mod handles;
 mod hostile_corpus;
 mod import;

@@ -19,6 +19,8 @@ pub(crate) fn binary() -> Command {
     }
     // A configuration of whoever runs the tests is none of theirs.
     command.env("XDG_CONFIG_HOME", "/no/such/folder");
+    // Nothing a test starts may write into a real home, whatever it forgets to say.
+    command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     command
 }
 
