@@ -5,6 +5,7 @@
 
 mod bench;
 mod budget;
+mod circuits;
 mod client_config;
 mod completions;
 mod connections;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::failure::Failure;
 use super::open::{AS_IT_IS, SourceArgs, joined, open_sources};
 use super::state::StateArgs;
-use super::{print, stop};
+use super::{circuits, print, stop};
 use crate::config::Environment;
 use crate::cursor::{Cursors, Skew, StateError};
 use crate::http::{DEFAULT_LISTEN, RecordServer, bind, serve};
@@ -55,11 +55,15 @@ impl Serve {
     pub(super) fn run(self, environment: &Environment, skew: Skew) -> Result<(), Failure> {
         let settings = self.source.settings()?;
         let source = joined(open_sources(&settings, environment, AS_IT_IS)?)?;
+        let mut reported_in = None;
         // One client keeps its server running for as long as it pages; many clients outlive a restart.
         let cursors = if self.stdio {
             Cursors::in_memory(skew).map_err(StateError::from)?
         } else {
-            Cursors::in_directory(&self.state.directory(settings.state_dir.clone())?, skew)?
+            let state = self.state.directory(settings.state_dir.clone())?;
+            let cursors = Cursors::in_directory(&state, skew)?;
+            reported_in = Some(state);
+            cursors
         };
         let cursors = Arc::new(cursors);
         let toolbox =
@@ -72,6 +76,9 @@ impl Serve {
             runtime.map_err(|error| Failure::new(format!("the system gives no threads ({error})")))?;
         let stop = CancellationToken::new();
         runtime.spawn(stop_at_signal(stop.clone()));
+        if let Some(state) = reported_in {
+            runtime.spawn(circuits::report(Arc::clone(&source), state, stop.clone()));
+        }
         let served = if self.stdio {
             let profile = match self.profile {
                 ProfileArg::Standard => Profile::Standard,

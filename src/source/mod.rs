@@ -35,6 +35,7 @@ pub use query::{
 
 pub use unopened::Unopened;
 
+use self::federation::CircuitReport;
 use crate::handle::SourceName;
 use crate::record::{Record, Schema, Window};
 
@@ -46,6 +47,11 @@ pub trait Source: Send + Sync + fmt::Debug {
 
     /// What it is, and where: a cursor of one set of sources is of no use to another.
     fn identity(&self) -> String;
+
+    /// How each source behind this one is doing; nothing when there is none.
+    fn circuits(&self) -> Vec<CircuitReport> {
+        Vec::new()
+    }
 
     /// The source of a name behind this one, for questions about a connection that several of them have.
     fn member(&self, _name: &SourceName) -> Option<Arc<dyn Source>> {

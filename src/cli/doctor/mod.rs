@@ -9,9 +9,11 @@ use serde::Serialize;
 
 use self::checks::{Examined, examine};
 use self::collisions::collisions;
+use super::circuits::reported;
 use super::failure::Failure;
 use super::open::{SourceArgs, runtime};
 use super::print::{BAD, FAINT, GOOD, Printer, STRONG, UNSURE, safe};
+use super::state::StateArgs;
 use crate::config::{Environment, SourceSettings};
 
 /// Check the configured sources, and say what to do when something is wrong.
@@ -19,6 +21,9 @@ use crate::config::{Environment, SourceSettings};
 pub(super) struct Doctor {
     #[command(flatten)]
     source: SourceArgs,
+
+    #[command(flatten)]
+    state: StateArgs,
 }
 
 /// One thing that was looked at.
@@ -69,7 +74,7 @@ impl Doctor {
     }
 
     /// Checks all sources at the same time: one that does not answer hides no other.
-    fn checks(&self, environment: &Environment) -> Result<Vec<Check>, Failure> {
+    fn checks(self, environment: &Environment) -> Result<Vec<Check>, Failure> {
         let settings = match self.source.settings() {
             Ok(settings) => settings,
             Err(failure) => return Ok(vec![Check::of_all("settings", Err(failure.message))]),
@@ -77,7 +82,12 @@ impl Doctor {
         let examined = settings.sources.iter().map(|source| examine(source, environment));
         let examined: Vec<Examined> = runtime()?.block_on(join_all(examined));
         let together = collisions(&settings.sources, &examined);
-        Ok(examined.into_iter().flat_map(|source| source.checks).chain(together).collect())
+        let left_alone = self.state.directory(settings.state_dir).map(|state| reported(&state));
+        let left_alone = left_alone.unwrap_or_default().into_iter().map(|circuit| {
+            let found = "a running server leaves a source alone".to_owned();
+            Check::of_all("circuit", Ok(found)).warning(Some(circuit))
+        });
+        Ok(examined.into_iter().flat_map(|source| source.checks).chain(together).chain(left_alone).collect())
     }
 }
 

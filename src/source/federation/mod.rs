@@ -88,17 +88,6 @@ impl Federation {
         Self { name, routes: Routes::new(&sources), sources }
     }
 
-    /// How each source is doing.
-    #[must_use]
-    pub fn circuits(&self) -> Vec<CircuitReport> {
-        let report = |source: &Arc<Guarded>| {
-            let (state, failures, pause) = source.circuit();
-            let asked_again_after = pause.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX);
-            CircuitReport { source: source.name().clone(), state, failures, asked_again_after }
-        };
-        self.sources.iter().map(report).collect()
-    }
-
     /// The one source that has a connection.
     async fn source_of(&self, connection: &ConnectionId) -> Result<&Arc<Guarded>, SourceError> {
         let number = self.routes.source_of(connection).await?;
@@ -180,6 +169,15 @@ impl Source for Federation {
     fn identity(&self) -> String {
         let identities: Vec<String> = self.sources.iter().map(|source| source.identity()).collect();
         identities.join("\n")
+    }
+
+    fn circuits(&self) -> Vec<CircuitReport> {
+        let report = |source: &Arc<Guarded>| {
+            let (state, failures, pause) = source.circuit();
+            let asked_again_after = pause.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX);
+            CircuitReport { source: source.name().clone(), state, failures, asked_again_after }
+        };
+        self.sources.iter().map(report).collect()
     }
 
     fn member(&self, name: &SourceName) -> Option<Arc<dyn Source>> {

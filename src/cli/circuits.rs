@@ -1,0 +1,108 @@
+//! The circuits of a running `serve`, left where `doctor` finds them.
+//!
+//! A file stands in the state directory only while a source is left alone, and is written anew every few
+//! seconds, so one that a killed process left behind is known by its age.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::source::Source;
+use crate::source::federation::{CircuitReport, CircuitState};
+
+/// How often circuits are looked at.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// A file that is older is of a process that is gone.
+const STALE: Duration = Duration::from_secs(10);
+
+/// What one process says.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Report {
+    process: u32,
+    circuits: Vec<CircuitReport>,
+}
+
+/// Keeps the file of this process as it should be, until the end.
+pub(super) async fn report(source: Arc<dyn Source>, state: PathBuf, stop: CancellationToken) {
+    let process = std::process::id();
+    let file = state.join(format!("circuits-{process}.json"));
+    let mut is_there = false;
+    while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
+        let mut circuits = source.circuits();
+        circuits.retain(|circuit| circuit.state != CircuitState::Closed);
+        if circuits.is_empty() {
+            if std::mem::take(&mut is_there) {
+                let _ = fs::remove_file(&file);
+            }
+            continue;
+        }
+        // The report is a courtesy: a folder that cannot be written to stops nobody.
+        is_there = serde_json::to_vec(&Report { process, circuits })
+            .is_ok_and(|report| fs::write(&file, report).is_ok());
+    }
+    if is_there {
+        let _ = fs::remove_file(&file);
+    }
+}
+
+/// The circuits that are not closed, of every process that runs, each as a sentence.
+pub(super) fn reported(state: &Path) -> Vec<String> {
+    let Ok(folder) = fs::read_dir(state) else { return Vec::new() };
+    let mut reported = Vec::new();
+    for entry in folder.flatten() {
+        let name = entry.file_name();
+        let is_report =
+            name.to_str().is_some_and(|name| name.starts_with("circuits-") && name.ends_with(".json"));
+        let is_new = || {
+            let modified = entry.metadata().and_then(|metadata| metadata.modified()).ok()?;
+            Some(modified.elapsed().is_ok_and(|age| age < STALE))
+        };
+        if !is_report || is_new() != Some(true) {
+            continue;
+        }
+        let Ok(text) = fs::read(entry.path()) else { continue };
+        let Ok(Report { process, circuits }) = serde_json::from_slice(&text) else { continue };
+        reported.extend(circuits.into_iter().map(|circuit| sentence(process, &circuit)));
+    }
+    reported.sort();
+    reported
+}
+
+fn sentence(process: u32, circuit: &CircuitReport) -> String {
+    let CircuitReport { source, state, failures, asked_again_after } = circuit;
+    let then = match state {
+        CircuitState::Open => format!("it is asked again in {asked_again_after} s"),
+        CircuitState::HalfOpen | CircuitState::Closed => "its next question is a probe".to_owned(),
+    };
+    format!("process {process} leaves `{source}` alone after {failures} failures in a row; {then}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reported_is_read() {
+        let state = tempfile::tempdir().unwrap();
+        assert!(reported(state.path()).is_empty());
+        let circuit = CircuitReport {
+            source: "work".parse().unwrap(),
+            state: CircuitState::Open,
+            failures: 4,
+            asked_again_after: 7,
+        };
+        let report = serde_json::to_vec(&Report { process: 12, circuits: vec![circuit] }).unwrap();
+        fs::write(state.path().join("circuits-12.json"), report).unwrap();
+        fs::write(state.path().join("circuits-13.json"), "half").unwrap();
+        assert_eq!(
+            reported(state.path()),
+            ["process 12 leaves `work` alone after 4 failures in a row; it is asked again in 7 s"]
+        );
+        assert!(reported(&state.path().join("nowhere")).is_empty());
+    }
+}
