@@ -16,6 +16,7 @@ use crate::config::{
 };
 use crate::handle::SourceName;
 use crate::record::RecordData;
+use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{Credentials, Pdpp, ProviderUrl};
 use crate::source::store::{Store, StoreError};
 use crate::source::{AllowedStreams, Source, SourceError, Unopened};
@@ -49,13 +50,10 @@ pub(super) struct PlaceArgs {
 }
 
 /// A source, with what goes for it among others.
-#[expect(dead_code, reason = "read by the federation, which comes next")]
 pub(super) struct OpenedSource {
     pub(super) source: Arc<dyn Source>,
     /// How long a question to it may take.
     pub(super) deadline: Duration,
-    /// What people call it.
-    pub(super) label: Option<String>,
 }
 
 /// What is done with a store before it is asked.
@@ -130,20 +128,21 @@ pub(super) fn open_sources(
     Ok(settings.sources.iter().map(open).collect())
 }
 
-/// The sources as the one that is asked.
+/// The sources as the one that is asked. A federation of one would add nothing.
 pub(super) fn joined(mut opened: Vec<OpenedSource>) -> Result<Arc<dyn Source>, Failure> {
-    match (opened.pop(), opened.as_slice()) {
-        (Some(only), []) => Ok(only.source),
-        (_, others) => Err(Failure::new(format!(
-            "{} sources are configured, and one is served at a time",
-            others.len() + 1
-        ))),
+    if opened.len() == 1
+        && let Some(only) = opened.pop()
+    {
+        return Ok(only.source);
     }
+    let name = "sources".parse().map_err(|error| Failure::usage(&error))?;
+    let member = |OpenedSource { source, deadline }| Member { source, deadline };
+    Ok(Arc::new(Federation::new(name, opened.into_iter().map(member).collect())))
 }
 
 fn opened(settings: &SourceSettings, source: Arc<dyn Source>) -> OpenedSource {
     let source = allowed(settings, source);
-    OpenedSource { source, deadline: settings.deadline, label: settings.label.clone() }
+    OpenedSource { source, deadline: settings.deadline }
 }
 
 /// What may be seen of a source.

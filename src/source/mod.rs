@@ -10,6 +10,9 @@
 
 mod allowed_streams;
 mod error;
+pub mod federation;
+mod figure;
+mod merge;
 pub mod pdpp;
 mod query;
 pub mod store;

@@ -7,6 +7,7 @@ mod aggregate;
 mod arguments;
 mod blocking;
 mod error;
+mod error_body;
 mod fetch;
 mod parts;
 mod payload;
@@ -19,9 +20,11 @@ mod schema;
 mod search;
 mod shown_record;
 mod toolbox;
+mod unavailable;
 
 pub use aggregate::AGGREGATE;
-pub use error::{Asked, ErrorBody, ToolError};
+pub use error::{Asked, ToolError};
+pub use error_body::ErrorBody;
 pub use fetch::{FETCH, FETCH_OPENAI};
 pub use payload::Payload;
 pub use query_records::QUERY_RECORDS;
@@ -30,6 +33,7 @@ pub use resource::{RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_
 pub use schema::SCHEMA;
 pub use search::{SEARCH, SEARCH_OPENAI};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+pub use unavailable::ShownUnavailable;
 
 /// What a client is told of a tool. All of it is constant: no record, stream or connection text ever
 /// gets in.

@@ -7,8 +7,8 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::support::{
-    CREDENTIAL, FakeServer, Model, Reply, binary, connect, demo_store, fetchwell, recorded, stderr, stdout,
-    text,
+    CREDENTIAL, FakeServer, Model, Reply, binary, connect, demo_store, fetchwell, import_records, recorded,
+    stderr, stdout, text,
 };
 
 /// `fetchwell source …` of a folder's own `fetchwell.toml`.
@@ -374,6 +374,45 @@ async fn only_allowed_streams_are_served() {
         let nowhere = model.refusal(tool, serde_json::from_str(&nowhere).unwrap()).await;
         assert_eq!(refused.to_string().replace("files", "nowhere"), nowhere.to_string());
     }
+}
+
+#[tokio::test]
+async fn a_source_that_cannot_be_opened_stops_no_other_and_is_taken_up_when_it_is_mended() {
+    let (folder, _store) = demo_store();
+    let server = server("tok_1");
+    let path = folder.path().join("fetchwell.toml");
+    let toml = format!(
+        "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n\n[[source]]\nname = \"late\"\nstore = \"late.db\"\n\n\
+         [[source]]\nname = \"work\"\nurl = \"{}\"\ncredential = \"file:token\"\n",
+        server.url
+    );
+    std::fs::write(&path, toml).unwrap();
+    let output = fetchwell(["search", "invoice", "--config", text(&path)]);
+    assert!(stdout(&output).contains("cin_home/messages:m1"), "{output:?}");
+    let notes = stderr(&output);
+    assert!(
+        notes.contains("source `late`: there is no store") && notes.contains("source `work`: "),
+        "{notes}"
+    );
+    let model = Model::over_stdio(["--config", text(&path)]).await;
+    let found = model.call("search", json!({"query": "invoice"})).await;
+    let missing: Vec<(&Value, &Value)> = found["unavailable"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|source| (&source["source"], &source["code"]))
+        .collect();
+    assert_eq!(
+        missing,
+        [(&json!("late"), &json!("source_unavailable")), (&json!("work"), &json!("reauthorize"))],
+        "{found}"
+    );
+    std::fs::write(folder.path().join("token"), "tok_1").unwrap();
+    let line = r#"{"stream":"notes","key":"n1","data":{"title":"The late invoice"}}"#;
+    import_records(&folder.path().join("late.db"), "late", line);
+    let found = model.call("search", json!({"query": "invoice"})).await;
+    assert!(found.get("unavailable").is_none(), "{found}");
+    assert!(found.to_string().contains("late/notes:n1"), "{found}");
 }
 
 #[test]
