@@ -27,11 +27,11 @@ pub(super) struct Add {
     place: Place,
 
     /// Where its credential comes from: `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`
-    #[arg(long, value_name = "PLACE", requires = "url")]
+    #[arg(long, value_name = "PLACE", conflicts_with = "store")]
     credential: Option<String>,
 
     /// Where `pdpp connect` keeps credentials.
-    #[arg(long, value_name = "DIR", requires = "url", default_value = DEFAULT_CACHE_ROOT)]
+    #[arg(long, value_name = "DIR", conflicts_with = "store", default_value = DEFAULT_CACHE_ROOT)]
     cache_root: PathBuf,
 
     /// How long a question to it may take, such as 2s or 500ms [default: 5s]

@@ -71,9 +71,7 @@ impl CredentialPlace {
         match self {
             Self::PdppCache(_) => format!("run `pdpp connect {provider}`"),
             Self::Variable(name) => {
-                format!(
-                    "set the environment variable `{name}` to a client token for {provider} and start fetchwell again"
-                )
+                format!("set the environment variable `{name}` to a client token and start fetchwell again")
             }
             Self::File(path) => format!("put a client token into {}", path.display()),
             Self::Command => {

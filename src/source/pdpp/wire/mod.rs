@@ -43,3 +43,24 @@ fn parse<'a, Answer: Deserialize<'a>>(body: &'a [u8]) -> Result<Answer, SourceEr
 fn wrong_shape(missing: &'static str) -> SourceError {
     SourceError::FixServer(ProtocolFault::WrongShape { missing })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_no_text_are_a_fault_of_the_server() {
+        let stream = "messages".parse().unwrap();
+        for body in [
+            &b"{\"data\": [{\"id\": \"m1\", \"stream\": \"messages\", \"title\": \"\xff\xfe\"}]}"[..],
+            b"\xff\xfe{\"data\": []}",
+            b"{\"data\": [], \"next_cursor\": \"\xc3\"}",
+        ] {
+            for refused in [search_page(body).err(), records(body, &stream, None).err()] {
+                let is_broken =
+                    matches!(refused, Some(SourceError::FixServer(ProtocolFault::BrokenJson { .. })));
+                assert!(is_broken, "{}: {refused:?}", String::from_utf8_lossy(body));
+            }
+        }
+    }
+}
