@@ -15,7 +15,8 @@ use sha2::Sha256;
 
 use super::CursorFault;
 
-const PREFIX: &str = "fw1_";
+/// What every cursor begins with.
+pub const PREFIX: &str = "fw1_";
 const VERSION: u8 = 1;
 const CLAIMS: usize = 32;
 const TAG: usize = 32;
@@ -40,10 +41,14 @@ pub enum Kind {
     Search,
     /// Records of a list.
     Records,
+    /// Hits of a search by the record-server contract.
+    V1Search,
+    /// Records of a list by the record-server contract.
+    V1Records,
 }
 
 impl Kind {
-    const ALL: [Self; 2] = [Self::Search, Self::Records];
+    const ALL: [Self; 4] = [Self::Search, Self::Records, Self::V1Search, Self::V1Records];
 
     /// The kind of a byte, if it is one.
     #[must_use]
@@ -57,15 +62,19 @@ impl Kind {
         match self {
             Self::Search => 1,
             Self::Records => 2,
+            Self::V1Search => 3,
+            Self::V1Records => 4,
         }
     }
 
-    /// The tool that gives such cursors and takes them.
+    /// The tool, or the route, that gives such cursors and takes them.
     #[must_use]
     pub fn tool(self) -> &'static str {
         match self {
             Self::Search => "search",
             Self::Records => "query_records",
+            Self::V1Search => "/v1/search",
+            Self::V1Records => "/v1/streams/{stream}/records",
         }
     }
 }

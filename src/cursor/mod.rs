@@ -20,7 +20,7 @@ mod state_error;
 mod state_lock;
 
 pub use clock::{Clock, NotASkew, Skew};
-pub use codec::{Claims, Key, KeyId, Kind, MAX_CURSOR_CHARS, Reference, Sealed, VALID_FOR, seal};
+pub use codec::{Claims, Key, KeyId, Kind, MAX_CURSOR_CHARS, PREFIX, Reference, Sealed, VALID_FOR, seal};
 pub use cursors::{Cursors, NoPosition};
 pub use database::Database;
 pub use fault::CursorFault;

@@ -6,6 +6,8 @@
 //!
 //! Such a cursor is the position itself. It has no ten minutes, as cursors of tools have: by the contract a page cursor
 //! does not expire, and a client may take a night over a long list. It ends with its key.
+//!
+//! A position over many sources is longer than a URL can be. It is kept as those of tools are, and for as long.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,13 +15,16 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 
 use super::error::ApiError;
-use crate::cursor::{Cursors, Key, KeyId};
+use crate::cursor::{CursorFault, Cursors, Key, KeyId, Kind, NoPosition, PREFIX};
 
 /// Bytes of the tag, half of HMAC-SHA256's.
 const TAG: usize = 16;
+
+/// The longest position that a cursor holds itself, in bytes. Servers and proxies take URLs of 8,000.
+const HELD_MOST: usize = 3_000;
 
 /// The keys that sign, and what the positions are of.
 pub(super) struct Seal {
@@ -40,7 +45,66 @@ impl Seal {
     }
 
     /// The cursor of a position in the search for `question`.
-    pub(super) fn close(&self, question: &str, position: &str) -> String {
+    pub(super) async fn close(&self, question: &str, position: String) -> String {
+        let kept = self.keep(Kind::V1Search, question, &position).await;
+        kept.unwrap_or_else(|| self.sign(question, &position))
+    }
+
+    /// The position of a cursor of the search for `question`.
+    pub(super) async fn open(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
+        match self.kept(Kind::V1Search, question, cursor).await {
+            Some(position) => position,
+            None => self.verify(question, cursor),
+        }
+    }
+
+    /// The cursor of a list's position, which the source knows as its own.
+    pub(super) async fn close_list(&self, position: String) -> String {
+        self.keep(Kind::V1Records, "", &position).await.unwrap_or(position)
+    }
+
+    /// The position of a cursor of a list.
+    pub(super) async fn open_list(&self, cursor: &str) -> Result<String, ApiError> {
+        self.kept(Kind::V1Records, "", cursor).await.unwrap_or_else(|| Ok(cursor.to_owned()))
+    }
+
+    /// The cursor of a position that is too long for one; nothing when it is not, or cannot be kept.
+    async fn keep(&self, kind: Kind, question: &str, position: &str) -> Option<String> {
+        if position.len() <= HELD_MOST {
+            return None;
+        }
+        let kept = self.cursors.issue(kind, 0, self.binding(question), position.to_owned()).await;
+        kept.inspect_err(|error| tracing::warn!(%error, "a long cursor is given as it is")).ok()
+    }
+
+    /// The position that was kept, if the cursor is one of those.
+    async fn kept(&self, kind: Kind, question: &str, cursor: &str) -> Option<Result<String, ApiError>> {
+        if !cursor.starts_with(PREFIX) {
+            return None;
+        }
+        let invalid = |problem: &dyn fmt::Display| {
+            let problem = format!("Cursor: {problem}; ask again without it");
+            ApiError::bad("invalid_cursor", problem).about("cursor")
+        };
+        Some(match self.cursors.position(kind, cursor).await {
+            Ok(position) if position.binding == self.binding(question) => Ok(position.text),
+            Ok(_) => Err(invalid(&CursorFault::Mismatched)),
+            Err(NoPosition::Refused(fault)) => Err(invalid(&fault)),
+            Err(NoPosition::State(error)) => {
+                tracing::warn!(%error, "cursor store");
+                Err(invalid(&"it cannot be read now"))
+            }
+        })
+    }
+
+    /// What a kept position is of.
+    fn binding(&self, question: &str) -> String {
+        let digest =
+            Sha256::new().chain_update(&self.sources).chain_update([0]).chain_update(question).finalize();
+        URL_SAFE_NO_PAD.encode(digest)
+    }
+
+    fn sign(&self, question: &str, position: &str) -> String {
         let key = self.cursors.keys().newest(self.cursors.now());
         let mut bytes = key.id().0.to_vec();
         bytes.extend_from_slice(&self.mac(&key, question, position).finalize().into_bytes());
@@ -49,8 +113,7 @@ impl Seal {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// The position of a cursor of the search for `question`.
-    pub(super) fn open(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
+    fn verify(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
         let invalid = |problem: &str| ApiError::bad("invalid_cursor", problem.to_owned()).about("cursor");
         let malformed = || invalid("Cursor is malformed");
         let other = || invalid("Cursor is of another search, or too old; search again without it");
@@ -73,19 +136,36 @@ mod tests {
     use super::*;
     use crate::cursor::Skew;
 
+    #[tokio::test]
+    async fn a_long_position_is_kept_and_opens_only_for_its_question() {
+        let cursors = Arc::new(Cursors::in_memory(Skew::default()).unwrap());
+        let seal = Seal::new(Arc::clone(&cursors), "a store".to_owned());
+        let long = "x".repeat(HELD_MOST + 1);
+        let (search, list) =
+            (seal.close("q=invoice", long.clone()).await, seal.close_list(long.clone()).await);
+        assert!(search.len() < 100 && list.len() < 100);
+        assert_eq!(seal.open("q=invoice", &search).await.unwrap(), long);
+        assert_eq!(seal.open_list(&list).await.unwrap(), long);
+        assert_eq!(seal.open("q=other", &search).await.unwrap_err().code, "invalid_cursor");
+        assert_eq!(seal.open("q=invoice", &list).await.unwrap_err().code, "invalid_cursor");
+        let other = Seal::new(cursors, "another store".to_owned());
+        assert_eq!(other.open_list(&list).await.unwrap_err().code, "invalid_cursor");
+        assert_eq!(seal.close_list("short".to_owned()).await, "short");
+    }
+
     #[test]
     fn a_cursor_opens_only_for_its_search() {
         let cursors = || Arc::new(Cursors::in_memory(Skew::default()).unwrap());
         let keys = cursors();
         let seal = Seal::new(Arc::clone(&keys), "a store".to_owned());
-        let cursor = seal.close("q=invoice", "4.all.25");
-        assert_eq!(seal.open("q=invoice", &cursor).unwrap(), "4.all.25");
+        let cursor = seal.sign("q=invoice", "4.all.25");
+        assert_eq!(seal.verify("q=invoice", &cursor).unwrap(), "4.all.25");
         for (question, sent) in [("q=other", cursor.as_str()), ("q=invoice", "xx"), ("q=invoice", "")] {
-            assert_eq!(seal.open(question, sent).unwrap_err().code, "invalid_cursor");
+            assert_eq!(seal.verify(question, sent).unwrap_err().code, "invalid_cursor");
         }
-        assert!(Seal::new(cursors(), "a store".to_owned()).open("q=invoice", &cursor).is_err());
-        assert!(Seal::new(keys, "another store".to_owned()).open("q=invoice", &cursor).is_err());
+        assert!(Seal::new(cursors(), "a store".to_owned()).verify("q=invoice", &cursor).is_err());
+        assert!(Seal::new(keys, "another store".to_owned()).verify("q=invoice", &cursor).is_err());
         let forged = format!("{}MA", cursor);
-        assert!(seal.open("q=invoice", &forged).is_err());
+        assert!(seal.verify("q=invoice", &forged).is_err());
     }
 }

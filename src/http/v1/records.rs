@@ -76,10 +76,16 @@ struct RecordList {
 }
 
 pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
-    let query = question(&mut call.parameters, stream)?;
+    let mut query = question(&mut call.parameters, stream)?;
+    if let Start::After(RecordsPosition(cursor)) = &mut query.start {
+        *cursor = call.seal.open_list(cursor).await?;
+    }
     let page = call.source.records(&query).await?;
     call.missing(&page.unavailable);
-    let next_cursor = page.next.map(|next| next.0);
+    let next_cursor = match page.next {
+        Some(RecordsPosition(position)) => Some(call.seal.close_list(position).await),
+        None => None,
+    };
     let next_changes_since = page.next_changes.map(|next| next.0);
     let next = match (&next_cursor, &next_changes_since) {
         (Some(cursor), _) => Some((CURSOR.name, cursor.as_str())),

@@ -109,16 +109,19 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     let mut query = question(&mut call.parameters)?;
     // What a cursor is good for: everything of the question but how many are on a page.
     let asked = format!("{:?}", (&query.text, &query.connection, &query.streams, &query.filter));
-    let opened =
-        call.parameters.text(CURSOR.name).map(|cursor| call.seal.open(&asked, cursor)).transpose()?;
-    query.position = opened.map(SearchPosition);
+    if let Some(cursor) = call.parameters.text(CURSOR.name) {
+        query.position = Some(SearchPosition(call.seal.open(&asked, cursor).await?));
+    }
     // The schema only labels the hits, and a source that is slow to tell it must not cost twice its deadline.
     let (page, schema) = tokio::join!(call.source.search(&query), call.source.schema());
     let (page, schema) = (page?, schema.unwrap_or_default().connections);
     call.missing(&page.unavailable);
     let connections: HashMap<&ConnectionId, &ConnectionSchema> =
         schema.iter().map(|connection| (&connection.connection_id, connection)).collect();
-    let next_cursor = page.next.map(|position| call.seal.close(&asked, &position.0));
+    let next_cursor = match page.next {
+        Some(SearchPosition(position)) => Some(call.seal.close(&asked, position).await),
+        None => None,
+    };
     let is_all = query.position.is_none() && next_cursor.is_none() && !page.windowed;
     let count = page.count.or_else(|| is_all.then(|| Count::exact(page.hits.len() as u64)));
     Answer::of(&SearchList {
