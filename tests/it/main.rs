@@ -10,6 +10,7 @@ mod support;
 mod budgets;
 mod cli;
 mod conformance;
+mod faults;
 mod handles;
 mod hostile_corpus;
 mod import;

@@ -2,6 +2,7 @@
 
 mod clients;
 mod fake_server;
+mod faulty_server;
 mod plain_http;
 
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::process::{Command, Output};
 
 pub(crate) use clients::{HttpServer, Model, StdioServer};
 pub(crate) use fake_server::{FakeServer, Reply, Request, recorded};
+pub(crate) use faulty_server::{Account, Fault, RecordServer};
 pub(crate) use plain_http::{Answer, ask, get};
 
 /// The built binary.
