@@ -14,6 +14,7 @@ mod faults;
 mod handles;
 mod hostile_corpus;
 mod import;
+mod leaks;
 mod long_records;
 mod mcp_http;
 mod mcp_stdio;

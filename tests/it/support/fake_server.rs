@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
 /// A request as it came in.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
@@ -238,9 +236,16 @@ fn write_reply(
 }
 
 /// Writes a byte after each pause, and sees at once when nobody reads on.
-fn drip(stream: &mut TcpStream, body: &[u8], pause: Duration, abandoned: &AtomicUsize) -> std::io::Result<()> {
-    let head =
-        format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+fn drip(
+    stream: &mut TcpStream,
+    body: &[u8],
+    pause: Duration,
+    abandoned: &AtomicUsize,
+) -> std::io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
     stream.write_all(head.as_bytes())?;
     stream.set_read_timeout(Some(pause))?;
     for byte in body {
@@ -266,12 +271,4 @@ fn wait_for_end(stream: &mut TcpStream, abandoned: &AtomicUsize) -> std::io::Res
     while stream.read(&mut byte).unwrap_or(0) > 0 {}
     abandoned.fetch_add(1, Ordering::SeqCst);
     Ok(())
-}
-
-/// The reply that a reference server gave, recorded in `fixtures/record-server`.
-pub(crate) fn recorded(name: &str) -> Reply {
-    let recorded: Value =
-        serde_json::from_str(&super::fixture(&format!("record-server/{name}.json"))).unwrap();
-    let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
-    Reply::Json(status, recorded["response"].to_string())
 }

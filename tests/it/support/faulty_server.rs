@@ -133,10 +133,9 @@ impl Fault {
             Self::Status(403) => refusal(403, "grant_revoked"),
             Self::Status(409) => refusal(409, "ambiguous_connection"),
             // As a framework says it, without a code.
-            Self::Status(status) => Reply::Json(
-                status,
-                json!({"message": "no", "error": "No", "statusCode": status}).to_string(),
-            ),
+            Self::Status(status) => {
+                Reply::Json(status, json!({"message": "no", "error": "No", "statusCode": status}).to_string())
+            }
             Self::RateLimited => Reply::Full(429, vec![("retry-after", "60".to_owned())], String::new()),
             Self::Html => {
                 let headers = vec![("content-type", "text/html; charset=utf-8".to_owned())];
@@ -145,7 +144,9 @@ impl Fault {
             Self::WrongShape => Reply::Json(200, json!({"ok": true, "items": 3}).to_string()),
             Self::Huge => Reply::Endless(HUGE_BYTES),
             Self::HugeAnnounced => Reply::Announced(HUGE_BYTES),
-            Self::InvalidUtf8 => Reply::Bytes(b"{\"data\":[{\"title\":\"caf\xe9\"}],\"has_more\":false}".to_vec()),
+            Self::InvalidUtf8 => {
+                Reply::Bytes(b"{\"data\":[{\"title\":\"caf\xe9\"}],\"has_more\":false}".to_vec())
+            }
             Self::CursorLoop | Self::CursorCycle | Self::EmptyCursor | Self::DuplicateRows => return None,
         })
     }
@@ -255,16 +256,16 @@ impl Call {
         let is_foreign = self.param("connection_id").is_some_and(|asked| asked != account.connection);
         let answer = match parts.as_slice() {
             ["v1", "schema"] => Ok(self.schema(account)),
-            ["v1", "streams"] => Ok(list(vec![json!({"object": "stream", "name": "messages",
+            ["v1", "streams"] => Ok(list(&[json!({"object": "stream", "name": "messages",
                 "record_count": account.records, "connection_id": account.connection})])),
             ["v1", "search"] if is_foreign => Err((404, "connection_not_found")),
             ["v1", "search"] => Ok(self.search(account, fault)),
             ["v1", "streams", "messages", ..] if is_foreign => Err((401, "context.instance_mismatch")),
             ["v1", "streams", "messages", "records"] => Ok(self.records(account, fault)),
             ["v1", "streams", "messages", "aggregate"] => self.aggregate(account),
-            ["v1", "streams", "messages", "records", key] => record_number(account, key)
-                .map(|number| row(account, number))
-                .ok_or((404, "not_found")),
+            ["v1", "streams", "messages", "records", key] => {
+                record_number(account, key).map(|number| row(account, number)).ok_or((404, "not_found"))
+            }
             ["v1", "streams", "messages", "records", key, "field-window"] => record_number(account, key)
                 .ok_or((404, "not_found"))
                 .and_then(|number| self.window(account, number)),
@@ -359,7 +360,7 @@ impl Call {
             }
             _ => (end < all.len()).then(|| end.to_string()),
         };
-        let mut body = list(rows);
+        let mut body = list(&rows);
         body["has_more"] = json!(next.is_some());
         if let Some(next) = next {
             body["next_cursor"] = json!(next);
@@ -377,9 +378,7 @@ impl Call {
             (Some("min"), Some("amount"), None) => body["value"] = json!(all().map(amount).min()),
             (Some("max"), Some("amount"), None) => body["value"] = json!(all().map(amount).max()),
             (Some("count"), None, Some("from_email")) => {
-                let group = |from: usize| {
-                    json!({"key": sender(from), "count": all().filter(|n| n % SENDERS == from).count()})
-                };
+                let group = |from: usize| json!({"key": sender(from), "count": all().filter(|n| n % SENDERS == from).count()});
                 body["groups"] = (0..SENDERS.min(account.records)).map(group).collect();
                 body["other_count"] = json!(0);
             }
@@ -394,9 +393,8 @@ impl Call {
             Some("body") => body(number),
             _ => return Err((404, "field_not_found")),
         };
-        let parsed = |name: &str, other: usize| {
-            self.param(name).and_then(|text| text.parse().ok()).unwrap_or(other)
-        };
+        let parsed =
+            |name: &str, other: usize| self.param(name).and_then(|text| text.parse().ok()).unwrap_or(other);
         let (start, limit) = (parsed("offset_chars", 0), parsed("limit_chars", 4_096));
         let piece: String = text.chars().skip(start).take(limit).collect();
         Ok(json!({"object": "field_window", "stream": "messages", "record_id": key(number),
@@ -409,7 +407,7 @@ impl Call {
 /// How many senders there are.
 const SENDERS: usize = 3;
 
-fn list(data: Vec<Value>) -> Value {
+fn list(data: &[Value]) -> Value {
     json!({"object": "list", "data": data, "has_more": false, "links": {}, "meta": {"warnings": []}})
 }
 
