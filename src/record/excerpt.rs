@@ -2,15 +2,31 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 /// A passage of one line, and where in it the match is.
 ///
 /// White space is folded to single spaces when the passage is made, because a reader of a list gains
 /// nothing from line breaks and each costs two bytes of JSON. `fit` shortens the passage around the
 /// match.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "Kept")]
 pub struct Excerpt {
     text: String,
     focus: Range<usize>,
+}
+
+/// An excerpt as it was kept with a position, which is read as any other text is.
+#[derive(Deserialize)]
+struct Kept {
+    text: String,
+    focus: Range<usize>,
+}
+
+impl From<Kept> for Excerpt {
+    fn from(kept: Kept) -> Self {
+        Self::new(&kept.text, kept.focus)
+    }
 }
 
 impl Excerpt {

@@ -1,10 +1,12 @@
 //! A search result.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Excerpt, WebLink};
 use crate::handle::RecordAddress;
 
 /// One search result, with everything a reader of the list should see of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hit {
     /// What it can be fetched by.
     pub id: HitId,
@@ -19,7 +21,7 @@ pub struct Hit {
 }
 
 /// How a hit is addressed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HitId {
     /// The source says which record it is.
     Record(RecordAddress),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 /// The longest link that is passed on, in bytes. A link is never cut, so a longer one is dropped.
@@ -12,7 +13,8 @@ const MAX_LINK_BYTES: usize = 1_024;
 ///
 /// Clients make a citation only from such a link, and a model may repeat it to a person: hence no
 /// credentials in it, and no other scheme.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct WebLink(String);
 
 impl WebLink {
@@ -46,6 +48,20 @@ impl FromStr for WebLink {
             return Err(NotAWebLink);
         }
         Ok(Self(trimmed.to_owned()))
+    }
+}
+
+impl TryFrom<String> for WebLink {
+    type Error = NotAWebLink;
+
+    fn try_from(text: String) -> Result<Self, NotAWebLink> {
+        text.parse()
+    }
+}
+
+impl From<WebLink> for String {
+    fn from(link: WebLink) -> Self {
+        link.0
     }
 }
 

@@ -30,6 +30,16 @@ impl Scalar {
     }
 }
 
+impl From<Scalar> for Value {
+    fn from(scalar: Scalar) -> Self {
+        match scalar {
+            Scalar::Bool(value) => Self::Bool(value),
+            Scalar::Number(value) => Self::Number(value),
+            Scalar::Text(value) => Self::String(value),
+        }
+    }
+}
+
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

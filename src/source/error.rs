@@ -109,8 +109,10 @@ pub enum SourceError {
         error: Box<Self>,
     },
     /// Several sources were asked, and none of them answered.
-    #[error("no source answered")]
+    #[error("{what}")]
     NoneAnswered {
+        /// What nobody answered.
+        what: String,
         /// All of them.
         failed: Vec<Unavailable>,
     },
@@ -141,6 +143,50 @@ impl SourceError {
             Self::Reauthorize { .. } => "reauthorize",
             Self::Of { error, .. } => error.code(),
         }
+    }
+
+    /// Whether the source itself failed, so that asking again and again is of no use.
+    #[must_use]
+    pub fn is_of_the_source(&self) -> bool {
+        match self {
+            Self::RetryAfterTimeout { .. }
+            | Self::CheckServer { .. }
+            | Self::FixServer(_)
+            | Self::Wait { .. } => true,
+            Self::Refused(refusal) => refusal.status >= 500,
+            _ => false,
+        }
+    }
+
+    /// Whether the same question may be answered at another time.
+    #[must_use]
+    pub fn is_of_the_moment(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => refusal.status >= 500 || refusal.status == 429,
+            Self::RetryAfterTimeout { .. }
+            | Self::CheckServer { .. }
+            | Self::FixServer(_)
+            | Self::Wait { .. }
+            | Self::LeaveAlone { .. }
+            | Self::NoneAnswered { .. }
+            | Self::Reauthorize { .. }
+            | Self::MendStore(_) => true,
+            Self::Of { error, .. } => error.is_of_the_moment(),
+            _ => false,
+        }
+    }
+
+    /// As it stands beside an answer that others gave.
+    #[must_use]
+    pub fn unavailable(&self, source: SourceName) -> Unavailable {
+        let hint = match self {
+            Self::Reauthorize { command, .. } => Some(format!("run `{command}`")),
+            Self::Wait { retry_after: Some(pause) } | Self::LeaveAlone { pause } => {
+                Some(format!("asked again after {} s", pause.as_secs().max(1)))
+            }
+            _ => None,
+        };
+        Unavailable { source, code: self.code().to_owned(), hint }
     }
 }
 

@@ -9,6 +9,9 @@
 //! or an instruction.
 
 mod error;
+pub mod federation;
+mod figure;
+mod merge;
 pub mod pdpp;
 mod query;
 pub mod store;

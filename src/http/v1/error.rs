@@ -221,7 +221,7 @@ impl From<SourceError> for ApiError {
                 retry_after: Some(pause.as_secs().max(1)),
                 ..as_is(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable")
             },
-            SourceError::NoneAnswered { failed } => {
+            SourceError::NoneAnswered { failed, .. } => {
                 let named: Vec<String> =
                     failed.iter().map(|failed| format!("{}: {}", failed.source, failed.code)).collect();
                 let message = format!("{message} ({})", named.join(", "));

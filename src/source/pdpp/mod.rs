@@ -6,8 +6,6 @@
 
 mod credentials;
 mod describe;
-mod merge;
-mod order;
 mod params;
 mod position;
 mod provider;

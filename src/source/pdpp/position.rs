@@ -1,35 +1,16 @@
-//! Where a list goes on, over one connection or several, as one text.
-//!
-//! A record server's cursor is the place after a page of one connection, and one page of ours ends in the
-//! middle of such pages. So a position keeps, for each connection that is not at its end, the cursor of the
-//! page being read and how many of its rows were given; the keys of the last of them find the place again
-//! when rows were added or deleted above it.
+//! Where lists go on: what a lane is of, and the state that changes are told from.
 
-use std::collections::VecDeque;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::handle::ConnectionId;
-use crate::source::{Accuracy, ChangesToken, QueryFault, RecordsPosition, SourceError};
+use crate::source::{ChangesToken, QueryFault, SourceError};
 
-/// A list that goes on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Saved {
-    /// How many there are in all and how near that is, if it was counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) count: Option<(u64, Accuracy)>,
-    /// Some connections came to their end.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) ended: bool,
-    /// The connections that did not; at least one.
-    pub(super) lanes: Vec<SavedLane>,
-}
-
-/// Where one connection goes on.
+/// What a lane of a record server's list is of.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SavedLane {
+pub(super) struct RemoteLane {
     /// The connection; `None` on a server that has only one, or names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) connection: Option<ConnectionId>,
@@ -40,29 +21,11 @@ pub(super) struct SavedLane {
     /// ordered by, and several connections cannot be merged without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) view: Option<Vec<String>>,
-    /// The server's cursor of the page that is being read; the first page if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) cursor: Option<String>,
-    /// Rows of that page that were given.
-    #[serde(default)]
-    pub(super) taken: usize,
-    /// The keys of the last few of them, newest last.
-    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
-    pub(super) last: VecDeque<String>,
 }
 
-impl Saved {
-    /// A position of ours, read back.
-    pub(super) fn open(position: &RecordsPosition) -> Result<Self, SourceError> {
-        match serde_json::from_str::<Self>(&position.0) {
-            Ok(saved) if !saved.lanes.is_empty() => Ok(saved),
-            _ => Err(malformed("the cursor", "List again without `cursor`.")),
-        }
-    }
-
-    /// As one text.
-    pub(super) fn seal(&self) -> Option<RecordsPosition> {
-        serde_json::to_string(self).ok().map(RecordsPosition)
+impl fmt::Display for RemoteLane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.connection.as_ref().map_or("the server", |connection| connection.as_str()))
     }
 }
 
@@ -85,11 +48,10 @@ impl SavedChanges {
     pub(super) fn open(token: Option<&ChangesToken>) -> Result<Self, SourceError> {
         let since = token.map_or("beginning", |token| &token.0);
         if since.starts_with('{') {
-            return serde_json::from_str(since).map_err(|_not_ours| {
-                malformed(
-                    "the token to tell changes since",
-                    "Start again with `changes_since` set to \"beginning\".",
-                )
+            return serde_json::from_str(since).map_err(|_not_ours| SourceError::CorrectQuery {
+                fault: QueryFault::MalformedCursor,
+                problem: "the token to tell changes since is not one that was given".to_owned(),
+                hint: "Start again with `changes_since` set to \"beginning\".".to_owned(),
             });
         }
         Ok(Self { since: since.to_owned(), cursor: None, taken: 0 })
@@ -104,14 +66,6 @@ impl SavedChanges {
     }
 }
 
-fn malformed(what: &str, hint: &str) -> SourceError {
-    SourceError::CorrectQuery {
-        fault: QueryFault::MalformedCursor,
-        problem: format!("{what} is not one that was given"),
-        hint: hint.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -120,38 +74,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_position_is_read_back(cursor in any::<Option<String>>(), taken in 0_usize..500, last in any::<Vec<String>>(), by in any::<Option<String>>(), view in any::<Option<Vec<String>>>()) {
-            let lane = SavedLane { connection: "c".parse().ok(), by, view, cursor, taken, last: last.into() };
-            let saved = Saved { count: Some((4, Accuracy::Exact)), ended: true, lanes: vec![lane, SavedLane::default()] };
-            prop_assert_eq!(Saved::open(&saved.seal().unwrap()).unwrap(), saved);
-        }
-
-        #[test]
         fn no_text_breaks_the_reader(text in "\\PC*") {
-            let _ = Saved::open(&RecordsPosition(text.clone()));
             let _ = SavedChanges::open(Some(&ChangesToken(text)));
         }
     }
 
     #[test]
-    fn what_is_no_position_is_refused() {
-        let fault = |error: SourceError| match error {
-            SourceError::CorrectQuery { fault, .. } => fault,
-            other => panic!("{other}"),
-        };
-        for text in [
-            "",
-            "garbage",
-            "{}",
-            r#"{"lanes":[]}"#,
-            r#"{"lanes":[{"connection":".."}]}"#,
-            r#"{"lanes":[{"x":1}]}"#,
-        ] {
-            let refused = Saved::open(&RecordsPosition(text.to_owned())).unwrap_err();
-            assert_eq!(fault(refused), QueryFault::MalformedCursor, "{text}");
-        }
+    fn a_token_that_is_none_of_ours_is_refused() {
         let refused = SavedChanges::open(Some(&ChangesToken("{}".to_owned()))).unwrap_err();
-        assert_eq!(fault(refused), QueryFault::MalformedCursor);
+        assert_eq!(refused.code(), "invalid_cursor");
     }
 
     #[test]

@@ -4,11 +4,12 @@ use async_trait::async_trait;
 use serde_json::json;
 use url::Url;
 
-use super::merge::Lanes;
-use super::position::{Saved, SavedLane};
+use super::position::RemoteLane;
+use super::records::lane_page;
 use super::wire;
 use crate::handle::SourceName;
 use crate::record::{Record, Schema, Window};
+use crate::source::merge::{Lanes, Saved};
 use crate::source::{
     AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
@@ -59,13 +60,14 @@ impl Source for Recorded {
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
         let mut lanes = match &query.start {
-            Start::First | Start::Changes(_) => Lanes::start(
-                vec![SavedLane { connection: query.connection.clone(), ..SavedLane::default() }],
-                query.direction,
-            ),
+            Start::First | Start::Changes(_) => {
+                let lane = RemoteLane { connection: query.connection.clone(), ..RemoteLane::default() };
+                Lanes::start([lane], query.direction)
+            }
             Start::After(position) => Lanes::resume(Saved::open(position)?, query.direction),
         };
-        lanes.feed(0, wire::records(self.records.as_bytes(), &query.stream, query.connection.as_ref())?);
+        let list = wire::records(self.records.as_bytes(), &query.stream, query.connection.as_ref())?;
+        lanes.feed(0, lane_page(list, None));
         lanes.take(query.limit);
         Ok(lanes.page())
     }

@@ -7,14 +7,14 @@ use std::collections::{HashMap, HashSet};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::merge::{Hungry, Lanes, left_out};
 use super::params::Params;
-use super::position::{Saved, SavedChanges, SavedLane};
+use super::position::{RemoteLane, SavedChanges};
 use super::record_path::stream_path;
 use super::transport::parsed;
 use super::{Pdpp, describe, refused, wire};
 use crate::handle::ConnectionId;
 use crate::record::StreamDetail;
+use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row, Saved, left_out, sort_value};
 use crate::source::{
     Change, ChangesToken, CountMode, Direction, ProtocolFault, QueryFault, RecordsPage, RecordsPosition,
     RecordsQuery, Selection, SourceError, Start,
@@ -33,7 +33,11 @@ pub(super) async fn records(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Records
     merged(pdpp, query, lanes).await
 }
 
-async fn merged(pdpp: &Pdpp, query: &RecordsQuery, mut lanes: Lanes) -> Result<RecordsPage, SourceError> {
+async fn merged(
+    pdpp: &Pdpp,
+    query: &RecordsQuery,
+    mut lanes: Lanes<RemoteLane>,
+) -> Result<RecordsPage, SourceError> {
     let limit = query.limit.max(1);
     let count = if lanes.is_counted() { CountMode::None } else { query.count };
     let mut hidden: HashMap<Option<ConnectionId>, String> = HashMap::new();
@@ -44,9 +48,9 @@ async fn merged(pdpp: &Pdpp, query: &RecordsQuery, mut lanes: Lanes) -> Result<R
         }
         let mut reads = Vec::with_capacity(hungry.len());
         for lane in hungry {
-            let selection = Selected::of(query, &lane);
+            let selection = Selected::of(query, &lane.name);
             if let Some(field) = selection.hidden {
-                hidden.insert(lane.connection.clone(), field);
+                hidden.insert(lane.name.connection.clone(), field);
             }
             let params = Params::default().and("limit", &limit);
             let params = order(selected(params, &selection.asked, query, count), query);
@@ -66,6 +70,9 @@ async fn merged(pdpp: &Pdpp, query: &RecordsQuery, mut lanes: Lanes) -> Result<R
             record.data.shift_remove(field);
         }
     }
+    if !query.placed {
+        page.places.clear();
+    }
     page.count = page.count.filter(|_| query.count != CountMode::None);
     let bound =
         |position: RecordsPosition| RecordsPosition(format!("{:016x} {}", query.fingerprint(), position.0));
@@ -82,7 +89,7 @@ struct Selected {
 
 impl Selected {
     /// What is asked for, and the field that a lane is ordered by.
-    fn of(query: &RecordsQuery, lane: &Hungry) -> Self {
+    fn of(query: &RecordsQuery, lane: &RemoteLane) -> Self {
         let as_is = Self { asked: query.selection.clone(), hidden: None };
         let Some(by) = &lane.by else { return as_is };
         let mut fields = match (&query.selection, &lane.view) {
@@ -101,22 +108,33 @@ async fn read(
     pdpp: &Pdpp,
     query: &RecordsQuery,
     params: Params,
-    hungry: Hungry,
-) -> Result<(usize, wire::RecordList), SourceError> {
-    let connection = hungry.connection;
+    hungry: Hungry<RemoteLane>,
+) -> Result<(usize, LanePage), SourceError> {
+    let RemoteLane { connection, by, .. } = hungry.name;
     let params = params.connection(connection.as_ref()).each("cursor", &hungry.cursor);
     let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
     let reply = reply.map_err(refused::of_position)?;
     let stream = query.stream.clone();
     let list = parsed(reply.body, move |body| wire::records(body, &stream, connection.as_ref())).await?;
-    Ok((hungry.lane, list))
+    Ok((hungry.lane, lane_page(list, by.as_deref())))
+}
+
+/// A server's page as a page of a lane that is ordered by a field.
+pub(super) fn lane_page(list: wire::RecordList, by: Option<&str>) -> LanePage {
+    let row = |change: Change| Row { place: Place::of(&change, sort_value(&change, by)), change };
+    LanePage {
+        rows: list.items.into_iter().map(|item| item.map(row)).collect(),
+        next: list.next_cursor,
+        has_more: list.has_more,
+        count: list.count,
+    }
 }
 
 /// The lanes of a list's first page: every connection that has the stream, in the schema's order.
-async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Lanes, SourceError> {
+async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Lanes<RemoteLane>, SourceError> {
     let single = |connection| {
-        let lane = SavedLane { connection, ..SavedLane::default() };
-        Ok(Lanes::start(vec![lane], query.direction))
+        let lane = RemoteLane { connection, ..RemoteLane::default() };
+        Ok(Lanes::start([lane], query.direction))
     };
     if query.connection.is_some() {
         return single(query.connection.clone());
@@ -124,7 +142,7 @@ async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Lanes, SourceError> 
     let details = holders(pdpp, query).await?;
     match details.as_slice() {
         [] => single(None),
-        [only] => single(Some(only.connection_id.clone())),
+        [only] if !query.placed => single(Some(only.connection_id.clone())),
         several => Ok(Lanes::start(merging(pdpp, query, several).await?, query.direction)),
     }
 }
@@ -135,7 +153,7 @@ async fn merging(
     pdpp: &Pdpp,
     query: &RecordsQuery,
     details: &[StreamDetail],
-) -> Result<Vec<SavedLane>, SourceError> {
+) -> Result<Vec<RemoteLane>, SourceError> {
     let view = match &query.selection {
         Selection::View(view) => Some(view.as_str()),
         Selection::All | Selection::Fields(_) => None,
@@ -151,11 +169,10 @@ async fn merging(
         known.insert(connector, ordering.clone());
         // The server takes no `sort` but by the field that it orders by; `emitted_at` says that there is none.
         let sort = query.sort.clone().filter(|sort| sort != "emitted_at");
-        lanes.push(SavedLane {
+        lanes.push(RemoteLane {
             connection: Some(detail.connection_id.clone()),
             by: ordering.by.or(sort),
             view: ordering.view,
-            ..SavedLane::default()
         });
     }
     Ok(lanes)
@@ -178,7 +195,7 @@ async fn holders(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Vec<StreamDetail>,
 }
 
 /// The lanes of a page that follows another.
-fn after(query: &RecordsQuery, position: &RecordsPosition) -> Result<Lanes, SourceError> {
+fn after(query: &RecordsQuery, position: &RecordsPosition) -> Result<Lanes<RemoteLane>, SourceError> {
     let (question, place) = position.0.split_once(' ').unwrap_or_default();
     let saved = Saved::open(&RecordsPosition(place.to_owned()))?;
     if u64::from_str_radix(question, 16) != Ok(query.fingerprint()) {

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use super::database::{Database, ReadError};
-use super::figure::{DISTINCT_MOST, Figure};
 use super::group_key::GroupKey;
 use super::interrupt::Interrupt;
 use super::pick::Picker;
@@ -15,6 +14,7 @@ use super::predicate::{Predicate, check, unfit};
 use super::streams::{StreamRow, stream_rows};
 use super::time_bucket::TimeBuckets;
 use crate::record::{Capability, Scalar, StreamDetail};
+use crate::source::figure::{DISTINCT_MOST, Figure};
 use crate::source::{AggregateAnswer, AggregateQuery, Group, Grouping, Metric, QueryFault, SourceError};
 
 /// The most groups that are told apart while counting. Each takes memory until the end.

@@ -7,13 +7,10 @@ use sha2::{Digest, Sha256};
 
 use serde_json::Value;
 
-use super::number::Numeric;
 use super::time_bucket::TimeBucket;
 use crate::fit::clip;
-use crate::record::Scalar;
-
-/// The most of a text that is kept and shown, in bytes.
-pub(super) const TEXT_MOST: usize = 1_000;
+use crate::record::{Numeric, Scalar};
+use crate::source::figure::TEXT_MOST;
 
 /// The value that the records of a group share. Numbers that filters take as equal are one.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,8 +3,7 @@
 use jiff::civil::Date;
 use serde_json::Value;
 
-use super::number::Numeric;
-use crate::record::moment;
+use crate::record::{Numeric, moment};
 
 /// A set of kinds, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

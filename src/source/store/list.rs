@@ -48,6 +48,7 @@ pub(super) fn page(
         let mut has_more = places.len() > query.limit;
         places.truncate(query.limit);
         let mut rows: Vec<Record> = Vec::with_capacity(places.len());
+        let mut values = Vec::new();
         let (mut bytes, mut last) = (0, None);
         for place in places {
             if bytes > PAGE_BYTES {
@@ -58,6 +59,7 @@ pub(super) fn page(
             if let Some((record, size)) = record_at(sqlite, &place)? {
                 bytes += size;
                 rows.push(record);
+                values.extend(query.placed.then(|| place.value.clone()));
             }
             last = Some(place);
         }
@@ -71,6 +73,7 @@ pub(super) fn page(
             has_more: next.is_some(),
             next,
             rows: rows.into_iter().map(|record| Change::Present(Box::new(record))).collect(),
+            places: values,
             count,
             ..RecordsPage::default()
         })

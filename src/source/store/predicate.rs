@@ -5,9 +5,8 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::kinds::{is_day, is_time};
-use super::number::Numeric;
 use super::pick::{Picked, Picker};
-use crate::record::{Capability, FieldDetail, Scalar, SortValue, StreamDetail, comparable};
+use crate::record::{Capability, FieldDetail, Numeric, Scalar, SortValue, StreamDetail, comparable};
 use crate::source::{Condition, Filter, Operator, QueryFault, SourceError};
 
 /// Conditions with the place of each one's field among the picked ones.

@@ -9,7 +9,7 @@ const WHOLE_END: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
 
 /// A number. Whole ones are `Whole` however they were written, so numbers that are equal are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Numeric {
+pub(crate) enum Numeric {
     Whole(i128),
     /// As bits: a fraction, or a number too large for `Whole`.
     Part(u64),
@@ -17,7 +17,7 @@ pub(super) enum Numeric {
 
 impl Numeric {
     /// The number that a value is: a JSON number, or a text that is one, as every number of a table is.
-    pub(super) fn of(value: &Value) -> Option<Self> {
+    pub(crate) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Number(number) => Self::of_number(number),
             Value::String(text) => Self::of_text(text),
@@ -25,7 +25,7 @@ impl Numeric {
         }
     }
 
-    pub(super) fn of_number(number: &Number) -> Option<Self> {
+    pub(crate) fn of_number(number: &Number) -> Option<Self> {
         match (number.as_i64(), number.as_u64()) {
             (Some(whole), _) => Some(Self::Whole(whole.into())),
             (None, Some(whole)) => Some(Self::Whole(whole.into())),
@@ -34,7 +34,7 @@ impl Numeric {
     }
 
     /// A text that is a number and nothing else.
-    pub(super) fn of_text(text: &str) -> Option<Self> {
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
         if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
             return None;
         }
@@ -56,7 +56,7 @@ impl Numeric {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "the nearest floating point number is what is asked for")]
-    pub(super) fn as_f64(self) -> f64 {
+    pub(crate) fn as_f64(self) -> f64 {
         match self {
             Self::Whole(whole) => whole as f64,
             Self::Part(bits) => f64::from_bits(bits),
@@ -64,7 +64,7 @@ impl Numeric {
     }
 
     /// As JSON, which has whole numbers of 64 bits.
-    pub(super) fn to_json(self) -> Option<Number> {
+    pub(crate) fn to_json(self) -> Option<Number> {
         let whole = match self {
             Self::Whole(whole) => i64::try_from(whole)
                 .map(Number::from)

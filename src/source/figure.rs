@@ -7,11 +7,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Number, Value};
 
-use super::group_key::TEXT_MOST;
-use super::number::Numeric;
 use crate::fit::{characters, clip};
-use crate::record::{Scalar, comparable};
+use crate::record::{Numeric, Scalar, comparable};
 use crate::source::Metric;
+
+/// The most of a text that is kept and shown, in bytes.
+pub(super) const TEXT_MOST: usize = 1_000;
 
 /// The most different values that are told apart. Each takes 8 bytes until the end.
 pub(super) const DISTINCT_MOST: usize = 5_000_000;

@@ -1,34 +1,45 @@
-//! Which of two records comes first, when each is the first of its connection.
+//! Which of two records comes first, when each is the first of its lane.
 //!
 //! This is the order of the embedded store (`store/list.rs`), so that a list reads the same whether fetchwell
 //! reads its store or another fetchwell's: by the value, then by key. Descending is all of that backwards.
+
+use serde::{Deserialize, Serialize};
 
 use crate::handle::RecordId;
 use crate::record::SortValue;
 use crate::source::Change;
 
 /// What a record is ordered by, ascending.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(in crate::source) struct Place {
     value: SortValue,
     key: RecordId,
 }
 
 impl Place {
-    /// The place of a record by the field that orders its stream, or by when it was emitted if there is none.
-    pub(super) fn of(change: &Change, by: Option<&str>) -> Self {
-        match change {
-            Change::Present(record) => Self {
-                value: match by {
-                    Some(field) => SortValue::of(record.data.get(field)),
-                    None => record.emitted_at.as_deref().map_or(SortValue::Missing, SortValue::text),
-                },
-                key: record.address.record.clone(),
-            },
-            Change::Deleted { address, .. } => {
-                Self { value: SortValue::Missing, key: address.record.clone() }
-            }
+    /// The place of a record that is ordered by `value`.
+    pub(in crate::source) fn of(change: &Change, value: SortValue) -> Self {
+        let address = match change {
+            Change::Present(record) => &record.address,
+            Change::Deleted { address, .. } => address,
+        };
+        Self { value, key: address.record.clone() }
+    }
+
+    /// What it is ordered by.
+    pub(in crate::source) fn value(&self) -> &SortValue {
+        &self.value
+    }
+}
+
+/// What a record is ordered by: the field that orders its stream, or when it was emitted if there is none.
+pub(in crate::source) fn sort_value(change: &Change, by: Option<&str>) -> SortValue {
+    match (change, by) {
+        (Change::Present(record), Some(field)) => SortValue::of(record.data.get(field)),
+        (Change::Present(record), None) => {
+            record.emitted_at.as_deref().map_or(SortValue::Missing, SortValue::text)
         }
+        (Change::Deleted { .. }, _) => SortValue::Missing,
     }
 }
 
@@ -56,6 +67,10 @@ mod tests {
         }))
     }
 
+    fn place(change: &Change, by: Option<&str>) -> Place {
+        Place::of(change, sort_value(change, by))
+    }
+
     #[track_caller]
     fn check(first: &Place, second: &Place, expect: Ordering) {
         assert_eq!(first.cmp(second), expect);
@@ -64,7 +79,7 @@ mod tests {
 
     #[test]
     fn values_are_ordered_as_what_they_are() {
-        let at = |value: Value| Place::of(&row("k", &value, None), Some("at"));
+        let at = |value: Value| place(&row("k", &value, None), Some("at"));
         check(&at(json!(9)), &at(json!(10)), Ordering::Less);
         check(&at(json!(true)), &at(json!(1.0)), Ordering::Equal);
         check(&at(json!(-0.0)), &at(json!(0)), Ordering::Equal);
@@ -80,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_has_no_value_is_least_whenever_it_was_emitted() {
-        let at = |value: Value, emitted| Place::of(&row("k", &value, Some(emitted)), Some("at"));
+        let at = |value: Value, emitted| place(&row("k", &value, Some(emitted)), Some("at"));
         for missing in [json!(null), json!([1]), json!({"x": 1})] {
             check(
                 &at(missing, "2026-02-01T00:00:00Z"),
@@ -92,14 +107,14 @@ mod tests {
 
     #[test]
     fn a_stream_without_a_field_is_ordered_by_when_records_were_emitted() {
-        let at = |emitted| Place::of(&row("k", &json!(1), emitted), None);
+        let at = |emitted| place(&row("k", &json!(1), emitted), None);
         check(&at(None), &at(Some("2026-01-01T00:00:00Z")), Ordering::Less);
         check(&at(Some("2026-01-01T03:00:00+03:00")), &at(Some("2026-01-01T00:00:01Z")), Ordering::Less);
     }
 
     #[test]
     fn ties_are_by_key() {
-        let of = |key| Place::of(&row(key, &json!(1), None), Some("at"));
+        let of = |key| place(&row(key, &json!(1), None), Some("at"));
         check(&of("k1"), &of("k2"), Ordering::Less);
         check(&of(r#"["a","2"]"#), &of(r#"["a","10"]"#), Ordering::Greater);
     }

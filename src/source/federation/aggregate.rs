@@ -1,0 +1,190 @@
+//! Figures over a stream that several sources have.
+//!
+//! Counts and sums add up, and so do the least and the greatest. How many different values there are does not:
+//! it is counted when every source can tell all its values, and refused with that reason else.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+
+use super::failures::Failures;
+use super::groups::{GroupKey, Groups, adding, records};
+use super::guarded::Guarded;
+use super::{Federation, of};
+use crate::record::Scalar;
+use crate::source::{
+    AggregateAnswer, AggregateQuery, Condition, Group, Grouping, Metric, Operator, QueryFault, Source,
+    SourceError,
+};
+
+/// The most groups that a source tells.
+const GROUPS_MOST: usize = 100;
+
+/// The most figures of single groups that are asked for one answer.
+const QUESTIONS_MOST: usize = 64;
+
+/// A source that has the stream, and its answer.
+type Answered<'a> = (&'a Arc<Guarded>, AggregateAnswer);
+
+pub(super) async fn aggregate(
+    federation: &Federation,
+    query: &AggregateQuery,
+) -> Result<AggregateAnswer, SourceError> {
+    if let Some(connection) = &query.connection {
+        let source = federation.source_of(connection).await?;
+        return source.aggregate(query).await.map_err(|error| of(source, error));
+    }
+    federation.routes.freshen();
+    let sources: Vec<&Arc<Guarded>> =
+        federation.with_any_stream(std::slice::from_ref(&query.stream)).collect();
+    let (answers, failed) = ask(&sources, query).await;
+    let mut answer = match <[Answered<'_>; 1]>::try_from(answers) {
+        Ok([(_, only)]) => only,
+        Err(none) if none.is_empty() => {
+            return Err(federation.nobody(failed, "no source answered", Some(&query.stream)));
+        }
+        Err(several) => together(query, several).await?,
+    };
+    answer.unavailable.extend(failed.beside_an_answer());
+    Ok(answer)
+}
+
+async fn ask<'a>(sources: &[&'a Arc<Guarded>], query: &AggregateQuery) -> (Vec<Answered<'a>>, Failures) {
+    let reads = sources.iter().map(|source| source.aggregate(query));
+    let (mut answers, mut failed) = (Vec::new(), Failures::default());
+    for (source, read) in sources.iter().zip(join_all(reads).await) {
+        match read {
+            Ok(answer) => answers.push((*source, answer)),
+            Err(error) => failed.add(source.name(), error),
+        }
+    }
+    (answers, failed)
+}
+
+async fn together(
+    query: &AggregateQuery,
+    answers: Vec<Answered<'_>>,
+) -> Result<AggregateAnswer, SourceError> {
+    let mut whole = AggregateAnswer {
+        filtered_count: answers.iter().map(|(_, answer)| answer.filtered_count).sum(),
+        ..AggregateAnswer::default()
+    };
+    for (source, answer) in &answers {
+        whole.unavailable.extend(answer.unavailable.iter().cloned());
+        whole.notes.extend(answer.notes.iter().map(|note| format!("source `{}`: {note}", source.name())));
+    }
+    match (query.metric, &query.grouping) {
+        (Metric::CountDistinct, None) => whole.value = Some(distinct(query, &answers).await?),
+        (Metric::CountDistinct, Some(_)) => return Err(does_not_add_up("`count_distinct` in groups")),
+        (metric, None) => {
+            let mut figure = adding(metric);
+            answers.into_iter().for_each(|(_, answer)| figure.add(answer.value.map(Into::into).as_ref()));
+            whole.value = figure.value();
+        }
+        (metric, Some(Grouping::Time { .. })) => {
+            // What a source leaves out is older than what it tells, so the newest of all are whole.
+            let mut groups = Groups::new(metric);
+            for (number, (_, answer)) in answers.iter().enumerate() {
+                groups.add(number, answer, query.limit, GroupKey::of_time);
+            }
+            let (newest, rest) = groups.by_time(query.limit);
+            whole.other_count = others(query, &whole, &newest, groups.are_whole() && rest.is_empty());
+            whole.groups = Some(newest);
+        }
+        (_, Some(Grouping::Field(field))) => by_field(query, field, &answers, &mut whole).await?,
+    }
+    Ok(whole)
+}
+
+/// Records of groups that are not told.
+fn others(query: &AggregateQuery, whole: &AggregateAnswer, told: &[Group], is_all: bool) -> Option<u64> {
+    match query.metric {
+        Metric::Count => whole.filtered_count?.checked_sub(records(told)?),
+        Metric::Sum | Metric::Min | Metric::Max | Metric::CountDistinct => is_all.then_some(0),
+    }
+}
+
+/// The largest groups of a field, each of them whole.
+async fn by_field(
+    query: &AggregateQuery,
+    field: &str,
+    answers: &[Answered<'_>],
+    whole: &mut AggregateAnswer,
+) -> Result<(), SourceError> {
+    let sources: Vec<&Arc<Guarded>> = answers.iter().map(|(source, _)| *source).collect();
+    let mut groups = collected(query, answers);
+    if !groups.are_whole() {
+        groups = told(&sources, &AggregateQuery { limit: GROUPS_MOST, ..query.clone() }).await?;
+    }
+    let (shown, missing) = groups.missing(query.limit, QUESTIONS_MOST);
+    let asked = missing.iter().map(|missing| {
+        let mut one = AggregateQuery { grouping: None, ..query.clone() };
+        let value = missing.value.clone();
+        one.filter.0.push(Condition { field: field.to_owned(), operator: Operator::Equal, value });
+        let source = sources.get(missing.source);
+        async move {
+            match source {
+                Some(source) => source.aggregate(&one).await.map_err(|error| of(source, error)),
+                None => Ok(AggregateAnswer::default()),
+            }
+        }
+    });
+    let figures = join_all(asked).await;
+    for (missing, answer) in missing.into_iter().zip(figures) {
+        groups.tell(missing.source, missing.key, Some(missing.value), answer?.value);
+    }
+    let (largest, rest) = groups.by_size(shown);
+    whole.other_count = others(query, whole, &largest, groups.are_whole() && rest.is_empty());
+    if groups.may_lack_one(&largest) {
+        whole.notes.push(format!(
+            "Each source tells its {GROUPS_MOST} largest groups. These figures are exact, but a group that is large only over all sources may be missing; set `connection_id` to see one account."
+        ));
+    }
+    whole.groups = Some(largest);
+    Ok(())
+}
+
+/// The groups that every source tells.
+async fn told(sources: &[&Arc<Guarded>], query: &AggregateQuery) -> Result<Groups, SourceError> {
+    let (answers, failed) = ask(sources, query).await;
+    if !failed.is_empty() {
+        return Err(failed.instead_of_an_answer("a source stopped answering"));
+    }
+    Ok(collected(query, &answers))
+}
+
+fn collected(query: &AggregateQuery, answers: &[Answered<'_>]) -> Groups {
+    let mut groups = Groups::new(query.metric);
+    for (number, (_, answer)) in answers.iter().enumerate() {
+        groups.add(number, answer, query.limit, GroupKey::of);
+    }
+    groups
+}
+
+/// How many different values several sources have together.
+async fn distinct(query: &AggregateQuery, answers: &[Answered<'_>]) -> Result<Scalar, SourceError> {
+    let field = query.field.clone().unwrap_or_default();
+    let sources: Vec<&Arc<Guarded>> = answers.iter().map(|(source, _)| *source).collect();
+    let listed = AggregateQuery {
+        metric: Metric::Count,
+        field: None,
+        grouping: Some(Grouping::Field(field.clone())),
+        limit: GROUPS_MOST,
+        ..query.clone()
+    };
+    let groups = told(&sources, &listed).await?;
+    if !groups.are_whole() {
+        return Err(does_not_add_up(&format!("`count_distinct` of `{field}`")));
+    }
+    Ok(Scalar::Number(groups.distinct().into()))
+}
+
+fn does_not_add_up(what: &str) -> SourceError {
+    SourceError::CorrectQuery {
+        fault: QueryFault::InvalidAggregate,
+        problem: format!(
+            "{what} does not add up: the stream is in several sources, which may share values, and a source tells at most {GROUPS_MOST} of them"
+        ),
+        hint: "Set `connection_id` to ask one account, or ask for `count` with `group_by`.".to_owned(),
+    }
+}

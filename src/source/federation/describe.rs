@@ -1,0 +1,76 @@
+//! What there is in all sources, and what a stream of several can be asked.
+
+use std::collections::HashMap;
+
+use futures_util::future::join_all;
+
+use super::Federation;
+use super::failures::Failures;
+use super::of;
+use crate::handle::ConnectionId;
+use crate::record::Schema;
+use crate::source::{Source, SourceError, StreamAnswer, StreamQuery};
+
+/// The connections of all sources, in their order. One that two sources have says which source it is of.
+pub(super) async fn schema(federation: &Federation) -> Result<Schema, SourceError> {
+    let reads = federation.sources.iter().map(|source| async move { (source, source.schema().await) });
+    let (mut all, mut failed) = (Schema::default(), Failures::default());
+    let mut answered = federation.sources.is_empty();
+    for (number, (source, read)) in join_all(reads).await.into_iter().enumerate() {
+        match read {
+            Ok(schema) => {
+                answered = true;
+                federation.routes.learn(number, &schema);
+                all.unavailable.extend(schema.unavailable);
+                all.connections.extend(schema.connections.into_iter().map(|mut connection| {
+                    connection.source = Some(source.name().clone());
+                    connection
+                }));
+            }
+            Err(error) => failed.add(source.name(), error),
+        }
+    }
+    if !answered {
+        return Err(failed.instead_of_an_answer("no source answered"));
+    }
+    let mut times: HashMap<ConnectionId, usize> = HashMap::new();
+    for connection in &all.connections {
+        *times.entry(connection.connection_id.clone()).or_default() += 1;
+    }
+    for connection in &mut all.connections {
+        if times.get(&connection.connection_id) == Some(&1) {
+            connection.source = None;
+        }
+    }
+    all.unavailable.extend(failed.beside_an_answer());
+    Ok(all)
+}
+
+/// The stream of every source that has it.
+pub(super) async fn stream(
+    federation: &Federation,
+    query: &StreamQuery,
+) -> Result<StreamAnswer, SourceError> {
+    if let Some(connection) = &query.connection {
+        let source = federation.source_of(connection).await?;
+        return source.stream(query).await.map_err(|error| of(source, error));
+    }
+    federation.routes.freshen();
+    let asked = federation.with_any_stream(std::slice::from_ref(&query.stream));
+    let reads = asked.map(|source| async move { (source, source.stream(query).await) });
+    let (mut all, mut failed) = (StreamAnswer::default(), Failures::default());
+    for (source, read) in join_all(reads).await {
+        match read {
+            Ok(answer) => {
+                all.details.extend(answer.details);
+                all.unavailable.extend(answer.unavailable);
+            }
+            Err(error) => failed.add(source.name(), error),
+        }
+    }
+    if all.details.is_empty() {
+        return Err(federation.nobody(failed, "no source answered", Some(&query.stream)));
+    }
+    all.unavailable.extend(failed.beside_an_answer());
+    Ok(all)
+}

@@ -1,0 +1,81 @@
+//! One record, or a piece of it, in the one source that has it.
+//!
+//! A handle names its connection, and a connection is in one source. A record that is named without one can be
+//! in any source that has its stream, so all of these are asked, and only an answer that nobody else can
+//! contradict is given: fetchwell does not guess whose record was meant.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+
+use super::failures::{Failures, is_elsewhere};
+use super::guarded::Guarded;
+use super::{Federation, of};
+use crate::handle::{RecordAddress, SourceName};
+use crate::record::{Record, Window};
+use crate::source::{RecordQuery, Source, SourceError, WindowQuery};
+
+pub(super) async fn record(federation: &Federation, query: &RecordQuery) -> Result<Record, SourceError> {
+    find(federation, &query.address, |source| async move { source.record(query).await }).await
+}
+
+pub(super) async fn window(federation: &Federation, query: &WindowQuery) -> Result<Window, SourceError> {
+    find(federation, &query.address, |source| async move { source.window(query).await }).await
+}
+
+async fn find<'a, Answer, Asked>(
+    federation: &'a Federation,
+    address: &RecordAddress,
+    ask: impl Fn(&'a Arc<Guarded>) -> Asked,
+) -> Result<Answer, SourceError>
+where
+    Asked: Future<Output = Result<Answer, SourceError>>,
+{
+    if let Some(connection) = &address.connection {
+        let source = federation.source_of(connection).await?;
+        return ask(source).await.map_err(|error| of(source, error));
+    }
+    federation.routes.freshen();
+    let asked = federation.with_any_stream(std::slice::from_ref(&address.stream));
+    let answers = join_all(asked.map(|source| {
+        let answer = ask(source);
+        async move { (source, answer.await) }
+    }));
+    let (mut found, mut choices): (Vec<(SourceName, Answer)>, _) = (Vec::new(), Vec::new());
+    let (mut failed, mut absent) = (Failures::default(), Failures::default());
+    for (source, answer) in answers.await {
+        let name = source.name();
+        match answer {
+            Ok(answer) => found.push((name.clone(), answer)),
+            Err(SourceError::ChooseConnection { choices: own, .. }) => choices.extend(own),
+            Err(error) if is_absent(&error) => absent.add(name, error),
+            Err(error) => failed.add(name, error),
+        }
+    }
+    let what = format!("record `{}` of stream `{}`", address.record, address.stream);
+    if !choices.is_empty() {
+        return Err(SourceError::ChooseConnection { what, choices });
+    }
+    if found.len() > 1 {
+        let sources = found.into_iter().map(|(source, _)| source).collect();
+        return Err(SourceError::ChooseSource { what, sources });
+    }
+    // Who did not answer may have it too.
+    if !failed.is_empty() {
+        return Err(failed.instead_of_an_answer("a source that can have the record did not answer"));
+    }
+    match found.pop() {
+        Some((_, answer)) => Ok(answer),
+        None => Err(federation.nobody(absent, "no source has the record", Some(&address.stream))),
+    }
+}
+
+/// Whether the source answered that it has no such record.
+fn is_absent(error: &SourceError) -> bool {
+    match error {
+        SourceError::SearchAgain { .. } => true,
+        SourceError::Refused(refusal) => refusal.code == "not_found" || is_elsewhere(error),
+        _ => is_elsewhere(error),
+    }
+}

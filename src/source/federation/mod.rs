@@ -1,0 +1,195 @@
+//! Several sources as one.
+//!
+//! A question about a connection goes to the source that has it; any other goes to all that can have an answer,
+//! at once, each within its own deadline. What came is put together and who did not answer is named, so one
+//! slow or broken source costs the others nothing but its own rows.
+//!
+//! [`Guarded`](guarded::Guarded) bounds each source; `routes.rs` knows which source has what; `fusion.rs` and
+//! the lanes of `merge` put pages together, and remember how far every source was read.
+
+mod aggregate;
+mod circuit;
+mod describe;
+mod failures;
+mod fusion;
+mod groups;
+mod guarded;
+mod lookup;
+mod records;
+mod routes;
+mod search;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+
+pub use circuit::CircuitState;
+
+use self::failures::{Failures, is_elsewhere};
+use self::guarded::Guarded;
+use self::routes::Routes;
+use super::{
+    AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
+    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+};
+use crate::handle::{ConnectionId, SourceName, StreamName};
+use crate::record::{Record, Schema, Window};
+
+/// Questions at a time over all sources: at least this many, and a few for each source when there are many.
+const QUESTIONS_AT_A_TIME: usize = 64;
+
+/// Questions at a time that each source adds, so that many silent sources do not take all turns.
+const QUESTIONS_EACH: usize = 4;
+
+/// Streams that a hint names.
+const STREAMS_SHOWN: usize = 12;
+
+/// A source to be federated.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// The source. Its name has to be its own.
+    pub source: Arc<dyn Source>,
+    /// How long it may take for one question.
+    pub deadline: Duration,
+}
+
+/// Several sources behind one.
+#[derive(Debug)]
+pub struct Federation {
+    name: SourceName,
+    sources: Vec<Arc<Guarded>>,
+    routes: Routes,
+}
+
+/// How one source of a federation is doing.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CircuitReport {
+    /// The source.
+    pub source: SourceName,
+    /// Whether it is asked.
+    pub state: CircuitState,
+    /// Its failures since its last answer.
+    pub failures: u32,
+    /// Seconds until it is asked again; 0 when it is asked.
+    pub asked_again_after: u64,
+}
+
+impl Federation {
+    /// A federation in the order of its members, of which the first wins ties.
+    #[must_use]
+    pub fn new(name: SourceName, members: Vec<Member>) -> Self {
+        let questions = QUESTIONS_AT_A_TIME.max(QUESTIONS_EACH * members.len());
+        let all = Arc::new(Semaphore::new(questions));
+        let guarded =
+            |Member { source, deadline }| Arc::new(Guarded::new(source, deadline, Arc::clone(&all)));
+        let sources: Vec<Arc<Guarded>> = members.into_iter().map(guarded).collect();
+        Self { name, routes: Routes::new(&sources), sources }
+    }
+
+    /// How each source is doing.
+    #[must_use]
+    pub fn circuits(&self) -> Vec<CircuitReport> {
+        let report = |source: &Arc<Guarded>| {
+            let (state, failures, pause) = source.circuit();
+            let asked_again_after = pause.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX);
+            CircuitReport { source: source.name().clone(), state, failures, asked_again_after }
+        };
+        self.sources.iter().map(report).collect()
+    }
+
+    /// The one source that has a connection.
+    async fn source_of(&self, connection: &ConnectionId) -> Result<&Arc<Guarded>, SourceError> {
+        let number = self.routes.source_of(connection).await?;
+        let gone = || SourceError::SearchAgain { what: format!("there is no connection `{connection}`") };
+        self.sources.get(number).ok_or_else(gone)
+    }
+
+    fn named(&self, name: &SourceName) -> Option<&Arc<Guarded>> {
+        self.sources.iter().find(|source| source.name() == name)
+    }
+
+    /// Sources that can have one of these streams; all of them when none is named, or known anywhere.
+    fn with_any_stream(&self, streams: &[StreamName]) -> impl Iterator<Item = &Arc<Guarded>> {
+        let can_have = move |number: usize| {
+            streams.is_empty()
+                || streams.iter().any(|stream| self.routes.has_stream(number, stream) != Some(false))
+        };
+        let nobody = (0..self.sources.len()).all(|number| !can_have(number));
+        let sources = self.sources.iter().enumerate();
+        sources.filter(move |(number, _)| nobody || can_have(*number)).map(|(_, source)| source)
+    }
+
+    /// The error of a question that nobody answered. A stream that no source has is an error of its own.
+    fn nobody(&self, failed: Failures, what: &str, stream: Option<&StreamName>) -> SourceError {
+        match stream {
+            Some(stream) if failed.are_all(is_elsewhere) => self.unknown_stream(stream),
+            _ => failed.instead_of_an_answer(what),
+        }
+    }
+
+    fn unknown_stream(&self, stream: &StreamName) -> SourceError {
+        let streams = self.routes.streams();
+        let shown: Vec<&str> = streams.iter().take(STREAMS_SHOWN).map(StreamName::as_str).collect();
+        let hint = match streams.len().saturating_sub(STREAMS_SHOWN) {
+            _ if shown.is_empty() => "`schema` tells which streams there are.".to_owned(),
+            0 => format!("There are: {}.", shown.join(", ")),
+            more => format!("There are: {} and {more} more.", shown.join(", ")),
+        };
+        SourceError::CorrectQuery {
+            fault: QueryFault::UnknownStream,
+            problem: format!("there is no stream `{stream}`"),
+            hint,
+        }
+    }
+}
+
+/// Says which source an error is of.
+fn of(source: &Guarded, error: SourceError) -> SourceError {
+    SourceError::Of { source_name: source.name().clone(), error: Box::new(error) }
+}
+
+#[async_trait]
+impl Source for Federation {
+    fn name(&self) -> &SourceName {
+        &self.name
+    }
+
+    fn identity(&self) -> String {
+        let identities: Vec<String> = self.sources.iter().map(|source| source.identity()).collect();
+        identities.join("\n")
+    }
+
+    fn member(&self, name: &SourceName) -> Option<Arc<dyn Source>> {
+        self.named(name).map(|source| Arc::clone(source) as Arc<dyn Source>)
+    }
+
+    async fn schema(&self) -> Result<Schema, SourceError> {
+        describe::schema(self).await
+    }
+
+    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+        describe::stream(self, query).await
+    }
+
+    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        search::search(self, query).await
+    }
+
+    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        records::records(self, query).await
+    }
+
+    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+        lookup::record(self, query).await
+    }
+
+    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
+        lookup::window(self, query).await
+    }
+
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        aggregate::aggregate(self, query).await
+    }
+}

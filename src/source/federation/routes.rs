@@ -1,0 +1,214 @@
+//! Which source has which connection, and which streams.
+//!
+//! Known from each source's schema, which is read when a call meets a connection that nobody knows, and anew
+//! beside the calls when it has grown old. A source that does not answer holds up only the calls that need it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use super::failures::Failures;
+use super::guarded::Guarded;
+use crate::handle::{ConnectionId, SourceName, StreamName};
+use crate::record::{ConnectionSchema, Schema};
+use crate::source::{ConnectionChoice, Source, SourceError};
+
+/// A schema that is older is read anew, beside the calls.
+const FRESH: Duration = Duration::from_secs(60);
+
+/// A schema that is younger is not read again for a connection that nobody knows: a client may ask for one
+/// that does not exist as often as it likes.
+const READ_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// How long, after one source has said that a connection is its own, the others may still say so too.
+const COLLISION_WAIT: Duration = Duration::from_millis(250);
+
+/// What is known of every source.
+#[derive(Debug)]
+pub(super) struct Routes {
+    slots: Vec<Arc<Slot>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    source: Arc<Guarded>,
+    known: RwLock<Option<Known>>,
+    /// Held while the schema is read, so that it is read once for all who wait for it.
+    reading: tokio::sync::Mutex<()>,
+    /// The reading beside the calls.
+    beside: Mutex<Option<AbortHandle>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    connections: Vec<ConnectionSchema>,
+    by_id: HashMap<ConnectionId, HashSet<StreamName>>,
+    read_at: Instant,
+}
+
+impl Known {
+    fn of(schema: &Schema) -> Self {
+        let streams = |connection: &ConnectionSchema| {
+            let names = connection.streams.iter().map(|stream| stream.name.clone());
+            (connection.connection_id.clone(), names.collect())
+        };
+        Self {
+            by_id: schema.connections.iter().map(streams).collect(),
+            connections: schema.connections.clone(),
+            read_at: Instant::now(),
+        }
+    }
+}
+
+impl Slot {
+    fn is_older_than(&self, age: Duration) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().is_none_or(|known| known.read_at.elapsed() >= age)
+    }
+
+    fn learn(&self, schema: &Schema) {
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known::of(schema));
+    }
+
+    /// Reads the schema, unless somebody has done so in the meantime.
+    async fn read(&self) -> Result<(), SourceError> {
+        let asked_at = Instant::now();
+        let _reading = self.reading.lock().await;
+        let is_new = |known: &Known| known.read_at > asked_at;
+        if self.known.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(is_new) {
+            return Ok(());
+        }
+        self.learn(&self.source.schema().await?);
+        Ok(())
+    }
+
+    fn has(&self, connection: &ConnectionId) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().is_some_and(|known| known.by_id.contains_key(connection))
+    }
+}
+
+impl Drop for Routes {
+    fn drop(&mut self) {
+        for slot in &self.slots {
+            if let Some(beside) = slot.beside.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                beside.abort();
+            }
+        }
+    }
+}
+
+impl Routes {
+    pub(super) fn new(sources: &[Arc<Guarded>]) -> Self {
+        let slot = |source: &Arc<Guarded>| Slot {
+            source: Arc::clone(source),
+            known: RwLock::default(),
+            reading: tokio::sync::Mutex::default(),
+            beside: Mutex::default(),
+        };
+        Self { slots: sources.iter().map(slot).map(Arc::new).collect() }
+    }
+
+    /// Takes up a schema that was read for another reason.
+    pub(super) fn learn(&self, source: usize, schema: &Schema) {
+        if let Some(slot) = self.slots.get(source) {
+            slot.learn(schema);
+        }
+    }
+
+    /// Reads what is old or unknown, beside the calls.
+    pub(super) fn freshen(&self) {
+        for slot in self.slots.iter().filter(|slot| slot.is_older_than(FRESH)) {
+            let mut beside = slot.beside.lock().unwrap_or_else(PoisonError::into_inner);
+            if beside.as_ref().is_none_or(AbortHandle::is_finished) {
+                let slot = Arc::clone(slot);
+                // A source that fails says so to those who ask it.
+                *beside = Some(tokio::spawn(async move { drop(slot.read().await) }).abort_handle());
+            }
+        }
+    }
+
+    /// Whether a source has a stream; `None` when its schema is not known.
+    pub(super) fn has_stream(&self, source: usize, stream: &StreamName) -> Option<bool> {
+        let known = self.slots.get(source)?.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().map(|known| known.by_id.values().any(|streams| streams.contains(stream)))
+    }
+
+    /// All streams there are, as far as known, in the order of their sources.
+    pub(super) fn streams(&self) -> Vec<StreamName> {
+        let mut names = Vec::new();
+        for slot in &self.slots {
+            let known = slot.known.read().unwrap_or_else(PoisonError::into_inner);
+            for stream in known.iter().flat_map(|known| &known.connections).flat_map(|c| &c.streams) {
+                if !names.contains(&stream.name) {
+                    names.push(stream.name.clone());
+                }
+            }
+        }
+        names
+    }
+
+    /// The one source that has a connection.
+    pub(super) async fn source_of(&self, connection: &ConnectionId) -> Result<usize, SourceError> {
+        self.freshen();
+        let known = self.owners(connection);
+        let failed = if known.is_empty() { self.look_for(connection).await } else { Failures::default() };
+        match self.owners(connection).as_slice() {
+            [only] => Ok(*only),
+            [] if failed.is_empty() => Err(SourceError::UseKnownConnection {
+                asked: connection.to_string(),
+                choices: self.choices(),
+            }),
+            [] => Err(failed.none_answered(format!("no source that answers has connection `{connection}`"))),
+            several => Err(SourceError::ChooseSource {
+                what: format!("connection `{connection}`"),
+                sources: several.iter().filter_map(|source| self.name(*source)).collect(),
+            }),
+        }
+    }
+
+    fn name(&self, source: usize) -> Option<SourceName> {
+        self.slots.get(source).map(|slot| slot.source.name().clone())
+    }
+
+    fn owners(&self, connection: &ConnectionId) -> Vec<usize> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter(|(_, slot)| slot.has(connection)).map(|(number, _)| number).collect()
+    }
+
+    /// Asks every source for its schema until one has the connection, and a little longer.
+    async fn look_for(&self, connection: &ConnectionId) -> Failures {
+        let old = self.slots.iter().filter(|slot| slot.is_older_than(READ_AGAIN_AFTER));
+        let mut reads: FuturesUnordered<_> =
+            old.map(|slot| async move { (slot, slot.read().await) }).collect();
+        let mut failed = Failures::default();
+        while let Some((slot, read)) = reads.next().await {
+            if let Err(error) = read {
+                failed.add(slot.source.name(), error);
+            } else if slot.has(connection) {
+                let rest = async { while reads.next().await.is_some() {} };
+                // Who is still silent then does not hold the call up.
+                let _ = timeout(COLLISION_WAIT, rest).await;
+                break;
+            }
+        }
+        failed
+    }
+
+    fn choices(&self) -> Vec<ConnectionChoice> {
+        let choice = |connection: &ConnectionSchema| ConnectionChoice {
+            connection_id: connection.connection_id.clone(),
+            display_name: connection.display_name.clone(),
+        };
+        let of = |slot: &Arc<Slot>| -> Vec<ConnectionChoice> {
+            let known = slot.known.read().unwrap_or_else(PoisonError::into_inner);
+            known.iter().flat_map(|known| &known.connections).map(choice).collect()
+        };
+        self.slots.iter().flat_map(of).collect()
+    }
+}

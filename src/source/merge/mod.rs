@@ -1,0 +1,14 @@
+//! Several ordered lists as one, without loss and without repetition.
+//!
+//! Used twice: for the connections of one record server, and for the sources of a federation. Nothing here
+//! reads; [`Lanes`] says what has to be read next and takes what was read.
+
+mod lanes;
+mod place;
+mod saved;
+mod trail;
+
+pub(super) use lanes::{Hungry, LanePage, Lanes, Row, left_out};
+pub(super) use place::{Place, sort_value};
+pub(super) use saved::Saved;
+pub(super) use trail::Trail;
