@@ -11,6 +11,7 @@ mod budgets;
 mod cli;
 mod conformance;
 mod faults;
+mod federation_walk;
 mod handles;
 mod hostile_corpus;
 mod import;
