@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{parse, unless_empty, whole_number};
+use super::unavailable::{self, ShownUnavailable};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
 use crate::fit::{budget, clip};
-use crate::handle::{ConnectionId, StreamName};
+use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{RecordData, Scalar};
 use crate::source::{
     AggregateAnswer, AggregateQuery, Filter, Granularity, Group, Grouping, Metric, TimeZoneName,
@@ -54,6 +55,8 @@ struct Args {
     #[serde(default, deserialize_with = "whole_number")]
     limit: Option<usize>,
     filter: Option<Filter>,
+    #[serde(default, deserialize_with = "unless_empty")]
+    source: Option<SourceName>,
 }
 
 #[derive(Debug, Serialize)]
@@ -77,6 +80,8 @@ struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    unavailable: Vec<ShownUnavailable>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
@@ -94,12 +99,14 @@ struct ShownGroup {
 }
 
 pub(super) async fn aggregate(toolbox: &Toolbox, arguments: RecordData) -> Result<Payload, ToolError> {
-    let query = resolve(arguments)?;
-    let answer = toolbox.source.aggregate(&query).await.map_err(|error| toolbox.source_failed(error))?;
+    let (source, query) = resolve(arguments)?;
+    let source = toolbox.source("aggregate", source.as_ref())?;
+    let answer = source.aggregate(&query).await;
+    let answer = answer.map_err(|error| ToolError::of_source(source.name(), error))?;
     Payload::within(&shown(query, answer), budget::DOCUMENT)
 }
 
-fn resolve(arguments: RecordData) -> Result<AggregateQuery, ToolError> {
+fn resolve(arguments: RecordData) -> Result<(Option<SourceName>, AggregateQuery), ToolError> {
     let args: Args = parse("aggregate", arguments)?;
     let wrong =
         |param: &str, problem: &str| ToolError::correct_argument("aggregate", param, problem.to_owned());
@@ -138,7 +145,7 @@ fn resolve(arguments: RecordData) -> Result<AggregateQuery, ToolError> {
     if zoned && !matches!(grouping, Some(Grouping::Time { .. })) {
         return Err(wrong("time_zone", "it only goes with `group_by_time`"));
     }
-    Ok(AggregateQuery {
+    let query = AggregateQuery {
         stream: args.stream,
         connection: args.connection_id,
         metric: args.metric,
@@ -146,7 +153,8 @@ fn resolve(arguments: RecordData) -> Result<AggregateQuery, ToolError> {
         grouping,
         limit: args.limit.unwrap_or(GROUPS),
         filter: args.filter.unwrap_or_default(),
-    })
+    };
+    Ok((args.source, query))
 }
 
 fn shown(query: AggregateQuery, answer: AggregateAnswer) -> Answer {
@@ -161,6 +169,7 @@ fn shown(query: AggregateQuery, answer: AggregateAnswer) -> Answer {
     let most = ((budget::DOCUMENT - BESIDE.0) / groups - BESIDE.1) / 2;
     let clipped = |scalar: Scalar| clipped(scalar, most.min(TEXT));
     let group = |group: Group| ShownGroup { key: group.key.map(clipped), value: group.value.map(clipped) };
+    let (unavailable, more) = unavailable::shown(&answer.unavailable);
     Answer {
         metric: query.metric.word(),
         stream: query.stream.to_string(),
@@ -177,7 +186,8 @@ fn shown(query: AggregateQuery, answer: AggregateAnswer) -> Answer {
         },
         other_count: answer.other_count,
         records: answer.filtered_count,
-        warnings: answer.notes,
+        unavailable,
+        warnings: answer.notes.into_iter().chain(more).collect(),
     }
 }
 

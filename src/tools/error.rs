@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::Profile;
 use super::arguments::quote;
+use super::unavailable::{ShownUnavailable, shown};
 use crate::cursor::CursorFault;
 use crate::fit::{budget, clip, json_len};
 use crate::handle::{ConnectionId, Handle, InvalidHandle, RecordAddress, SourceName, StreamName};
@@ -94,10 +95,10 @@ pub enum ToolError {
         first: String,
     },
     /// The source could not answer.
-    #[error("source `{source_name}`: {error}")]
+    #[error("{}{error}", prefix(source_name.as_ref()))]
     Source {
-        /// Its name.
-        source_name: SourceName,
+        /// Its name; none when it is about several.
+        source_name: Option<SourceName>,
         /// Why.
         error: SourceError,
         /// What was asked.
@@ -129,9 +130,26 @@ pub struct Asked {
 }
 
 impl ToolError {
+    /// The error of a source, or of the one behind it that failed.
+    #[must_use]
+    pub fn of_source(name: &SourceName, error: SourceError) -> Self {
+        let source_name = match &error {
+            SourceError::NoneAnswered { .. } | SourceError::ChooseSource { .. } => None,
+            _ => Some(name.clone()),
+        };
+        match error {
+            SourceError::Of { source_name, error } => Self::of_source(&source_name, *error),
+            error => Self::Source { source_name, error, asked: Box::default() },
+        }
+    }
+
     pub(super) fn correct_argument(tool: &'static str, param: &str, problem: String) -> Self {
         // An argument that the tool, or the profile, does not have needs no example.
         let param_there = if problem.starts_with("unknown field") { "" } else { param };
+        if param_there == "source" {
+            let hint = "Leave out `source`: it is only for an error that names sources to choose from.";
+            return Self::CorrectArgument { tool, param: param.to_owned(), problem, hint: hint.to_owned() };
+        }
         let hint = match (tool, param_there.split(['[', '.']).next().unwrap_or_default()) {
             ("search", "limit") => {
                 "Call search with {\"query\": \"words to find\", \"limit\": 10}, a number from 1 to 100."
@@ -273,7 +291,7 @@ impl ToolError {
             Self::ChooseForDetail { choices, .. } => body.choose_from(choices, None),
             Self::CopyHandle { refused, .. } => body.reason = Some(refused.fault.reason()),
             Self::Source { source_name, error, asked } => {
-                body.source = Some(clip(source_name.as_str(), LABEL));
+                body.source = source_name.as_ref().map(|name| clip(name.as_str(), LABEL));
                 body.add_source_facts(error, asked);
             }
             _ => {}
@@ -281,6 +299,10 @@ impl ToolError {
         body.fit(self.hint_without_handle());
         body
     }
+}
+
+fn prefix(source: Option<&SourceName>) -> String {
+    source.map_or_else(String::new, |source| format!("source `{source}`: "))
 }
 
 fn source_hint(error: &SourceError, asked: &Asked) -> String {
@@ -409,6 +431,12 @@ pub struct ErrorBody {
     /// Seconds to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
+    /// Sources that did not answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unavailable: Vec<ShownUnavailable>,
+    /// Sources to choose from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub available_sources: Vec<String>,
     /// Connections to choose from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub available_connections: Vec<ShownConnection>,
@@ -451,7 +479,19 @@ impl ErrorBody {
             }
             SourceError::ChooseConnection { choices, .. } => self.choose_from(choices, asked.record.as_ref()),
             SourceError::UseKnownConnection { choices, .. } => self.choose_from(choices, None),
+            SourceError::NoneAnswered { failed, .. } => {
+                let (shown, more) = shown(failed);
+                self.unavailable = shown;
+                if let Some(more) = more {
+                    self.message.push_str(&format!("; {more}"));
+                }
+            }
+            SourceError::ChooseSource { sources, .. } => {
+                let sources = sources.iter().take(CHOICES_SHOWN);
+                self.available_sources = sources.map(|source| clip(source.as_str(), LABEL)).collect();
+            }
             SourceError::RestartSearch => self.reason = Some(CursorFault::Changed.reason()),
+            SourceError::LeaveAlone { pause } => self.retry_after = Some(pause.as_secs().max(1)),
             SourceError::Wait { retry_after: Some(pause) } => self.retry_after = Some(pause.as_secs().max(1)),
             _ => {}
         }

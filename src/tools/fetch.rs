@@ -14,7 +14,7 @@ use super::query_records::expansions;
 use super::record_uri::{Named, named_record};
 use super::{Payload, Profile, ToolError, ToolSpec, Toolbox};
 use crate::fit::{ChunkBudget, budget, clip};
-use crate::handle::{ConnectionId, Handle, RecordAddress};
+use crate::handle::{ConnectionId, Handle, RecordAddress, SourceName};
 use crate::record::{
     Hit, Record, RecordData, authored_at, document_text, fallback_title, own_link, own_title,
 };
@@ -77,6 +77,8 @@ struct FetchArgs {
     expand: Vec<String>,
     #[serde(default)]
     expand_limit: RecordData,
+    #[serde(default, deserialize_with = "unless_empty")]
+    source: Option<SourceName>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -153,20 +155,22 @@ pub(super) async fn fetch(
                 fields: None,
                 expand: Vec::new(),
                 expand_limit: RecordData::new(),
+                source: None,
             }
         }
     };
     if let Some(hit) = toolbox.seen_ids.get(&args.id) {
         return hit_document(&args.id, &hit);
     }
+    let source = toolbox.source("fetch", args.source.as_ref())?;
     let request = resolve(args)?;
     let query = RecordQuery {
         address: request.address.clone(),
         fields: request.fields.clone(),
         expand: request.expand.clone(),
     };
-    let failed = |error| toolbox.source_failed(error).about(&request.named);
-    let record = toolbox.source.record(&query).await.map_err(failed)?;
+    let failed = |error| ToolError::of_source(source.name(), error).about(&request.named);
+    let record = source.record(&query).await.map_err(failed)?;
     let (parts, stop) = (toolbox.parts.clone(), StopWhenDropped::default());
     let stopped = Arc::clone(&stop.0);
     // A record can have megabytes, and cutting them must hold up nobody else.
@@ -174,7 +178,7 @@ pub(super) async fn fetch(
 }
 
 fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
-    let FetchArgs { id, connection_id, fields, expand, expand_limit } = args;
+    let FetchArgs { id, connection_id, fields, expand, expand_limit, source: _ } = args;
     let Named { named, address, part } = named_record(&id, connection_id)?;
     let fields = fields.unwrap_or_default();
     let wrong = |problem: &str| Err(ToolError::correct_argument("fetch", "fields", problem.to_owned()));

@@ -19,6 +19,7 @@ mod schema;
 mod search;
 mod shown_record;
 mod toolbox;
+mod unavailable;
 
 pub use aggregate::AGGREGATE;
 pub use error::{Asked, ErrorBody, ToolError};
@@ -30,6 +31,7 @@ pub use resource::{RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_
 pub use schema::SCHEMA;
 pub use search::{SEARCH, SEARCH_OPENAI};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+pub use unavailable::ShownUnavailable;
 
 /// What a client is told of a tool. All of it is constant: no record, stream or connection text ever
 /// gets in.

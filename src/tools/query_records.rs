@@ -7,10 +7,11 @@ use serde::Deserialize;
 use super::arguments::{parse, unless_empty, whole_number};
 use super::blocking::beside_other_calls;
 use super::record_page::{Fitted, PageBudget, RecordPage, fit_page};
+use super::unavailable::shown;
 use super::{Payload, ToolError, ToolSpec, Toolbox};
 use crate::cursor::CursorFault;
 use crate::fit::budget;
-use crate::handle::{ConnectionId, StreamName};
+use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::RecordData;
 use crate::source::{
     Accuracy, ChangesToken, CountMode, Direction, Expansion, Filter, RecordsPage, RecordsPosition,
@@ -71,11 +72,14 @@ struct Args {
     expand_limit: serde_json::Map<String, serde_json::Value>,
     #[serde(default, deserialize_with = "unless_empty")]
     changes_since: Option<String>,
+    #[serde(default, deserialize_with = "unless_empty")]
+    source: Option<SourceName>,
 }
 
 /// A list as it will be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Request {
+    source: Option<SourceName>,
     /// With the limit of this page, and its start when there is no cursor.
     query: RecordsQuery,
     asked_limit: bool,
@@ -92,9 +96,11 @@ pub(super) struct Unlisted {
 
 pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> Result<Payload, ToolError> {
     let request = resolve(arguments)?;
+    let source = toolbox.source("query_records", request.source.as_ref())?;
     let mut query = start(toolbox, &request)?;
     loop {
-        let answer = toolbox.source.records(&query).await.map_err(|error| toolbox.source_failed(error))?;
+        let answer = source.records(&query).await;
+        let answer = answer.map_err(|error| ToolError::of_source(source.name(), error))?;
         let limit = answer.rows.len().min(query.limit);
         match page(toolbox, &request, answer).await? {
             Fitted::Page(payload) => return Ok(payload),
@@ -111,10 +117,14 @@ pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> R
 
 /// The page of an answer, if all its rows fit.
 async fn page(toolbox: &Toolbox, request: &Request, answer: RecordsPage) -> Result<Fitted, ToolError> {
-    let mut page = RecordPage { warnings: answer.notes, ..RecordPage::default() };
+    let (unavailable, more) = shown(&answer.unavailable);
+    let warnings = answer.notes.into_iter().chain(more).collect();
+    let mut page = RecordPage { unavailable, warnings, ..RecordPage::default() };
     page.count = answer.count.map(|count| count.value);
-    if answer.count.is_some_and(|count| count.accuracy == Accuracy::Estimated) {
-        page.warnings.push("`count` is an estimate".to_owned());
+    match answer.count.map(|count| count.accuracy) {
+        Some(Accuracy::Estimated) => page.warnings.push("`count` is an estimate".to_owned()),
+        Some(Accuracy::LowerBound) => page.warnings.push("`count` is at least so many".to_owned()),
+        Some(Accuracy::Exact) | None => {}
     }
     if let Some(ChangesToken(token)) = answer.next_changes.filter(|token| token.0.len() <= CHANGES_TOKEN) {
         page.next_changes_since = Some(token);
@@ -200,7 +210,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
         placed: false,
         start,
     };
-    Ok(Request { query, asked_limit: args.limit.is_some(), cursor })
+    Ok(Request { source: args.source, query, asked_limit: args.limit.is_some(), cursor })
 }
 
 /// The relations to bring along, each with its limit.

@@ -9,7 +9,7 @@ use super::payload::{is_document, json_of, room_beside};
 use super::record_uri::{Named, named_record};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
 use crate::fit::{budget, characters, chunk_end, json_len};
-use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId, StreamName};
+use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId, SourceName, StreamName};
 use crate::record::{RecordData, Window};
 use crate::source::{WindowQuery, WindowStart};
 
@@ -71,6 +71,8 @@ struct Args {
     before_chars: Option<usize>,
     #[serde(default, deserialize_with = "whole_number")]
     after_chars: Option<usize>,
+    #[serde(default, deserialize_with = "unless_empty")]
+    source: Option<SourceName>,
 }
 
 #[derive(Debug, Serialize)]
@@ -95,13 +97,20 @@ pub(super) async fn read_record_field(
     toolbox: &Toolbox,
     arguments: RecordData,
 ) -> Result<Payload, ToolError> {
-    let (id, query) = resolve(arguments)?;
-    let failed = |error| toolbox.source_failed(error).about(&query.address);
-    let window = toolbox.source.window(&query).await.map_err(failed)?;
-    beside_other_calls(move || answer(&id, &query, &window)).await
+    let (asked, query) = resolve(arguments)?;
+    let source = toolbox.source("read_record_field", asked.source.as_ref())?;
+    let failed = |error| ToolError::of_source(source.name(), error).about(&query.address);
+    let window = source.window(&query).await.map_err(failed)?;
+    beside_other_calls(move || answer(&asked, &query, &window)).await
 }
 
-fn resolve(arguments: RecordData) -> Result<(String, WindowQuery), ToolError> {
+/// How the record was named, for the call that reads on.
+struct Asked {
+    id: String,
+    source: Option<SourceName>,
+}
+
+fn resolve(arguments: RecordData) -> Result<(Asked, WindowQuery), ToolError> {
     let args: Args = parse("read_record_field", arguments)?;
     let wrong =
         |param: &str, problem: String| ToolError::correct_argument("read_record_field", param, problem);
@@ -161,16 +170,26 @@ fn resolve(arguments: RecordData) -> Result<(String, WindowQuery), ToolError> {
             return Err(wrong("id", "it is missing, or `stream` and `record_id` in its place".to_owned()));
         }
     };
-    Ok((id, WindowQuery { address, field: args.field, start, limit_chars }))
+    let asked = Asked { id, source: args.source };
+    Ok((asked, WindowQuery { address, field: args.field, start, limit_chars }))
 }
 
-fn answer(asked: &str, query: &WindowQuery, window: &Window) -> Result<Payload, ToolError> {
+fn answer(asked: &Asked, query: &WindowQuery, window: &Window) -> Result<Payload, ToolError> {
     let handle = Handle::mint(&window.address);
-    let id = handle.as_ref().map_or(asked, Handle::as_str);
-    let from = |offset: usize, limit: usize| json!({ "id": id, "field": query.field, "offset_chars": offset, "limit_chars": limit });
+    let id = handle.as_ref().map_or(asked.id.as_str(), Handle::as_str);
+    let from = |offset: usize, limit: usize| {
+        let mut call =
+            json!({ "id": id, "field": query.field, "offset_chars": offset, "limit_chars": limit });
+        if let (Some(call), Some(source)) = (call.as_object_mut(), &asked.source) {
+            call.insert("source".to_owned(), source.as_str().into());
+        }
+        call
+    };
     // A piece that is read backwards is one that always fits: what is cut is cut at its end, where nobody who
     // reads backwards would look again.
-    let beside = 3 * (json_len(id) + json_len(&query.field)) + HEADER;
+    let beside = 3 * (json_len(id) + json_len(&query.field))
+        + HEADER
+        + asked.source.as_ref().map_or(0, |source| 2 * json_len(source.as_str()));
     let never_cut = (budget::DOCUMENT_TOKENS.saturating_sub(beside) / CHAR_BYTES).max(1);
     let piece = |text: &str, start_chars: usize| -> Result<String, ToolError> {
         let end_chars = start_chars + text.chars().count();

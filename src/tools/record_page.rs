@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::payload::json_of;
 use super::shown_record::{ShownRecord, show};
+use super::unavailable::ShownUnavailable;
 use super::{Payload, ToolError};
 use crate::fit::{FIELD_WIDTHS, FieldWidth, count_tokens, widths_within, within_tokens};
 use crate::source::Change;
@@ -26,6 +27,8 @@ pub(super) struct RecordPage<'a> {
     /// Records without a handle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) omitted: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) unavailable: Vec<ShownUnavailable>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) warnings: Vec<String>,
 }

@@ -5,13 +5,15 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{parse, unless_empty};
 use super::payload::{is_document, json_of};
+use super::unavailable::{ShownUnavailable, shown};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
 use crate::fit::{budget, clip};
-use crate::handle::{ConnectionId, StreamName};
+use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{
     Capability, ConnectionSchema, FieldDetail, RecordData, Relation, RelationKind, Schema, StreamDetail,
+    Unavailable,
 };
-use crate::source::{ConnectionChoice, StreamQuery};
+use crate::source::{ConnectionChoice, SourceError, StreamAnswer, StreamQuery};
 
 /// The tool as clients see it.
 pub const SCHEMA: ToolSpec = ToolSpec {
@@ -40,6 +42,8 @@ struct Args {
     connection_id: Option<ConnectionId>,
     #[serde(default)]
     detail: Detail,
+    #[serde(default, deserialize_with = "unless_empty")]
+    source: Option<SourceName>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -57,12 +61,17 @@ struct Overview {
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    unavailable: Vec<ShownUnavailable>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
 struct ShownConnection {
     connection_id: String,
+    /// Where another source has a connection of the same id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     display_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,10 +85,12 @@ struct ShownConnection {
 
 /// A stream. Accounts whose stream is the same in everything but its count share a variant.
 #[derive(Debug, Serialize)]
-struct StreamAnswer {
+struct DescribedStream {
     stream: String,
     variants: Vec<Variant>,
     legend: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unavailable: Vec<ShownUnavailable>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -110,18 +121,19 @@ struct VariantConnection {
 }
 
 pub(super) async fn schema(toolbox: &Toolbox, arguments: RecordData) -> Result<Payload, ToolError> {
-    let Args { stream, connection_id, detail } = parse("schema", arguments)?;
+    let Args { stream, connection_id, detail, source } = parse("schema", arguments)?;
+    let source = toolbox.source("schema", source.as_ref())?;
+    let failed = |error| ToolError::of_source(source.name(), error);
     let Some(stream) = stream else {
         if detail == Detail::Full {
             let problem = "`full` is about one stream, and none is named".to_owned();
             return Err(ToolError::correct_argument("schema", "detail", problem));
         }
-        let schema = toolbox.source.schema().await.map_err(|error| toolbox.source_failed(error))?;
-        return overview(toolbox, &schema, connection_id.as_ref());
+        let schema = source.schema().await.map_err(failed)?;
+        return overview(&schema, connection_id.as_ref(), failed);
     };
     let query = StreamQuery { stream, connection: connection_id };
-    let answer = toolbox.source.stream(&query).await.map_err(|error| toolbox.source_failed(error))?;
-    let details = answer.details;
+    let StreamAnswer { details, unavailable } = source.stream(&query).await.map_err(failed)?;
     if detail == Detail::Full && details.len() > 1 {
         let choice = |detail: &StreamDetail| ConnectionChoice {
             connection_id: detail.connection_id.clone(),
@@ -130,10 +142,14 @@ pub(super) async fn schema(toolbox: &Toolbox, arguments: RecordData) -> Result<P
         let choices = details.iter().map(choice).collect();
         return Err(ToolError::ChooseForDetail { stream: query.stream, choices });
     }
-    stream_answer(&query.stream, &details, detail)
+    stream_answer(&query.stream, &details, &unavailable, detail)
 }
 
-fn overview(toolbox: &Toolbox, schema: &Schema, only: Option<&ConnectionId>) -> Result<Payload, ToolError> {
+fn overview(
+    schema: &Schema,
+    only: Option<&ConnectionId>,
+    failed: impl Fn(SourceError) -> ToolError,
+) -> Result<Payload, ToolError> {
     let asked = |connection: &&ConnectionSchema| only.is_none_or(|only| connection.connection_id == *only);
     let connections: Vec<&ConnectionSchema> = schema.connections.iter().filter(asked).collect();
     if let (Some(only), true) = (only, connections.is_empty()) {
@@ -142,9 +158,9 @@ fn overview(toolbox: &Toolbox, schema: &Schema, only: Option<&ConnectionId>) -> 
             display_name: connection.display_name.clone(),
         };
         let choices = schema.connections.iter().map(choice).collect();
-        let error = crate::source::SourceError::UseKnownConnection { asked: only.to_string(), choices };
-        return Err(toolbox.source_failed(error));
+        return Err(failed(SourceError::UseKnownConnection { asked: only.to_string(), choices }));
     }
+    let (unavailable, more) = shown(&schema.unavailable);
     let answer = |names: usize, shown: usize| {
         let omitted = connections.len() - shown;
         let cut = connections.iter().any(|connection| connection.streams.len() > names);
@@ -152,7 +168,8 @@ fn overview(toolbox: &Toolbox, schema: &Schema, only: Option<&ConnectionId>) -> 
         Overview {
             connections: connections.iter().take(shown).map(|connection| show(connection, names)).collect(),
             omitted: Some(omitted).filter(|omitted| *omitted > 0),
-            warnings: cut.then(|| warning.to_owned()).into_iter().collect(),
+            unavailable: unavailable.clone(),
+            warnings: more.iter().cloned().chain(cut.then(|| warning.to_owned())).collect(),
         }
     };
     // Fewer names of every account, then fewer accounts.
@@ -176,6 +193,7 @@ fn show(connection: &ConnectionSchema, names: usize) -> ShownConnection {
     let streams = connection.streams.iter().take(names);
     ShownConnection {
         connection_id: connection.connection_id.to_string(),
+        source: label(connection.source.as_ref().map(SourceName::as_str)),
         display_name: label(connection.display_name.as_deref()),
         connector_key: label(connection.connector_key.as_deref()),
         streams: streams.map(|stream| (stream.name.to_string(), count(stream.record_count))).collect(),
@@ -186,6 +204,7 @@ fn show(connection: &ConnectionSchema, names: usize) -> ShownConnection {
 fn stream_answer(
     stream: &StreamName,
     details: &[StreamDetail],
+    unavailable: &[Unavailable],
     detail: Detail,
 ) -> Result<Payload, ToolError> {
     let mut variants: Vec<Variant> = Vec::new();
@@ -198,8 +217,14 @@ fn stream_answer(
             None => variants.push(Variant { connections: own, ..variant }),
         }
     }
-    let mut answer =
-        StreamAnswer { stream: stream.to_string(), variants, legend: LEGEND, warnings: Vec::new() };
+    let (unavailable, more) = shown(unavailable);
+    let mut answer = DescribedStream {
+        stream: stream.to_string(),
+        variants,
+        legend: LEGEND,
+        unavailable,
+        warnings: more.into_iter().collect(),
+    };
     if fits(&answer)? {
         return Payload::within(&answer, budget::DOCUMENT);
     }

@@ -17,8 +17,9 @@ use super::{
     ToolError, ToolSpec,
 };
 use crate::cursor::CursorStore;
+use crate::handle::SourceName;
 use crate::record::RecordData;
-use crate::source::{Source, SourceError};
+use crate::source::Source;
 
 /// How long a whole call may take.
 pub const DEFAULT_CALL_DEADLINE: Duration = Duration::from_secs(20);
@@ -107,8 +108,17 @@ impl Toolbox {
         Some(answer.map_err(|error| error.asked_of(tool, profile)))
     }
 
-    /// Names the source that failed.
-    pub(super) fn source_failed(&self, error: SourceError) -> ToolError {
-        ToolError::Source { source_name: self.source.name().clone(), error, asked: Box::default() }
+    /// The source to ask: the one that is named, or whatever has the answer.
+    pub(super) fn source(
+        &self,
+        tool: &'static str,
+        name: Option<&SourceName>,
+    ) -> Result<Arc<dyn Source>, ToolError> {
+        match name {
+            Some(name) if name != self.source.name() => self.source.member(name).ok_or_else(|| {
+                ToolError::correct_argument(tool, "source", format!("there is no source `{name}`"))
+            }),
+            _ => Ok(Arc::clone(&self.source)),
+        }
     }
 }

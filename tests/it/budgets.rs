@@ -179,7 +179,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
     let refused = |id: &str| -> InvalidHandle { id.parse::<Handle>().unwrap_err() };
     let copy = |id: &str| ToolError::CopyHandle { input: id.to_owned(), refused: refused(id) };
     let asked = |error, asked| ToolError::Source {
-        source_name: "work".parse().unwrap(),
+        source_name: "work".parse().ok(),
         error,
         asked: Box::new(asked),
     };
@@ -263,6 +263,60 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ),
         ("source_rate_limited", source(SourceError::Wait { retry_after: Some(Duration::from_secs(120)) })),
         ("source_rate_limited, unknown pause", source(SourceError::Wait { retry_after: None })),
+        ("source_unavailable, left alone", source(SourceError::LeaveAlone { pause: Duration::from_secs(12) })),
+        (
+            "source_unavailable, nobody answered",
+            ToolError::of_source(
+                &"sources".parse().unwrap(),
+                SourceError::NoneAnswered {
+                    what: "no source answered the search".to_owned(),
+                    failed: vec![
+                        SourceError::RetryAfterTimeout { after: Duration::from_secs(5) }
+                            .unavailable("home".parse().unwrap()),
+                        SourceError::Reauthorize {
+                            problem: "expired".to_owned(),
+                            command: "pdpp connect https://records.example.com".to_owned(),
+                        }
+                        .unavailable("work".parse().unwrap()),
+                    ],
+                },
+            ),
+        ),
+        (
+            "source_unavailable, 60 sources",
+            ToolError::of_source(
+                &"sources".parse().unwrap(),
+                SourceError::NoneAnswered {
+                    what: "no source answered the search".to_owned(),
+                    failed: (0..60)
+                        .map(|number| {
+                            let name = format!("source-{number}-{}", "s".repeat(60)).parse().unwrap();
+                            SourceError::LeaveAlone { pause: Duration::from_secs(12) }.unavailable(name)
+                        })
+                        .collect(),
+                },
+            ),
+        ),
+        (
+            "ambiguous_connection, two sources",
+            ToolError::of_source(
+                &"sources".parse().unwrap(),
+                SourceError::ChooseSource {
+                    what: "connection `cin_work`".to_owned(),
+                    sources: vec!["home".parse().unwrap(), "work".parse().unwrap()],
+                },
+            ),
+        ),
+        (
+            "source_timeout, one of several",
+            ToolError::of_source(
+                &"sources".parse().unwrap(),
+                SourceError::Of {
+                    source_name: "home".parse().unwrap(),
+                    error: Box::new(SourceError::RetryAfterTimeout { after: Duration::from_secs(5) }),
+                },
+            ),
+        ),
         (
             "source_protocol, HTML",
             source(SourceError::FixServer(ProtocolFault::NotJson {

@@ -18,6 +18,14 @@ impl Failures {
         self.0.iter().all(|(_, error)| is_so(error))
     }
 
+    /// The only source that failed, if it answers and only does not answer this.
+    pub(super) fn only_one_that_refuses(&self) -> Option<&SourceName> {
+        match self.0.as_slice() {
+            [(source, SourceError::Refused(_) | SourceError::FixServer(_))] => Some(source),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

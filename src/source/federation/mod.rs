@@ -31,11 +31,11 @@ use self::failures::{Failures, is_elsewhere};
 use self::guarded::Guarded;
 use self::routes::Routes;
 use super::{
-    AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
+    AggregateAnswer, AggregateQuery, Change, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
-use crate::handle::{ConnectionId, SourceName, StreamName};
-use crate::record::{Record, Schema, Window};
+use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
+use crate::record::{Hit, HitId, Record, Schema, Window};
 
 /// Questions at a time over all sources: at least this many, and a few for each source when there are many.
 const QUESTIONS_AT_A_TIME: usize = 64;
@@ -104,6 +104,27 @@ impl Federation {
         let number = self.routes.source_of(connection).await?;
         let gone = || SourceError::SearchAgain { what: format!("there is no connection `{connection}`") };
         self.sources.get(number).ok_or_else(gone)
+    }
+
+    /// Whose handles are printed has to be known when they come back.
+    fn saw_hits(&self, source: &SourceName, hits: &[Hit]) {
+        for hit in hits {
+            if let HitId::Record(RecordAddress { connection: Some(connection), .. }) = &hit.id {
+                self.routes.saw(source, connection);
+            }
+        }
+    }
+
+    fn saw_rows(&self, source: &SourceName, rows: &[Change]) {
+        for row in rows {
+            let address = match row {
+                Change::Present(record) => &record.address,
+                Change::Deleted { address, .. } => address,
+            };
+            if let Some(connection) = &address.connection {
+                self.routes.saw(source, connection);
+            }
+        }
     }
 
     fn named(&self, name: &SourceName) -> Option<&Arc<Guarded>> {

@@ -64,6 +64,7 @@ pub(super) async fn records(
                     answered = true;
                     notes.extend(page.notes.drain(..).map(|note| format!("source `{source}`: {note}")));
                     unavailable.append(&mut page.unavailable);
+                    federation.saw_rows(&source, &page.rows);
                     lanes.feed(lane, lane_page(page));
                 }
                 Err(error) => {

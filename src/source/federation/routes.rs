@@ -25,6 +25,9 @@ const FRESH: Duration = Duration::from_secs(60);
 /// that does not exist as often as it likes.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
+/// The most connections that are kept of a source whose schema cannot be read.
+const SEEN_MOST: usize = 1_000;
+
 /// How long, after one source has said that a connection is its own, the others may still say so too.
 const COLLISION_WAIT: Duration = Duration::from_millis(250);
 
@@ -38,6 +41,8 @@ pub(super) struct Routes {
 struct Slot {
     source: Arc<Guarded>,
     known: RwLock<Option<Known>>,
+    /// Connections of hits and records that it gave, for a source whose schema cannot be read.
+    seen: Mutex<HashSet<ConnectionId>>,
     /// Held while the schema is read, so that it is read once for all who wait for it.
     reading: tokio::sync::Mutex<()>,
     /// The reading beside the calls.
@@ -89,7 +94,10 @@ impl Slot {
 
     fn has(&self, connection: &ConnectionId) -> bool {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.as_ref().is_some_and(|known| known.by_id.contains_key(connection))
+        match &*known {
+            Some(known) => known.by_id.contains_key(connection),
+            None => self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains(connection),
+        }
     }
 }
 
@@ -108,6 +116,7 @@ impl Routes {
         let slot = |source: &Arc<Guarded>| Slot {
             source: Arc::clone(source),
             known: RwLock::default(),
+            seen: Mutex::default(),
             reading: tokio::sync::Mutex::default(),
             beside: Mutex::default(),
         };
@@ -118,6 +127,18 @@ impl Routes {
     pub(super) fn learn(&self, source: usize, schema: &Schema) {
         if let Some(slot) = self.slots.get(source) {
             slot.learn(schema);
+        }
+    }
+
+    /// Takes up a connection of a hit or record that a source gave. It is needed only as long as the source's
+    /// schema is not known.
+    pub(super) fn saw(&self, source: &SourceName, connection: &ConnectionId) {
+        let Some(slot) = self.slots.iter().find(|slot| slot.source.name() == source) else { return };
+        if slot.known.read().unwrap_or_else(PoisonError::into_inner).is_none() {
+            let mut seen = slot.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if seen.len() < SEEN_MOST {
+                seen.insert(connection.clone());
+            }
         }
     }
 
@@ -164,12 +185,19 @@ impl Routes {
                 asked: connection.to_string(),
                 choices: self.choices(),
             }),
+            // A source that cannot tell its connections can still have this one, and says so itself.
+            [] if let Some(only) = self.only_one_that_cannot_tell(&failed) => Ok(only),
             [] => Err(failed.none_answered(format!("no source that answers has connection `{connection}`"))),
             several => Err(SourceError::ChooseSource {
                 what: format!("connection `{connection}`"),
                 sources: several.iter().filter_map(|source| self.name(*source)).collect(),
             }),
         }
+    }
+
+    fn only_one_that_cannot_tell(&self, failed: &Failures) -> Option<usize> {
+        let name = failed.only_one_that_refuses()?;
+        self.slots.iter().position(|slot| slot.source.name() == name)
     }
 
     fn name(&self, source: usize) -> Option<SourceName> {

@@ -44,6 +44,7 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
                     answered = true;
                     notes.extend(page.notes.drain(..).map(|note| format!("source `{source}`: {note}")));
                     unavailable.append(&mut page.unavailable);
+                    federation.saw_hits(&source, &page.hits);
                     fusion.feed(feed, page);
                 }
                 Err(error) => {
