@@ -178,11 +178,8 @@ async fn a_long_record_in_parts() {
 fn every_error() -> Vec<(&'static str, ToolError)> {
     let refused = |id: &str| -> InvalidHandle { id.parse::<Handle>().unwrap_err() };
     let copy = |id: &str| ToolError::CopyHandle { input: id.to_owned(), refused: refused(id) };
-    let asked = |error, asked| ToolError::Source {
-        source_name: "work".parse().ok(),
-        error,
-        asked: Box::new(asked),
-    };
+    let asked =
+        |error, asked| ToolError::Source { source_name: "work".parse().ok(), error, asked: Box::new(asked) };
     let source = |error| asked(error, Asked::default());
     let of_search = |error| asked(error, Asked { tool: Some("search"), ..Asked::default() });
     let of_fetch = |error, id: &str, profile| {
@@ -263,7 +260,10 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ),
         ("source_rate_limited", source(SourceError::Wait { retry_after: Some(Duration::from_secs(120)) })),
         ("source_rate_limited, unknown pause", source(SourceError::Wait { retry_after: None })),
-        ("source_unavailable, left alone", source(SourceError::LeaveAlone { pause: Duration::from_secs(12) })),
+        (
+            "source_unavailable, left alone",
+            source(SourceError::LeaveAlone { pause: Duration::from_secs(12) }),
+        ),
         (
             "source_unavailable, nobody answered",
             ToolError::of_source(

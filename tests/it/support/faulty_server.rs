@@ -100,21 +100,26 @@ impl Fault {
         name.to_owned()
     }
 
-    /// The code that an answer names the server with; `None` when it still has an answer to give.
-    pub(crate) fn code(self) -> Option<&'static str> {
+    /// The codes that an answer may name the server with; none when it still has an answer to give.
+    pub(crate) fn codes(self) -> &'static [&'static str] {
         match self {
-            Self::Hang | Self::HangInBody | Self::Drip => Some("source_timeout"),
-            Self::Abort | Self::Refused | Self::Status(503) => Some("source_unavailable"),
-            Self::Status(401) => Some("reauthorize"),
-            Self::Status(403) => Some("grant_revoked"),
-            Self::Status(409) => Some("ambiguous_connection"),
-            Self::Status(429) | Self::RateLimited => Some("source_rate_limited"),
-            Self::Status(_) => Some("http_500"),
-            Self::Html | Self::WrongShape | Self::Huge | Self::HugeAnnounced | Self::InvalidUtf8 => {
-                Some("source_protocol")
-            }
-            Self::CursorLoop | Self::CursorCycle | Self::EmptyCursor | Self::DuplicateRows => None,
+            Self::Hang | Self::HangInBody | Self::Drip => &["source_timeout"],
+            Self::Abort | Self::Refused | Self::Status(503) => &["source_unavailable"],
+            Self::Status(401) => &["reauthorize"],
+            Self::Status(403) => &["grant_revoked"],
+            Self::Status(409) => &["ambiguous_connection"],
+            Self::Status(429) | Self::RateLimited => &["source_rate_limited"],
+            Self::Status(_) => &["http_500"],
+            Self::Html | Self::WrongShape | Self::HugeAnnounced | Self::InvalidUtf8 => &["source_protocol"],
+            // A busy machine may not come to the limit of 16 MiB within the deadline.
+            Self::Huge => &["source_protocol", "source_timeout"],
+            Self::CursorLoop | Self::CursorCycle | Self::EmptyCursor | Self::DuplicateRows => &[],
         }
+    }
+
+    /// Whether a server with it still has an answer to give.
+    pub(crate) fn is_benign(self) -> bool {
+        self.codes().is_empty()
     }
 
     /// The answer to any request, of a server that has none to give.
@@ -343,17 +348,13 @@ impl Call {
     fn page(&self, all: &[usize], fault: Option<Fault>, row: impl Fn(usize) -> Value) -> Value {
         let limit = self.param("limit").and_then(|limit| limit.parse().ok()).unwrap_or(25).clamp(1, 100);
         let cursor = self.param("cursor");
-        let start = match cursor {
-            None | Some("round") => 0,
-            Some("again" | "there") => limit,
-            Some(cursor) => cursor.parse().unwrap_or(all.len()),
-        };
+        let start = cursor.map_or(0, |cursor| cursor.parse().unwrap_or(all.len()));
         let rows: Vec<Value> = all.iter().skip(start).take(limit).map(|number| row(*number)).collect();
         let end = start + rows.len();
         let next = match fault {
-            Some(Fault::CursorLoop) => Some("again".to_owned()),
-            Some(Fault::CursorCycle) if cursor == Some("there") => Some("round".to_owned()),
-            Some(Fault::CursorCycle) => Some("there".to_owned()),
+            Some(Fault::CursorLoop) => Some(cursor.map_or_else(|| end.to_string(), str::to_owned)),
+            Some(Fault::CursorCycle) if start > 0 => Some("0".to_owned()),
+            Some(Fault::CursorCycle) => Some(end.to_string()),
             Some(Fault::EmptyCursor) => Some(String::new()),
             Some(Fault::DuplicateRows) if end < all.len() => {
                 Some(end.saturating_sub(2).max(start + 1).to_string())

@@ -38,7 +38,7 @@ pub(crate) struct FederationClient {
 
 /// What a call gave.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Called {
     pub(crate) body: Value,
     pub(crate) is_error: bool,
     pub(crate) took: Duration,
@@ -73,7 +73,7 @@ impl FederationClient {
         self.requests
     }
 
-    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Answer {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Called {
         let started = Instant::now();
         let id = self.send(tool, arguments);
         let message = self.server.receive();
@@ -84,7 +84,7 @@ impl FederationClient {
         let body =
             if is_error { &result["structuredContent"]["error"] } else { &result["structuredContent"] };
         assert!(body.is_object(), "{message}");
-        Answer { body: body.clone(), is_error, took }
+        Called { body: body.clone(), is_error, took }
     }
 
     /// Whether it still answers, and is the process that was started.
@@ -106,7 +106,7 @@ impl FederationClient {
     }
 }
 
-impl Answer {
+impl Called {
     /// The handles of its rows.
     pub(crate) fn ids(&self) -> Vec<String> {
         let rows = self.body["results"].as_array().or(self.body["records"].as_array());

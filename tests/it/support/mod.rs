@@ -14,7 +14,7 @@ use serde_json::Value;
 pub(crate) use clients::{HttpServer, Model, StdioServer};
 pub(crate) use fake_server::{FakeServer, Reply, Request};
 pub(crate) use faulty_server::{Account, Fault, RecordServer};
-pub(crate) use federation_client::{FederationClient, Vitals, configured, walk};
+pub(crate) use federation_client::{Called, FederationClient, Vitals, configured, walk};
 pub(crate) use plain_http::{Answer, ask, get};
 
 /// The built binary.
