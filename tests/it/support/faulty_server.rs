@@ -4,6 +4,7 @@
 //! (`fixtures/record-server` has its replies), as far as fetchwell reads them. A [`Fault`] makes it sick from one
 //! request to the next, so that a test can have it fall ill in the middle of a list.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ use super::fake_server::{FakeServer, Reply, Request};
 pub(crate) enum Fault {
     /// It takes the request and says nothing.
     Hang,
+    /// It says nothing to every third request, so that it is never known to be sick for long.
+    HangNowAndThen,
     /// It says half of its answer.
     HangInBody,
     /// It says a byte a second.
@@ -52,7 +55,7 @@ pub(crate) enum Fault {
 const HUGE_BYTES: usize = 200 * 1024 * 1024;
 
 impl Fault {
-    /// Every one of them, with each status that matters.
+    /// Every one that is there all the time, with each status that matters.
     pub(crate) const ALL: [Self; 21] = [
         Self::Hang,
         Self::HangInBody,
@@ -81,6 +84,7 @@ impl Fault {
     pub(crate) fn name(self) -> String {
         let name = match self {
             Self::Hang => "hangs before headers",
+            Self::HangNowAndThen => "hangs now and then",
             Self::HangInBody => "hangs in the body",
             Self::Drip => "drips a byte a second",
             Self::Abort => "resets the connection",
@@ -103,7 +107,7 @@ impl Fault {
     /// The codes that an answer may name the server with; none when it still has an answer to give.
     pub(crate) fn codes(self) -> &'static [&'static str] {
         match self {
-            Self::Hang | Self::HangInBody | Self::Drip => &["source_timeout"],
+            Self::Hang | Self::HangNowAndThen | Self::HangInBody | Self::Drip => &["source_timeout"],
             Self::Abort | Self::Refused | Self::Status(503) => &["source_unavailable"],
             Self::Status(401) => &["reauthorize"],
             Self::Status(403) => &["grant_revoked"],
@@ -129,7 +133,7 @@ impl Fault {
             Reply::Json(status, json!({ "error": error }).to_string())
         };
         Some(match self {
-            Self::Hang => Reply::Hang,
+            Self::Hang | Self::HangNowAndThen => Reply::Hang,
             Self::HangInBody => Reply::HangInBody,
             Self::Drip => Reply::Drip(br#"{"object":"list","data":[],"has_more":false}"#.to_vec(), SECOND),
             Self::Abort => Reply::Abort,
@@ -199,11 +203,14 @@ impl RecordServer {
     pub(crate) fn start(account: Account) -> Self {
         let fault: Arc<Mutex<Option<Fault>>> = Arc::default();
         let current = Arc::clone(&fault);
+        let requests = AtomicUsize::new(0);
         let fake = FakeServer::start(move |request| {
+            let number = requests.fetch_add(1, Ordering::SeqCst);
             if !account.pause.is_zero() {
                 std::thread::park_timeout(account.pause);
             }
             let fault = *current.lock().unwrap();
+            let fault = fault.filter(|fault| *fault != Fault::HangNowAndThen || number % 3 == 2);
             fault.and_then(Fault::reply).unwrap_or_else(|| Call::of(request).answer(account, fault))
         });
         Self { account, fake, fault }
