@@ -10,14 +10,11 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha2::{Digest, Sha256};
+use serde::{Deserialize, Serialize};
 
 use crate::handle::{Handle, SourceName};
 use crate::record::{Hit, HitId, SortValue};
-use crate::source::merge::Trail;
+use crate::source::merge::{Key, Seen, Trail, digest};
 use crate::source::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
 
 /// The constant of the formula, as its authors chose it: it keeps the first rank from outweighing all others.
@@ -56,7 +53,7 @@ pub(super) struct Hungry {
 struct Saved {
     feeds: Vec<Feed>,
     /// Hits that were given: servers repeat themselves, and two sources can have the same record.
-    given: KeySet,
+    given: Seen,
     #[serde(default)]
     windowed: bool,
     #[serde(default)]
@@ -92,13 +89,6 @@ struct State {
     has_failed: bool,
 }
 
-/// Tells hits apart: a digest of the record's address.
-type Key = u64;
-
-/// Keys, packed when they are written.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct KeySet(HashSet<Key>);
-
 impl Fusion {
     /// A search from its best hits on.
     pub(super) fn start(sources: impl IntoIterator<Item = SourceName>) -> Self {
@@ -110,7 +100,7 @@ impl Fusion {
             trail: Trail::default(),
         };
         let feeds = sources.into_iter().map(feed).collect();
-        Self::of(Saved { feeds, given: KeySet::default(), windowed: false, count: None })
+        Self::of(Saved { feeds, given: Seen::default(), windowed: false, count: None })
     }
 
     /// A search that goes on.
@@ -171,7 +161,7 @@ impl Fusion {
         for hit in page.hits {
             feed.read += 1;
             let key = key(&feed.source, feed.read, &hit);
-            if !self.saved.given.0.contains(&key) && own.insert(key) {
+            if !self.saved.given.contains(key) && own.insert(key) {
                 *self.worth.entry(key).or_default() += worth_of(feed.read);
                 feed.hits.push_back((feed.read, hit));
             }
@@ -248,7 +238,7 @@ impl Fusion {
         self.worth.remove(&given);
         if let Some(hit) = found {
             if hit.id != HitId::Nameless {
-                self.saved.given.0.insert(given);
+                self.saved.given.insert(given);
             }
             self.hits.push(hit);
         }
@@ -308,34 +298,11 @@ fn name(hit: &Hit) -> String {
 /// An id of a source's own is told apart from the same id of another; a record with its connection is the same
 /// record wherever it is found. A hit that names nothing is only counted, so it has no doubles.
 fn key(source: &SourceName, rank: u64, hit: &Hit) -> Key {
-    let mut digest = Sha256::new();
-    let is_placed = matches!(&hit.id, HitId::Record(address) if address.connection.is_some());
-    if !is_placed {
-        digest.update(source.as_str());
-    }
-    digest.update([u8::from(is_placed)]);
-    digest.update(name(hit));
-    if hit.id == HitId::Nameless {
-        digest.update(rank.to_be_bytes());
-    }
-    digest.finalize().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
-impl Serialize for KeySet {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut keys: Vec<Key> = self.0.iter().copied().collect();
-        keys.sort_unstable();
-        let bytes: Vec<u8> = keys.into_iter().flat_map(Key::to_be_bytes).collect();
-        serializer.serialize_str(&BASE64_URL_SAFE_NO_PAD.encode(bytes))
-    }
-}
-
-impl<'de> Deserialize<'de> for KeySet {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(serde::de::Error::custom)?;
-        let (keys, _rest) = bytes.as_chunks::<8>();
-        Ok(Self(keys.iter().map(|key| Key::from_be_bytes(*key)).collect()))
+    let (name, rank) = (name(hit), rank.to_be_bytes());
+    match &hit.id {
+        HitId::Record(address) if address.connection.is_some() => digest([name.as_bytes()]),
+        HitId::Record(_) | HitId::Opaque(_) => digest([source.as_str().as_bytes(), name.as_bytes()]),
+        HitId::Nameless => digest([source.as_str().as_bytes(), rank.as_slice(), b""]),
     }
 }
 

@@ -5,6 +5,7 @@
 //! page is read. Nothing here reads: [`Lanes::hungry`] says what is to be read, [`Lanes::feed`] takes it, and
 //! [`Lanes::fail`] goes on without it.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use serde::Serialize;
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::place::Place;
 use super::saved::{Given, Saved, SavedLane};
+use super::seen::{Seen, digest};
 use crate::source::{Change, Count, Direction, RecordsPage};
 
 /// Pages of one lane that are read for one page of ours: servers that answer empty pages are not read for ever.
@@ -27,6 +29,7 @@ pub(in crate::source) struct Lanes<Name> {
     lanes: Vec<Lane<Name>>,
     rows: Vec<Row>,
     given: Option<Given>,
+    since_failure: Option<Seen>,
     count: Counted,
     ended: bool,
     nameless: usize,
@@ -97,7 +100,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
     /// A list from its first record on. Of equal rows, that of the later lane is the greater.
     pub(in crate::source) fn start(lanes: impl IntoIterator<Item = Name>, direction: Direction) -> Self {
         let lanes = lanes.into_iter().map(SavedLane::start).collect();
-        Self::resume(Saved { count: None, ended: false, given: None, lanes }, direction)
+        Self::resume(Saved { count: None, ended: false, given: None, since_failure: None, lanes }, direction)
     }
 
     /// A list that goes on.
@@ -108,6 +111,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
             lanes: lanes.collect(),
             rows: Vec::new(),
             given: saved.given,
+            since_failure: saved.since_failure,
             count: match saved.count {
                 Some((value, accuracy)) => Counted::Known(Count { value, accuracy }),
                 // What ended is not counted any more.
@@ -171,6 +175,10 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
     pub(in crate::source) fn fail(&mut self, lane: usize) {
         let Some(lane) = self.lanes.get_mut(lane) else { return };
         lane.state = State::Failed;
+        let seen = self.since_failure.get_or_insert_default();
+        for name in self.given.iter().flat_map(|given| &given.names) {
+            seen.insert(digest([name.as_bytes()]));
+        }
     }
 
     /// A lane that has nothing to give.
@@ -196,7 +204,35 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
             let (row, nameless) = lane.pop();
             self.nameless += nameless;
             self.ended |= matches!(lane.state, State::Ended);
-            self.rows.extend(row.filter(|row| is_new(&mut self.given, row)));
+            let new = row.filter(|row| self.is_new(row));
+            self.rows.extend(new);
+        }
+    }
+
+    /// Whether a row is given for the first time. Copies of a row, which another lane or a careless server gives
+    /// again, have the same place, unless the lane comes late.
+    fn is_new(&mut self, row: &Row) -> bool {
+        let name = name(&row.change);
+        let is_new_since = |seen: &mut Seen| seen.insert(digest([name.as_bytes()]));
+        if !self.since_failure.as_mut().is_none_or(is_new_since) {
+            return false;
+        }
+        let order = self.given.as_ref().map(|given| match self.direction {
+            Direction::Ascending => row.place.cmp(&given.place),
+            Direction::Descending => given.place.cmp(&row.place),
+        });
+        match (&mut self.given, order) {
+            (Some(given), Some(Ordering::Equal)) => {
+                let is_new = !given.names.contains(&name);
+                given.names.extend(is_new.then_some(name));
+                is_new
+            }
+            // It comes late, and what was given last may still have copies.
+            (Some(_), Some(Ordering::Less)) if self.since_failure.is_some() => true,
+            _ => {
+                self.given = Some(Given { place: row.place.clone(), names: vec![name] });
+                true
+            }
         }
     }
 
@@ -226,6 +262,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
             count: count.map(|count| (count.value, count.accuracy)),
             ended: self.ended,
             given: self.given,
+            since_failure: self.since_failure,
             lanes: lanes.collect(),
         };
         let next = if goes_on { saved.seal() } else { None };
@@ -239,23 +276,6 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
         let has_more = next.is_some() || self.dead_end;
         let (places, rows) = self.rows.into_iter().map(|row| (row.place.value().clone(), row.change)).unzip();
         RecordsPage { rows, places, next, has_more, count, notes, ..RecordsPage::default() }
-    }
-}
-
-/// Whether a row is given for the first time. Copies of a row, which another lane or a careless server gives
-/// again, have the same place.
-fn is_new(given: &mut Option<Given>, row: &Row) -> bool {
-    let name = name(&row.change);
-    match given {
-        Some(given) if given.place == row.place => {
-            let is_new = !given.names.contains(&name);
-            given.names.extend(is_new.then_some(name));
-            is_new
-        }
-        _ => {
-            *given = Some(Given { place: row.place.clone(), names: vec![name] });
-            true
-        }
     }
 }
 

@@ -6,9 +6,11 @@
 mod lanes;
 mod place;
 mod saved;
+mod seen;
 mod trail;
 
 pub(super) use lanes::{Hungry, LanePage, Lanes, Row, left_out};
 pub(super) use place::{Place, sort_value};
 pub(super) use saved::Saved;
+pub(super) use seen::{Key, Seen, digest};
 pub(super) use trail::Trail;

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::place::Place;
+use super::seen::Seen;
 use super::trail::Trail;
 use crate::source::{Accuracy, QueryFault, RecordsPosition, SourceError};
 
@@ -27,6 +28,9 @@ pub(in crate::source) struct Saved<Name> {
     /// The rows at the last place that was given, of which another lane may have copies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) given: Option<Given>,
+    /// What was given since a lane failed: rows of that lane come late, and may be copies of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) since_failure: Option<Seen>,
     /// The lanes that did not end; at least one.
     pub(super) lanes: Vec<SavedLane<Name>>,
 }
@@ -101,7 +105,7 @@ mod tests {
         fn a_position_is_read_back(cursor in any::<Option<String>>(), taken in 0_usize..500, last in any::<Vec<String>>(), late in any::<bool>()) {
             let lane = SavedLane { cursor, taken, last: last.into(), late, ..SavedLane::start("a".to_owned()) };
             let lanes = vec![lane, SavedLane::start("b".to_owned())];
-            let saved = Saved { count: Some((4, Accuracy::Exact)), ended: true, given: None, lanes };
+            let saved = Saved { count: Some((4, Accuracy::Exact)), ended: true, given: None, since_failure: Some(Seen::default()), lanes };
             prop_assert_eq!(Saved::open(&saved.seal().unwrap()).unwrap(), saved);
         }
 

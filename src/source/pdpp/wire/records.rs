@@ -149,7 +149,7 @@ mod tests {
             "meta": {"count": 9, "count_accuracy": "lower_bound"}}});
         let list = read(&wrapped).unwrap();
         assert_eq!((list.next_cursor.as_deref(), list.has_more), (Some("x"), Some(true)));
-        assert_eq!(list.count, Some(Count { value: 9, accuracy: Accuracy::Estimated }));
+        assert_eq!(list.count, Some(Count { value: 9, accuracy: Accuracy::LowerBound }));
         assert_eq!(names(&list), ["c/m1", "?", "?"]);
         let gone = read(&json!({"data": [{"id": "m1", "deleted": true, "deleted_at": "t"}]})).unwrap();
         assert_eq!(names(&gone), ["-m1 Some(\"t\")"]);
