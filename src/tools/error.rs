@@ -3,27 +3,20 @@
 //! Each variant is named by what helps. Each has a stable code, a message that quotes what was wrong and a
 //! hint that names the next call, so that the text alone is enough: many clients show nothing else.
 
-use std::fmt;
-
-use serde::Serialize;
-
 use super::Profile;
 use super::arguments::quote;
-use super::unavailable::{ShownUnavailable, shown};
+use super::error_body::ErrorBody;
 use crate::cursor::CursorFault;
-use crate::fit::{budget, clip, json_len};
-use crate::handle::{ConnectionId, Handle, InvalidHandle, RecordAddress, SourceName, StreamName};
+use crate::fit::clip;
+use crate::handle::{ConnectionId, InvalidHandle, RecordAddress, SourceName, StreamName};
 use crate::source::store::StoreError;
 use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, Refusal, SourceError};
 
 /// Connections shown in an error; the rest are counted.
-const CHOICES_SHOWN: usize = 8;
-
-/// What a message keeps when a hint is long, in bytes of JSON.
-const MESSAGE_LEAST: usize = 200;
+pub(super) const CHOICES_SHOWN: usize = 8;
 
 /// The longest label of a connection in an error, in bytes.
-const LABEL: usize = 80;
+pub(super) const LABEL: usize = 80;
 
 /// Why a tool did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -407,122 +400,5 @@ fn search_hint(asked: &Asked) -> &'static str {
     match asked.tool {
         Some("search") => "Search again without `streams`, or with streams that are there.",
         _ => "Search for the record and fetch the id of the result.",
-    }
-}
-
-/// An error as JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct ErrorBody {
-    /// Stable code.
-    pub code: String,
-    /// What went wrong, quoting what was sent.
-    pub message: String,
-    /// The next call.
-    pub hint: String,
-    /// The argument it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub param: Option<String>,
-    /// A finer word than the code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'static str>,
-    /// The source that failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    /// Seconds to wait.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry_after: Option<u64>,
-    /// Sources that did not answer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unavailable: Vec<ShownUnavailable>,
-    /// Sources to choose from.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub available_sources: Vec<String>,
-    /// Connections to choose from.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub available_connections: Vec<ShownConnection>,
-    /// How many more there are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub more_connections: Option<usize>,
-}
-
-/// A connection to choose, in an error.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ShownConnection {
-    connection_id: String,
-    /// The record under this connection, when that is what is to be chosen.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    display_name: Option<String>,
-}
-
-impl fmt::Display for ShownConnection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.id.as_deref().unwrap_or(&self.connection_id))?;
-        self.display_name.as_ref().map_or(Ok(()), |label| write!(f, "  {label}"))
-    }
-}
-
-impl ErrorBody {
-    /// Compact JSON.
-    #[must_use]
-    pub fn json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
-    }
-
-    fn add_source_facts(&mut self, error: &SourceError, asked: &Asked) {
-        match error {
-            SourceError::Refused(refusal) => {
-                self.param.clone_from(&refusal.param);
-                let record = asked.record.as_ref().filter(|_| refusal.code == AMBIGUOUS_CONNECTION);
-                self.choose_from(&refusal.choices, record);
-            }
-            SourceError::ChooseConnection { choices, .. } => self.choose_from(choices, asked.record.as_ref()),
-            SourceError::UseKnownConnection { choices, .. } => self.choose_from(choices, None),
-            SourceError::NoneAnswered { failed, .. } => {
-                let (shown, more) = shown(failed);
-                self.unavailable = shown;
-                if let Some(more) = more {
-                    self.message.push_str(&format!("; {more}"));
-                }
-            }
-            SourceError::ChooseSource { sources, .. } => {
-                let sources = sources.iter().take(CHOICES_SHOWN);
-                self.available_sources = sources.map(|source| clip(source.as_str(), LABEL)).collect();
-            }
-            SourceError::RestartSearch => self.reason = Some(CursorFault::Changed.reason()),
-            SourceError::LeaveAlone { pause } => self.retry_after = Some(pause.as_secs().max(1)),
-            SourceError::Wait { retry_after: Some(pause) } => self.retry_after = Some(pause.as_secs().max(1)),
-            _ => {}
-        }
-    }
-
-    fn choose_from(&mut self, choices: &[ConnectionChoice], record: Option<&RecordAddress>) {
-        let under = |connection: &ConnectionId| {
-            let address = RecordAddress { connection: Some(connection.clone()), ..record?.clone() };
-            Handle::mint(&address).map(|handle| handle.to_string())
-        };
-        let shown = choices.iter().take(CHOICES_SHOWN).map(|choice| ShownConnection {
-            connection_id: choice.connection_id.to_string(),
-            id: under(&choice.connection_id),
-            display_name: choice.display_name.as_ref().map(|label| clip(label, LABEL)),
-        });
-        self.available_connections = shown.collect();
-        self.more_connections =
-            Some(choices.len() - self.available_connections.len()).filter(|more| *more > 0);
-    }
-
-    /// Connections go one by one, then the message is shortened, and a hint that is still too long gives way
-    /// to a shorter one: an id that is cut is of no use.
-    fn fit(&mut self, shorter_hint: Option<&str>) {
-        while self.json().len() > budget::ERROR && self.available_connections.pop().is_some() {
-            self.more_connections = Some(self.more_connections.unwrap_or(0) + 1);
-        }
-        let message = std::mem::take(&mut self.message);
-        let hint_is_too_long = self.json().len() + json_len(&message).min(MESSAGE_LEAST) > budget::ERROR;
-        if let (true, Some(shorter)) = (hint_is_too_long, shorter_hint) {
-            shorter.clone_into(&mut self.hint);
-        }
-        self.message = clip(&message, budget::ERROR.saturating_sub(self.json().len()));
     }
 }

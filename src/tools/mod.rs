@@ -7,6 +7,7 @@ mod aggregate;
 mod arguments;
 mod blocking;
 mod error;
+mod error_body;
 mod fetch;
 mod parts;
 mod payload;
@@ -22,7 +23,8 @@ mod toolbox;
 mod unavailable;
 
 pub use aggregate::AGGREGATE;
-pub use error::{Asked, ErrorBody, ToolError};
+pub use error::{Asked, ToolError};
+pub use error_body::ErrorBody;
 pub use fetch::{FETCH, FETCH_OPENAI};
 pub use payload::Payload;
 pub use query_records::QUERY_RECORDS;

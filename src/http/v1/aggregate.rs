@@ -122,6 +122,7 @@ struct GroupRow {
 pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
     let query = question(&mut call.parameters, stream)?;
     let found = call.source.aggregate(&query).await?;
+    call.missing(&found.unavailable);
     let counts = query.metric == Metric::Count;
     let (group_by, by_time) = match query.grouping {
         None => (None, None),

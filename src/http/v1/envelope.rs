@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::cursor::Seal;
 use super::error::ApiError;
 use super::parameters::Parameters;
+use crate::record::Unavailable;
 use crate::source::{Accuracy, Count, Source};
 
 /// The contract's version.
@@ -123,6 +124,15 @@ impl Call<'_> {
         let next = format!("{name}={}", utf8_percent_encode(value, SEGMENT));
         pairs.push(&next);
         format!("{}?{}", self.path, pairs.join("&"))
+    }
+
+    /// Sources whose part of the answer is missing.
+    pub(super) fn missing(&mut self, unavailable: &[Unavailable]) {
+        let warning = |missing: &Unavailable| {
+            let message = format!("source `{}` did not answer ({})", missing.source, missing.code);
+            Warning::of("source_unavailable", message)
+        };
+        self.parameters.warnings.extend(unavailable.iter().map(warning));
     }
 
     /// The warnings of the request and the notes of the answer.

@@ -78,6 +78,7 @@ struct RecordList {
 pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
     let query = question(&mut call.parameters, stream)?;
     let page = call.source.records(&query).await?;
+    call.missing(&page.unavailable);
     let next_cursor = page.next.map(|next| next.0);
     let next_changes_since = page.next_changes.map(|next| next.0);
     let next = match (&next_cursor, &next_changes_since) {

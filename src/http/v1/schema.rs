@@ -10,7 +10,7 @@ use super::error::{ApiError, OfferedConnection};
 use super::openapi::Operation;
 use super::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
 use crate::handle::StreamName;
-use crate::record::{ConnectionSchema, StreamDetail};
+use crate::record::{ConnectionSchema, Schema, StreamDetail};
 use crate::source::{ConnectionChoice, QueryFault, SourceError, StreamQuery};
 
 pub(super) const OPERATION: Operation = Operation {
@@ -108,7 +108,8 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
 /// The connections there are, or the one that is asked for.
 pub(super) async fn asked_connections(call: &mut Call<'_>) -> Result<Vec<ConnectionSchema>, ApiError> {
     let asked = call.parameters.connection()?;
-    let mut known = call.source.schema().await?.connections;
+    let Schema { connections: mut known, unavailable } = call.source.schema().await?;
+    call.missing(&unavailable);
     let Some(asked) = asked else { return Ok(known) };
     let choice = |connection: &ConnectionSchema| ConnectionChoice {
         connection_id: connection.connection_id.clone(),

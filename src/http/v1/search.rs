@@ -13,7 +13,7 @@ use super::parameters::Parameters;
 use super::table::{CONNECTION, CONNECTION_ALIAS, CURSOR, FILTER, LIMIT, Parameter, Takes};
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{ConnectionSchema, Excerpt, Hit, HitId};
-use crate::source::{SearchMode, SearchPosition, SearchQuery};
+use crate::source::{Accuracy, Count, SearchMode, SearchPosition, SearchQuery};
 
 pub(super) const OPERATION: Operation = Operation {
     path: "/v1/search",
@@ -76,7 +76,7 @@ struct Snippet {
 /// What there is to know of a search. Its count is a number, unlike that of other answers.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SearchMeta {
-    count: Option<usize>,
+    count: Option<u64>,
     count_accuracy: CountAccuracy,
     recall: Recall,
     warnings: Vec<Warning>,
@@ -86,6 +86,8 @@ struct SearchMeta {
 #[serde(rename_all = "snake_case")]
 enum CountAccuracy {
     Exact,
+    Estimated,
+    LowerBound,
     NotCounted,
 }
 
@@ -110,20 +112,23 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     let opened =
         call.parameters.text(CURSOR.name).map(|cursor| call.seal.open(&asked, cursor)).transpose()?;
     query.position = opened.map(SearchPosition);
-    let page = call.source.search(&query).await?;
-    let schema = if page.hits.is_empty() { Vec::new() } else { call.source.schema().await?.connections };
+    // The schema only labels the hits, and a source that is slow to tell it must not cost twice its deadline.
+    let (page, schema) = tokio::join!(call.source.search(&query), call.source.schema());
+    let (page, schema) = (page?, schema.unwrap_or_default().connections);
+    call.missing(&page.unavailable);
     let connections: HashMap<&ConnectionId, &ConnectionSchema> =
         schema.iter().map(|connection| (&connection.connection_id, connection)).collect();
     let next_cursor = page.next.map(|position| call.seal.close(&asked, &position.0));
     let is_all = query.position.is_none() && next_cursor.is_none() && !page.windowed;
+    let count = page.count.or_else(|| is_all.then(|| Count::exact(page.hits.len() as u64)));
     Answer::of(&SearchList {
         object: "list",
         has_more: next_cursor.is_some(),
         url: call.path.to_owned(),
         links: call.list_links(next_cursor.as_deref().map(|cursor| (CURSOR.name, cursor))),
         meta: SearchMeta {
-            count: is_all.then_some(page.hits.len()),
-            count_accuracy: if is_all { CountAccuracy::Exact } else { CountAccuracy::NotCounted },
+            count: count.map(|count| count.value),
+            count_accuracy: accuracy(count),
             recall: Recall {
                 complete: !page.windowed,
                 ranking_scope: match page.windowed {
@@ -137,6 +142,15 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
         data: page.hits.into_iter().filter_map(|hit| SearchResult::of(hit, &connections)).collect(),
         next_cursor,
     })
+}
+
+fn accuracy(count: Option<Count>) -> CountAccuracy {
+    match count.map(|count| count.accuracy) {
+        Some(Accuracy::Exact) => CountAccuracy::Exact,
+        Some(Accuracy::Estimated) => CountAccuracy::Estimated,
+        Some(Accuracy::LowerBound) => CountAccuracy::LowerBound,
+        None => CountAccuracy::NotCounted,
+    }
 }
 
 fn question(sent: &mut Parameters) -> Result<SearchQuery, ApiError> {

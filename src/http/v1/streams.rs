@@ -10,7 +10,7 @@ use super::openapi::Operation;
 use super::table::{CONNECTION, CONNECTION_ALIAS};
 use crate::handle::StreamName;
 use crate::record::ConnectionSchema;
-use crate::source::StreamQuery;
+use crate::source::{StreamAnswer, StreamQuery};
 
 pub(super) const LIST: Operation = Operation {
     path: "/v1/streams",
@@ -98,7 +98,8 @@ fn rows(connections: &[ConnectionSchema]) -> Vec<StreamRow> {
 
 pub(super) async fn one(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
     let query = StreamQuery { stream, connection: call.parameters.connection()? };
-    let details = call.source.stream(&query).await?.details;
+    let StreamAnswer { details, unavailable } = call.source.stream(&query).await?;
+    call.missing(&unavailable);
     Answer::of(&StreamObject {
         stream: StreamMetadata::of(query.stream.as_str(), &details),
         links: call.links(),

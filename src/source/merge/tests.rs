@@ -1,0 +1,308 @@
+//! Walking merged lists, over servers that page, lose, repeat and fail.
+
+use super::lane::{LanePage, Row};
+use super::lanes::{Hungry, Lanes, READS_MOST};
+use super::place::{Place, sort_value};
+use super::saved::Saved;
+use crate::handle::RecordAddress;
+use crate::record::{Record, RecordData};
+use crate::source::RecordsPosition;
+use crate::source::{Change, Count, Direction, RecordsPage};
+use proptest::prelude::*;
+
+/// A row of a server: its key, when it is, and whether its name can be a handle's.
+type Sent = (String, u8);
+
+/// A row of a connection; none when its name can be no handle's.
+fn row(connection: &str, key: &str, at: u8) -> Option<Row> {
+    let address = RecordAddress {
+        connection: connection.parse().ok(),
+        stream: "s".parse().unwrap(),
+        record: key.parse().ok().filter(|_| !key.starts_with('.'))?,
+    };
+    let change = Change::Present(Box::new(Record {
+        address,
+        data: RecordData::from_iter([("at".to_owned(), at.into())]),
+        emitted_at: None,
+        connector_key: None,
+        display_name: None,
+        record_url: None,
+        expanded: Vec::new(),
+    }));
+    Some(Row { place: Place::of(&change, sort_value(&change, Some("at"))), change })
+}
+
+/// A page as a server cuts it: cursors are `after:<key>`.
+fn page(rows: &[Sent], connection: &str, cursor: Option<&str>, limit: usize) -> LanePage {
+    let start = cursor
+        .map_or(0, |cursor| rows.iter().position(|(key, _)| cursor == format!("after:{key}")).unwrap() + 1);
+    let sent: Vec<_> = rows.iter().skip(start).take(limit).collect();
+    let has_more = start + sent.len() < rows.len();
+    LanePage {
+        next: sent.last().filter(|_| has_more).map(|(key, _)| format!("after:{key}")),
+        has_more: Some(has_more),
+        count: Some(Count::exact(rows.len() as u64)),
+        rows: sent.iter().map(|(key, at)| row(connection, key, *at)).collect(),
+    }
+}
+
+/// Reads on from a position, and gives back the page and the reads it took.
+fn read(
+    servers: &[Vec<Sent>],
+    position: Option<&RecordsPosition>,
+    limit: usize,
+    server_limit: usize,
+    direction: Direction,
+) -> (RecordsPage, usize) {
+    let mut lanes = match position {
+        None => Lanes::start((0..servers.len()).map(|number| format!("c{number}")), direction),
+        Some(position) => Lanes::resume(Saved::<String>::open(position).unwrap(), direction),
+    };
+    let mut reads = 0;
+    while !lanes.has(limit) && !lanes.hungry().is_empty() {
+        for Hungry { lane, name, cursor, .. } in lanes.hungry() {
+            let rows = &servers[name.trim_start_matches('c').parse::<usize>().unwrap()];
+            lanes.feed(lane, page(rows, &name, cursor.as_deref(), server_limit));
+            reads += 1;
+        }
+        lanes.take(limit);
+    }
+    (lanes.page(), reads)
+}
+
+fn names(page: &RecordsPage) -> Vec<String> {
+    let name = |row: &Change| match row {
+        Change::Present(record) => format!(
+            "{} {}/{}",
+            record.data["at"],
+            record.address.connection.as_ref().unwrap(),
+            record.address.record
+        ),
+        Change::Deleted { .. } => panic!("nothing was deleted"),
+    };
+    page.rows.iter().map(name).collect()
+}
+
+fn everything(
+    servers: &[Vec<Sent>],
+    limits: &[usize],
+    server_limit: usize,
+    direction: Direction,
+) -> (Vec<String>, usize) {
+    let (mut all, mut nameless, mut position) = (Vec::new(), 0, None);
+    for limit in limits.iter().cycle().take(500) {
+        let (page, _) = read(servers, position.as_ref(), *limit, server_limit, direction);
+        assert!(page.rows.len() <= *limit);
+        all.extend(names(&page));
+        nameless +=
+            page.notes.iter().filter_map(|note| note.split(' ').next()?.parse::<usize>().ok()).sum::<usize>();
+        assert_eq!(page.has_more, page.next.is_some());
+        let total = servers.iter().map(|rows| rows.len() as u64).sum();
+        assert_eq!(page.count, Some(Count::exact(total)));
+        position = page.next;
+        if position.is_none() {
+            return (all, nameless);
+        }
+    }
+    panic!("the list does not end");
+}
+
+/// As a server of this order gives them.
+fn sorted(mut rows: Vec<Sent>, direction: Direction) -> Vec<Sent> {
+    rows.sort_by(|one, other| (one.1, &one.0).cmp(&(other.1, &other.0)));
+    if direction == Direction::Descending {
+        rows.reverse();
+    }
+    rows
+}
+
+proptest! {
+    #[test]
+    fn no_row_is_lost_or_repeated(
+        times in proptest::collection::vec(proptest::collection::vec(0_u8..6, 0..30), 1..5),
+        limits in proptest::collection::vec(1_usize..12, 1..4),
+        server_limit in 1_usize..12,
+        descending in any::<bool>(),
+    ) {
+        let direction = if descending { Direction::Descending } else { Direction::Ascending };
+        let rows = |times: Vec<u8>| {
+            let rows = times.into_iter().enumerate().map(|(number, at)| (format!("k{number:03}"), at));
+            sorted(rows.collect(), direction)
+        };
+        let servers: Vec<Vec<Sent>> = times.into_iter().map(rows).collect();
+        let (all, _) = everything(&servers, &limits, server_limit, direction);
+        let mut expect: Vec<(u8, String, usize)> = servers
+            .iter()
+            .enumerate()
+            .flat_map(|(number, rows)| rows.iter().map(move |(key, at)| (*at, key.clone(), number)))
+            .collect();
+        expect.sort();
+        if descending {
+            expect.reverse();
+        }
+        let expect: Vec<String> = expect.into_iter().map(|(at, key, number)| format!("{at} c{number}/{key}")).collect();
+        prop_assert_eq!(all, expect);
+    }
+}
+
+#[test]
+fn rows_without_a_name_are_passed_and_counted_once() {
+    let row = |key: &str| (key.to_owned(), 1);
+    let servers =
+        [vec![row("../1"), row("a"), row("./b"), row("c"), row("../2")], vec![row("b"), row("../3")]];
+    for limit in 1..6 {
+        for server_limit in 1..8 {
+            let (all, nameless) = everything(&servers, &[limit], server_limit, Direction::Ascending);
+            assert_eq!(all, ["1 c0/a", "1 c1/b", "1 c0/c"], "{limit}");
+            assert_eq!(nameless, 4, "{limit} {server_limit}");
+        }
+    }
+}
+
+#[test]
+fn rows_added_above_the_place_repeat_nothing() {
+    let rows: Vec<Sent> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
+    let (first, _) = read(std::slice::from_ref(&rows), None, 3, 10, Direction::Descending);
+    let mut grown = vec![("new".to_owned(), 99)];
+    grown.extend(rows);
+    let (second, _) = read(&[grown], first.next.as_ref(), 3, 10, Direction::Descending);
+    assert_eq!(names(&second), ["6 c0/k3", "5 c0/k4", "4 c0/k5"]);
+}
+
+#[test]
+fn rows_deleted_above_the_place_lose_nothing() {
+    let rows: Vec<Sent> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
+    let (first, _) = read(std::slice::from_ref(&rows), None, 3, 10, Direction::Descending);
+    let without = |gone: &[&str]| -> Vec<Sent> {
+        rows.iter().filter(|(key, _)| !gone.contains(&key.as_str())).cloned().collect()
+    };
+    for gone in [vec!["k2"], vec!["k0"], vec!["k1", "k2"]] {
+        let (second, _) = read(&[without(&gone)], first.next.as_ref(), 2, 10, Direction::Descending);
+        assert_eq!(names(&second), ["6 c0/k3", "5 c0/k4"], "{gone:?}");
+    }
+    // When nothing that was given is left, the number of rows is all there is to go by.
+    let other: Vec<Sent> = (0..10).map(|number| (format!("other{number}"), 9 - number)).collect();
+    let (second, _) = read(&[other], first.next.as_ref(), 2, 10, Direction::Descending);
+    assert_eq!(names(&second), ["6 c0/other3", "5 c0/other4"]);
+}
+
+#[test]
+fn a_page_that_is_shorter_than_it_was_goes_on_with_the_next() {
+    let rows: Vec<Sent> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
+    let (first, _) = read(std::slice::from_ref(&rows), None, 5, 8, Direction::Descending);
+    let (second, reads) = read(std::slice::from_ref(&rows), first.next.as_ref(), 2, 2, Direction::Descending);
+    assert_eq!(names(&second), ["4 c0/k5", "3 c0/k6"]);
+    assert_eq!(reads, 4);
+}
+
+#[test]
+fn a_server_that_leads_nowhere_is_left() {
+    let mut lanes = Lanes::start([String::new()], Direction::Descending);
+    let empty = |next: &str| LanePage { next: Some(next.to_owned()), ..LanePage::default() };
+    let mut reads = 0;
+    while let Some(hungry) = lanes.hungry().pop() {
+        reads += 1;
+        lanes.feed(hungry.lane, empty(&format!("page {reads}")));
+        lanes.take(5);
+    }
+    assert_eq!(reads, READS_MOST);
+    // It can be asked further, but not by this call.
+    let page = lanes.page();
+    assert!(page.rows.is_empty() && page.next.is_some());
+
+    let mut lanes = Lanes::start([String::new()], Direction::Descending);
+    lanes.feed(0, empty("same"));
+    lanes.feed(0, empty("same"));
+    assert_eq!(lanes.hungry(), []);
+    assert_eq!(lanes.page().next, None);
+}
+
+#[test]
+fn a_server_that_leads_in_a_circle_is_left() {
+    let mut lanes = Lanes::start(["c".to_owned()], Direction::Descending);
+    let mut reads = 0;
+    loop {
+        let Some(hungry) = lanes.hungry().pop() else {
+            // As a client would, page after page.
+            match lanes.page().next {
+                Some(next) => {
+                    lanes = Lanes::resume(Saved::<String>::open(&next).unwrap(), Direction::Descending);
+                }
+                None => break,
+            }
+            continue;
+        };
+        reads += 1;
+        assert!(reads < 100);
+        let next = format!("page {}", reads % 3);
+        lanes.feed(hungry.lane, LanePage { next: Some(next), ..LanePage::default() });
+        lanes.take(5);
+    }
+}
+
+#[test]
+fn copies_in_another_lane_are_given_once_across_pages() {
+    let rows: Vec<Sent> = (0..6).map(|number| (format!("k{number}"), number / 3)).collect();
+    let copies = |cursor: Option<&str>| {
+        let limit = if cursor.is_some() { 4 } else { 2 };
+        LanePage { count: None, ..page(&rows, "c", cursor, limit) }
+    };
+    for limit in 1..8 {
+        let (mut all, mut position) = (Vec::new(), None);
+        loop {
+            let mut lanes = match &position {
+                None => Lanes::start(["a".to_owned(), "b".to_owned()], Direction::Ascending),
+                Some(position) => {
+                    Lanes::resume(Saved::<String>::open(position).unwrap(), Direction::Ascending)
+                }
+            };
+            while !lanes.has(limit) && !lanes.hungry().is_empty() {
+                for Hungry { lane, cursor, .. } in lanes.hungry() {
+                    lanes.feed(lane, copies(cursor.as_deref()));
+                }
+                lanes.take(limit);
+            }
+            let page = lanes.page();
+            all.extend(names(&page));
+            position = page.next;
+            if position.is_none() {
+                break;
+            }
+        }
+        let expect: Vec<String> = rows.iter().map(|(key, at)| format!("{at} c/{key}")).collect();
+        assert_eq!(all, expect, "{limit}");
+    }
+}
+
+#[test]
+fn a_lane_that_fails_holds_nothing_up_and_comes_late() {
+    let rows = |name: &str| -> Vec<Sent> { (0..4).map(|n| (format!("{name}{n}"), n)).collect() };
+    let mut lanes = Lanes::start(["a".to_owned(), "b".to_owned()], Direction::Ascending);
+    lanes.feed(0, page(&rows("a"), "a", None, 10));
+    lanes.fail(1);
+    lanes.take(2);
+    let first = lanes.page();
+    assert_eq!(names(&first), ["0 a/a0", "1 a/a1"]);
+    assert_eq!(first.count, Some(Count::exact(4).at_least()));
+    let mut lanes = Lanes::resume(Saved::<String>::open(&first.next.unwrap()).unwrap(), Direction::Ascending);
+    lanes.feed(0, page(&rows("a"), "a", None, 10));
+    lanes.feed(1, page(&rows("b"), "b", None, 10));
+    lanes.take(10);
+    let second = lanes.page();
+    assert_eq!(names(&second), ["0 b/b0", "1 b/b1", "2 a/a2", "2 b/b2", "3 a/a3", "3 b/b3"]);
+    assert!(second.notes[0].starts_with("b did not answer for an earlier page"));
+    // Alone it does not make the list go on.
+    let mut lanes = Lanes::start(["a".to_owned()], Direction::Ascending);
+    lanes.fail(0);
+    lanes.take(2);
+    assert_eq!(lanes.page().next, None);
+}
+
+#[test]
+fn more_without_a_way_there_is_said() {
+    let mut lanes = Lanes::start([String::new()], Direction::Descending);
+    lanes.feed(0, LanePage { has_more: Some(true), ..LanePage::default() });
+    let page = lanes.page();
+    assert!(page.has_more && page.next.is_none());
+    assert_eq!(page.notes.len(), 1);
+}
