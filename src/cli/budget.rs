@@ -15,7 +15,7 @@ use crate::record::RecordData;
 use crate::source::pdpp::{
     Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
 };
-use crate::tools::{Profile, ToolError, Toolbox};
+use crate::tools::{DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
 
 /// Measure every budget on fixtures; exit 1 when one is exceeded.
 #[derive(Debug, Args)]
@@ -169,7 +169,8 @@ async fn answer_rows() -> Result<Vec<Row>, Failure> {
 fn fixture(text: &str) -> Result<Arc<Toolbox>, Failure> {
     let name = "fixture".parse().map_err(|error| Failure::usage(&error))?;
     let (search, record, records) = (fat_search_reply(), long_record_reply(text), fat_records_reply());
-    toolbox(Arc::new(Recorded { name, search, record, records, schema: wide_schema_reply(24, 30) }))
+    let recorded = Recorded { name, search, record, records, schema: wide_schema_reply(24, 30) };
+    toolbox(Arc::new(recorded), DEFAULT_CALL_DEADLINE)
 }
 
 async fn answer(

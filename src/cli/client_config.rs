@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::open::SourceArgs;
+use super::open::{SourceArgs, found_file};
 use super::print::{FAINT, Printer};
 use crate::config::DEFAULT_CACHE_ROOT;
 
@@ -67,6 +67,9 @@ impl SourceArgs {
         }
         if let Some(path) = &self.place.config {
             add("--config", absolute(path)?);
+        } else if self.place.store.is_none() && self.place.provider_url.is_none() {
+            // Named, it is the same wherever the client starts the program.
+            add("--config", absolute(found_file()?.path())?);
         }
         if let Some(url) = &self.place.provider_url {
             add("--provider-url", url.parse::<crate::source::pdpp::ProviderUrl>()?.to_string());

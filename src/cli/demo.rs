@@ -16,7 +16,7 @@ use crate::connectors::{Intake, Report, import_records};
 use crate::handle::ConnectionId;
 use crate::record::RecordData;
 use crate::source::store::{Manifest, NewConnection, Store};
-use crate::tools::{Payload, Toolbox};
+use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
 
 /// Try fetchwell on bundled sample data: two accounts of one connector whose record ids collide.
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ impl Demo {
         let store = self.store.unwrap_or_else(default_store);
         let records = import_samples(&store)?;
         let name = "demo".parse().map_err(|error| Failure::usage(&error))?;
-        let toolbox = toolbox(std::sync::Arc::new(Store::open(name, &store)?))?;
+        let toolbox = toolbox(std::sync::Arc::new(Store::open(name, &store)?), DEFAULT_CALL_DEADLINE)?;
         let shown = runtime()?.block_on(ask(&toolbox))?;
         let arguments = ["serve".to_owned(), "--store".to_owned(), absolute(&store)?];
         let claude = snippet(Client::Claude, &program()?, &arguments);

@@ -94,7 +94,7 @@ impl From<InvalidProviderUrl> for Failure {
 
 impl From<CredentialError> for Failure {
     fn from(error: CredentialError) -> Self {
-        let message = format!("{error}; run `{}`", error.command());
+        let message = format!("{error}; {}", error.remedy());
         Self { message, exit_code: error.exit_code() }
     }
 }
@@ -102,8 +102,8 @@ impl From<CredentialError> for Failure {
 impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
         match error {
-            SourceError::Reauthorize { problem, command } => {
-                Self { message: format!("{problem}; run `{command}`"), exit_code: NO_CREDENTIAL }
+            SourceError::Reauthorize { problem, remedy } => {
+                Self { message: format!("{problem}; {remedy}"), exit_code: NO_CREDENTIAL }
             }
             other => Self::new(other.to_string()),
         }

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::failure::Failure;
-use super::open::{SourceArgs, call, runtime, toolbox};
+use super::open::{AS_IT_IS, SourceArgs, call, joined, open_sources, runtime, toolbox};
 use super::print::{FAINT, Printer, STRONG, safe};
 use crate::config::Environment;
 use crate::record::RecordData;
@@ -31,7 +31,9 @@ pub(super) struct Fetch {
 
 impl Fetch {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let toolbox = toolbox(self.source.open(environment)?)?;
+        let settings = self.source.settings()?;
+        let source = joined(open_sources(&settings, environment, AS_IT_IS)?)?;
+        let toolbox = toolbox(source, settings.call_deadline)?;
         let mut arguments = RecordData::new();
         arguments.insert("id".to_owned(), self.id.into());
         arguments.extend(self.connection_id.map(|id| ("connection_id".to_owned(), id.into())));

@@ -14,8 +14,10 @@ mod fetch;
 mod import;
 mod open;
 mod print;
+mod probe;
 mod search;
 mod serve;
+mod source;
 mod stop;
 
 use std::ffi::OsString;
@@ -49,6 +51,7 @@ enum Command {
     Serve(serve::Serve),
     Demo(demo::Demo),
     Import(import::Import),
+    Source(source::Source),
     Connections(connections::Connections),
     Search(search::Search),
     Fetch(fetch::Fetch),
@@ -79,6 +82,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Serve(command) => command.run(&environment),
             Command::Demo(command) => command.run(printer),
             Command::Import(command) => command.run(printer),
+            Command::Source(command) => command.run(printer, &environment),
             Command::Connections(command) => command.run(printer, &environment),
             Command::Search(command) => command.run(printer, &environment),
             Command::Fetch(command) => command.run(printer, &environment),

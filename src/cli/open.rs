@@ -1,20 +1,26 @@
 //! From flags to an open source.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 
 use super::failure::{Failure, OWNER};
-use crate::config::{DEFAULT_CACHE_ROOT, Environment, FileSettings, SourcePlace, SourceSettings, read_file};
+use super::print::note;
+use crate::config::{
+    CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FileSettings, FoundFile, SourcePlace,
+    SourceSettings, default_file, read_file,
+};
 use crate::handle::SourceName;
 use crate::record::RecordData;
-use crate::source::Source;
-use crate::source::pdpp::{Credentials, DEFAULT_DEADLINE, Pdpp, ProviderUrl};
-use crate::source::store::Store;
-use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Profile, Toolbox};
+use crate::source::federation::{Federation, Member};
+use crate::source::pdpp::{Credentials, Pdpp, ProviderUrl};
+use crate::source::store::{Store, StoreError};
+use crate::source::{AllowedStreams, Source, SourceError, Unopened};
+use crate::tools::{Payload, Profile, Toolbox};
 
 /// Which source to use.
 #[derive(Debug, Clone, Args)]
@@ -28,7 +34,7 @@ pub(super) struct SourceArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 pub(super) struct PlaceArgs {
     /// An embedded store, made by `fetchwell import`.
     #[arg(long, value_name = "DB")]
@@ -38,77 +44,215 @@ pub(super) struct PlaceArgs {
     #[arg(long, value_name = "URL")]
     pub(super) provider_url: Option<String>,
 
-    /// A configuration file.
+    /// A configuration file [default: fetchwell.toml of this folder, else the user's own]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 }
 
+/// A source, with what goes for it among others.
+pub(super) struct OpenedSource {
+    pub(super) source: Arc<dyn Source>,
+    /// How long a question to it may take.
+    pub(super) deadline: Duration,
+}
+
+/// What is done with a store before it is asked.
+pub(super) type Prepare = fn(&Store) -> Result<(), StoreError>;
+
+/// Nothing: what the index lacks is added beside the searches.
+pub(super) const AS_IT_IS: Prepare = |_store| Ok(());
+
+/// For a command that searches once and ends: a thread beside the search would end with it.
+pub(super) const WITH_WHOLE_INDEX: Prepare = |store| store.complete_index().map(|_state| ());
+
 impl SourceArgs {
-    /// What the flags, or the file they name, say.
+    /// What the flags, or the file they name, say; without any, what the file says that is found.
     pub(super) fn settings(&self) -> Result<FileSettings, Failure> {
-        let place = match &self.place {
+        let (name, place) = match &self.place {
             PlaceArgs { config: Some(path), .. } => return Ok(read_file(path)?),
-            PlaceArgs { provider_url: Some(url), .. } => SourcePlace::Provider {
-                url: url.parse::<ProviderUrl>()?,
-                cache_root: self.cache_root.clone(),
-                deadline: DEFAULT_DEADLINE,
-            },
-            PlaceArgs { store: Some(path), .. } => SourcePlace::Store { path: path.clone() },
-            PlaceArgs { .. } => {
-                return Err(Failure::new("name a source: --store, --provider-url or --config"));
+            PlaceArgs { provider_url: Some(url), .. } => {
+                let credential = CredentialSettings::PdppCache(self.cache_root.clone());
+                ("provider", SourcePlace::Provider { url: url.parse::<ProviderUrl>()?, credential })
             }
-        };
-        let name = match &place {
-            SourcePlace::Store { .. } => "store",
-            SourcePlace::Provider { .. } => "provider",
+            PlaceArgs { store: Some(path), .. } => ("store", SourcePlace::Store { path: path.clone() }),
+            PlaceArgs { .. } => return found_settings(),
         };
         let name: SourceName = name.parse().map_err(|error| Failure::usage(&error))?;
-        Ok(FileSettings { listen: None, source: SourceSettings { name, place } })
+        Ok(FileSettings::of(SourceSettings::new(name, place)))
     }
 
-    /// The source, checked as far as that needs no network.
+    /// All that is to be asked, as one source, checked as far as that needs no network.
     pub(super) fn open(&self, environment: &Environment) -> Result<Arc<dyn Source>, Failure> {
-        open_source(&self.settings()?.source, environment)
+        joined(open_sources(&self.settings()?, environment, AS_IT_IS)?)
     }
 }
 
-/// Opens a source. A credential that is missing, expired or an owner's ends the program here, with the
-/// exit code that `pdpp` tools agreed on.
+/// The configuration file that is there although none was named.
+pub(super) fn found_file() -> Result<FoundFile, Failure> {
+    default_file().ok_or_else(|| {
+        Failure::usage(
+            &"name a source: --store, --provider-url or --config, or add one with `fetchwell source add`",
+        )
+    })
+}
+
+fn found_settings() -> Result<FileSettings, Failure> {
+    let found = found_file()?;
+    let settings = read_file(found.path())?;
+    match found.overreaching(&settings) {
+        None => Ok(settings),
+        Some(source) => Err(Failure::new(untrusted(found.path(), &source.name))),
+    }
+}
+
+/// Why a file that was found is not used as it is.
+pub(super) fn untrusted(path: &Path, source: &SourceName) -> String {
+    format!(
+        "source `{source}` of {path} gets its credential from a variable, a file or a command, which a file that was only \
+         found may not ask for; if you trust it, name it: --config {path}",
+        path = path.display()
+    )
+}
+
+/// Opens sources. One alone that cannot be opened, or whose credential is missing, expired or an owner's, ends the
+/// program here, with the exit code that `pdpp` tools agreed on. Among others it is noted, and the others are served.
+pub(super) fn open_sources(
+    settings: &FileSettings,
+    environment: &Environment,
+    prepare: Prepare,
+) -> Result<Vec<OpenedSource>, Failure> {
+    if let [only] = settings.sources.as_slice() {
+        return Ok(vec![opened(only, open_source(only, environment, prepare)?)]);
+    }
+    let open = |source| opened(source, open_among_others(source, environment, prepare));
+    Ok(settings.sources.iter().map(open).collect())
+}
+
+/// The sources as the one that is asked. A federation of one would add nothing.
+pub(super) fn joined(mut opened: Vec<OpenedSource>) -> Result<Arc<dyn Source>, Failure> {
+    if opened.len() == 1
+        && let Some(only) = opened.pop()
+    {
+        return Ok(only.source);
+    }
+    let name = "sources".parse().map_err(|error| Failure::usage(&error))?;
+    let member = |OpenedSource { source, deadline }| Member { source, deadline };
+    Ok(Arc::new(Federation::new(name, opened.into_iter().map(member).collect())))
+}
+
+fn opened(settings: &SourceSettings, source: Arc<dyn Source>) -> OpenedSource {
+    let source = allowed(settings, source);
+    OpenedSource { source, deadline: settings.deadline }
+}
+
+/// What may be seen of a source.
+pub(super) fn allowed(settings: &SourceSettings, source: Arc<dyn Source>) -> Arc<dyn Source> {
+    match &settings.streams {
+        None => source,
+        Some(streams) => Arc::new(AllowedStreams::new(source, streams.clone())),
+    }
+}
+
+/// Opens one source, of which all streams are shown.
 pub(super) fn open_source(
     settings: &SourceSettings,
     environment: &Environment,
+    prepare: Prepare,
 ) -> Result<Arc<dyn Source>, Failure> {
-    let name = settings.name.clone();
     match &settings.place {
-        SourcePlace::Store { path } => Ok(Arc::new(Store::open(name, path)?)),
-        SourcePlace::Provider { url, cache_root, deadline } => {
-            if let Some(variable) = environment.owner_credential {
-                let message = format!(
-                    "{variable} is set, and fetchwell takes client credentials only; unset it and run `pdpp connect {url}`"
-                );
-                return Err(Failure { message, exit_code: OWNER });
-            }
-            let credentials = Credentials::of(url, cache_root);
-            credentials.check(Timestamp::now())?;
-            Ok(Arc::new(Pdpp::new(name, url.clone(), credentials, *deadline)))
+        SourcePlace::Store { path } => {
+            let store = Store::open(settings.name.clone(), path)?;
+            prepare(&store)?;
+            Ok(Arc::new(store))
+        }
+        SourcePlace::Provider { url, credential } => {
+            refuse_owner(url, environment)?;
+            let credentials = credentials(url, credential, environment);
+            credentials.check_kept(Timestamp::now())?;
+            Ok(remote(settings, url, credentials))
         }
     }
 }
 
-/// The source of a command that searches once and ends. The index of a store is completed first: a thread
-/// beside the search, as `serve` has it, would end with the command.
-pub(super) fn open_to_search(
+fn open_among_others(
     settings: &SourceSettings,
     environment: &Environment,
-) -> Result<Arc<dyn Source>, Failure> {
-    let SourcePlace::Store { path } = &settings.place else { return open_source(settings, environment) };
-    let store = Store::open(settings.name.clone(), path)?;
-    store.complete_index()?;
-    Ok(Arc::new(store))
+    prepare: Prepare,
+) -> Arc<dyn Source> {
+    let name = &settings.name;
+    let wrong = |failure: &Failure| {
+        note(&format_args!("source `{name}`: {failure}; the other sources are used meanwhile"));
+    };
+    match &settings.place {
+        SourcePlace::Store { path } => match Store::open(name.clone(), path) {
+            Ok(store) => {
+                if let Err(error) = prepare(&store) {
+                    wrong(&error.into());
+                }
+                Arc::new(store)
+            }
+            Err(error) => {
+                wrong(&error.into());
+                let (name, path) = (name.clone(), path.clone());
+                let identity = Store::identity_at(&name, &path);
+                let open = move || -> Result<Arc<dyn Source>, SourceError> {
+                    Ok(Arc::new(Store::open(name.clone(), &path)?))
+                };
+                Arc::new(Unopened::new(settings.name.clone(), identity, open))
+            }
+        },
+        SourcePlace::Provider { url, credential } => {
+            if let Err(failure) = refuse_owner(url, environment) {
+                wrong(&failure);
+                let identity = Pdpp::identity_at(name, url);
+                let problem = failure.message;
+                let open = move || -> Result<Arc<dyn Source>, SourceError> {
+                    let remedy = "unset the variable and start fetchwell again".to_owned();
+                    Err(SourceError::Reauthorize { problem: problem.clone(), remedy })
+                };
+                return Arc::new(Unopened::new(name.clone(), identity, open));
+            }
+            let credentials = credentials(url, credential, environment);
+            if let Err(error) = credentials.check_kept(Timestamp::now()) {
+                wrong(&error.into());
+            }
+            // It looks at its credential at every question, and takes up one that comes later.
+            remote(settings, url, credentials)
+        }
+    }
 }
 
-pub(super) fn toolbox(source: Arc<dyn Source>) -> Result<Arc<Toolbox>, Failure> {
-    let toolbox = Toolbox::new(source, DEFAULT_CALL_DEADLINE);
+fn remote(settings: &SourceSettings, url: &ProviderUrl, credentials: Credentials) -> Arc<dyn Source> {
+    Arc::new(Pdpp::new(settings.name.clone(), url.clone(), credentials, settings.deadline))
+}
+
+/// With an owner credential in reach nothing remote is served.
+pub(super) fn refuse_owner(url: &ProviderUrl, environment: &Environment) -> Result<(), Failure> {
+    let Some(variable) = environment.owner_credential else { return Ok(()) };
+    let message = format!(
+        "{variable} is set, and fetchwell takes client credentials only; unset it and run `pdpp connect {url}`"
+    );
+    Err(Failure { message, exit_code: OWNER })
+}
+
+/// The credentials that a source's settings speak of.
+pub(super) fn credentials(
+    url: &ProviderUrl,
+    settings: &CredentialSettings,
+    environment: &Environment,
+) -> Credentials {
+    match settings {
+        CredentialSettings::PdppCache(root) => Credentials::of(url, root),
+        CredentialSettings::Variable(name) => {
+            Credentials::in_variable(url, name.clone(), environment.credential(name))
+        }
+        CredentialSettings::File(path) => Credentials::in_file(url, path.clone()),
+        CredentialSettings::Command(line) => Credentials::printed_by(url, line.clone()),
+    }
+}
+
+pub(super) fn toolbox(source: Arc<dyn Source>, call_deadline: Duration) -> Result<Arc<Toolbox>, Failure> {
+    let toolbox = Toolbox::new(source, call_deadline);
     toolbox.map(Arc::new).map_err(|error| Failure::new(format!("the system gives no random bytes ({error})")))
 }
 

@@ -26,6 +26,9 @@ pub(super) const FAINT: Style = Style::new().dimmed();
 /// For what is well.
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
 
+/// For what works and could be better.
+pub(super) const UNSURE: Style = AnsiColor::Yellow.on_default();
+
 /// For what is not.
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
 

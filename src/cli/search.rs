@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::open::{SourceArgs, call, open_to_search, runtime, toolbox};
+use super::open::{SourceArgs, WITH_WHOLE_INDEX, call, joined, open_sources, runtime, toolbox};
 use super::print::{FAINT, Printer, STRONG, note, safe};
 use crate::config::Environment;
 use crate::record::RecordData;
@@ -29,7 +29,9 @@ pub(super) struct Search {
 
 impl Search {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let toolbox = toolbox(open_to_search(&self.source.settings()?.source, environment)?)?;
+        let settings = self.source.settings()?;
+        let source = joined(open_sources(&settings, environment, WITH_WHOLE_INDEX)?)?;
+        let toolbox = toolbox(source, settings.call_deadline)?;
         let mut arguments = RecordData::new();
         arguments.insert("query".to_owned(), self.query.into());
         arguments.insert("limit".to_owned(), self.limit.into());

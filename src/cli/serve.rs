@@ -9,13 +9,12 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
-use super::open::{SourceArgs, open_source, toolbox};
+use super::open::{AS_IT_IS, SourceArgs, joined, open_sources, toolbox};
 use super::{print, stop};
 use crate::config::Environment;
 use crate::http::{DEFAULT_LISTEN, RecordServer, bind, serve};
 use crate::mcp::{Server, serve_stdio};
-use crate::source::Source;
-use crate::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+use crate::tools::{Profile, Toolbox};
 
 /// Serve MCP and the record-server API (/v1) over HTTP on this machine, or MCP over standard input and output.
 #[derive(Debug, Args)]
@@ -50,8 +49,11 @@ const LAST_WAIT: Duration = Duration::from_millis(100);
 impl Serve {
     pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
         let settings = self.source.settings()?;
-        let source = open_source(&settings.source, environment)?;
-        let toolbox = toolbox(Arc::clone(&source))?;
+        let source = joined(open_sources(&settings, environment, AS_IT_IS)?)?;
+        let toolbox = toolbox(Arc::clone(&source), settings.call_deadline)?;
+        let records = RecordServer::new(source, settings.call_deadline);
+        let records =
+            records.map_err(|error| Failure::new(format!("the system gives no random bytes ({error})")))?;
         let threads =
             if self.stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
         let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
@@ -68,7 +70,7 @@ impl Serve {
             served.map_err(Failure::new)
         } else {
             let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
-            runtime.block_on(serve_http(address, toolbox, source, stop))
+            runtime.block_on(serve_http(address, toolbox, records, stop))
         };
         // A read of standard input cannot be called off; the program ends without it.
         runtime.shutdown_timeout(LAST_WAIT);
@@ -84,12 +86,9 @@ async fn stop_at_signal(stop: CancellationToken) {
 async fn serve_http(
     address: SocketAddr,
     toolbox: Arc<Toolbox>,
-    source: Arc<dyn Source>,
+    records: RecordServer,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
-    let records = RecordServer::new(source, DEFAULT_CALL_DEADLINE);
-    let records =
-        records.map_err(|error| Failure::new(format!("the system gives no random bytes ({error})")))?;
     let listener = bind(address).await?;
     let address = listener.local_addr().unwrap_or(address);
     print::note(&format_args!(

@@ -1,27 +1,49 @@
-//! Configuration: which source to serve, from flags or a TOML file.
+//! Configuration: which sources to serve, from flags or a TOML file.
 //!
 //! Relative paths in a file are relative to the file, so that it works wherever a client starts the
 //! program. Unknown keys are refused with their line.
 
+mod edit;
 mod env;
 mod file;
+mod found;
+mod save;
+mod values;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use edit::{NewSource, with_source, without_source};
 pub use env::{Environment, environment};
-pub use file::{ConfigError, FileSettings, read_file};
+pub use file::{ConfigError, FileSettings, check_text, read_file, read_text};
+pub use found::{FoundFile, default_file, file_to_edit};
+pub use save::save;
+pub use values::{DurationText, Label, SourceTitle};
 
-use crate::handle::SourceName;
-use crate::source::pdpp::ProviderUrl;
+use crate::handle::{SourceName, StreamName};
+use crate::source::pdpp::{CommandLine, DEFAULT_DEADLINE, ProviderUrl};
 
 /// One source, as it was configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceSettings {
     /// How errors name it.
     pub name: SourceName,
+    /// What people call it.
+    pub label: Option<String>,
     /// Where it is.
     pub place: SourcePlace,
+    /// How long a question to it may take.
+    pub deadline: Duration,
+    /// The only streams of it that are shown; all of them when `None`.
+    pub streams: Option<Vec<StreamName>>,
+}
+
+impl SourceSettings {
+    /// A source without anything special.
+    #[must_use]
+    pub fn new(name: SourceName, place: SourcePlace) -> Self {
+        Self { name, label: None, place, deadline: DEFAULT_DEADLINE, streams: None }
+    }
 }
 
 /// Where a source is.
@@ -36,11 +58,22 @@ pub enum SourcePlace {
     Provider {
         /// Its URL.
         url: ProviderUrl,
-        /// The folder that `pdpp connect` keeps credentials in.
-        cache_root: PathBuf,
-        /// How long a call may take.
-        deadline: Duration,
+        /// Where its credential comes from.
+        credential: CredentialSettings,
     },
+}
+
+/// Where the credential of a record server comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CredentialSettings {
+    /// `pdpp connect` left it below this folder.
+    PdppCache(PathBuf),
+    /// It is in an environment variable of this name.
+    Variable(String),
+    /// It is in this file.
+    File(PathBuf),
+    /// A command prints it.
+    Command(CommandLine),
 }
 
 /// Where `pdpp connect` keeps credentials when nothing else is said.

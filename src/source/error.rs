@@ -83,8 +83,8 @@ pub enum SourceError {
     Reauthorize {
         /// What is wrong with it.
         problem: String,
-        /// The command that mends it.
-        command: String,
+        /// What mends it, as something to do: "run `pdpp connect URL`".
+        remedy: String,
     },
     /// A record, or a connection, that several sources have.
     #[error("{what} is in more than one source")]
@@ -180,7 +180,7 @@ impl SourceError {
     #[must_use]
     pub fn unavailable(&self, source: SourceName) -> Unavailable {
         let hint = match self {
-            Self::Reauthorize { command, .. } => Some(format!("run `{command}`")),
+            Self::Reauthorize { remedy, .. } => Some(remedy.clone()),
             Self::Wait { retry_after: Some(pause) } | Self::LeaveAlone { pause } => {
                 Some(format!("asked again after {} s", pause.as_secs().max(1)))
             }

@@ -8,6 +8,7 @@
 //! Nothing here knows MCP. What a source sends is data: it never becomes a header, a path, a log line
 //! or an instruction.
 
+mod allowed_streams;
 mod error;
 pub mod federation;
 mod figure;
@@ -15,12 +16,15 @@ mod merge;
 pub mod pdpp;
 mod query;
 pub mod store;
+mod unknown_place;
+mod unopened;
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use allowed_streams::AllowedStreams;
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesToken, Condition, Count, CountMode, Direction,
@@ -28,6 +32,8 @@ pub use query::{
     RecordsPosition, RecordsQuery, SearchMode, SearchPage, SearchPosition, SearchQuery, Selection, Start,
     StreamAnswer, StreamQuery, TimeZoneName, WindowQuery, WindowStart,
 };
+
+pub use unopened::Unopened;
 
 use crate::handle::SourceName;
 use crate::record::{Record, Schema, Window};

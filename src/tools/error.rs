@@ -332,8 +332,8 @@ fn source_hint(error: &SourceError, asked: &Asked) -> String {
         SourceError::FixServer(_) => {
             "The configured URL may not be a record server; `fetchwell doctor` checks it.".to_owned()
         }
-        SourceError::Reauthorize { command, .. } => {
-            format!("Ask the user to run `{}`, then call again.", clip(command, 300))
+        SourceError::Reauthorize { remedy, .. } => {
+            format!("Ask the user to {}, then call again.", clip(remedy, 300))
         }
     }
 }

@@ -275,7 +275,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
                             .unavailable("home".parse().unwrap()),
                         SourceError::Reauthorize {
                             problem: "expired".to_owned(),
-                            command: "pdpp connect https://records.example.com".to_owned(),
+                            remedy: "run `pdpp connect https://records.example.com`".to_owned(),
                         }
                         .unavailable("work".parse().unwrap()),
                     ],
@@ -353,7 +353,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
             source(SourceError::Reauthorize {
                 problem: "the credential for https://records.example.com expired at 2026-04-01T00:00:00Z"
                     .to_owned(),
-                command: "pdpp connect https://records.example.com".to_owned(),
+                remedy: "run `pdpp connect https://records.example.com`".to_owned(),
             }),
         ),
         (

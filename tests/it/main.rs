@@ -7,6 +7,7 @@
 
 mod support;
 
+mod allowed_streams;
 mod budgets;
 mod cli;
 mod conformance;

@@ -346,7 +346,7 @@ async fn a_server_that_hangs_is_left_at_the_deadline() {
         connect(folder.path(), &source.url, CREDENTIAL);
         let config = folder.path().join("fetchwell.toml");
         let toml = format!(
-            "[[source]]\nname = \"slow\"\nurl = \"{}\"\ncache_root = \".\"\ndeadline_seconds = 1\n",
+            "[[source]]\nname = \"slow\"\nurl = \"{}\"\ncache_root = \".\"\ndeadline = \"1s\"\n",
             source.url
         );
         std::fs::write(&config, toml).unwrap();

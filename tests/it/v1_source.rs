@@ -433,7 +433,7 @@ fn every_failure_has_its_status_and_code() {
         (SourceError::CheckServer { problem: text() }, 503, "source_unavailable"),
         (SourceError::Wait { retry_after: Some(Duration::from_secs(7)) }, 503, "source_rate_limited"),
         (SourceError::FixServer(ProtocolFault::WrongShape { missing: "list" }), 502, "source_protocol"),
-        (SourceError::Reauthorize { problem: text(), command: text() }, 502, "reauthorize"),
+        (SourceError::Reauthorize { problem: text(), remedy: text() }, 502, "reauthorize"),
         (refused(403), 403, "field_not_granted"),
         (refused(401), 403, "field_not_granted"),
         (refused(500), 502, "field_not_granted"),

@@ -237,8 +237,8 @@ impl From<SourceError> for ApiError {
                 Self { message: format!("source `{source_name}`: {}", of.message), ..of }
             }
             SourceError::FixServer(_) => as_is(StatusCode::BAD_GATEWAY, "source_protocol"),
-            SourceError::Reauthorize { command, .. } => {
-                let message = format!("{message}; run `{command}`");
+            SourceError::Reauthorize { remedy, .. } => {
+                let message = format!("{message}; {remedy}");
                 Self::new(StatusCode::BAD_GATEWAY, "reauthorize", message)
             }
         }

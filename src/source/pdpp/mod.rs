@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub use credentials::{CredentialError, Credentials};
+pub use credentials::{CommandLine, CredentialError, CredentialFault, CredentialPlace, Credentials};
 pub use provider::{InvalidProviderUrl, ProviderUrl};
 pub use recorded::{Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply};
 pub use transport::{DEFAULT_DEADLINE, MAX_BODY_BYTES};
@@ -43,7 +43,7 @@ pub struct Pdpp {
 }
 
 impl Pdpp {
-    /// A client of `provider` with a credential of `pdpp connect`. Nothing is sent before the first call.
+    /// A client of `provider`. Nothing is sent before the first call.
     #[must_use]
     pub fn new(
         name: SourceName,
@@ -52,6 +52,12 @@ impl Pdpp {
         deadline: Duration,
     ) -> Self {
         Self { name, transport: Transport::new(provider, credentials, deadline) }
+    }
+
+    /// What a client of this provider is identified by.
+    #[must_use]
+    pub fn identity_at(name: &SourceName, provider: &ProviderUrl) -> String {
+        format!("{name} {provider}")
     }
 
     /// `GET` of a record, or of what is below it. A server that decodes paths twice is asked again when it
@@ -81,7 +87,7 @@ impl Source for Pdpp {
     }
 
     fn identity(&self) -> String {
-        format!("{} {}", self.name, self.transport.provider())
+        Self::identity_at(&self.name, self.transport.provider())
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {

@@ -9,6 +9,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, 
 use reqwest::{Client, Response, StatusCode, redirect};
 use rustls::{ClientConfig, RootCertStore};
 use secrecy::SecretString;
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
@@ -36,6 +37,13 @@ const PARSED_AT_ONCE: usize = 256 * 1024;
 /// Redirects within the origin that are followed.
 const MAX_REDIRECTS: usize = 4;
 
+/// Requests to one server at the same time. More wait, within their deadlines.
+const IN_FLIGHT_MOST: usize = 16;
+
+/// Connections that are kept open for later requests, and for how long.
+const IDLE_CONNECTIONS_MOST: usize = 8;
+const IDLE_FOR_MOST: Duration = Duration::from_secs(30);
+
 /// A successful answer.
 #[derive(Debug)]
 pub(super) struct Reply {
@@ -51,13 +59,15 @@ pub(super) struct Transport {
     provider: ProviderUrl,
     credentials: Credentials,
     deadline: Duration,
+    in_flight: Semaphore,
     /// Built at the first call: it takes milliseconds that a start need not wait for.
     client: OnceLock<Client>,
 }
 
 impl Transport {
     pub(super) fn new(provider: ProviderUrl, credentials: Credentials, deadline: Duration) -> Self {
-        Self { provider, credentials, deadline, client: OnceLock::new() }
+        let in_flight = Semaphore::new(IN_FLIGHT_MOST);
+        Self { provider, credentials, deadline, in_flight, client: OnceLock::new() }
     }
 
     /// Whom it leads to.
@@ -66,7 +76,7 @@ impl Transport {
     }
 
     /// `GET path?params`. One retry when the server cannot be reached, says 502, 503 or 504, asks for a
-    /// pause that the deadline leaves room for, or refuses a token that `pdpp connect` has since replaced.
+    /// pause that the deadline leaves room for, or refuses a token for which there is another by now.
     pub(super) async fn get(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {
         let mut url = self.provider.endpoint(path).map_err(|problem| unreachable(&problem.to_string()))?;
         if !params.is_empty() {
@@ -74,18 +84,18 @@ impl Transport {
         }
         let until = Instant::now() + self.deadline;
         let timed = async {
-            let token = self.credentials.token(Timestamp::now())?;
+            let token = self.credentials.token(Timestamp::now()).await?;
             match self.attempt(&url, &token).await {
                 Err(Failure { error, retry_after: Some(pause) }) => {
                     if Instant::now().checked_add(pause).is_none_or(|then| then >= until) {
                         return Err(error);
                     }
                     sleep(pause).await;
-                    let token = self.credentials.token(Timestamp::now())?;
+                    let token = self.credentials.token(Timestamp::now()).await?;
                     self.attempt(&url, &token).await.map_err(|failure| failure.error)
                 }
                 Err(Failure { error: error @ SourceError::Reauthorize { .. }, .. }) => {
-                    let newer = self.credentials.other_than(&token, Timestamp::now()).ok_or(error)?;
+                    let newer = self.credentials.other_than(&token, Timestamp::now()).await.ok_or(error)?;
                     self.attempt(&url, &newer).await.map_err(|failure| failure.error)
                 }
                 other => other.map_err(|failure| failure.error),
@@ -98,6 +108,7 @@ impl Transport {
     }
 
     async fn attempt(&self, url: &Url, token: &SecretString) -> Result<Bytes, Failure> {
+        let _turn = self.in_flight.acquire().await.map_err(|_closed| unreachable("the program is ending"))?;
         let authorization = bearer(token).ok_or_else(|| unreachable("the token cannot be sent"))?;
         let request = self
             .client()?
@@ -125,7 +136,8 @@ impl Transport {
         } else {
             Bytes::new()
         };
-        Err(Failure::of_status(status, &body, retry_after, &self.provider.to_string()))
+        let error = wire::refusal(status.as_u16(), &body, retry_after, || self.credentials.unaccepted());
+        Err(Failure::of_status(status, error, retry_after))
     }
 
     fn client(&self) -> Result<&Client, SourceError> {
@@ -178,8 +190,7 @@ impl Failure {
         }
     }
 
-    fn of_status(status: StatusCode, body: &[u8], asked: Option<Duration>, provider: &str) -> Self {
-        let error = wire::refusal(status.as_u16(), body, asked, provider);
+    fn of_status(status: StatusCode, error: SourceError, asked: Option<Duration>) -> Self {
         let retry_after = match status {
             StatusCode::TOO_MANY_REQUESTS => asked,
             StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
@@ -274,6 +285,8 @@ fn build_client() -> Result<Client, String> {
         .user_agent(concat!("fetchwell/", env!("CARGO_PKG_VERSION")))
         .redirect(same_origin)
         .connect_timeout(DEFAULT_DEADLINE)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS_MOST)
+        .pool_idle_timeout(IDLE_FOR_MOST)
         .tls_backend_preconfigured(tls)
         .build()
         .map_err(|error| error.to_string())

@@ -85,6 +85,12 @@ impl Store {
         Ok(Self { name, inner: Arc::new(Inner { database, searching: Searching::default() }) })
     }
 
+    /// What a store at this place is identified by, open or not.
+    #[must_use]
+    pub fn identity_at(name: &SourceName, path: &Path) -> String {
+        format!("{name} store {}", path.display())
+    }
+
     /// Runs a read where waiting for the disk holds up nobody else. Dropping the future interrupts it.
     async fn blocking<Answer: Send + 'static>(
         &self,
@@ -107,7 +113,7 @@ impl Source for Store {
     }
 
     fn identity(&self) -> String {
-        format!("{} store {}", self.name, self.inner.database.path().display())
+        Self::identity_at(&self.name, self.inner.database.path())
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {

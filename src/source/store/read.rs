@@ -9,7 +9,8 @@ use super::selection::Projection;
 use super::streams::stream_rows;
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{ConnectionSchema, Record, RecordData, Schema, StreamSchema};
-use crate::source::{ConnectionChoice, QueryFault, RecordQuery, Selection, SourceError};
+use crate::source::unknown_place::unknown_place;
+use crate::source::{ConnectionChoice, RecordQuery, Selection, SourceError};
 
 /// The columns of a record, for [`record_of`].
 pub(super) const RECORD_COLUMNS: &str =
@@ -120,50 +121,6 @@ fn why_missing(database: &Database, address: &RecordAddress) -> Result<SourceErr
     Ok(unknown.unwrap_or_else(|| SourceError::SearchAgain {
         what: format!("there is no record `{record}` in stream `{stream}`"),
     }))
-}
-
-/// Whether a connection, or a stream in it, does not exist, and what there is instead.
-pub(super) fn unknown_place(
-    schema: &Schema,
-    connection: Option<&ConnectionId>,
-    stream: Option<&StreamName>,
-) -> Option<SourceError> {
-    let asked = |known: &&ConnectionSchema| connection.is_none_or(|id| known.connection_id == *id);
-    let connections: Vec<&ConnectionSchema> = schema.connections.iter().filter(asked).collect();
-    if let (Some(id), []) = (connection, connections.as_slice()) {
-        return Some(SourceError::UseKnownConnection { asked: id.to_string(), choices: choices(schema) });
-    }
-    let stream = stream?;
-    let mut known: Vec<&str> = connections
-        .iter()
-        .flat_map(|connection| &connection.streams)
-        .map(|stream| stream.name.as_str())
-        .collect();
-    if known.contains(&stream.as_str()) {
-        return None;
-    }
-    known.sort_unstable();
-    known.dedup();
-    known.truncate(STREAMS_NAMED);
-    Some(SourceError::CorrectQuery {
-        fault: QueryFault::UnknownStream,
-        problem: match connection {
-            Some(connection) => format!("connection `{connection}` has no stream `{stream}`"),
-            None => format!("there is no stream `{stream}`"),
-        },
-        hint: format!("Streams there are: {}.", known.join(", ")),
-    })
-}
-
-/// Streams that an error names.
-const STREAMS_NAMED: usize = 12;
-
-fn choices(schema: &Schema) -> Vec<ConnectionChoice> {
-    let choice = |connection: &ConnectionSchema| ConnectionChoice {
-        connection_id: connection.connection_id.clone(),
-        display_name: connection.display_name.clone(),
-    };
-    schema.connections.iter().map(choice).collect()
 }
 
 pub(super) fn schema(database: &Database) -> Result<Schema, SourceError> {

@@ -1,9 +1,10 @@
 //! Where in the store to look.
 
 use super::database::Database;
-use super::read::{connection_row, schema, unknown_place};
+use super::read::{connection_row, schema};
 use crate::handle::{ConnectionId, StreamName};
 use crate::source::SourceError;
+use crate::source::unknown_place::unknown_place;
 
 /// The part of the store that a search covers, by rows.
 #[derive(Debug, PartialEq, Eq)]

@@ -6,9 +6,10 @@ use super::database::{Database, ReadError};
 use super::declaration::fields;
 use super::kinds::Kinds;
 use super::manifest::Manifest;
-use super::read::{schema, unknown_place};
+use super::read::schema;
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::StreamDetail;
+use crate::source::unknown_place::unknown_place;
 use crate::source::{SourceError, StreamQuery};
 
 /// A stream of one connection, with where it is.

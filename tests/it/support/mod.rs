@@ -23,6 +23,8 @@ pub(crate) fn binary() -> Command {
     for variable in ["RUST_LOG", "PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE", "NO_COLOR"] {
         command.env_remove(variable);
     }
+    // A configuration of whoever runs the tests is none of theirs.
+    command.env("XDG_CONFIG_HOME", "/no/such/folder");
     command
 }
 

@@ -29,12 +29,13 @@ struct WireError {
     available_connections: LenientList<WireConnection>,
 }
 
-/// An error answer, in the record server's envelope, its web framework's, or OAuth's.
+/// An error answer, in the record server's envelope, its web framework's, or OAuth's; `unaccepted` is the one
+/// that refuses the credential.
 pub(in super::super) fn refusal(
     status: u16,
     body: &[u8],
     retry_after: Option<Duration>,
-    provider: &str,
+    unaccepted: impl FnOnce() -> SourceError,
 ) -> SourceError {
     #[derive(Deserialize, Default)]
     #[serde(default)]
@@ -62,8 +63,8 @@ pub(in super::super) fn refusal(
             return SourceError::CheckServer { problem: format!("the server answers HTTP {status}") };
         }
         // The reference server says 401 for a stream or connection outside the grant, too.
-        (401, None | Some("context.active_false")) => return reauthorize(provider),
-        (401, Some(code)) if !code.starts_with("context.") => return reauthorize(provider),
+        (401, None | Some("context.active_false")) => return unaccepted(),
+        (401, Some(code)) if !code.starts_with("context.") => return unaccepted(),
         _ => {}
     }
     let message = error.message.unwrap_or_else(|| format!("the server answers HTTP {status}"));
@@ -77,13 +78,6 @@ pub(in super::super) fn refusal(
         param: error.param.filter(|param| param.len() <= 100),
         choices,
     }))
-}
-
-fn reauthorize(provider: &str) -> SourceError {
-    SourceError::Reauthorize {
-        problem: format!("{provider} no longer accepts the credential"),
-        command: format!("pdpp connect {provider}"),
-    }
 }
 
 /// A code is a word that programs compare. Anything else in its place is text.

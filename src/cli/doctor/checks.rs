@@ -1,0 +1,148 @@
+//! What is looked at in one source: one thing after the other, until one is wrong that the later ones need.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use tokio::task::spawn_blocking;
+
+use super::Check;
+use crate::cli::open::{allowed, credentials, refuse_owner};
+use crate::cli::print::grouped;
+use crate::cli::probe::{absent_streams, probe, what_is_wrong, within};
+use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
+use crate::record::Schema;
+use crate::source::pdpp::{Pdpp, ProviderUrl};
+use crate::source::store::{IndexState, Store, StoreError};
+use crate::source::{SearchQuery, Source, SourceError};
+
+/// What was found of a source.
+pub(super) struct Examined {
+    pub(super) checks: Vec<Check>,
+    /// What it has, as far as it answered.
+    pub(super) schema: Option<Schema>,
+}
+
+/// Looks at one source.
+pub(super) async fn examine(settings: &SourceSettings, environment: &Environment) -> Examined {
+    let mut checks = vec![Check::of(settings, "settings", Ok(described(settings)))];
+    let source = match &settings.place {
+        SourcePlace::Store { path } => open_store(settings, path.clone(), &mut checks).await,
+        SourcePlace::Provider { url, credential } => {
+            open_remote(settings, url, credential, environment, &mut checks).await
+        }
+    };
+    let Some(source) = source else { return Examined { checks, schema: None } };
+    let schema = ask(settings, &*allowed(settings, source), &mut checks).await;
+    Examined { checks, schema }
+}
+
+async fn open_store(
+    settings: &SourceSettings,
+    path: std::path::PathBuf,
+    checks: &mut Vec<Check>,
+) -> Option<Arc<dyn Source>> {
+    let name = settings.name.clone();
+    let opened = spawn_blocking(move || {
+        let store = Store::open(name, &path)?;
+        let index = store.complete_index();
+        Ok::<_, StoreError>((store, index))
+    });
+    match opened.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic())) {
+        Ok((store, Ok(state))) => {
+            checks.push(Check::of(settings, "index", Ok(described_index(state))));
+            Some(Arc::new(store))
+        }
+        Ok((_, Err(error))) => {
+            checks.push(Check::of(settings, "index", Err(error.to_string())));
+            None
+        }
+        Err(error) => {
+            checks.push(Check::of(settings, "open", Err(error.to_string())));
+            None
+        }
+    }
+}
+
+async fn open_remote(
+    settings: &SourceSettings,
+    url: &ProviderUrl,
+    credential: &CredentialSettings,
+    environment: &Environment,
+    checks: &mut Vec<Check>,
+) -> Option<Arc<dyn Source>> {
+    if let Err(failure) = refuse_owner(url, environment) {
+        checks.push(Check::of(settings, "credential", Err(failure.message)));
+        return None;
+    }
+    let credentials = credentials(url, credential, environment);
+    let now = Timestamp::now();
+    let found = match credentials.check(now).await {
+        Ok(None) => Ok("valid, without an end".to_owned()),
+        Ok(Some(until)) => Ok(format!("valid for {} s", until.as_second() - now.as_second())),
+        Err(error) => Err(format!("{error}; {}", error.remedy())),
+    };
+    let is_valid = found.is_ok();
+    let warning = credentials
+        .exposed_file()
+        .map(|file| format!("others can read {file}: run `chmod 600 {file}`", file = file.display()));
+    checks.push(Check::of(settings, "credential", found).warning(warning));
+    if !is_valid {
+        return None;
+    }
+    Some(Arc::new(Pdpp::new(settings.name.clone(), url.clone(), credentials, settings.deadline)))
+}
+
+async fn ask(settings: &SourceSettings, source: &dyn Source, checks: &mut Vec<Check>) -> Option<Schema> {
+    let schema = match probe(source, settings.deadline).await {
+        Ok((schema, extent)) => {
+            let absent = absent_streams(settings, &schema);
+            checks.push(Check::of(settings, "connections", Ok(extent.to_string())).warning(absent));
+            schema
+        }
+        Err(error) => {
+            checks.push(Check::of(settings, "connections", Err(what_is_wrong(error))));
+            return None;
+        }
+    };
+    checks.push(Check::of(settings, "search", searched(settings, source).await.map_err(what_is_wrong)));
+    Some(schema)
+}
+
+async fn searched(settings: &SourceSettings, source: &dyn Source) -> Result<String, SourceError> {
+    let query = SearchQuery::of("fetchwell doctor", 1);
+    let started = Instant::now();
+    let page = within(settings.deadline, source.search(&query)).await?;
+    if page.notes.iter().any(|note| note.contains("not searchable yet")) {
+        return Ok(page.notes.join("; "));
+    }
+    Ok(format!("answers in {} ms", started.elapsed().as_millis()))
+}
+
+fn described_index(state: IndexState) -> String {
+    let records = |count: i64| grouped(count.unsigned_abs());
+    match state {
+        IndexState::Complete => "complete".to_owned(),
+        IndexState::Completed(lacked) => format!("complete now; it lacked {} records", records(lacked)),
+        IndexState::BeingWritten(behind) => {
+            format!(
+                "another process is writing to the store; {} records are not searchable yet",
+                records(behind)
+            )
+        }
+    }
+}
+
+fn described(settings: &SourceSettings) -> String {
+    let SourceSettings { name, place, deadline, streams, .. } = settings;
+    let place = match place {
+        SourcePlace::Store { path } => format!("{name}: the store {}", path.display()),
+        SourcePlace::Provider { url, credential } => {
+            format!("{name}: {url}, credential {}, deadline {deadline:?}", credential.shown())
+        }
+    };
+    match streams {
+        None => place,
+        Some(streams) => format!("{place}, of which {} streams may be seen", streams.len()),
+    }
+}

@@ -1,0 +1,91 @@
+//! Asking a source what it has, and saying what is wrong when it does not answer.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio::time::timeout;
+
+use super::failure::Failure;
+use super::print::grouped;
+use crate::config::{SourcePlace, SourceSettings};
+use crate::handle::StreamName;
+use crate::record::{Schema, StreamSchema};
+use crate::source::{Source, SourceError};
+
+/// How much there is, and how long it took to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Extent {
+    pub(super) connections: usize,
+    pub(super) streams: usize,
+    pub(super) records: u64,
+    #[serde(rename = "ms")]
+    pub(super) milliseconds: u128,
+}
+
+/// The schema of a source, within its deadline.
+pub(super) async fn probe(source: &dyn Source, deadline: Duration) -> Result<(Schema, Extent), SourceError> {
+    let started = Instant::now();
+    let schema = within(deadline, source.schema()).await?;
+    let streams = schema.connections.iter().flat_map(|connection| &connection.streams);
+    let extent = Extent {
+        connections: schema.connections.len(),
+        streams: streams.clone().count(),
+        records: streams.filter_map(|stream| stream.record_count).sum(),
+        milliseconds: started.elapsed().as_millis(),
+    };
+    Ok((schema, extent))
+}
+
+/// An answer within a deadline.
+pub(super) async fn within<Answer>(
+    deadline: Duration,
+    answer: impl Future<Output = Result<Answer, SourceError>>,
+) -> Result<Answer, SourceError> {
+    timeout(deadline, answer).await.unwrap_or(Err(SourceError::RetryAfterTimeout { after: deadline }))
+}
+
+/// What is wrong, and what to do about it.
+pub(super) fn what_is_wrong(error: SourceError) -> String {
+    let remedy = match &error {
+        SourceError::CheckServer { .. } | SourceError::FixServer(_) => {
+            "; check the URL and whether the server runs"
+        }
+        SourceError::RetryAfterTimeout { .. } => {
+            "; check whether the server runs, or give it a longer deadline"
+        }
+        SourceError::Wait { .. } => "; try again later",
+        _ => "",
+    };
+    format!("{}{remedy}", Failure::from(error).message)
+}
+
+/// Streams that may be seen and are not there, of which a name may be mistyped.
+pub(super) fn absent_streams(settings: &SourceSettings, schema: &Schema) -> Option<String> {
+    let is_there = |name: &StreamName| {
+        let mut streams = schema.connections.iter().flat_map(|connection| &connection.streams);
+        streams.any(|stream: &StreamSchema| stream.name == *name)
+    };
+    let absent = settings.streams.iter().flatten().filter(|name| !is_there(name));
+    let absent: Vec<String> = absent.map(|name| format!("`{name}`")).collect();
+    (!absent.is_empty()).then(|| format!("`streams` allows {}, which it does not have", absent.join(", ")))
+}
+
+/// Where a source is, for people.
+pub(super) fn place(settings: &SourceSettings) -> String {
+    match &settings.place {
+        SourcePlace::Store { path } => path.display().to_string(),
+        SourcePlace::Provider { url, .. } => url.to_string(),
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { connections, streams, records, milliseconds } = self;
+        write!(
+            f,
+            "{connections} connections, {streams} streams, {} records, answered in {milliseconds} ms",
+            grouped(*records)
+        )
+    }
+}

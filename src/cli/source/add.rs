@@ -1,0 +1,146 @@
+//! `fetchwell source add`
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::FileArgs;
+use crate::cli::failure::Failure;
+use crate::cli::print::Printer;
+use crate::config::{
+    ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, DurationText, Label, NewSource, SourceTitle,
+    check_text, read_text, save, with_source,
+};
+use crate::handle::StreamName;
+use crate::source::pdpp::ProviderUrl;
+
+/// Add a source to the configuration file, which is made when it is not there
+#[derive(Debug, Args)]
+pub(super) struct Add {
+    /// How answers and errors name it.
+    #[arg(value_parser = |text: &str| text.parse::<SourceTitle>())]
+    name: SourceTitle,
+
+    #[command(flatten)]
+    place: Place,
+
+    /// Where its credential comes from: `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`
+    #[arg(long, value_name = "PLACE", requires = "url")]
+    credential: Option<String>,
+
+    /// Where `pdpp connect` keeps credentials.
+    #[arg(long, value_name = "DIR", requires = "url", default_value = DEFAULT_CACHE_ROOT)]
+    cache_root: PathBuf,
+
+    /// How long a question to it may take, such as 2s or 500ms [default: 5s]
+    #[arg(long, value_name = "DURATION", value_parser = |text: &str| text.parse::<DurationText>().map(|_| text.to_owned()))]
+    deadline: Option<String>,
+
+    /// Show only this stream of it; may be repeated.
+    #[arg(long = "stream", value_name = "NAME", value_parser = |text: &str| text.parse::<StreamName>())]
+    streams: Vec<StreamName>,
+
+    /// What people call it.
+    #[arg(long, value_name = "TEXT", value_parser = |text: &str| text.parse::<Label>())]
+    label: Option<Label>,
+
+    #[command(flatten)]
+    file: FileArgs,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Place {
+    /// An embedded store, made by `fetchwell import`.
+    #[arg(long, value_name = "DB")]
+    store: Option<PathBuf>,
+
+    /// A record server.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+impl Add {
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        let path = self.file.path();
+        let text = match read_text(&path) {
+            Ok(text) => text,
+            Err(_) if is_missing(&path) => String::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let name = self.name.0.to_string();
+        let known = check_text(&text, &path)?;
+        if known.sources.iter().any(|source| source.name == self.name.0) {
+            return Err(Failure::new(format!(
+                "{} has a source `{name}` already; choose another name, or run `fetchwell source remove {name}` first",
+                path.display()
+            )));
+        }
+        let source = self.written(&absolute(path.parent().unwrap_or(Path::new("")))?)?;
+        let edited = with_source(&text, &source);
+        let edited = edited.map_err(|problem| ConfigError::Invalid { path: path.clone(), problem })?;
+        // A file that could not be read again is not written.
+        check_text(&edited, &path)?;
+        save(&path, &edited)?;
+        if printer.json {
+            printer.value(&json!({ "added": name, "config": path }));
+        } else {
+            printer.line(format_args!(
+                "Added `{name}` to {}. `fetchwell source test {name}` tells whether it works.",
+                path.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// The source as it stands in a file of `folder`: paths on the command line are relative to where that is
+    /// typed, those in the file to the file.
+    fn written(self, folder: &Path) -> Result<NewSource, Failure> {
+        let from_file = |path: &Path| -> Result<String, Failure> {
+            let path = absolute(path)?;
+            let path = path.strip_prefix(folder).unwrap_or(&path);
+            path.to_str().map(str::to_owned).ok_or_else(|| {
+                Failure::new(format!("{} is not UTF-8, and a configuration file is", path.display()))
+            })
+        };
+        let url = self.place.url.map(|url| url.parse::<ProviderUrl>()).transpose()?;
+        let store = self.place.store.as_deref().map(from_file).transpose()?;
+        let credential = match self.credential {
+            None => None,
+            Some(text) => {
+                let parsed = CredentialSettings::parse(&text, Path::new(""), Path::new(""));
+                match parsed.map_err(|problem| Failure::usage(&problem))? {
+                    CredentialSettings::PdppCache(_) => None,
+                    CredentialSettings::File(path) => Some(format!("file:{}", from_file(&path)?)),
+                    CredentialSettings::Variable(_) | CredentialSettings::Command(_) => Some(text),
+                }
+            }
+        };
+        let cache_root = match (&url, &credential) {
+            (Some(_), None) => Some(from_file(&self.cache_root)?).filter(|root| root != DEFAULT_CACHE_ROOT),
+            _ => None,
+        };
+        Ok(NewSource {
+            name: self.name.0.to_string(),
+            label: self.label.map(|label| label.0),
+            store,
+            url: url.map(|url| url.to_string()),
+            credential,
+            cache_root,
+            deadline: self.deadline,
+            streams: self.streams.iter().map(ToString::to_string).collect(),
+        })
+    }
+}
+
+fn is_missing(path: &Path) -> bool {
+    std::fs::metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    std::path::absolute(path)
+        .map_err(|error| Failure::new(format!("{} is not a path ({error})", path.display())))
+}

@@ -1,0 +1,77 @@
+//! `fetchwell source list`
+
+use clap::Args;
+use serde::Serialize;
+
+use super::FileArgs;
+use crate::cli::failure::Failure;
+use crate::cli::print::{Printer, note, safe};
+use crate::cli::probe::place;
+use crate::config::{SourcePlace, SourceSettings};
+
+/// List the sources of the configuration file, without asking them
+#[derive(Debug, Args)]
+pub(super) struct List {
+    #[command(flatten)]
+    file: FileArgs,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    label: Option<&'a str>,
+    place: String,
+    /// Of a store there is none.
+    credential: Option<String>,
+    deadline_ms: u128,
+    /// All of them when there are none.
+    streams: Option<Vec<&'a str>>,
+}
+
+impl List {
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        let (path, _, settings) = self.file.read()?;
+        let shown: Vec<Shown<'_>> = settings.sources.iter().map(shown).collect();
+        if printer.json {
+            printer.value(&shown);
+            return Ok(());
+        }
+        if shown.is_empty() {
+            note(&format_args!("{} has no sources yet; add one with `fetchwell source add`", path.display()));
+            return Ok(());
+        }
+        let heading = ["name", "place", "label", "credential", "deadline", "streams"];
+        let mut rows = vec![heading.map(str::to_owned).to_vec()];
+        rows.extend(shown.iter().zip(&settings.sources).map(|(shown, source)| {
+            [
+                shown.name,
+                &shown.place,
+                shown.label.unwrap_or_default(),
+                shown.credential.as_deref().unwrap_or_default(),
+                &format!("{:?}", source.deadline),
+                &shown.streams.as_ref().map_or_else(|| "all".to_owned(), |streams| streams.join(", ")),
+            ]
+            .map(safe)
+            .to_vec()
+        }));
+        printer.table(&rows);
+        Ok(())
+    }
+}
+
+fn shown(settings: &SourceSettings) -> Shown<'_> {
+    Shown {
+        name: settings.name.as_str(),
+        label: settings.label.as_deref(),
+        place: place(settings),
+        credential: match &settings.place {
+            SourcePlace::Store { .. } => None,
+            SourcePlace::Provider { credential, .. } => Some(credential.shown()),
+        },
+        deadline_ms: settings.deadline.as_millis(),
+        streams: settings
+            .streams
+            .as_ref()
+            .map(|streams| streams.iter().map(crate::handle::StreamName::as_str).collect()),
+    }
+}

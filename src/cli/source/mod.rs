@@ -1,0 +1,72 @@
+//! `fetchwell source`: the sources of a configuration file, added, listed, tested and removed.
+
+mod add;
+mod list;
+mod remove;
+mod test;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::failure::Failure;
+use super::print::Printer;
+use crate::config::{Environment, FileSettings, check_text, file_to_edit, read_text};
+
+/// Add, list, test and remove the sources of a configuration file.
+#[derive(Debug, Args)]
+pub(super) struct Source {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Add(add::Add),
+    List(list::List),
+    Test(test::Test),
+    Remove(remove::Remove),
+}
+
+impl Source {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        match self.command {
+            Command::Add(command) => command.run(printer),
+            Command::List(command) => command.run(printer),
+            Command::Test(command) => command.run(printer, environment),
+            Command::Remove(command) => command.run(printer),
+        }
+    }
+}
+
+/// Which configuration file.
+#[derive(Debug, Clone, Args)]
+struct FileArgs {
+    /// The configuration file [default: fetchwell.toml of this folder, else the user's own]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl FileArgs {
+    fn path(&self) -> PathBuf {
+        self.config.clone().unwrap_or_else(file_to_edit)
+    }
+
+    /// The file with what it says. It may have no source.
+    fn read(&self) -> Result<(PathBuf, String, FileSettings), Failure> {
+        let path = self.path();
+        let text = read_text(&path)?;
+        let settings = check_text(&text, &path)?;
+        Ok((path, text, settings))
+    }
+}
+
+/// There is no source of a name; there are others.
+fn unknown(name: &str, settings: &FileSettings) -> Failure {
+    let names: Vec<String> = settings.sources.iter().map(|source| format!("`{}`", source.name)).collect();
+    let known = match names.as_slice() {
+        [] => "there are none; add one with `fetchwell source add`".to_owned(),
+        names => format!("there are {}", names.join(", ")),
+    };
+    Failure::new(format!("there is no source `{name}`; {known}"))
+}

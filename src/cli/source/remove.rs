@@ -1,0 +1,37 @@
+//! `fetchwell source remove`
+
+use clap::Args;
+use serde_json::json;
+
+use super::{FileArgs, unknown};
+use crate::cli::failure::Failure;
+use crate::cli::print::Printer;
+use crate::config::{ConfigError, check_text, save, without_source};
+
+/// Remove a source from the configuration file; what it serves is not touched
+#[derive(Debug, Args)]
+pub(super) struct Remove {
+    /// Its name.
+    name: String,
+
+    #[command(flatten)]
+    file: FileArgs,
+}
+
+impl Remove {
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        let (path, text, settings) = self.file.read()?;
+        let edited = without_source(&text, &self.name);
+        let edited = edited.map_err(|problem| ConfigError::Invalid { path: path.clone(), problem })?;
+        let edited = edited.ok_or_else(|| unknown(&self.name, &settings))?;
+        // A file that could not be read again is not written.
+        check_text(&edited, &path)?;
+        save(&path, &edited)?;
+        if printer.json {
+            printer.value(&json!({ "removed": self.name, "config": path }));
+        } else {
+            printer.line(format_args!("Removed `{}` from {}.", self.name, path.display()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! `fetchwell source test`
+
+use clap::Args;
+use futures_util::future::join_all;
+use serde::Serialize;
+
+use super::{FileArgs, unknown};
+use crate::cli::failure::Failure;
+use crate::cli::open::{AS_IT_IS, allowed, open_source, runtime, untrusted};
+use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE, safe};
+use crate::cli::probe::{Extent, absent_streams, place, probe, what_is_wrong};
+use crate::config::{Environment, SourceSettings, default_file};
+
+/// Ask each source what it has, and say what is wrong where one does not answer
+#[derive(Debug, Args)]
+pub(super) struct Test {
+    /// Only this source.
+    name: Option<String>,
+
+    #[command(flatten)]
+    file: FileArgs,
+}
+
+#[derive(Serialize)]
+struct Tested<'a> {
+    name: &'a str,
+    label: Option<&'a str>,
+    place: String,
+    ok: bool,
+    #[serde(flatten)]
+    extent: Option<Extent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+impl Test {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let (path, _, mut settings) = self.file.read()?;
+        if let (None, Some(found)) = (&self.file.config, default_file())
+            && let Some(source) = found.overreaching(&settings)
+        {
+            return Err(Failure::new(untrusted(&path, &source.name)));
+        }
+        if let Some(name) = &self.name {
+            if !settings.sources.iter().any(|source| source.name.as_str() == name) {
+                return Err(unknown(name, &settings));
+            }
+            settings.sources.retain(|source| source.name.as_str() == name);
+        }
+        let tested = join_all(settings.sources.iter().map(|source| test(source, environment)));
+        let tested: Vec<Tested<'_>> = runtime()?.block_on(tested);
+        if printer.json {
+            printer.value(&tested);
+        } else {
+            tested.iter().for_each(|tested| print_text(printer, tested));
+        }
+        match tested.iter().filter(|tested| !tested.ok).count() {
+            0 => Ok(()),
+            1 => Err(Failure::new("1 source does not work; do what is said beside it")),
+            more => Err(Failure::new(format!("{more} sources do not work; do what is said beside them"))),
+        }
+    }
+}
+
+async fn test<'a>(settings: &'a SourceSettings, environment: &Environment) -> Tested<'a> {
+    let outcome = match open_source(settings, environment, AS_IT_IS) {
+        Err(failure) => Err(failure.message),
+        Ok(source) => probe(&*allowed(settings, source), settings.deadline).await.map_err(what_is_wrong),
+    };
+    let tested = Tested {
+        name: settings.name.as_str(),
+        label: settings.label.as_deref(),
+        place: place(settings),
+        ok: outcome.is_ok(),
+        extent: None,
+        problem: None,
+        warning: None,
+    };
+    match outcome {
+        Ok((schema, extent)) => {
+            Tested { extent: Some(extent), warning: absent_streams(settings, &schema), ..tested }
+        }
+        Err(problem) => Tested { problem: Some(problem), ..tested },
+    }
+}
+
+fn print_text(printer: Printer, tested: &Tested<'_>) {
+    let label = tested.label.map(|label| format!(" ({label})")).unwrap_or_default();
+    let heading = safe(&format!("{}{label}", tested.name));
+    printer.line(format_args!("{STRONG}{heading}{STRONG:#}  {}", safe(&tested.place)));
+    if let Some(extent) = &tested.extent {
+        printer.line(format_args!("  {GOOD}ok{GOOD:#}     {extent}"));
+    }
+    if let Some(problem) = &tested.problem {
+        printer.line(format_args!("  {BAD}wrong{BAD:#}  {}", safe(problem)));
+    }
+    if let Some(warning) = &tested.warning {
+        printer.line(format_args!("  {UNSURE}note{UNSURE:#}   {}", safe(warning)));
+    }
+}

@@ -1,0 +1,77 @@
+//! Writing a configuration file: whole, or not at all.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::ConfigError;
+
+/// Writes a configuration file in one step, so that no reader sees half of it. Its permissions stay, a link stays a
+/// link, and a new file is readable by its owner only, since a command in it may hold a secret.
+///
+/// # Errors
+///
+/// It cannot be written; then it is as it was.
+pub fn save(path: &Path, text: &str) -> Result<(), ConfigError> {
+    let unwritable =
+        |error: io::Error| ConfigError::Unwritable { path: path.to_owned(), problem: error.to_string() };
+    replace(&target(path), text).map_err(unwritable)
+}
+
+/// The file behind a link, there or not.
+fn target(path: &Path) -> PathBuf {
+    let link = |_missing| match fs::read_link(path) {
+        Ok(to) => path.parent().unwrap_or(Path::new("")).join(to),
+        Err(_no_link) => path.to_owned(),
+    };
+    fs::canonicalize(path).unwrap_or_else(link)
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(folder)?;
+    let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+    fresh.write_all(text.as_bytes())?;
+    if let Ok(old) = fs::metadata(path) {
+        fresh.as_file().set_permissions(old.permissions())?;
+    }
+    fresh.as_file().sync_all()?;
+    fresh.persist(path)?;
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn permissions_and_links_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real.toml"), folder.path().join("link.toml"));
+        symlink("real.toml", &link).unwrap();
+        // The link leads nowhere yet.
+        save(&link, "one").unwrap();
+        let mode = || fs::metadata(&real).unwrap().permissions().mode() & 0o777;
+        assert_eq!((fs::read_to_string(&real).unwrap().as_str(), mode()), ("one", 0o600));
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+        save(&link, "two").unwrap();
+        assert_eq!((fs::read_to_string(&real).unwrap().as_str(), mode()), ("two", 0o640));
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), 2, "{left:?}");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_an_error_that_names_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let refused = save(&file.join("below.toml"), "x").unwrap_err().to_string();
+        assert!(refused.contains("below.toml") && refused.contains("nothing was changed"), "{refused}");
+    }
+}

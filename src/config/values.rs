@@ -1,0 +1,294 @@
+//! The values of a configuration that have rules of their own: names, labels, durations, credentials.
+//!
+//! Their messages never quote a credential: who puts a token where its place belongs must not find it in a log.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::fmt::friendly::SpanParser;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+
+use super::CredentialSettings;
+use super::env::OWNER_VARIABLES;
+use crate::handle::SourceName;
+use crate::source::pdpp::CommandLine;
+
+/// The longest name of a source, in bytes. It stands in every answer that the source is missing from.
+const NAME_MOST: usize = 64;
+
+/// The longest label, in characters.
+const LABEL_MOST: usize = 80;
+
+/// The shortest duration that is taken. Nothing over a network answers sooner.
+const DURATION_LEAST: Duration = Duration::from_millis(10);
+
+/// The longest. No client waits for an hour.
+const DURATION_MOST: Duration = Duration::from_secs(60 * 60);
+
+/// The name of a source: short enough to stand in any answer, and on one line.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct SourceTitle(pub SourceName);
+
+impl FromStr for SourceTitle {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.len() > NAME_MOST {
+            return Err(format!(
+                "the name of a source is {} bytes long; give at most {NAME_MOST}",
+                text.len()
+            ));
+        }
+        if text.trim() != text || text.chars().any(char::is_control) {
+            return Err(
+                "the name of a source has control characters, or spaces around it; leave them out".to_owned()
+            );
+        }
+        let name = text.parse::<SourceName>();
+        name.map(Self).map_err(|error| format!("`{text}` cannot be the name of a source: {error}"))
+    }
+}
+
+impl TryFrom<String> for SourceTitle {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+/// What people call a source.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Label(pub String);
+
+impl FromStr for Label {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let characters = text.chars().count();
+        if text.trim().is_empty() {
+            return Err("the label is empty; leave it out".to_owned());
+        }
+        if characters > LABEL_MOST {
+            return Err(format!("the label has {characters} characters; give at most {LABEL_MOST}"));
+        }
+        if text.chars().any(char::is_control) {
+            return Err("the label has control characters; leave them out".to_owned());
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Label {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+/// A duration as people write it: `2s`, `500ms`, `1m 30s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DurationText(pub Duration);
+
+impl FromStr for DurationText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let duration = SpanParser::new().parse_unsigned_duration(text.trim());
+        let duration = duration.map_err(|_unreadable| {
+            format!("`{}` is no duration; write it as \"2s\" or \"500ms\"", shown(text))
+        })?;
+        if !(DURATION_LEAST..=DURATION_MOST).contains(&duration) {
+            return Err(format!(
+                "`{}` is not between {DURATION_LEAST:?} and {} minutes",
+                shown(text),
+                DURATION_MOST.as_secs() / 60
+            ));
+        }
+        Ok(Self(duration))
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(40).collect()
+}
+
+impl<'de> Deserialize<'de> for DurationText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = DurationText;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration with its unit, such as \"2s\" or \"500ms\"")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<DurationText, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<DurationText, E> {
+                Err(E::invalid_type(Unexpected::Signed(number), &self))
+            }
+        }
+        deserializer.deserialize_any(Text)
+    }
+}
+
+/// Where a credential comes from, as it is written: `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct CredentialText(String);
+
+impl TryFrom<String> for CredentialText {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        CredentialSettings::parse(&text, Path::new(""), Path::new("")).map(|_| Self(text))
+    }
+}
+
+impl CredentialText {
+    /// What it means in a file of `folder`, with `cache_root` for the cache.
+    pub(super) fn settings(&self, folder: &Path, cache_root: &Path) -> Result<CredentialSettings, String> {
+        CredentialSettings::parse(&self.0, folder, cache_root)
+    }
+}
+
+impl CredentialSettings {
+    /// Reads `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`; paths are relative to `folder`, and a command
+    /// runs there.
+    ///
+    /// # Errors
+    ///
+    /// It is none of these. The message does not quote it.
+    pub fn parse(text: &str, folder: &Path, cache_root: &Path) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "pdpp-cache" => Ok(Self::PdppCache(folder.join(cache_root))),
+            Some(("env", name)) if OWNER_VARIABLES.contains(&name) => {
+                Err(format!("`{name}` is an owner credential; fetchwell takes client credentials only"))
+            }
+            Some(("env", name)) if is_variable(name) => Ok(Self::Variable(name.to_owned())),
+            Some(("env", _)) => Err("`env:` wants the name of a variable after it, such as \"env:NOTES_TOKEN\"".to_owned()),
+            Some(("file", path)) if !path.is_empty() => Ok(Self::File(folder.join(path))),
+            Some(("command", line)) if !line.trim().is_empty() => {
+                Ok(Self::Command(CommandLine::new(line.trim().to_owned(), folder.to_owned())))
+            }
+            _ => Err("the credential is none of \"pdpp-cache\", \"env:NAME\", \"file:PATH\" and \"command:LINE\"; a token itself does not belong here"
+                .to_owned()),
+        }
+    }
+
+    /// Its kind, and where it is. A command is not shown: it may have a secret in it.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self {
+            Self::PdppCache(root) => format!("pdpp-cache in {}", root.display()),
+            Self::Variable(name) => format!("env:{name}"),
+            Self::File(path) => format!("file:{}", path.display()),
+            Self::Command(_) => "command".to_owned(),
+        }
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_a_unit_and_bounds() {
+        for (text, milliseconds) in [
+            ("2s", 2_000),
+            ("500ms", 500),
+            ("1m 30s", 90_000),
+            ("1h", 3_600_000),
+            ("10 ms", 10),
+            ("1.5s", 1_500),
+        ] {
+            assert_eq!(text.parse(), Ok(DurationText(Duration::from_millis(milliseconds))), "{text}");
+        }
+        for (text, problem) in [
+            ("2", "no duration"),
+            ("", "no duration"),
+            ("soon", "`soon` is no duration"),
+            ("-2s", "no duration"),
+            ("0s", "`0s` is not between 10ms and 60 minutes"),
+            ("9ms", "between"),
+            ("61m", "`61m` is not between"),
+            ("9223372036854775807s", "not between"),
+            ("99999999999999999999s", "no duration"),
+        ] {
+            let refused = text.parse::<DurationText>().unwrap_err();
+            assert!(refused.contains(problem), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_credential_is_a_place_and_never_a_token() {
+        let parse = |text: &str| CredentialSettings::parse(text, Path::new("/etc/fw"), Path::new(".pdpp"));
+        for (text, expect) in [
+            ("pdpp-cache", CredentialSettings::PdppCache("/etc/fw/.pdpp".into())),
+            ("env:NOTES_TOKEN", CredentialSettings::Variable("NOTES_TOKEN".to_owned())),
+            ("file:secrets/notes", CredentialSettings::File("/etc/fw/secrets/notes".into())),
+            ("file:/run/notes", CredentialSettings::File("/run/notes".into())),
+            (
+                "command: pass show notes",
+                CredentialSettings::Command(CommandLine::new("pass show notes".to_owned(), "/etc/fw".into())),
+            ),
+        ] {
+            assert_eq!(parse(text), Ok(expect));
+        }
+        for (text, problem) in [
+            ("", "none of"),
+            ("tok_5ecret", "a token itself does not belong here"),
+            ("Bearer:tok_5ecret", "none of"),
+            ("env:", "name of a variable"),
+            ("env:tok-5ecret", "name of a variable"),
+            ("env:1A", "name of a variable"),
+            ("env:PDPP_OWNER_TOKEN", "owner credential"),
+            ("env:PDPP_OWNER_SESSION_COOKIE", "owner credential"),
+            ("file:", "none of"),
+            ("command: ", "none of"),
+        ] {
+            let refused = parse(text).unwrap_err();
+            assert!(refused.contains(problem) && !refused.contains("5ecret"), "{text}: {refused}");
+        }
+        let command = parse("command:curl -u ann:5ecret x").unwrap();
+        assert!(!format!("{command:?} {}", command.shown()).contains("5ecret"));
+    }
+
+    #[test]
+    fn names_and_labels_fit_on_a_line() {
+        for name in ["work", "Work mail", "arbeit-ü", "a/b"] {
+            assert!(name.parse::<SourceTitle>().is_ok(), "{name}");
+        }
+        for (name, problem) in [
+            ("", "empty"),
+            ("..", ".."),
+            (" a", "spaces"),
+            ("a\nb", "control"),
+            (&*"a".repeat(65), "at most 64"),
+        ] {
+            let refused = name.parse::<SourceTitle>().unwrap_err();
+            assert!(refused.contains(problem), "{refused}");
+        }
+        assert!("Work: all of it".parse::<Label>().is_ok());
+        for (label, problem) in [(" ", "empty"), ("a\u{1b}[31m", "control"), (&*"ü".repeat(81), "at most 80")]
+        {
+            let refused = label.parse::<Label>().unwrap_err();
+            assert!(refused.contains(problem), "{refused}");
+        }
+    }
+}

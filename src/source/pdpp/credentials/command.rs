@@ -1,0 +1,309 @@
+//! A credential that a command prints, for tokens that live minutes.
+//!
+//! The command runs beside the calls that wait for it, once for all of them: a call that is given up does not
+//! stop it for the others, and what it prints is kept for the next call. It ends after ten seconds at the
+//! latest, with all that it started.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use jiff::{SignedDuration, Timestamp};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::CredentialFault;
+use super::token::Credential;
+
+/// How long a command may take.
+const RUN_MOST: Duration = Duration::from_secs(10);
+
+/// The most that a command may print, in bytes.
+const OUTPUT_MOST: usize = 64 * 1024;
+
+/// A token is renewed this long before its end, so that none ends on its way.
+const RENEW_BEFORE: SignedDuration = SignedDuration::from_secs(30);
+
+/// A command for the shell, and the folder it runs in. It may have a secret in it, so it is not shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CommandLine {
+    line: String,
+    folder: PathBuf,
+}
+
+impl CommandLine {
+    /// `sh -c line`, in `folder`.
+    #[must_use]
+    pub fn new(line: String, folder: PathBuf) -> Self {
+        Self { line, folder }
+    }
+
+    #[cfg(unix)]
+    fn shell(&self) -> Command {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(&self.line);
+        // A group of its own can be ended with all that it started.
+        shell.process_group(0);
+        shell
+    }
+
+    #[cfg(not(unix))]
+    fn shell(&self) -> Command {
+        let mut shell = Command::new("cmd");
+        shell.arg("/C").arg(&self.line);
+        shell
+    }
+}
+
+impl fmt::Debug for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommandLine").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+/// A command, and the last token it printed.
+#[derive(Debug)]
+pub(super) struct TokenCommand {
+    line: CommandLine,
+    state: Arc<Mutex<State>>,
+}
+
+type Outcome = Result<Credential, CredentialFault>;
+
+#[derive(Debug, Default)]
+struct State {
+    known: Option<Known>,
+    running: Option<Shared<BoxFuture<'static, Outcome>>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    credential: Credential,
+    renew_at: Option<Timestamp>,
+}
+
+impl TokenCommand {
+    pub(super) fn new(line: CommandLine) -> Self {
+        Self { line, state: Arc::default() }
+    }
+
+    /// The token it printed last, if that is good for a while yet and was not refused; else what it prints now.
+    pub(super) async fn current(&self, now: Timestamp, refused: Option<&SecretString>) -> Outcome {
+        let running = {
+            let mut state = lock(&self.state);
+            if let Some(known) = &state.known
+                && known.is_good(now, refused)
+            {
+                return Ok(known.credential.clone());
+            }
+            match &state.running {
+                Some(running) => running.clone(),
+                None => state.running.insert(self.start()).clone(),
+            }
+        };
+        running.await
+    }
+
+    /// Starts it. The state is locked meanwhile, so it cannot end before it is known to run.
+    fn start(&self) -> Shared<BoxFuture<'static, Outcome>> {
+        let (line, state) = (self.line.clone(), Arc::clone(&self.state));
+        let task = tokio::spawn(async move {
+            let started = Timestamp::now();
+            let outcome = run(&line, started, RUN_MOST).await;
+            let mut state = lock(&state);
+            state.running = None;
+            state.known = outcome.as_ref().ok().map(|credential| Known::of(credential.clone(), started));
+            outcome
+        });
+        let state = Arc::clone(&self.state);
+        let joined = task.map(move |ended| {
+            ended.unwrap_or_else(|_stopped| {
+                lock(&state).running = None;
+                Err(CredentialFault::failed("it was stopped, because the program is ending"))
+            })
+        });
+        joined.boxed().shared()
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Known {
+    /// A token of a short life is renewed in the last tenth of it.
+    fn of(credential: Credential, started: Timestamp) -> Self {
+        let renew_at = credential.expires_at.map(|end| {
+            let margin = RENEW_BEFORE.min(end.duration_since(started) / 10);
+            end.checked_sub(margin).unwrap_or(end)
+        });
+        Self { credential, renew_at }
+    }
+
+    fn is_good(&self, now: Timestamp, refused: Option<&SecretString>) -> bool {
+        let token = self.credential.token.expose_secret();
+        self.renew_at.is_none_or(|renew_at| now < renew_at)
+            && refused.is_none_or(|refused| refused.expose_secret() != token)
+    }
+}
+
+async fn run(line: &CommandLine, started: Timestamp, most: Duration) -> Outcome {
+    let output = timeout(most, output(line)).await;
+    let output = output
+        .unwrap_or_else(|_elapsed| Err(CredentialFault::failed(format!("it did not end within {most:?}"))));
+    Credential::of_text(output?.expose_secret(), started)
+}
+
+/// What it prints to standard output. What it says to standard error may quote a secret and goes nowhere.
+async fn output(line: &CommandLine) -> Result<SecretString, CredentialFault> {
+    let failed = |error: std::io::Error| CredentialFault::failed(error.to_string());
+    let mut shell = line.shell();
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    if !line.folder.as_os_str().is_empty() {
+        shell.current_dir(&line.folder);
+    }
+    let mut running = Group::of(shell.spawn().map_err(failed)?);
+    let mut printed = Vec::new();
+    if let Some(stdout) = running.child.stdout.take() {
+        let most = u64::try_from(OUTPUT_MOST).unwrap_or(u64::MAX) + 1;
+        stdout.take(most).read_to_end(&mut printed).await.map_err(failed)?;
+    }
+    if printed.len() > OUTPUT_MOST {
+        return Err(CredentialFault::malformed(format!("it is more than {OUTPUT_MOST} bytes")));
+    }
+    let status = running.child.wait().await.map_err(failed)?;
+    running.ended = true;
+    if !status.success() {
+        return Err(CredentialFault::failed(format!("it ended with {status}")));
+    }
+    let text = String::from_utf8(printed).map_err(|_bytes| CredentialFault::malformed("it is not text"))?;
+    Ok(SecretString::from(text))
+}
+
+/// A shell, which is ended with all that it started when it is not waited for to its end.
+struct Group {
+    child: Child,
+    ended: bool,
+}
+
+impl Group {
+    fn of(child: Child) -> Self {
+        Self { child, ended: false }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Group {
+    fn drop(&mut self) {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        let id = self.child.id().filter(|_| !self.ended).and_then(|id| i32::try_from(id).ok());
+        if let Some(group) = id.and_then(Pid::from_raw) {
+            // It may have ended by itself just now.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    fn command(line: &str, folder: &Path) -> TokenCommand {
+        TokenCommand::new(CommandLine::new(line.to_owned(), folder.to_owned()))
+    }
+
+    fn runs(folder: &Path) -> usize {
+        fs::read_to_string(folder.join("runs")).map_or(0, |runs| runs.lines().count())
+    }
+
+    /// Prints another token each time it runs.
+    const NEXT: &str = "echo run >> runs; echo tok_$(wc -l < runs | tr -d ' ')";
+
+    #[tokio::test]
+    async fn ten_calls_run_it_once_and_a_refused_token_runs_it_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let command = command(&format!("sleep 0.05; {NEXT}"), folder.path());
+        let now = Timestamp::now();
+        let ten = futures_util::future::join_all((0..10).map(|_| command.current(now, None))).await;
+        for outcome in ten {
+            assert_eq!(outcome.unwrap().token.expose_secret(), "tok_1");
+        }
+        assert_eq!(runs(folder.path()), 1);
+        let refused = SecretString::from("tok_1");
+        let ten = (0..10).map(|_| command.current(now, Some(&refused)));
+        for outcome in futures_util::future::join_all(ten).await {
+            assert_eq!(outcome.unwrap().token.expose_secret(), "tok_2");
+        }
+        // The token that was refused is another one by now.
+        assert_eq!(command.current(now, Some(&refused)).await.unwrap().token.expose_secret(), "tok_2");
+        assert_eq!(runs(folder.path()), 2);
+    }
+
+    #[tokio::test]
+    async fn a_token_is_renewed_shortly_before_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = r#"echo run >> runs; echo '{"access_token":"tok","expires_in":600}'"#;
+        let command = command(line, folder.path());
+        let start = Timestamp::now();
+        for (seconds, times) in [(0, 1), (560, 1), (575, 2)] {
+            command.current(start + SignedDuration::from_secs(seconds), None).await.unwrap();
+            assert_eq!(runs(folder.path()), times, "after {seconds} s");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_given_up_does_not_stop_it_for_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let command = command(&format!("{NEXT}; sleep 0.2"), folder.path());
+        let now = Timestamp::now();
+        assert!(timeout(Duration::from_millis(50), command.current(now, None)).await.is_err());
+        assert_eq!(command.current(now, None).await.unwrap().token.expose_secret(), "tok_1");
+        assert_eq!(runs(folder.path()), 1);
+    }
+
+    #[tokio::test]
+    async fn failures_are_told_without_what_was_printed() {
+        let folder = tempfile::tempdir().unwrap();
+        for (line, part) in [
+            ("echo sekret; echo sekret >&2; exit 3", "exit status: 3"),
+            ("no-such-program-sekret", "exit status: 127"),
+            ("true", "empty"),
+            ("echo sekret two", "not a token"),
+            ("printf '\\377\\376'", "not text"),
+            ("yes sekret", "more than 65536 bytes"),
+            ("kill -9 $$", "signal: 9"),
+        ] {
+            let command = command(line, folder.path());
+            let fault = command.current(Timestamp::now(), None).await.unwrap_err();
+            let shown = format!("{fault:?} {command:?}");
+            assert!(shown.contains(part) && !shown.contains("sekret"), "{shown}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_command_that_hangs_is_given_up() {
+        let line = CommandLine::new("sleep 1000".to_owned(), "".into());
+        let fault = run(&line, Timestamp::now(), Duration::from_millis(50)).await.unwrap_err();
+        assert!(format!("{fault:?}").contains("within 50ms"), "{fault:?}");
+    }
+
+    #[tokio::test]
+    async fn what_is_given_up_ends_with_all_that_it_started() {
+        let mut shell = CommandLine::new("sleep 1000 & sleep 1000".to_owned(), "".into()).shell();
+        let mut running = Group::of(shell.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap());
+        let mut stdout = running.child.stdout.take().unwrap();
+        drop(running);
+        // It ends when nobody holds its other end any more.
+        let ended = timeout(Duration::from_secs(60), stdout.read_to_end(&mut Vec::new())).await;
+        assert_eq!(ended.unwrap().unwrap(), 0);
+    }
+}

@@ -1,0 +1,223 @@
+//! The credential for a record server: what `pdpp connect` left, a variable, a file, or what a command prints.
+//!
+//! It is looked at when it is used, not only at start: a token can be dead after ten minutes, and a new one is
+//! taken up without a restart. Owner credentials are refused, because this program gives what it reads to a
+//! model and must see no more than a client was granted.
+
+mod command;
+mod fault;
+mod kept_file;
+mod token;
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+
+pub use command::CommandLine;
+pub use fault::{CredentialError, CredentialFault, CredentialPlace};
+pub(super) use token::bearer;
+
+use self::command::TokenCommand;
+use self::kept_file::{KeptFile, Shape};
+use self::token::Credential;
+use super::ProviderUrl;
+use crate::source::SourceError;
+
+/// Where the credential for one provider comes from, and the last one that came from there.
+#[derive(Debug)]
+pub struct Credentials {
+    provider: String,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    PdppCache(KeptFile),
+    Variable { name: String, value: Option<SecretString> },
+    File(KeptFile),
+    Command(TokenCommand),
+}
+
+impl Credentials {
+    /// The credential that `pdpp connect` left below `cache_root` (`.pdpp` by default). Nothing is read yet.
+    #[must_use]
+    pub fn of(provider: &ProviderUrl, cache_root: &Path) -> Self {
+        let path = cache_root.join("clients").join(provider.cache_file_name());
+        Self::from_kind(provider, Kind::PdppCache(KeptFile::new(path, Shape::PdppCache)))
+    }
+
+    /// The credential in an environment variable, as it was when the program started.
+    #[must_use]
+    pub fn in_variable(provider: &ProviderUrl, name: String, value: Option<SecretString>) -> Self {
+        Self::from_kind(provider, Kind::Variable { name, value })
+    }
+
+    /// The credential in a file of the user's own. Nothing is read yet.
+    #[must_use]
+    pub fn in_file(provider: &ProviderUrl, path: PathBuf) -> Self {
+        Self::from_kind(provider, Kind::File(KeptFile::new(path, Shape::Token)))
+    }
+
+    /// The credential that a command prints. Nothing is run yet.
+    #[must_use]
+    pub fn printed_by(provider: &ProviderUrl, command: CommandLine) -> Self {
+        Self::from_kind(provider, Kind::Command(TokenCommand::new(command)))
+    }
+
+    fn from_kind(provider: &ProviderUrl, kind: Kind) -> Self {
+        Self { provider: provider.to_string(), kind }
+    }
+
+    /// Whether what is kept works now, and until when. A command is not run for it.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it is expired, malformed, or an owner's.
+    pub fn check_kept(&self, now: Timestamp) -> Result<Option<Timestamp>, CredentialError> {
+        match self.kept(now) {
+            None => Ok(None),
+            Some(kept) => Ok(self.good_at(now, kept)?.expires_at),
+        }
+    }
+
+    /// Whether there is a credential that works now, and until when. A command is run for it, once.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it is expired, malformed, or an owner's, or the command fails.
+    pub async fn check(&self, now: Timestamp) -> Result<Option<Timestamp>, CredentialError> {
+        self.current(now, None).await.map(|credential| credential.expires_at)
+    }
+
+    /// The file it is kept in, when others than its owner can read that.
+    #[must_use]
+    pub fn exposed_file(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::PdppCache(file) | Kind::File(file) => file.is_exposed().then(|| file.path()),
+            Kind::Variable { .. } | Kind::Command(_) => None,
+        }
+    }
+
+    /// The token, if it is good at `now`.
+    pub(super) async fn token(&self, now: Timestamp) -> Result<SecretString, CredentialError> {
+        self.current(now, None).await.map(|credential| credential.token)
+    }
+
+    /// The token as it is now, got anew, if it is good at `now` and another than `refused`.
+    pub(super) async fn other_than(&self, refused: &SecretString, now: Timestamp) -> Option<SecretString> {
+        let token = self.current(now, Some(refused)).await.ok()?.token;
+        (token.expose_secret() != refused.expose_secret()).then_some(token)
+    }
+
+    /// The server does not accept it.
+    pub(super) fn unaccepted(&self) -> SourceError {
+        SourceError::Reauthorize {
+            problem: format!("{} no longer accepts the credential", self.provider),
+            remedy: self.place().remedy(&self.provider),
+        }
+    }
+
+    async fn current(
+        &self,
+        now: Timestamp,
+        refused: Option<&SecretString>,
+    ) -> Result<Credential, CredentialError> {
+        if let (Kind::PdppCache(file) | Kind::File(file), Some(_)) = (&self.kind, refused) {
+            // A file that was replaced within the clock's tick looks unchanged.
+            file.forget();
+        }
+        let found = match (&self.kind, self.kept(now)) {
+            (Kind::Command(command), _) => command.current(now, refused).await,
+            (_, kept) => kept.unwrap_or(Err(CredentialFault::Missing)),
+        };
+        self.good_at(now, found)
+    }
+
+    /// What lies there; `None` when a command has to be run for it.
+    fn kept(&self, now: Timestamp) -> Option<Result<Credential, CredentialFault>> {
+        match &self.kind {
+            Kind::PdppCache(file) | Kind::File(file) => Some(file.read()),
+            Kind::Variable { value: None, .. } => Some(Err(CredentialFault::Missing)),
+            Kind::Variable { value: Some(value), .. } => {
+                Some(Credential::of_text(value.expose_secret(), now))
+            }
+            Kind::Command(_) => None,
+        }
+    }
+
+    fn good_at(
+        &self,
+        now: Timestamp,
+        found: Result<Credential, CredentialFault>,
+    ) -> Result<Credential, CredentialError> {
+        let found = found.and_then(|credential| match credential.expires_at {
+            Some(at) if at <= now => Err(CredentialFault::Expired { at }),
+            _ => Ok(credential),
+        });
+        found.map_err(|fault| CredentialError { provider: self.provider.clone(), place: self.place(), fault })
+    }
+
+    fn place(&self) -> CredentialPlace {
+        match &self.kind {
+            Kind::PdppCache(file) => CredentialPlace::PdppCache(file.path().to_owned()),
+            Kind::Variable { name, .. } => CredentialPlace::Variable(name.clone()),
+            Kind::File(file) => CredentialPlace::File(file.path().to_owned()),
+            Kind::Command(_) => CredentialPlace::Command,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn provider() -> ProviderUrl {
+        "https://records.example.com".parse().unwrap()
+    }
+
+    fn now() -> Timestamp {
+        "2026-11-20T12:00:00Z".parse().unwrap()
+    }
+
+    fn variable(value: Option<&str>) -> Credentials {
+        Credentials::in_variable(&provider(), "NOTES_TOKEN".to_owned(), value.map(SecretString::from))
+    }
+
+    #[tokio::test]
+    async fn a_variable_holds_a_token_or_json() {
+        let token = async |value| variable(Some(value)).token(now()).await.unwrap();
+        assert_eq!(token("tok_1").await.expose_secret(), "tok_1");
+        assert_eq!(token(r#"{"access_token":"tok_2","expires_in":60}"#).await.expose_secret(), "tok_2");
+    }
+
+    #[test]
+    fn what_is_wrong_names_its_place_and_its_remedy_and_never_the_token() {
+        let file = |path: &str| Credentials::in_file(&provider(), path.into());
+        for (credentials, code, problem, remedy) in [
+            (variable(None), 78, "variable `NOTES_TOKEN`", "set the environment variable `NOTES_TOKEN`"),
+            (variable(Some("")), 78, "is empty", "`NOTES_TOKEN`"),
+            (variable(Some("sek ret")), 78, "is malformed", "`NOTES_TOKEN`"),
+            (
+                variable(Some(r#"{"access_token":"sekret","token_kind":"owner"}"#)),
+                77,
+                "owner credential",
+                "`NOTES_TOKEN`",
+            ),
+            (
+                variable(Some(r#"{"access_token":"sekret","expires_at":"2020-01-01T00:00:00Z"}"#)),
+                78,
+                "expired at 2020",
+                "`NOTES_TOKEN`",
+            ),
+            (file("/no/such/token"), 78, "/no/such/token", "put a client token into /no/such/token"),
+        ] {
+            let refused = credentials.check_kept(now()).unwrap_err();
+            let shown = format!("{refused} {refused:?} {credentials:?}");
+            assert_eq!(refused.exit_code(), code, "{shown}");
+            assert!(refused.to_string().contains(problem), "{shown}");
+            assert!(refused.remedy().contains(remedy), "{}", refused.remedy());
+            assert!(!shown.contains("sek"), "{shown}");
+        }
+    }
+}

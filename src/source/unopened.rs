@@ -1,0 +1,131 @@
+//! A source that could not be opened when the program started, among others that could.
+//!
+//! Every question tries to open it again and is answered with what is wrong until that is mended, so that the
+//! others are served meanwhile and nobody has to start the program again.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use tokio::task::spawn_blocking;
+
+use super::{
+    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
+    SourceError, StreamAnswer, StreamQuery, WindowQuery,
+};
+use crate::handle::SourceName;
+use crate::record::{Record, Schema, Window};
+
+type Opening = dyn Fn() -> Result<Arc<dyn Source>, SourceError> + Send + Sync;
+
+/// A source that is opened by the first question that finds it mended.
+pub struct Unopened {
+    name: SourceName,
+    identity: String,
+    open: Arc<Opening>,
+    opened: OnceLock<Arc<dyn Source>>,
+}
+
+impl Unopened {
+    /// A source that `open` opens, or says why not. `identity` is the one it has when it is open.
+    #[must_use]
+    pub fn new(
+        name: SourceName,
+        identity: String,
+        open: impl Fn() -> Result<Arc<dyn Source>, SourceError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, identity, open: Arc::new(open), opened: OnceLock::new() }
+    }
+
+    async fn opened(&self) -> Result<&Arc<dyn Source>, SourceError> {
+        if let Some(source) = self.opened.get() {
+            return Ok(source);
+        }
+        let open = Arc::clone(&self.open);
+        let source = match spawn_blocking(move || open()).await {
+            Ok(source) => source?,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        };
+        Ok(self.opened.get_or_init(|| source))
+    }
+}
+
+impl fmt::Debug for Unopened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unopened").field("identity", &self.identity).field("opened", &self.opened).finish()
+    }
+}
+
+#[async_trait]
+impl Source for Unopened {
+    fn name(&self) -> &SourceName {
+        &self.name
+    }
+
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    async fn schema(&self) -> Result<Schema, SourceError> {
+        self.opened().await?.schema().await
+    }
+
+    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+        self.opened().await?.stream(query).await
+    }
+
+    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        self.opened().await?.search(query).await
+    }
+
+    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        self.opened().await?.records(query).await
+    }
+
+    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+        self.opened().await?.record(query).await
+    }
+
+    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
+        self.opened().await?.window(query).await
+    }
+
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        self.opened().await?.aggregate(query).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::source::store::{NewConnection, Store, StoreError, StoreWriter};
+
+    #[tokio::test]
+    async fn it_answers_with_what_is_wrong_until_that_is_mended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.db");
+        let (times, counted) = (Arc::new(AtomicUsize::new(0)), path.clone());
+        let tried = Arc::clone(&times);
+        let source = Unopened::new("notes".parse().unwrap(), "notes store".to_owned(), move || {
+            tried.fetch_add(1, Ordering::SeqCst);
+            Ok(Arc::new(Store::open("notes".parse().unwrap(), &counted)?))
+        });
+        for _ in 0..2 {
+            let refused = source.schema().await;
+            assert!(matches!(refused, Err(SourceError::MendStore(StoreError::Missing(_)))), "{refused:?}");
+        }
+        let connection = NewConnection {
+            connection_id: "c".parse().unwrap(),
+            connector_key: "notes".to_owned(),
+            display_name: None,
+            manifest: None,
+        };
+        StoreWriter::open(&path, &connection).unwrap().finish().unwrap();
+        assert!(source.schema().await.is_ok());
+        assert!(source.search(&SearchQuery::of("x", 1)).await.is_ok());
+        assert_eq!(times.load(Ordering::SeqCst), 3);
+        assert_eq!(source.identity(), "notes store");
+    }
+}
