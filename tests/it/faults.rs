@@ -14,11 +14,17 @@ use serde_json::{Value, json};
 
 use crate::support::{Account, Called, Fault, FederationClient, RecordServer, Vitals, configured, walk};
 
-/// How long a source may take, retry included.
-const DEADLINE: Duration = Duration::from_millis(500);
+/// How long a source may take in the table of `docs/faults.md`, retry included.
+const MEASURED_DEADLINE: Duration = Duration::from_millis(500);
+
+/// How long it may take in every other run: a healthy one on a busy machine takes that long, too.
+const DEADLINE: Duration = Duration::from_secs(3);
+
+/// Where nobody is silent, nobody has to be waited for.
+const PATIENT: Duration = Duration::from_secs(60);
 
 /// What a call may take beyond that. Only a machine that is busy with something else comes near it.
-const GENEROUS: Duration = Duration::from_secs(5);
+const GENEROUS: Duration = Duration::from_secs(10);
 
 const ALPHA: Account = Account { connection: "cin_one", records: 5, pause: Duration::ZERO };
 const BETA: Account = Account { connection: "cin_two", records: 5, pause: Duration::ZERO };
@@ -27,7 +33,7 @@ const SICK: Account = Account { connection: "cin_three", records: 10, pause: Dur
 #[test]
 fn the_server_of_these_tests_is_read_like_a_real_one() {
     let server = RecordServer::start(Account::of("cin_one", 60));
-    let (_folder, config) = configured(&[("alpha", &server)], GENEROUS);
+    let (_folder, config) = configured(&[("alpha", &server)], PATIENT);
     let mut client = FederationClient::start(&config);
     let mut expect = server.account.handles();
     assert_eq!(walk(&mut client, "search", json!({"query": "invoice", "limit": 7})), expect);
@@ -192,7 +198,7 @@ struct Aftermath {
 }
 
 /// Rounds of all questions before and after the first look at the process.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 
 /// What a process may grow by after its first rounds: the allocator keeps pages of answers of up to 16 MiB.
 const GROWTH_KB: usize = 48 * 1024;
@@ -220,11 +226,11 @@ fn check_aftermath(ward: &mut Ward, fault: Fault) -> Aftermath {
 }
 
 /// One fault and one onset: each question to a fresh process, then many calls to one of them.
-fn row(fault: Fault, onset: Onset) -> String {
+fn row(fault: Fault, onset: Onset, deadline: Duration) -> String {
     let mut line = format!("| {} |", fault.name());
     let mut codes = BTreeSet::new();
     for question in Question::ALL {
-        let mut ward = Ward::with(fault, onset, DEADLINE);
+        let mut ward = Ward::with(fault, onset, deadline);
         let cell = check_cell(&mut ward, fault, question);
         write!(line, " {} |", cell.took.as_millis()).unwrap();
         if question != Question::FetchHealthy {
@@ -250,12 +256,13 @@ fn row(fault: Fault, onset: Onset) -> String {
 }
 
 /// Rows that are made at the same time. They mostly wait.
-const WORKERS: usize = 4;
+const WORKERS: usize = 6;
 
 #[test]
 fn every_fault_of_one_source_leaves_the_others_their_answer() {
     #[expect(clippy::disallowed_methods, reason = "the program itself knows nothing of it")]
     let writes = std::env::var_os("FETCHWELL_WRITE_DOCS").is_some();
+    let deadline = if writes { MEASURED_DEADLINE } else { DEADLINE };
     let cases: Vec<(Onset, Fault)> = [Onset::AtStart, Onset::Later]
         .into_iter()
         .flat_map(|onset| Fault::ALL.map(|fault| (onset, fault)))
@@ -267,7 +274,7 @@ fn every_fault_of_one_source_leaves_the_others_their_answer() {
                 while let Some((place, (onset, fault))) =
                     Some(next.fetch_add(1, Ordering::SeqCst)).and_then(|n| Some((n, *cases.get(n)?)))
                 {
-                    let row = row(fault, onset);
+                    let row = row(fault, onset, deadline);
                     rows.lock().unwrap()[place] = row;
                 }
             });
@@ -275,17 +282,17 @@ fn every_fault_of_one_source_leaves_the_others_their_answer() {
     });
     let rows = rows.into_inner().unwrap();
     let (at_start, later) = rows.split_at(Fault::ALL.len());
-    let page = faults_page(at_start, later);
+    let page = faults_page(at_start, later, deadline);
     println!("{page}");
     if writes {
         std::fs::write(format!("{}/docs/faults.md", env!("CARGO_MANIFEST_DIR")), page).unwrap();
     }
 }
 
-fn faults_page(at_start: &[String], later: &[String]) -> String {
+fn faults_page(at_start: &[String], later: &[String], deadline: Duration) -> String {
     let head = "| the source | search | query_records | fetch, healthy | fetch, sick | named as | later calls | memory | descriptors |\n\
         |---|---|---|---|---|---|---|---|---|";
-    let deadline = DEADLINE.as_millis();
+    let deadline = deadline.as_millis();
     format!(
         "<!-- Made by `FETCHWELL_WRITE_DOCS=1 cargo test --release --test it every_fault_of_one_source`; do not edit. -->\n\
         # What one sick source does to an answer\n\n\
@@ -308,7 +315,7 @@ fn faults_page(at_start: &[String], later: &[String]) -> String {
 
 /// Walks a list of which one source has a benign fault, and says what is wrong with it.
 fn walked(fault: Fault, tool: &str, arguments: &Value) -> Option<String> {
-    let mut ward = Ward::with(fault, Onset::AtStart, DEADLINE);
+    let mut ward = Ward::with(fault, Onset::AtStart, PATIENT);
     let rows = walk(&mut ward.client, tool, arguments.clone());
     let shown: BTreeSet<String> = rows.iter().cloned().collect();
     let is_whole = ward.sick.account.handles().iter().all(|id| shown.contains(id));
@@ -360,7 +367,7 @@ fn a_list_of_a_server_that_repeats_itself_shows_each_row_once() {
 fn a_list_of_a_server_that_repeats_itself_ends() {
     for fault in [Fault::CursorCycle, Fault::DuplicateRows] {
         for arguments in lists() {
-            let mut ward = Ward::with(fault, Onset::AtStart, DEADLINE);
+            let mut ward = Ward::with(fault, Onset::AtStart, PATIENT);
             let rows: BTreeSet<String> =
                 walk(&mut ward.client, "query_records", arguments).into_iter().collect();
             assert!(rows.is_superset(&ward.healthy_handles()), "{fault:?}: {rows:?}");
@@ -439,7 +446,7 @@ fn when_every_source_fails_each_is_named() {
 #[test]
 fn a_source_that_hangs_holds_up_nobody_who_does_not_need_it() {
     // Longer than any of these calls may take: whoever waits for the sick source is seen.
-    let deadline = Duration::from_secs(60);
+    let deadline = PATIENT;
     let started = Instant::now();
     let mut ward = Ward::open(deadline);
     ward.sick.fall_ill(Fault::Hang);
@@ -461,7 +468,7 @@ fn a_source_that_hangs_holds_up_nobody_who_does_not_need_it() {
 
 #[test]
 fn a_source_that_recovers_is_asked_again() {
-    let mut ward = Ward::with(Fault::Status(500), Onset::AtStart, DEADLINE);
+    let mut ward = Ward::with(Fault::Status(500), Onset::AtStart, PATIENT);
     let (tool, arguments) = Question::Search.call();
     for _ in 0..10 {
         assert_eq!(ward.client.call(tool, &arguments).unavailable().len(), 1);
