@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use fetchwell::cursor::{Key, open, seal};
+use fetchwell::cursor::{Claims, Cursors, Key, KeyId, KeyRing, Kind, Skew, seal};
 use fetchwell::fit::{ChunkBudget, PageItem, Pressure, chunk_end, plan_page, shorten};
 use fetchwell::handle::Handle;
 use fetchwell::record::{Excerpt, RecordData};
@@ -81,11 +81,30 @@ fn fit(criterion: &mut Criterion) {
 }
 
 fn cursors(criterion: &mut Criterion) {
-    let (key, now) = (Key::new(0, [7; 32]), std::time::Duration::from_secs(1_800_000_000));
-    criterion.bench_function("cursor/seal", |bench| bench.iter(|| seal(&key, black_box(&[9; 16]), now)));
-    let cursor = seal(&key, &[9; 16], now);
+    let (key, now) = (Key::new(KeyId([0; 4]), &[7; 32]), std::time::Duration::from_secs(1_800_000_000));
+    let claims = Claims { kind: Kind::Search, issued: now, offset: 50, reference: [9; 16] };
+    criterion.bench_function("cursor/seal", |bench| bench.iter(|| seal(&key, black_box(&claims))));
+    let cursor = seal(&key, &claims);
+    let ring = KeyRing::of(key);
     criterion
-        .bench_function("cursor/open", |bench| bench.iter(|| open(&key, black_box(&cursor), now).unwrap()));
+        .bench_function("cursor/open", |bench| bench.iter(|| ring.open(black_box(&cursor), now).unwrap()));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let kept = Cursors::in_directory(folder.path(), Skew::default()).unwrap();
+    for (name, cursors) in [("memory", Cursors::in_memory(Skew::default()).unwrap()), ("SQLite", kept)] {
+        for bytes in [500, 50_000] {
+            let position = "x".repeat(bytes);
+            let issue = || cursors.issue(Kind::Search, 0, String::new(), position.clone());
+            criterion.bench_function(&format!("cursor/issue for {bytes} bytes, {name}"), |bench| {
+                bench.iter(|| runtime.block_on(issue()).unwrap());
+            });
+        }
+        let cursor =
+            runtime.block_on(cursors.issue(Kind::Search, 0, String::new(), "x".repeat(500))).unwrap();
+        criterion.bench_function(&format!("cursor/position, {name}"), |bench| {
+            bench.iter(|| runtime.block_on(cursors.position(Kind::Search, &cursor)).unwrap());
+        });
+    }
 }
 
 criterion_group!(benches, handles, search, fit, cursors);

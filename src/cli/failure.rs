@@ -5,6 +5,7 @@ use std::fmt;
 use super::print::safe;
 use crate::config::ConfigError;
 use crate::connectors::ImportError;
+use crate::cursor::{CursorFault, StateError};
 use crate::http::ListenError;
 use crate::source::SourceError;
 use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
@@ -64,6 +65,18 @@ impl fmt::Display for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::new(error.to_string())
+    }
+}
+
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<CursorFault> for Failure {
+    fn from(fault: CursorFault) -> Self {
+        Self::new(format!("the cursor is {}: {fault}", fault.reason()))
     }
 }
 

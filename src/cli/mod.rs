@@ -3,10 +3,12 @@
 //! Commands write what they have to say to standard output through `print`, as text for people or, with
 //! `--json`, as one JSON value; problems go to standard error with what to do about them.
 
+mod bench;
 mod budget;
 mod client_config;
 mod completions;
 mod connections;
+mod cursor;
 mod demo;
 mod doctor;
 mod failure;
@@ -18,6 +20,7 @@ mod probe;
 mod search;
 mod serve;
 mod source;
+mod state;
 mod stop;
 
 use std::ffi::OsString;
@@ -28,6 +31,7 @@ use clap::{Parser, Subcommand};
 use self::failure::Failure;
 use self::print::Printer;
 use crate::config::environment;
+use crate::cursor::Skew;
 use crate::telemetry::start_logging;
 
 /// Search and read records across connected accounts, for ChatGPT, Claude, Codex and any MCP client.
@@ -44,6 +48,11 @@ pub struct Cli {
     /// What to log to standard error: a level, or a filter as `RUST_LOG` has it.
     #[arg(long, global = true, value_name = "FILTER")]
     log: Option<String>,
+
+    /// Set the clock that cursors are measured by ahead or back, such as +601s or -1h, to see what happens then. It
+    /// leaves its mark in the state directory: a time that was seen is never before.
+    #[arg(long, global = true, hide = true, value_name = "OFFSET", allow_hyphen_values = true)]
+    clock: Option<Skew>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -56,7 +65,9 @@ enum Command {
     Search(search::Search),
     Fetch(fetch::Fetch),
     Budget(budget::Budget),
+    Bench(bench::Bench),
     Doctor(doctor::Doctor),
+    Cursor(cursor::Cursor),
     ClientConfig(client_config::ClientConfig),
     Completions(completions::Completions),
 }
@@ -73,13 +84,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let printer = Printer { json: cli.json };
+    let skew = cli.clock.unwrap_or_default();
     let environment = environment();
     let filter = cli.log.or(environment.log.clone());
     let default = if matches!(cli.command, Command::Serve(_)) { "info" } else { "warn" };
     let done = start_logging(filter.as_deref().unwrap_or(default))
         .map_err(|error| Failure::usage(&error))
         .and_then(|()| match cli.command {
-            Command::Serve(command) => command.run(&environment),
+            Command::Serve(command) => command.run(&environment, skew),
             Command::Demo(command) => command.run(printer),
             Command::Import(command) => command.run(printer),
             Command::Source(command) => command.run(printer, &environment),
@@ -87,7 +99,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Search(command) => command.run(printer, &environment),
             Command::Fetch(command) => command.run(printer, &environment),
             Command::Budget(command) => command.run(printer),
+            Command::Bench(command) => command.run(printer),
             Command::Doctor(command) => command.run(printer, &environment),
+            Command::Cursor(command) => command.run(printer, skew),
             Command::ClientConfig(command) => command.run(printer),
             Command::Completions(command) => command.run(),
         });

@@ -9,9 +9,11 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
-use super::open::{AS_IT_IS, SourceArgs, joined, open_sources, toolbox};
+use super::open::{AS_IT_IS, SourceArgs, joined, open_sources};
+use super::state::StateArgs;
 use super::{print, stop};
 use crate::config::Environment;
+use crate::cursor::{Cursors, Skew, StateError};
 use crate::http::{DEFAULT_LISTEN, RecordServer, bind, serve};
 use crate::mcp::{Server, serve_stdio};
 use crate::tools::{Profile, Toolbox};
@@ -33,6 +35,9 @@ pub(super) struct Serve {
     /// The tools a stdio client sees; HTTP clients choose by path (/mcp, /mcp/openai).
     #[arg(long, value_enum, default_value_t = ProfileArg::Standard, requires = "stdio")]
     profile: ProfileArg,
+
+    #[command(flatten)]
+    state: StateArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -47,13 +52,19 @@ enum ProfileArg {
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
 impl Serve {
-    pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
+    pub(super) fn run(self, environment: &Environment, skew: Skew) -> Result<(), Failure> {
         let settings = self.source.settings()?;
         let source = joined(open_sources(&settings, environment, AS_IT_IS)?)?;
-        let toolbox = toolbox(Arc::clone(&source), settings.call_deadline)?;
-        let records = RecordServer::new(source, settings.call_deadline);
-        let records =
-            records.map_err(|error| Failure::new(format!("the system gives no random bytes ({error})")))?;
+        // One client keeps its server running for as long as it pages; many clients outlive a restart.
+        let cursors = if self.stdio {
+            Cursors::in_memory(skew).map_err(StateError::from)?
+        } else {
+            Cursors::in_directory(&self.state.directory(settings.state_dir.clone())?, skew)?
+        };
+        let cursors = Arc::new(cursors);
+        let toolbox =
+            Toolbox::with_cursors(Arc::clone(&source), Arc::clone(&cursors), settings.call_deadline);
+        let toolbox = Arc::new(toolbox);
         let threads =
             if self.stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
         let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
@@ -70,6 +81,7 @@ impl Serve {
             served.map_err(Failure::new)
         } else {
             let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
+            let records = RecordServer::with_cursors(source, cursors, settings.call_deadline);
             runtime.block_on(serve_http(address, toolbox, records, stop))
         };
         // A read of standard input cannot be called off; the program ends without it.

@@ -1,8 +1,9 @@
 //! The text of a cursor.
 //!
-//! `fw1.` and base64url, without padding, of 56 bytes: version (1), key id (1), time of issue in
-//! milliseconds since 1970 (6), reference (16), HMAC-SHA256 tag over all before it (32). Eighty
-//! characters in all, whatever the position is.
+//! `fw1_` and base64url, without padding, of 64 bytes: version (1), kind (1), key id (4), time of issue in
+//! milliseconds since 1970 (6), offset (4), reference (16), HMAC-SHA256 tag over all before it (32). Ninety
+//! characters of the base64url alphabet in all, whatever the position is. One position has one text: other
+//! spellings of the same bytes are refused.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,10 +15,11 @@ use sha2::Sha256;
 
 use super::CursorFault;
 
-const PREFIX: &str = "fw1.";
+const PREFIX: &str = "fw1_";
 const VERSION: u8 = 1;
-const CLAIMS: usize = 24;
+const CLAIMS: usize = 32;
 const TAG: usize = 32;
+const BYTES: usize = CLAIMS + TAG;
 
 /// How long a cursor is valid after its issue.
 pub const VALID_FOR: Duration = Duration::from_secs(600);
@@ -31,25 +33,91 @@ pub const MAX_CURSOR_CHARS: usize = 96;
 /// Names a stored position.
 pub type Reference = [u8; 16];
 
+/// What a cursor goes on with. A cursor of one kind is no cursor of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Hits of a search.
+    Search,
+    /// Records of a list.
+    Records,
+}
+
+impl Kind {
+    const ALL: [Self; 2] = [Self::Search, Self::Records];
+
+    /// The kind of a byte, if it is one.
+    #[must_use]
+    pub fn of_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.byte() == byte)
+    }
+
+    /// The byte that stands for it. Bytes are never given to another kind.
+    #[must_use]
+    pub fn byte(self) -> u8 {
+        match self {
+            Self::Search => 1,
+            Self::Records => 2,
+        }
+    }
+
+    /// The tool that gives such cursors and takes them.
+    #[must_use]
+    pub fn tool(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Records => "query_records",
+        }
+    }
+}
+
+/// Names a key; it is no secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyId(pub [u8; 4]);
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", u32::from_be_bytes(self.0))
+    }
+}
+
 /// A signing key. There is no default one.
 #[derive(Clone)]
 pub struct Key {
-    id: u8,
-    /// The secret, padded to the block of SHA-256 as HMAC defines it.
-    block: [u8; 64],
+    id: KeyId,
+    /// HMAC that has read the secret and nothing else, so that a cursor costs no key schedule.
+    keyed: Hmac<Sha256>,
 }
 
 impl Key {
     /// A key made of 32 random bytes.
     #[must_use]
-    pub fn new(id: u8, secret: [u8; 32]) -> Self {
+    pub fn new(id: KeyId, secret: &[u8; 32]) -> Self {
+        // Padded to the block of SHA-256, as HMAC defines it.
         let mut block = [0; 64];
-        block.iter_mut().zip(secret).for_each(|(padded, byte)| *padded = byte);
-        Self { id, block }
+        block.iter_mut().zip(secret).for_each(|(padded, byte)| *padded = *byte);
+        Self { id, keyed: Hmac::new(&block.into()) }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// HMAC over texts that are no cursors of this codec, and cannot be read as such: those begin with their version.
+    #[must_use]
+    pub fn mac_of(&self, texts: &[&[u8]]) -> Hmac<Sha256> {
+        let mut mac = self.keyed.clone();
+        mac.update(&[u8::MAX]);
+        for text in texts {
+            mac.update(&text.len().to_be_bytes());
+            mac.update(text);
+        }
+        mac
     }
 
     fn mac(&self, claims: &[u8]) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new(&self.block.into());
+        let mut mac = self.keyed.clone();
         mac.update(claims);
         mac
     }
@@ -61,45 +129,118 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The cursor that refers to a position, issued at `now` (time since 1970).
-#[must_use]
-pub fn seal(key: &Key, reference: &Reference, now: Duration) -> String {
-    let millis = u64::try_from(now.as_millis()).unwrap_or(u64::MAX).to_be_bytes();
-    let mut bytes = Vec::with_capacity(CLAIMS + TAG);
-    bytes.extend_from_slice(&[VERSION, key.id]);
-    bytes.extend_from_slice(millis.get(2..).unwrap_or_default());
-    bytes.extend_from_slice(reference);
-    let tag = key.mac(&bytes).finalize().into_bytes();
-    bytes.extend_from_slice(&tag);
-    format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
+/// What a cursor says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claims {
+    /// What it goes on with.
+    pub kind: Kind,
+    /// When it was issued, since 1970; whole milliseconds.
+    pub issued: Duration,
+    /// How many rows came before.
+    pub offset: u32,
+    /// Where the position is kept.
+    pub reference: Reference,
 }
 
-/// The reference of a cursor that was sealed with `key` and is valid at `now` (time since 1970).
-///
-/// # Errors
-///
-/// The text is malformed, its signature is not the key's, it is out of its time, or it names another key.
-pub fn open(key: &Key, text: &str, now: Duration) -> Result<Reference, CursorFault> {
-    let encoded = text.strip_prefix(PREFIX).ok_or(CursorFault::Malformed)?;
-    let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_not_base64| CursorFault::Malformed)?;
-    let (claims, tag) = bytes.split_at_checked(CLAIMS).ok_or(CursorFault::Malformed)?;
-    let ([version, key_id], rest) = claims.split_first_chunk::<2>().ok_or(CursorFault::Malformed)?;
-    let (millis, reference) = rest.split_first_chunk::<6>().ok_or(CursorFault::Malformed)?;
-    if *version != VERSION || tag.len() != TAG {
-        return Err(CursorFault::Malformed);
+impl Claims {
+    /// Refuses a cursor that is out of its time at `now`.
+    ///
+    /// # Errors
+    ///
+    /// It was issued too long ago, or by a clock that is far ahead.
+    pub fn check_time(&self, now: Duration) -> Result<(), CursorFault> {
+        let in_time = now <= self.expires() && self.issued <= now.saturating_add(AHEAD);
+        if in_time { Ok(()) } else { Err(CursorFault::Expired) }
     }
-    // A key that is not known was another run's. Saying so gives nothing away: the id is no secret.
-    if *key_id != key.id {
-        return Err(CursorFault::Expired);
+
+    /// The last moment it is valid.
+    #[must_use]
+    pub fn expires(&self) -> Duration {
+        self.issued.saturating_add(VALID_FOR)
     }
-    // Compared in constant time, and before anything the cursor claims is believed.
-    key.mac(claims).verify_slice(tag).map_err(|_wrong| CursorFault::Tampered)?;
-    let [a, b, c, d, e, f] = *millis;
-    let issued = Duration::from_millis(u64::from_be_bytes([0, 0, a, b, c, d, e, f]));
-    if now > issued + VALID_FOR || issued > now + AHEAD {
-        return Err(CursorFault::Expired);
+}
+
+/// The cursor of claims.
+#[must_use]
+pub fn seal(key: &Key, claims: &Claims) -> String {
+    let [_, _, millis @ ..] = u64::try_from(claims.issued.as_millis()).unwrap_or(u64::MAX).to_be_bytes();
+    let mut bytes = Vec::with_capacity(BYTES);
+    bytes.extend_from_slice(&[VERSION, claims.kind.byte()]);
+    bytes.extend_from_slice(&key.id.0);
+    bytes.extend_from_slice(&millis);
+    bytes.extend_from_slice(&claims.offset.to_be_bytes());
+    bytes.extend_from_slice(&claims.reference);
+    let tag = key.mac(&bytes).finalize().into_bytes();
+    bytes.extend_from_slice(&tag);
+    let mut text = String::with_capacity(MAX_CURSOR_CHARS);
+    text.push_str(PREFIX);
+    URL_SAFE_NO_PAD.encode_string(bytes, &mut text);
+    text
+}
+
+/// A text that has the form of a cursor. What it claims is not yet to be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sealed {
+    bytes: [u8; BYTES],
+    key: KeyId,
+    claims: Claims,
+}
+
+impl Sealed {
+    /// Reads the text of a cursor.
+    ///
+    /// # Errors
+    ///
+    /// It is not the text of one.
+    pub fn read(text: &str) -> Result<Self, CursorFault> {
+        let encoded = text.strip_prefix(PREFIX).ok_or(CursorFault::Malformed)?;
+        let mut bytes = [0; BYTES];
+        // Refuses padding, white space, and bits after the last byte.
+        let length = URL_SAFE_NO_PAD.decode_slice(encoded, &mut bytes);
+        if !length.is_ok_and(|length| length == BYTES) {
+            return Err(CursorFault::Malformed);
+        }
+        Self::of_bytes(bytes).ok_or(CursorFault::Malformed)
     }
-    reference.try_into().map_err(|_length| CursorFault::Malformed)
+
+    fn of_bytes(bytes: [u8; BYTES]) -> Option<Self> {
+        let ([version, kind], rest) = bytes.split_first_chunk::<2>()?;
+        let (key, rest) = rest.split_first_chunk::<4>()?;
+        let ([a, b, c, d, e, f], rest) = rest.split_first_chunk::<6>()?;
+        let (offset, rest) = rest.split_first_chunk::<4>()?;
+        let (reference, _tag) = rest.split_first_chunk::<16>()?;
+        let claims = Claims {
+            kind: Kind::of_byte(*kind).filter(|_| *version == VERSION)?,
+            issued: Duration::from_millis(u64::from_be_bytes([0, 0, *a, *b, *c, *d, *e, *f])),
+            offset: u32::from_be_bytes(*offset),
+            reference: *reference,
+        };
+        Some(Self { bytes, key: KeyId(*key), claims })
+    }
+
+    /// The key it says it was sealed with.
+    #[must_use]
+    pub fn key(&self) -> KeyId {
+        self.key
+    }
+
+    /// What it says, whoever wrote it.
+    #[must_use]
+    pub fn unverified(&self) -> Claims {
+        self.claims
+    }
+
+    /// What it says, when `key` sealed it.
+    ///
+    /// # Errors
+    ///
+    /// Its signature is not the key's.
+    pub fn verified(&self, key: &Key) -> Result<Claims, CursorFault> {
+        let (claims, tag) = self.bytes.split_at(CLAIMS);
+        // Compared in constant time.
+        key.mac(claims).verify_slice(tag).map_err(|_wrong| CursorFault::Tampered)?;
+        Ok(self.claims)
+    }
 }
 
 #[cfg(test)]
@@ -109,53 +250,101 @@ mod tests {
     use super::*;
 
     const NOW: Duration = Duration::from_secs(1_795_000_000);
+    const ID: KeyId = KeyId([0, 0, 0, 1]);
 
     fn key() -> Key {
-        Key::new(1, [7; 32])
+        Key::new(ID, &[7; 32])
+    }
+
+    fn claims() -> Claims {
+        Claims { kind: Kind::Search, issued: NOW, offset: 50, reference: [9; 16] }
+    }
+
+    fn open(key: &Key, text: &str, now: Duration) -> Result<Claims, CursorFault> {
+        let claims = Sealed::read(text)?.verified(key)?;
+        claims.check_time(now).map(|()| claims)
     }
 
     #[test]
     fn a_cursor_is_short_and_opens() {
-        let cursor = seal(&key(), &[9; 16], NOW);
-        assert_eq!(cursor.len(), 79);
+        let cursor = seal(&key(), &claims());
+        assert_eq!(cursor.len(), 90);
         assert!(cursor.len() <= MAX_CURSOR_CHARS);
-        assert_eq!(open(&key(), &cursor, NOW), Ok([9; 16]));
+        assert!(cursor.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)));
+        assert_eq!(open(&key(), &cursor, NOW), Ok(claims()));
+        let sealed = Sealed::read(&cursor).unwrap();
+        assert_eq!((sealed.key(), sealed.unverified(), ID.to_string().as_str()), (ID, claims(), "00000001"));
     }
 
     #[test]
     fn a_cursor_lives_ten_minutes_and_not_before_its_issue() {
-        let cursor = seal(&key(), &[9; 16], NOW);
-        assert!(open(&key(), &cursor, NOW + Duration::from_secs(599)).is_ok());
-        assert_eq!(open(&key(), &cursor, NOW + Duration::from_secs(601)), Err(CursorFault::Expired));
-        assert_eq!(open(&key(), &cursor, NOW - Duration::from_secs(3_600)), Err(CursorFault::Expired));
+        let cursor = seal(&key(), &claims());
+        for (seconds, lives) in [(0, true), (599, true), (600, true), (601, false), (36_000, false)] {
+            assert_eq!(open(&key(), &cursor, NOW + Duration::from_secs(seconds)).is_ok(), lives, "{seconds}");
+        }
+        for (seconds, lives) in [(59, true), (60, true), (61, false), (3_600, false)] {
+            assert_eq!(
+                open(&key(), &cursor, NOW - Duration::from_secs(seconds)).is_ok(),
+                lives,
+                "-{seconds}"
+            );
+        }
+        let last = Claims { issued: Duration::MAX, ..claims() };
+        assert_eq!(last.check_time(Duration::MAX), Ok(()));
     }
 
     #[test]
-    fn another_key_does_not_open_it() {
-        let cursor = seal(&key(), &[9; 16], NOW);
-        assert_eq!(open(&Key::new(1, [8; 32]), &cursor, NOW), Err(CursorFault::Tampered));
-        assert_eq!(open(&Key::new(2, [8; 32]), &cursor, NOW), Err(CursorFault::Expired));
+    fn another_secret_does_not_open_it() {
+        let cursor = seal(&key(), &claims());
+        assert_eq!(open(&Key::new(ID, &[8; 32]), &cursor, NOW), Err(CursorFault::Tampered));
     }
 
     #[test]
     fn what_is_no_cursor_is_malformed() {
-        let cursor = seal(&key(), &[9; 16], NOW);
-        let cut = cursor.get(..70).unwrap();
-        let padded = format!("{cursor}=");
-        for text in ["", "fw1.", "fw2.AAAA", "eyJvZmZzZXQiOjUwfQ", "fw1.!!!!", cut, &padded] {
-            assert_eq!(open(&key(), text, NOW), Err(CursorFault::Malformed), "{text}");
+        let cursor = seal(&key(), &claims());
+        let cut = cursor.get(..80).unwrap();
+        let spellings = ["=", "A", " ", "\n", "\0"].map(|end| format!("{cursor}{end}"));
+        // 64 bytes leave four bits of the last character unused, and they have to be zero.
+        let head = cursor.get(..89).unwrap();
+        let last = "AQgw".chars().filter(|last| cursor.ends_with(*last)).count();
+        assert_eq!(last, 1, "{cursor}");
+        let loose = "BCDEFGHIJKLMNOPRSTUVWXYZabcdefhijklmnopqrstuvxyz0123456789-_"
+            .chars()
+            .map(|last| format!("{head}{last}"));
+        let seeds = [
+            "eyJvZmZzZXQiOjUwfQ",
+            "eyJvZmZzZXQiOiA1MCwgInRpbWVzdGFtcCI6IDE3MzAwMDAwMDAuMH0=",
+            "fw1.AAAA",
+            "fw2_AAAA",
+        ];
+        let texts = ["", "fw1_", "fw1_!!!!", cut].into_iter().chain(seeds).map(str::to_owned);
+        for text in texts.chain(spellings).chain(loose).chain([format!(" {cursor}"), cursor.to_uppercase()]) {
+            assert_eq!(Sealed::read(&text), Err(CursorFault::Malformed), "{text}");
+        }
+    }
+
+    #[test]
+    fn kinds_keep_their_bytes() {
+        for byte in 0..=u8::MAX {
+            assert_eq!(
+                Kind::of_byte(byte).map(Kind::tool),
+                match byte {
+                    1 => Some("search"),
+                    2 => Some("query_records"),
+                    _ => None,
+                }
+            );
         }
     }
 
     #[test]
     fn ten_thousand_bit_flips_are_refused() {
-        let cursor = seal(&key(), &[9; 16], NOW);
-        let encoded = cursor.strip_prefix(PREFIX).unwrap();
-        let bytes = URL_SAFE_NO_PAD.decode(encoded).unwrap();
+        let cursor = seal(&key(), &claims());
+        let bytes = Sealed::read(&cursor).unwrap().bytes;
+        let bits = BYTES * 8;
         for flip in 0..10_000 {
-            let mut flipped = bytes.clone();
+            let mut flipped = bytes;
             // Every single bit, then pairs of them.
-            let bits = bytes.len() * 8;
             flipped[flip % bits / 8] ^= 1 << (flip % 8);
             if flip >= bits {
                 let other = (flip * 31 + 7) % bits;
@@ -164,23 +353,66 @@ mod tests {
                 }
             }
             if flipped != bytes {
-                let text = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(&flipped));
+                let text = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(flipped));
                 assert!(open(&key(), &text, NOW).is_err(), "{flip}");
             }
         }
     }
 
+    #[test]
+    fn any_character_that_is_changed_added_or_left_out_is_noticed() {
+        let cursor = seal(&key(), &claims());
+        for at in 0..cursor.len() {
+            for character in "AZaz09-_.=+/ ".chars() {
+                let (before, after) = cursor.split_at(at);
+                let changed = format!("{before}{character}{}", after.get(1..).unwrap());
+                let inserted = format!("{before}{character}{after}");
+                let removed = format!("{before}{}", after.get(1..).unwrap());
+                for text in [changed, inserted, removed] {
+                    assert!(text == cursor || open(&key(), &text, NOW).is_err(), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tag_over_another_text_is_no_cursors() {
+        let bytes = Sealed::read(&seal(&key(), &claims())).unwrap().bytes;
+        let tag = key().mac_of(&[&bytes[..CLAIMS]]).finalize().into_bytes();
+        assert_ne!(tag.as_slice(), &bytes[CLAIMS..]);
+        let same = key().mac_of(&[b"ab", b"c"]).finalize().into_bytes();
+        assert_ne!(same, key().mac_of(&[b"a", b"bc"]).finalize().into_bytes());
+    }
+
     proptest! {
         #[test]
-        fn any_reference_survives(reference in any::<Reference>(), secret in any::<[u8; 32]>()) {
-            let key = Key::new(0, secret);
-            prop_assert_eq!(open(&key, &seal(&key, &reference, NOW), NOW), Ok(reference));
+        fn any_claims_survive(
+            reference in any::<Reference>(),
+            secret in any::<[u8; 32]>(),
+            id in any::<[u8; 4]>(),
+            offset in any::<u32>(),
+            millis in 0_u64..1 << 48,
+            is_search in any::<bool>(),
+        ) {
+            let kind = if is_search { Kind::Search } else { Kind::Records };
+            let claims = Claims { kind, issued: Duration::from_millis(millis), offset, reference };
+            let key = Key::new(KeyId(id), &secret);
+            prop_assert_eq!(open(&key, &seal(&key, &claims), claims.issued), Ok(claims));
         }
 
         #[test]
         fn no_text_makes_it_panic(text in any::<String>()) {
-            let _ = open(&key(), &text, NOW);
-            let _ = open(&key(), &format!("{PREFIX}{text}"), NOW);
+            let _ = Sealed::read(&text);
+            let _ = Sealed::read(&format!("{PREFIX}{text}"));
+        }
+
+        #[test]
+        fn a_text_that_reads_is_the_one_text_of_its_bytes(bytes in proptest::collection::vec(any::<u8>(), BYTES)) {
+            let text = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(&bytes));
+            if let Ok(sealed) = Sealed::read(&text) {
+                prop_assert_eq!(sealed.bytes.as_slice(), bytes.as_slice());
+                prop_assert_eq!(sealed.verified(&key()), Err(CursorFault::Tampered));
+            }
         }
     }
 }

@@ -9,14 +9,14 @@ pub enum CursorFault {
     /// Its signature is not ours.
     #[error("its signature is wrong")]
     Tampered,
-    /// It was issued too long ago, or by an earlier run.
-    #[error("it has expired, or is of an earlier run of this server")]
+    /// It was issued too long ago, or its key or its position is gone.
+    #[error("it has expired, after ten minutes or with its server's state")]
     Expired,
-    /// It was issued for other arguments.
-    #[error("it belongs to a search with other arguments")]
+    /// It was issued for other arguments, or by another tool.
+    #[error("it belongs to a call with other arguments")]
     Mismatched,
-    /// What it pages through has changed.
-    #[error("what it pages through has changed")]
+    /// What it pages through is another than it was.
+    #[error("the configured sources changed since it was given")]
     Changed,
 }
 

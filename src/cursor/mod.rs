@@ -1,13 +1,32 @@
 //! Cursors: where a list goes on, as a string that a client carries.
 //!
-//! A cursor is a signed reference to a stored position. The codec is pure: it takes the key and the
-//! time as values. The store remembers positions in memory for as long as a cursor is valid; what it
-//! forgot, or never knew, is an expired cursor.
+//! A cursor is a signed reference to a stored position. The codec is pure: it takes the key and the time as values.
+//! Positions are kept for as long as a cursor is valid, in memory or in a state directory, where they survive a restart
+//! and can be shared by several processes; what is gone, or never was, is an expired cursor. The clock they are measured
+//! by does not go back.
 
+mod clock;
 mod codec;
+mod cursors;
+mod database;
 mod fault;
-mod store;
+mod key_file;
+mod key_ring;
+mod keys;
+mod memory;
+mod positions;
+mod sqlite;
+mod state_error;
+mod state_lock;
 
-pub use codec::{Key, MAX_CURSOR_CHARS, Reference, VALID_FOR, open, seal};
+pub use clock::{Clock, NotASkew, Skew};
+pub use codec::{Claims, Key, KeyId, Kind, MAX_CURSOR_CHARS, Reference, Sealed, VALID_FOR, seal};
+pub use cursors::{Cursors, NoPosition};
+pub use database::Database;
 pub use fault::CursorFault;
-pub use store::CursorStore;
+pub use key_file::{KeyFile, Loaded, Stamp};
+pub use key_ring::KeyRing;
+pub use keys::Keys;
+pub use positions::{Position, Positions};
+pub use sqlite::{Kept, KeptState, SqlitePositions};
+pub use state_error::StateError;

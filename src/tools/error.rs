@@ -6,7 +6,7 @@
 use super::Profile;
 use super::arguments::quote;
 use super::error_body::ErrorBody;
-use crate::cursor::CursorFault;
+use crate::cursor::{CursorFault, StateError};
 use crate::fit::clip;
 use crate::handle::{ConnectionId, InvalidHandle, RecordAddress, SourceName, StreamName};
 use crate::source::store::StoreError;
@@ -55,6 +55,9 @@ pub enum ToolError {
     /// The cursor of a list is not good, or no longer.
     #[error("the cursor is not valid: {0}")]
     ListFromStart(CursorFault),
+    /// Positions of cursors cannot be read.
+    #[error("{0}")]
+    MendState(StateError),
     /// A stream's declaration is of one account, and several have it.
     #[error("stream `{stream}` is under more than one connection, and `full` is about one")]
     ChooseForDetail {
@@ -211,6 +214,7 @@ impl ToolError {
             Self::CorrectArgument { .. } => "invalid_argument",
             Self::DropConnectionArgument { .. } => "conflicting_connection_id",
             Self::SearchFromStart(_) | Self::ListFromStart(_) => "invalid_cursor",
+            Self::MendState(_) => "state_unavailable",
             Self::ChooseForDetail { .. } => "ambiguous_schema_detail",
             Self::AskForLess { .. } => "response_too_large",
             Self::CallAgain { .. } => "source_timeout",
@@ -237,6 +241,9 @@ impl ToolError {
                 "Leave out `connection_id`: the id already says which connection it is of.".to_owned()
             }
             Self::SearchFromStart(_) => "Search again without `cursor`.".to_owned(),
+            Self::MendState(_) => {
+                "Do what the message says, then call again; or ask again without `cursor`.".to_owned()
+            }
             Self::ListFromStart(CursorFault::Mismatched) => {
                 "Send the cursor with the arguments of the page it came from, or list again without it.".to_owned()
             }

@@ -9,6 +9,7 @@ mod blocking;
 mod error;
 mod error_body;
 mod fetch;
+mod paging;
 mod parts;
 mod payload;
 mod query_records;

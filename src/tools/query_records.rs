@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::arguments::{parse, unless_empty, whole_number};
 use super::blocking::beside_other_calls;
+use super::paging::{Next, Page, Paging, SoFar, begin};
 use super::record_page::{Fitted, PageBudget, RecordPage, fit_page};
 use super::unavailable::shown;
 use super::{Payload, ToolError, ToolSpec, Toolbox};
-use crate::cursor::CursorFault;
+use crate::cursor::Kind;
 use crate::fit::budget;
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::RecordData;
@@ -44,9 +45,6 @@ const NAMES_MOST: usize = 100;
 /// The longest token of changes that is printed, in bytes.
 const CHANGES_TOKEN: usize = 4_096;
 
-/// About what a remembered question takes, in bytes.
-const UNLISTED_BYTES: usize = 1_024;
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
@@ -80,29 +78,41 @@ struct Args {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Request {
     source: Option<SourceName>,
-    /// With the limit of this page, and its start when there is no cursor.
+    /// From its start, with the limit of this page.
     query: RecordsQuery,
     asked_limit: bool,
-    cursor: Option<String>,
 }
 
 /// Where a list goes on.
-#[derive(Debug, Clone)]
-pub(super) struct Unlisted {
-    /// The question, with the limit and count of the page it is from.
-    query: RecordsQuery,
+#[derive(Debug, Serialize, Deserialize)]
+struct Unlisted {
     position: RecordsPosition,
 }
 
+const PAGING: Paging<Request> = Paging {
+    kind: Kind::Records,
+    needed: "stream",
+    resolve,
+    // The size of a page may change, and counting.
+    same: |one, other| {
+        let asked = RecordsQuery { limit: one.query.limit, count: one.query.count, ..other.query.clone() };
+        one.source == other.source && one.query == asked
+    },
+    refused: ToolError::ListFromStart,
+};
+
 pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> Result<Payload, ToolError> {
-    let request = resolve(arguments)?;
+    let Page { request, rest, so_far } = begin(toolbox, &PAGING, arguments).await?;
     let source = toolbox.source("query_records", request.source.as_ref())?;
-    let mut query = start(toolbox, &request)?;
+    let mut query = request.query.clone();
+    if let Some(Unlisted { position }) = rest {
+        query.start = Start::After(position);
+    }
     loop {
         let answer = source.records(&query).await;
         let answer = answer.map_err(|error| ToolError::of_source(source.name(), error))?;
         let limit = answer.rows.len().min(query.limit);
-        match page(toolbox, &request, answer).await? {
+        match page(toolbox, &request, so_far.clone(), answer).await? {
             Fitted::Page(payload) => return Ok(payload),
             // The source is asked again for as many as fit, so that its own position is after the last one shown.
             Fitted::Rows(fitting) if (1..limit).contains(&fitting) => query.limit = fitting,
@@ -116,7 +126,12 @@ pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> R
 }
 
 /// The page of an answer, if all its rows fit.
-async fn page(toolbox: &Toolbox, request: &Request, answer: RecordsPage) -> Result<Fitted, ToolError> {
+async fn page(
+    toolbox: &Toolbox,
+    request: &Request,
+    so_far: Option<SoFar>,
+    answer: RecordsPage,
+) -> Result<Fitted, ToolError> {
     let (unavailable, more) = shown(&answer.unavailable);
     let warnings = answer.notes.into_iter().chain(more).collect();
     let mut page = RecordPage { unavailable, warnings, ..RecordPage::default() };
@@ -130,11 +145,11 @@ async fn page(toolbox: &Toolbox, request: &Request, answer: RecordsPage) -> Resu
         page.next_changes_since = Some(token);
         page.has_more = answer.has_more.then_some(true);
     }
-    if let Some(position) = answer.next {
-        let bytes = position.0.len() + UNLISTED_BYTES;
-        let unlisted = Unlisted { query: request.query.clone(), position };
-        let issued = toolbox.unlisted.issue(unlisted, bytes);
-        page.next_cursor = Some(issued.map_err(|error| ToolError::Report { problem: error.to_string() })?);
+    if let (Some(position), Some(so_far)) = (answer.next, so_far) {
+        match so_far.next(toolbox, answer.rows.len(), &Unlisted { position }).await? {
+            Next::Cursor(cursor) => page.next_cursor = Some(cursor),
+            Next::Warning(warning) => page.warnings.push(warning),
+        }
     }
     let (rows, budget) = (answer.rows, request.budget());
     beside_other_calls(move || fit_page(page, &rows, budget)).await
@@ -210,7 +225,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
         placed: false,
         start,
     };
-    Ok(Request { source: args.source, query, asked_limit: args.limit.is_some(), cursor })
+    Ok(Request { source: args.source, query, asked_limit: args.limit.is_some() })
 }
 
 /// The relations to bring along, each with its limit.
@@ -235,18 +250,6 @@ pub(super) fn expansions(
         Some(_) => Err(("expand_limit", format!("the limit of `{relation}` is no number from 1 on"))),
     };
     names.into_iter().map(expansion).collect()
-}
-
-/// The question of a page: from the start, or from where the cursor says.
-fn start(toolbox: &Toolbox, request: &Request) -> Result<RecordsQuery, ToolError> {
-    let Some(cursor) = &request.cursor else { return Ok(request.query.clone()) };
-    let Unlisted { query, position } = toolbox.unlisted.position(cursor).map_err(ToolError::ListFromStart)?;
-    // The size of a page may change, and counting.
-    let asked = RecordsQuery { limit: query.limit, count: query.count, ..request.query.clone() };
-    if query != asked {
-        return Err(ToolError::ListFromStart(CursorFault::Mismatched));
-    }
-    Ok(RecordsQuery { start: Start::After(position), ..request.query.clone() })
 }
 
 impl Request {

@@ -7,10 +7,11 @@ use moka::sync::Cache;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{parse, text, unless_empty, whole_number};
+use super::paging::{Next, Page, Paging, SoFar, begin};
 use super::payload::json_of;
 use super::unavailable::{ShownUnavailable, shown};
 use super::{Payload, Profile, ToolError, ToolSpec, Toolbox};
-use crate::cursor::{CursorFault, MAX_CURSOR_CHARS};
+use crate::cursor::{Kind, MAX_CURSOR_CHARS};
 use crate::fit::{PageItem, Pressure, budget, clip, plan_page};
 use crate::handle::{ConnectionId, Handle, RecordAddress, SourceName, StreamName};
 use crate::record::{Hit, HitId, RecordData, Unavailable};
@@ -81,8 +82,9 @@ struct SearchArgs {
     query: String,
     #[serde(default, deserialize_with = "whole_number")]
     limit: Option<usize>,
-    #[serde(default, deserialize_with = "unless_empty")]
-    cursor: Option<String>,
+    /// Read before, with what it stands for.
+    #[serde(default, rename = "cursor", deserialize_with = "unless_empty")]
+    _cursor: Option<String>,
     #[serde(default, deserialize_with = "unless_empty")]
     connection_id: Option<ConnectionId>,
     streams: Option<Vec<StreamName>>,
@@ -104,7 +106,6 @@ struct OpenAiSearchArgs {
 struct Request {
     question: Question,
     limit: Option<usize>,
-    cursor: Option<String>,
     profile: Profile,
 }
 
@@ -121,9 +122,8 @@ struct Question {
 }
 
 /// Where a search goes on: hits that were read and not shown, then the source's next page.
-#[derive(Debug, Clone)]
-pub(super) struct Unread {
-    question: Question,
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Unread {
     hits: Vec<Hit>,
     position: Option<SearchPosition>,
 }
@@ -135,6 +135,14 @@ struct Beside {
     notes: Vec<String>,
     unavailable: Vec<Unavailable>,
 }
+
+const PAGING: Paging<Request> = Paging {
+    kind: Kind::Search,
+    needed: "query",
+    resolve: |arguments| resolve(Profile::Standard, arguments),
+    same: |one, other| one.question == other.question,
+    refused: ToolError::SearchFromStart,
+};
 
 /// Ids of a source's own that were printed, with what is known of them, so that `fetch` can answer them.
 #[derive(Debug)]
@@ -190,14 +198,18 @@ pub(super) async fn search(
     profile: Profile,
     arguments: RecordData,
 ) -> Result<Payload, ToolError> {
-    let request = resolve(profile, arguments)?;
+    let Page { request, rest, so_far } = match profile {
+        Profile::Standard => begin(toolbox, &PAGING, by_its_name(arguments)).await?,
+        Profile::OpenAi => Page::only(resolve(profile, arguments)?),
+    };
     let wanted = request.wanted();
-    let mut found = start(toolbox, &request)?;
+    let goes_on = rest.is_some();
+    let mut found: Unread = rest.unwrap_or_default();
     let source = toolbox.source("search", request.question.source.as_ref())?;
     let mut beside = Beside::default();
     for round in 0..ROUNDS {
         let showable = found.hits.iter().filter(|hit| id_of(hit).is_some()).count();
-        let first = round == 0 && request.cursor.is_none();
+        let first = round == 0 && !goes_on;
         if !first && (found.position.is_none() || found.hits.len() >= wanted || (round > 0 && showable > 0)) {
             break;
         }
@@ -218,7 +230,17 @@ pub(super) async fn search(
         beside.notes.extend(page.notes);
         beside.unavailable.extend(page.unavailable);
     }
-    page(toolbox, &request, found, beside)
+    page(toolbox, &request, so_far, found, beside).await
+}
+
+/// `q` is another name of `query`, and a position knows one.
+fn by_its_name(mut arguments: RecordData) -> RecordData {
+    if !arguments.contains_key(PAGING.needed)
+        && let Some(query) = arguments.remove("q")
+    {
+        arguments.insert(PAGING.needed.to_owned(), query);
+    }
+    arguments
 }
 
 fn resolve(profile: Profile, arguments: RecordData) -> Result<Request, ToolError> {
@@ -229,7 +251,7 @@ fn resolve(profile: Profile, arguments: RecordData) -> Result<Request, ToolError
             SearchArgs {
                 query,
                 limit: None,
-                cursor: None,
+                _cursor: None,
                 connection_id: None,
                 streams: None,
                 filter: None,
@@ -258,7 +280,6 @@ fn resolve(profile: Profile, arguments: RecordData) -> Result<Request, ToolError
             mode: args.mode,
         },
         limit: args.limit,
-        cursor: args.cursor,
         profile,
     })
 }
@@ -282,27 +303,15 @@ impl Request {
     }
 }
 
-/// What is left of the page that a cursor refers to, or the start.
-fn start(toolbox: &Toolbox, request: &Request) -> Result<Unread, ToolError> {
-    let Request { question, cursor, .. } = request;
-    let Some(cursor) = cursor else {
-        return Ok(Unread { question: question.clone(), hits: Vec::new(), position: None });
-    };
-    let unread = toolbox.unread.position(cursor).map_err(ToolError::SearchFromStart)?;
-    if unread.question != *question {
-        return Err(ToolError::SearchFromStart(CursorFault::Mismatched));
-    }
-    Ok(unread)
-}
-
 /// Fits as many hits as go into the budget and keeps the rest for the cursor.
-fn page(
+async fn page(
     toolbox: &Toolbox,
     request: &Request,
+    so_far: Option<SoFar>,
     mut found: Unread,
     beside: Beside,
 ) -> Result<Payload, ToolError> {
-    let can_page = request.profile == Profile::Standard;
+    let can_page = so_far.is_some();
     let (unavailable, more) = shown(&beside.unavailable);
     let mut answer = SearchPayload {
         results: Vec::new(),
@@ -339,23 +348,15 @@ fn page(
         }
     }
     answer.next_cursor = None;
-    if can_page && (!unread.is_empty() || found.position.is_some()) {
-        // A server can send a title of megabytes, and a position that outweighs the store is forgotten.
-        let hits = unread.into_iter().map(Hit::shortened).collect();
-        let rest = Unread { hits, ..found };
-        let bytes = rest.bytes();
-        let issued = toolbox.unread.issue(rest, bytes);
-        answer.next_cursor = Some(issued.map_err(|error| ToolError::Report { problem: error.to_string() })?);
+    if let Some(so_far) = so_far.filter(|_| !unread.is_empty() || found.position.is_some()) {
+        // A server can send a title of megabytes, and a position that is too large has no cursor.
+        let rest = Unread { hits: unread.into_iter().map(Hit::shortened).collect(), ..found };
+        match so_far.next(toolbox, answer.results.len(), &rest).await? {
+            Next::Cursor(cursor) => answer.next_cursor = Some(cursor),
+            Next::Warning(warning) => answer.warnings.push(warning),
+        }
     }
     Payload::within(&answer, budget)
-}
-
-impl Unread {
-    /// About how much memory it takes.
-    fn bytes(&self) -> usize {
-        let hit = |hit: &Hit| hit.kept_bytes() + ENTRY_BYTES;
-        self.hits.iter().map(hit).sum::<usize>() + self.question.text.len() + 256
-    }
 }
 
 impl Hit {

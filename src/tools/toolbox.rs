@@ -8,15 +8,15 @@ use tokio::time::timeout;
 use super::aggregate::aggregate;
 use super::fetch::fetch;
 use super::parts::Parts;
-use super::query_records::{Unlisted, query_records};
+use super::query_records::query_records;
 use super::read_record_field::read_record_field;
 use super::schema::schema;
-use super::search::{SeenIds, Unread, search};
+use super::search::{SeenIds, search};
 use super::{
     AGGREGATE, FETCH, FETCH_OPENAI, Payload, QUERY_RECORDS, READ_RECORD_FIELD, SCHEMA, SEARCH, SEARCH_OPENAI,
     ToolError, ToolSpec,
 };
-use crate::cursor::CursorStore;
+use crate::cursor::{Cursors, Skew};
 use crate::handle::SourceName;
 use crate::record::RecordData;
 use crate::source::Source;
@@ -49,10 +49,8 @@ impl Profile {
 #[derive(Debug)]
 pub struct Toolbox {
     pub(super) source: Arc<dyn Source>,
-    /// Hits that a search has read and not shown, by cursor.
-    pub(super) unread: CursorStore<Unread>,
-    /// Records that a list has read and not shown, by cursor.
-    pub(super) unlisted: CursorStore<Unlisted>,
+    /// Where searches and lists go on.
+    pub(super) cursors: Arc<Cursors>,
     /// Ids of a source's own that name no record.
     pub(super) seen_ids: SeenIds,
     /// Where the parts of long documents start.
@@ -61,20 +59,20 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// The tools over `source`.
+    /// The tools over `source`, with cursors that end with the process.
     ///
     /// # Errors
     ///
     /// The system gives no random bytes for signing cursors.
     pub fn new(source: Arc<dyn Source>, call_deadline: Duration) -> Result<Self, getrandom::Error> {
-        Ok(Self {
-            source,
-            unread: CursorStore::new()?,
-            unlisted: CursorStore::new()?,
-            seen_ids: SeenIds::default(),
-            parts: Parts::default(),
-            call_deadline,
-        })
+        let cursors = Arc::new(Cursors::in_memory(Skew::default())?);
+        Ok(Self::with_cursors(source, cursors, call_deadline))
+    }
+
+    /// The tools over `source`, with cursors that are kept elsewhere.
+    #[must_use]
+    pub fn with_cursors(source: Arc<dyn Source>, cursors: Arc<Cursors>, call_deadline: Duration) -> Self {
+        Self { source, cursors, seen_ids: SeenIds::default(), parts: Parts::default(), call_deadline }
     }
 
     /// Calls a tool of a profile. `None` when the profile has no tool of that name.

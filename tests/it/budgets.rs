@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fetchwell::cursor::CursorFault;
+use fetchwell::cursor::{CursorFault, StateError};
 use fetchwell::fit::{budget, count_tokens};
 use fetchwell::handle::{Handle, InvalidHandle};
 use fetchwell::mcp::{INSTRUCTIONS, tool_list_json};
@@ -23,8 +23,8 @@ use crate::support::fixture;
 fn check(name: &str, json: &str) {
     let mut value: Value = serde_json::from_str(json).unwrap();
     if let Some(cursor) = value.get_mut("next_cursor") {
-        assert_eq!(cursor.as_str().unwrap().len(), 79);
-        *cursor = json!("fw1.<75 characters>");
+        assert_eq!(cursor.as_str().unwrap().len(), 90);
+        *cursor = json!("fw1_<86 characters>");
     }
     show(name, json.len(), &serde_json::to_string_pretty(&value).unwrap());
 }
@@ -242,6 +242,11 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ("invalid_cursor, expired", ToolError::SearchFromStart(CursorFault::Expired)),
         ("invalid_cursor, mismatched", ToolError::SearchFromStart(CursorFault::Mismatched)),
         ("invalid_cursor, changed", source(SourceError::RestartSearch)),
+        ("invalid_cursor, other sources", ToolError::ListFromStart(CursorFault::Changed)),
+        (
+            "state_unavailable",
+            ToolError::MendState(StateError::Locked("/home/ann/.local/state/fetchwell/cursors.db".into())),
+        ),
         (
             "response_too_large",
             ToolError::AskForLess {

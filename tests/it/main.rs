@@ -9,8 +9,10 @@ mod support;
 
 mod allowed_streams;
 mod budgets;
+mod changed_sources;
 mod cli;
 mod conformance;
+mod cursors;
 mod faults;
 mod federation_walk;
 mod handles;

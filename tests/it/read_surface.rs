@@ -135,7 +135,7 @@ async fn lists_are_narrowed_counted_and_brought_along() {
         (json!({"stream": "messages", "sort": "-amount"}), "invalid_sort"),
         (json!({"stream": "messages", "view": "nope"}), "invalid_argument"),
         (json!({"stream": "messages", "fields": ["nope"]}), "unknown_field"),
-        (json!({"stream": "messages", "cursor": "fw1.nonsense"}), "invalid_cursor"),
+        (json!({"stream": "messages", "cursor": "fw1_nonsense"}), "invalid_cursor"),
         (json!({"stream": "messages", "changes_since": "beginning"}), "invalid_argument"),
         (
             json!({"stream": "messages", "connection_id": "cin_work", "changes_since": "nonsense"}),

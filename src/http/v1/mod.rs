@@ -41,6 +41,7 @@ use self::error::ApiError;
 use self::openapi::Operation;
 use self::parameters::Parameters;
 use super::this_machine::asks_from_here;
+use crate::cursor::{Cursors, Skew};
 use crate::source::Source;
 use crate::telemetry::CallRecord;
 
@@ -59,13 +60,21 @@ struct Inner {
 }
 
 impl RecordServer {
-    /// The contract over `source`.
+    /// The contract over `source`, with cursors that end with the process.
     ///
     /// # Errors
     ///
     /// The system gives no random bytes for signing cursors.
     pub fn new(source: Arc<dyn Source>, deadline: Duration) -> Result<Self, getrandom::Error> {
-        Ok(Self { inner: Arc::new(Inner { source, seal: Seal::new()?, deadline }) })
+        let cursors = Arc::new(Cursors::in_memory(Skew::default())?);
+        Ok(Self::with_cursors(source, cursors, deadline))
+    }
+
+    /// The contract over `source`, with the keys of these cursors.
+    #[must_use]
+    pub fn with_cursors(source: Arc<dyn Source>, cursors: Arc<Cursors>, deadline: Duration) -> Self {
+        let seal = Seal::new(cursors, source.identity());
+        Self { inner: Arc::new(Inner { source, seal, deadline }) }
     }
 
     /// Its routes: `/v1`, all below it, and `/openapi.json`.

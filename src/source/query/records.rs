@@ -167,7 +167,7 @@ pub enum Start {
 }
 
 /// Where a list goes on. Only the source that gave it can read it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, Deserialize)]
 pub struct RecordsPosition(pub String);
 
 /// The state of a stream, to ask later what changed. Only the source that gave it can read it.

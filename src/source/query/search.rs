@@ -53,7 +53,7 @@ pub enum SearchMode {
 }
 
 /// Where a search goes on. Only the source that gave it can read it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SearchPosition(pub String);
 
 /// Hits in the source's order, and where the next ones are.

@@ -102,6 +102,8 @@ pub(crate) struct HttpServer {
     pub(crate) address: String,
     log: Arc<Mutex<String>>,
     reader: Option<std::thread::JoinHandle<()>>,
+    /// Its state, unless its arguments name another directory.
+    _state: tempfile::TempDir,
 }
 
 impl HttpServer {
@@ -110,8 +112,12 @@ impl HttpServer {
     }
 
     pub(crate) fn start_at<const N: usize>(address: &str, arguments: [&str; N]) -> Self {
+        let state = tempfile::tempdir().unwrap();
         let mut command = binary();
         command.args(["serve", "--listen", address]).args(arguments);
+        if !arguments.contains(&"--state-dir") {
+            command.arg("--state-dir").arg(state.path());
+        }
         let mut process =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
@@ -125,7 +131,7 @@ impl HttpServer {
                 rest.lock().unwrap().push_str(&format!("\n{line}"));
             }
         });
-        Self { process, address, log, reader: Some(reader) }
+        Self { process, address, log, reader: Some(reader), _state: state }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

@@ -109,9 +109,7 @@ impl FederationClient {
 impl Called {
     /// The handles of its rows.
     pub(crate) fn ids(&self) -> Vec<String> {
-        let rows = self.body["results"].as_array().or(self.body["records"].as_array());
-        let rows = rows.unwrap_or_else(|| panic!("{self:?}"));
-        rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+        rows_of(&self.body)
     }
 
     /// The sources it misses, with their codes.
@@ -120,6 +118,14 @@ impl Called {
         let missing = self.body["unavailable"].as_array().cloned().unwrap_or_default();
         missing.iter().map(|one| (text(&one["source"]), text(&one["code"]))).collect()
     }
+}
+
+/// The handles of the rows of a page.
+#[track_caller]
+pub(crate) fn rows_of(page: &Value) -> Vec<String> {
+    let rows = page["results"].as_array().or(page["records"].as_array());
+    let rows = rows.unwrap_or_else(|| panic!("no page: {page}"));
+    rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
 }
 
 /// All rows from page to page.

@@ -14,7 +14,7 @@ use serde_json::Value;
 pub(crate) use clients::{HttpServer, Model, StdioServer};
 pub(crate) use fake_server::{FakeServer, Reply, Request};
 pub(crate) use faulty_server::{Account, Fault, RecordServer};
-pub(crate) use federation_client::{Called, FederationClient, Vitals, configured, walk};
+pub(crate) use federation_client::{Called, FederationClient, Vitals, configured, rows_of, walk};
 pub(crate) use plain_http::{Answer, ask, get};
 
 /// The built binary.
@@ -25,6 +25,8 @@ pub(crate) fn binary() -> Command {
     }
     // A configuration of whoever runs the tests is none of theirs.
     command.env("XDG_CONFIG_HOME", "/no/such/folder");
+    // Nothing a test starts may write into a real home, whatever it forgets to say.
+    command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     command
 }
 

@@ -1,0 +1,265 @@
+//! `fetchwell cursor`: what a cursor says, which ones there are, and a new key to sign them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::print::{Printer, safe};
+use super::state::StateArgs;
+use crate::cursor::{
+    Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, Sealed, Skew, SqlitePositions, StateError,
+    VALID_FOR,
+};
+use crate::record::RecordData;
+
+/// Look into cursors of HTTP servers, and replace the key that signs them.
+#[derive(Debug, Args)]
+pub(super) struct Cursor {
+    #[command(subcommand)]
+    command: Command,
+
+    #[command(flatten)]
+    state: StateArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print what a cursor says, whether its signature is good, and what it goes on with.
+    Inspect {
+        /// The cursor.
+        token: String,
+    },
+    /// Print the cursors whose positions are kept.
+    List,
+    /// Sign with a new key from now on. Cursors that were given stay valid for their ten minutes.
+    Rotate,
+}
+
+/// What is in a state directory. Nothing is made by looking.
+struct State {
+    directory: PathBuf,
+    positions: Option<SqlitePositions>,
+    now: Duration,
+}
+
+/// A cursor, as it is printed. `order_by`, `filters` and `limit` are among the arguments, too.
+#[derive(Debug, Serialize)]
+struct Inspected {
+    kind: &'static str,
+    offset: u32,
+    timestamp: f64,
+    age_seconds: f64,
+    expires_at: f64,
+    expires_in_seconds: f64,
+    key_id: String,
+    signature: Signature,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    reference: String,
+    #[serde(flatten)]
+    kept: Option<Position>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Signature {
+    Valid,
+    Invalid,
+    UnknownKey,
+}
+
+/// What is kept for a cursor.
+#[derive(Debug, Serialize)]
+struct Position {
+    state: KeptState,
+    tool: &'static str,
+    arguments: Value,
+    order_by: Value,
+    filters: Value,
+    limit: Value,
+    binding: String,
+    bytes: usize,
+}
+
+/// A row of the list.
+#[derive(Debug, Serialize)]
+struct Listed {
+    state: KeptState,
+    kind: &'static str,
+    offset: u32,
+    timestamp: f64,
+    expires_in_seconds: f64,
+    bytes: usize,
+    reference: String,
+}
+
+impl Cursor {
+    pub(super) fn run(self, printer: Printer, skew: Skew) -> Result<(), Failure> {
+        let state = State::of(self.state.directory(None)?, skew)?;
+        match self.command {
+            Command::Inspect { token } => state.inspect(printer, token.trim()),
+            Command::List => state.list(printer),
+            Command::Rotate => state.rotate(printer),
+        }
+    }
+}
+
+impl State {
+    fn of(directory: PathBuf, skew: Skew) -> Result<Self, StateError> {
+        let database = Database::in_directory(&directory);
+        let is_there = database.is_there();
+        if is_there {
+            database.prepare()?;
+        }
+        let positions = is_there.then(|| SqlitePositions::new(Arc::new(database)));
+        let clock = Clock::new(skew);
+        if let Some(positions) = &positions {
+            clock.raise(positions.seen()?);
+        }
+        Ok(Self { directory, positions, now: clock.now() })
+    }
+
+    fn inspect(&self, printer: Printer, token: &str) -> Result<(), Failure> {
+        let sealed = Sealed::read(token)?;
+        let claims = sealed.unverified();
+        let signature = self.signature(&sealed)?;
+        let kept = match &self.positions {
+            // What a forged cursor refers to is not shown: it may be anybody's.
+            Some(positions) if signature == Signature::Valid => {
+                positions.look(&claims.reference, self.now)?
+            }
+            _ => None,
+        };
+        let fault = match signature {
+            Signature::Valid if kept.is_some() => claims.check_time(self.now).err(),
+            Signature::Valid | Signature::UnknownKey => Some(CursorFault::Expired),
+            Signature::Invalid => Some(CursorFault::Tampered),
+        };
+        let inspected = Inspected {
+            kind: claims.kind.tool(),
+            offset: claims.offset,
+            timestamp: claims.issued.as_secs_f64(),
+            age_seconds: difference(self.now, claims.issued),
+            expires_at: claims.expires().as_secs_f64(),
+            expires_in_seconds: difference(claims.expires(), self.now),
+            key_id: sealed.key().to_string(),
+            signature,
+            reason: fault.map(CursorFault::reason),
+            reference: hexadecimal(&claims.reference),
+            kept: kept.map(Position::of),
+        };
+        print(printer, &inspected);
+        Ok(())
+    }
+
+    fn signature(&self, sealed: &Sealed) -> Result<Signature, StateError> {
+        let loaded = KeyFile::in_directory(&self.directory).load()?;
+        let key = loaded.as_ref().and_then(|loaded| loaded.ring.key(sealed.key(), self.now));
+        Ok(match key.map(|key| sealed.verified(key)) {
+            None => Signature::UnknownKey,
+            Some(Ok(_)) => Signature::Valid,
+            Some(Err(_)) => Signature::Invalid,
+        })
+    }
+
+    fn list(&self, printer: Printer) -> Result<(), Failure> {
+        let kept = self.positions.as_ref().map(|positions| positions.list(self.now)).transpose()?;
+        let rows: Vec<Listed> =
+            kept.unwrap_or_default().into_iter().map(|kept| Listed::of(kept, self.now)).collect();
+        if printer.json {
+            printer.value(&rows);
+            return Ok(());
+        }
+        let mut table =
+            vec![["state", "kind", "offset", "expires in", "bytes", "reference"].map(str::to_owned).to_vec()];
+        table.extend(rows.into_iter().map(|row| {
+            let state = json!(row.state).as_str().unwrap_or_default().to_owned();
+            let seconds = format!("{:.0} s", row.expires_in_seconds);
+            vec![
+                state,
+                row.kind.to_owned(),
+                row.offset.to_string(),
+                seconds,
+                row.bytes.to_string(),
+                row.reference,
+            ]
+        }));
+        printer.table(&table);
+        Ok(())
+    }
+
+    fn rotate(&self, printer: Printer) -> Result<(), Failure> {
+        // The directory is made when there is none: the first server will sign with this key.
+        if self.positions.is_none() {
+            Database::in_directory(&self.directory).prepare()?;
+        }
+        let loaded = KeyFile::in_directory(&self.directory).rotate(self.now)?;
+        let id: KeyId = loaded.ring.newest().id();
+        if printer.json {
+            printer.value(&json!({"key_id": id.to_string(), "keys": loaded.count}));
+        } else {
+            printer.line(format_args!("new cursors are signed with key {id}; {} keys verify", loaded.count));
+        }
+        Ok(())
+    }
+}
+
+impl Position {
+    fn of(kept: Kept) -> Self {
+        let text: RecordData = serde_json::from_str(&kept.position.text).unwrap_or_default();
+        let arguments = text.get("arguments").cloned().unwrap_or_default();
+        let argument = |name: &str| arguments.get(name).cloned().unwrap_or_default();
+        let order_by = [argument("sort"), argument("order")].into_iter().find(|sent| !sent.is_null());
+        Self {
+            state: kept.state,
+            tool: kept.position.kind.tool(),
+            order_by: order_by.unwrap_or_default(),
+            filters: argument("filter"),
+            limit: argument("limit"),
+            binding: kept.position.binding,
+            bytes: kept.position.text.len(),
+            arguments,
+        }
+    }
+}
+
+impl Listed {
+    fn of(kept: Kept, now: Duration) -> Self {
+        let position = kept.position;
+        Self {
+            state: kept.state,
+            kind: position.kind.tool(),
+            offset: position.offset,
+            timestamp: position.issued.as_secs_f64(),
+            expires_in_seconds: difference(position.issued + VALID_FOR, now),
+            bytes: position.text.len(),
+            reference: hexadecimal(&kept.reference),
+        }
+    }
+}
+
+/// As JSON, or one field a line.
+fn print(printer: Printer, inspected: &Inspected) {
+    if printer.json {
+        printer.value(inspected);
+        return;
+    }
+    for (name, value) in json!(inspected).as_object().into_iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        printer.line(format_args!("{name:<20}{}", safe(&value)));
+    }
+}
+
+/// Seconds from one time to a later one; less than nothing when it is earlier.
+fn difference(later: Duration, earlier: Duration) -> f64 {
+    later.as_secs_f64() - earlier.as_secs_f64()
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

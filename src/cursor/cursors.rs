@@ -1,0 +1,214 @@
+//! Cursors as tools use them: one is given for a position, and the position is given for it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::clock::{Clock, Skew};
+use super::codec::{Claims, Kind, Reference};
+use super::database::Database;
+use super::key_file::KeyFile;
+use super::keys::Keys;
+use super::memory::Memory;
+use super::positions::{Position, Positions};
+use super::sqlite::SqlitePositions;
+use super::{CursorFault, StateError};
+
+/// The most that one position takes, in bytes: 200 hits with long excerpts are a tenth of it.
+const POSITION_MOST: usize = 4 * 1024 * 1024;
+
+/// Why there is no position for a cursor.
+#[derive(Debug, thiserror::Error)]
+pub enum NoPosition {
+    /// The cursor is refused.
+    #[error(transparent)]
+    Refused(#[from] CursorFault),
+    /// Positions cannot be read.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+/// Keys, a clock, and the positions.
+#[derive(Debug)]
+pub struct Cursors {
+    keys: Keys,
+    clock: Clock,
+    positions: Box<dyn Positions>,
+}
+
+impl Cursors {
+    /// Cursors that end with the process.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random bytes.
+    pub fn in_memory(skew: Skew) -> Result<Self, getrandom::Error> {
+        let positions = Box::new(Memory::default());
+        Ok(Self { keys: Keys::in_memory()?, clock: Clock::new(skew), positions })
+    }
+
+    /// Cursors that outlive the process, kept in a state directory that several may share. What is not there is made.
+    ///
+    /// # Errors
+    ///
+    /// The directory, its key file or its store cannot be used.
+    pub fn in_directory(directory: &Path, skew: Skew) -> Result<Self, StateError> {
+        let clock = Clock::new(skew);
+        let database = Database::in_directory(directory);
+        database.prepare()?;
+        let positions = SqlitePositions::new(Arc::new(database));
+        // What was seen before the restart was; from here on it cannot be earlier.
+        clock.raise(positions.start(clock.now())?);
+        let keys = Keys::of_file(KeyFile::in_directory(directory), clock.now())?;
+        Ok(Self { keys, clock, positions: Box::new(positions) })
+    }
+
+    /// The keys, for what else has to be signed.
+    #[must_use]
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// The time since 1970, by a clock that does not go back.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.clock.now()
+    }
+
+    /// Keeps a position and gives its cursor.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be kept.
+    pub async fn issue(
+        &self,
+        kind: Kind,
+        offset: u32,
+        binding: String,
+        text: String,
+    ) -> Result<String, StateError> {
+        if text.len() > POSITION_MOST {
+            return Err(StateError::TooLarge { bytes: text.len(), most: POSITION_MOST });
+        }
+        let mut reference = Reference::default();
+        getrandom::fill(&mut reference)?;
+        // As the cursor has it, which counts milliseconds.
+        let issued = Duration::from_millis(u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX));
+        let position = Position { kind, issued, offset, binding, text };
+        let issued = self.positions.keep(reference, position).await?;
+        self.clock.raise(issued);
+        let claims = Claims { kind, issued, offset, reference };
+        Ok(self.keys.seal(&claims, issued))
+    }
+
+    /// The position of a cursor of one kind.
+    ///
+    /// # Errors
+    ///
+    /// The cursor is not one of these, its time is over, or positions cannot be read.
+    pub async fn position(&self, kind: Kind, cursor: &str) -> Result<Position, NoPosition> {
+        let now = self.clock.now();
+        let claims = match self.keys.open(cursor, now) {
+            Ok(claims) => claims,
+            Err(CursorFault::Expired) => {
+                // That it expired is remembered, so that no clock that is set back revives it. A store that cannot be
+                // written changes nothing about the answer.
+                if let Err(error) = self.positions.expire(now).await {
+                    tracing::warn!(%error, "cursor store");
+                }
+                return Err(CursorFault::Expired.into());
+            }
+            Err(fault) => return Err(fault.into()),
+        };
+        if claims.kind != kind {
+            return Err(CursorFault::Mismatched.into());
+        }
+        let position = self.positions.find(claims.reference, now).await?;
+        Ok(position.filter(|position| position.kind == kind).ok_or(CursorFault::Expired)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(answer: Result<Position, NoPosition>) -> CursorFault {
+        match answer {
+            Err(NoPosition::Refused(fault)) => fault,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn issue(cursors: &Cursors, text: &str) -> String {
+        cursors.issue(Kind::Search, 50, "binding".to_owned(), text.to_owned()).await.unwrap()
+    }
+
+    fn skewed(skew: &str) -> Skew {
+        skew.parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_cursor_can_be_used_again_and_for_its_own_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Cursors::in_memory(Skew::default()).unwrap();
+        let kept = Cursors::in_directory(folder.path(), Skew::default()).unwrap();
+        for cursors in [&memory, &kept] {
+            let cursor = issue(cursors, "here").await;
+            for _ in 0..2 {
+                let position = cursors.position(Kind::Search, &cursor).await.unwrap();
+                assert_eq!((position.text.as_str(), position.offset), ("here", 50));
+                assert_eq!(position.binding, "binding");
+            }
+            assert_eq!(refused(cursors.position(Kind::Records, &cursor).await), CursorFault::Mismatched);
+            let other = Cursors::in_memory(Skew::default()).unwrap();
+            assert_eq!(refused(other.position(Kind::Search, &cursor).await), CursorFault::Expired);
+        }
+        let large = kept.issue(Kind::Search, 0, String::new(), "x".repeat(POSITION_MOST + 1)).await;
+        assert!(matches!(large, Err(StateError::TooLarge { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_cursor_survives_a_restart_and_is_shared() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Cursors::in_directory(folder.path(), Skew::default()).unwrap();
+        let (one, other) = (open(), open());
+        let cursor = issue(&one, "here").await;
+        assert_eq!(other.position(Kind::Search, &cursor).await.unwrap().text, "here");
+        drop((one, other));
+        assert_eq!(open().position(Kind::Search, &cursor).await.unwrap().text, "here");
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_set_back_revives_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |skew| Cursors::in_directory(folder.path(), skewed(skew)).unwrap();
+        let cursor = issue(&open("+0s"), "here").await;
+        assert!(open("+599s").position(Kind::Search, &cursor).await.is_ok());
+        assert_eq!(refused(open("+601s").position(Kind::Search, &cursor).await), CursorFault::Expired);
+        for skew in ["+0s", "-1h", "-9000h"] {
+            assert_eq!(refused(open(skew).position(Kind::Search, &cursor).await), CursorFault::Expired);
+            // And new ones work.
+            let cursors = open(skew);
+            let new = issue(&cursors, "new").await;
+            assert!(cursors.position(Kind::Search, &new).await.is_ok());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_running_server_remembers_what_it_saw_expire() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |skew| Cursors::in_directory(folder.path(), skewed(skew)).unwrap();
+        let (now, other) = (open("+0s"), open("+0s"));
+        let cursor = issue(&now, "here").await;
+        assert!(other.position(Kind::Search, &cursor).await.is_ok());
+        let later = open("+20m");
+        assert_eq!(refused(later.position(Kind::Search, &cursor).await), CursorFault::Expired);
+        // Its position is gone, for those too whose clock says otherwise.
+        assert_eq!(refused(other.position(Kind::Search, &cursor).await), CursorFault::Expired);
+        // What is issued now is not expired at once, though a clock is ahead.
+        let cursor = issue(&now, "there").await;
+        assert!(later.position(Kind::Search, &cursor).await.is_ok());
+        assert!(now.position(Kind::Search, &cursor).await.is_ok());
+    }
+}

@@ -1,0 +1,312 @@
+//! The file that keeps the keys: in the state directory, readable by its owner alone.
+//!
+//! A change is made under a lock, in a new file that then takes the place of the old: two processes that start at once
+//! end with the same key, and a reader finds the file whole. Deleting it ends every cursor; the next to look makes a
+//! new one.
+
+use std::fs::{self, File, Metadata};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::StateError;
+use super::codec::{Key, KeyId};
+use super::key_ring::{KeyRing, VERIFIES_FOR};
+use super::state_lock::StateLock;
+
+const FILE: &str = "cursor-keys.json";
+
+/// The most keys, and so the most rotations in ten minutes.
+const KEYS_MOST: usize = 64;
+
+/// The key file of a state directory.
+#[derive(Debug, Clone)]
+pub struct KeyFile {
+    directory: PathBuf,
+    path: PathBuf,
+}
+
+/// What is in the file, and which file that was.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The keys.
+    pub ring: KeyRing,
+    /// How many keys.
+    pub count: usize,
+    /// To be compared with that of the file later.
+    pub stamp: Stamp,
+}
+
+/// Tells a file from the one that took its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    modified: Option<SystemTime>,
+    bytes: u64,
+    inode: u64,
+}
+
+/// The file as it is written. Keys are in the order they were made.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u8,
+    keys: Vec<WrittenKey>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenKey {
+    id: String,
+    /// Milliseconds since 1970.
+    created_ms: u64,
+    secret: String,
+}
+
+impl KeyFile {
+    /// That of a state directory, whether it is there or not.
+    #[must_use]
+    pub fn in_directory(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), path: directory.join(FILE) }
+    }
+
+    /// The keys, or `None` when there is no file.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, others can read it, or it is damaged.
+    pub fn load(&self) -> Result<Option<Loaded>, StateError> {
+        Ok(self.read()?.map(|(_, loaded)| loaded))
+    }
+
+    /// The keys; the first one is made when there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`KeyFile::load`], or the file cannot be made.
+    pub fn load_or_create(&self, now: Duration) -> Result<Loaded, StateError> {
+        if let Some(loaded) = self.load()? {
+            return Ok(loaded);
+        }
+        let _lock = StateLock::of(&self.directory)?;
+        // Another process may have made it meanwhile.
+        if let Some(loaded) = self.load()? {
+            return Ok(loaded);
+        }
+        self.write(&Written { version: 1, keys: vec![WrittenKey::random(now)?] })
+    }
+
+    /// Adds a key that signs from now on, and leaves out those that nothing valid can be signed with.
+    ///
+    /// # Errors
+    ///
+    /// As [`KeyFile::load_or_create`].
+    pub fn rotate(&self, now: Duration) -> Result<Loaded, StateError> {
+        let _lock = StateLock::of(&self.directory)?;
+        let mut keys = self.read()?.map_or_else(Vec::new, |(written, _)| written.keys);
+        let replaced_at: Vec<u64> = keys.iter().skip(1).map(|key| key.created_ms).collect();
+        let dead = replaced_at.iter().filter(|at| now > Duration::from_millis(**at) + VERIFIES_FOR).count();
+        keys.drain(..dead.max((keys.len() + 1).saturating_sub(KEYS_MOST)).min(keys.len()));
+        let mut new = WrittenKey::random(now)?;
+        while keys.iter().any(|key| key.id == new.id) {
+            new = WrittenKey::random(now)?;
+        }
+        keys.push(new);
+        self.write(&Written { version: 1, keys })
+    }
+
+    /// Which file is there now, if any.
+    #[must_use]
+    pub fn stamp(&self) -> Option<Stamp> {
+        fs::metadata(&self.path).ok().map(|metadata| Stamp::of(&metadata))
+    }
+
+    fn read(&self) -> Result<Option<(Written, Loaded)>, StateError> {
+        let unreadable = |error| StateError::unreadable(&self.path, &error);
+        let file = match File::open(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(unreadable)?,
+        };
+        let metadata = file.metadata().map_err(unreadable)?;
+        self.check_mode(&metadata)?;
+        let damaged = |problem: String| StateError::DamagedKeys { path: self.path.clone(), problem };
+        // The parser's own message would quote what it does not expect, which may be a secret.
+        let written: Written = serde_json::from_reader(std::io::BufReader::new(file))
+            .map_err(|error| damaged(format!("line {}, column {}", error.line(), error.column())))?;
+        if written.version != 1 {
+            return Err(damaged(format!("version {}, and 1 is known", written.version)));
+        }
+        let loaded = written.loaded(Stamp::of(&metadata));
+        let loaded = loaded.ok_or_else(|| damaged("a key is not 32 bytes, or there is none".to_owned()))?;
+        Ok(Some((written, loaded)))
+    }
+
+    #[cfg(unix)]
+    fn check_mode(&self, metadata: &Metadata) -> Result<(), StateError> {
+        use std::os::unix::fs::MetadataExt;
+        let mode = metadata.mode() & 0o777;
+        match mode & 0o077 {
+            0 => Ok(()),
+            _ => Err(StateError::OpenToOthers { path: self.path.clone(), mode }),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn check_mode(&self, _metadata: &Metadata) -> Result<(), StateError> {
+        // The folder of the user is closed to other users.
+        Ok(())
+    }
+
+    fn write(&self, written: &Written) -> Result<Loaded, StateError> {
+        let new = self.path.with_extension("json.new");
+        let unwritable = |error| StateError::unwritable(&self.path, &error);
+        // What a process that was killed left behind; nobody else writes it, because the lock is held.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(unwritable(error)),
+            _ => {}
+        }
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&new).map_err(unwritable)?;
+        let text = serde_json::to_vec_pretty(written).unwrap_or_default();
+        file.write_all(&text).and_then(|()| file.sync_all()).map_err(unwritable)?;
+        let stamp = Stamp::of(&file.metadata().map_err(unwritable)?);
+        fs::rename(&new, &self.path).map_err(unwritable)?;
+        let problem = "it was written wrongly".to_owned();
+        written.loaded(stamp).ok_or(StateError::DamagedKeys { path: self.path.clone(), problem })
+    }
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(metadata);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Self { modified: metadata.modified().ok(), bytes: metadata.len(), inode }
+    }
+}
+
+impl Written {
+    fn loaded(&self, stamp: Stamp) -> Option<Loaded> {
+        let (first, later) = self.keys.split_first()?;
+        let ring = later.iter().try_fold(KeyRing::of(first.key()?), |ring, key| {
+            Some(ring.replaced_by(key.key()?, Duration::from_millis(key.created_ms)))
+        });
+        Some(Loaded { ring: ring?, count: self.keys.len(), stamp })
+    }
+}
+
+impl WrittenKey {
+    fn random(now: Duration) -> Result<Self, StateError> {
+        let (mut id, mut secret) = ([0; 4], [0; 32]);
+        getrandom::fill(&mut id)?;
+        getrandom::fill(&mut secret)?;
+        Ok(Self {
+            id: KeyId(id).to_string(),
+            created_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            secret: STANDARD.encode(secret),
+        })
+    }
+
+    fn key(&self) -> Option<Key> {
+        let id = u32::from_str_radix(&self.id, 16).ok().filter(|_| self.id.len() == 8)?;
+        let secret = STANDARD.decode(&self.secret).ok()?;
+        Some(Key::new(KeyId(id.to_be_bytes()), &secret.try_into().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(1_795_000_000);
+
+    fn at(seconds: u64) -> Duration {
+        NOW + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn many_that_start_at_once_have_one_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::in_directory(folder.path());
+        assert!(file.load().unwrap().is_none());
+        let start = std::sync::Barrier::new(8);
+        let ids: Vec<KeyId> = std::thread::scope(|scope| {
+            let one = || {
+                start.wait();
+                file.load_or_create(NOW).unwrap().ring.newest().id()
+            };
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+        assert_eq!(file.load().unwrap().unwrap().stamp, file.stamp().unwrap());
+    }
+
+    #[test]
+    fn a_rotation_keeps_the_keys_that_are_needed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::in_directory(folder.path());
+        let first = file.load_or_create(NOW).unwrap();
+        let second = file.rotate(at(1_000)).unwrap();
+        assert_ne!(first.stamp, second.stamp);
+        assert!(second.ring.key(first.ring.newest().id(), at(1_602)).is_some());
+        assert!(second.ring.key(first.ring.newest().id(), at(1_603)).is_none());
+        assert_eq!(file.rotate(at(1_300)).unwrap().count, 3);
+        // The first was replaced more than ten minutes ago, the second was not.
+        assert_eq!(file.rotate(at(1_603)).unwrap().count, 3);
+        for _ in 0..100 {
+            assert!(file.rotate(at(1_604)).unwrap().count <= KEYS_MOST);
+        }
+        let text = fs::read_to_string(&file.path).unwrap();
+        assert_eq!(text.matches("\"secret\"").count(), KEYS_MOST);
+        assert!(!format!("{:?}", file.load().unwrap()).contains("block"));
+    }
+
+    #[test]
+    fn a_file_that_is_not_as_it_should_be_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::in_directory(folder.path());
+        file.load_or_create(NOW).unwrap();
+        let good = fs::read_to_string(&file.path).unwrap();
+        let secret = good.split('"').rev().nth(1).unwrap().to_owned();
+        for text in [
+            String::new(),
+            "{}".to_owned(),
+            good.replace("\"version\": 1", "\"version\": 2"),
+            good.replace(&secret, "c2hvcnQ="),
+            good.replace(&secret, "?"),
+            good.replace("\"secret\"", "\"extra\": 1, \"secret\""),
+            good.replace("created_ms\": ", "created_ms\": \"x\", \"y\": "),
+            r#"{"version": 1, "keys": []}"#.to_owned(),
+        ] {
+            fs::write(&file.path, &text).unwrap();
+            let problem = file.load().unwrap_err().to_string();
+            assert!(problem.contains("delete it") && problem.contains(FILE), "{problem}");
+            assert!(!problem.contains(&secret));
+            assert!(file.load_or_create(NOW).is_err() && file.rotate(NOW).is_err());
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_its_owner_can_read_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::in_directory(folder.path());
+        file.load_or_create(NOW).unwrap();
+        file.rotate(NOW).unwrap();
+        assert_eq!(fs::metadata(&file.path).unwrap().permissions().mode() & 0o777, 0o600);
+        for mode in [0o640, 0o604, 0o660] {
+            fs::set_permissions(&file.path, fs::Permissions::from_mode(mode)).unwrap();
+            let problem = file.load().unwrap_err().to_string();
+            assert!(problem.contains("chmod 600") && problem.contains(&format!("{mode:o}")), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The keys that are good at a time: the newest signs, those it replaced still verify for a while.
+
+use std::time::Duration;
+
+use super::CursorFault;
+use super::codec::{Claims, Key, KeyId, Sealed, VALID_FOR, seal};
+
+/// How long a key verifies after it was replaced: as long as a cursor is valid, and as long as another process may sign
+/// with it before it notices.
+pub(super) const VERIFIES_FOR: Duration = VALID_FOR.saturating_add(Duration::from_secs(2));
+
+/// Keys, at least one.
+#[derive(Debug, Clone)]
+pub struct KeyRing {
+    newest: Key,
+    /// Older keys, each with the time at which the next one replaced it.
+    replaced: Vec<(Key, Duration)>,
+}
+
+impl KeyRing {
+    /// A ring of one key.
+    #[must_use]
+    pub fn of(key: Key) -> Self {
+        Self { newest: key, replaced: Vec::new() }
+    }
+
+    /// A ring of one random key.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random bytes.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        let (mut id, mut secret) = ([0; 4], [0; 32]);
+        getrandom::fill(&mut id)?;
+        getrandom::fill(&mut secret)?;
+        Ok(Self::of(Key::new(KeyId(id), &secret)))
+    }
+
+    /// The ring with a newer key, which signs from `at` on.
+    #[must_use]
+    pub fn replaced_by(mut self, key: Key, at: Duration) -> Self {
+        self.replaced.push((std::mem::replace(&mut self.newest, key), at));
+        self
+    }
+
+    /// The key that signs.
+    #[must_use]
+    pub fn newest(&self) -> &Key {
+        &self.newest
+    }
+
+    /// The key of an id, while what it signed can still be valid.
+    #[must_use]
+    pub fn key(&self, id: KeyId, now: Duration) -> Option<&Key> {
+        let lives = |at: &Duration| now <= at.saturating_add(VERIFIES_FOR);
+        let mut older = self.replaced.iter().rev().filter(|(_, at)| lives(at)).map(|(key, _)| key);
+        if self.newest.id() == id { Some(&self.newest) } else { older.find(|key| key.id() == id) }
+    }
+
+    /// The cursor of claims.
+    #[must_use]
+    pub fn seal(&self, claims: &Claims) -> String {
+        seal(&self.newest, claims)
+    }
+
+    /// What a cursor claims, when a key of the ring sealed it and it is valid at `now`.
+    ///
+    /// # Errors
+    ///
+    /// It is malformed, tampered or expired.
+    pub fn open(&self, text: &str, now: Duration) -> Result<Claims, CursorFault> {
+        let sealed = Sealed::read(text)?;
+        // A key that is not known was replaced long ago, or another server's. Saying so gives nothing away: ids are
+        // no secret.
+        let key = self.key(sealed.key(), now).ok_or(CursorFault::Expired)?;
+        let claims = sealed.verified(key)?;
+        claims.check_time(now).map(|()| claims)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cursor::Kind;
+
+    fn key(number: u8) -> Key {
+        Key::new(KeyId([0, 0, 0, number]), &[number; 32])
+    }
+
+    const START: Duration = Duration::from_secs(1_795_000_000);
+
+    fn after(seconds: u64) -> Duration {
+        START + Duration::from_secs(seconds)
+    }
+
+    fn claims(issued: Duration) -> Claims {
+        Claims { kind: Kind::Records, issued, offset: 0, reference: [1; 16] }
+    }
+
+    #[test]
+    fn a_rotation_breaks_no_live_cursor() {
+        let before = KeyRing::of(key(1)).seal(&claims(after(99)));
+        let ring = KeyRing::of(key(1)).replaced_by(key(2), after(100));
+        let newer = ring.seal(&claims(after(100)));
+        for (seconds, lives) in [(100, true), (699, true), (700, false)] {
+            assert_eq!(ring.open(&before, after(seconds)).is_ok(), lives, "{seconds}");
+        }
+        assert!(ring.open(&newer, after(700)).is_ok());
+        // What an old key signs after its time is worth nothing, though it says that it is new.
+        let late = KeyRing::of(key(1)).seal(&claims(after(800)));
+        assert_eq!(ring.open(&late, after(801)), Err(CursorFault::Expired));
+    }
+
+    #[test]
+    fn keys_are_told_apart() {
+        let cursor = KeyRing::of(key(3)).seal(&claims(START));
+        assert_eq!(KeyRing::of(key(1)).open(&cursor, START), Err(CursorFault::Expired));
+        let forged = KeyRing::of(Key::new(key(1).id(), &[9; 32])).seal(&claims(START));
+        assert_eq!(KeyRing::of(key(1)).open(&forged, START), Err(CursorFault::Tampered));
+        let rings = [KeyRing::random().unwrap(), KeyRing::random().unwrap()];
+        assert!(rings[1].open(&rings[0].seal(&claims(START)), START).is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! Positions in memory, for a server of one client.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+
+use super::StateError;
+use super::codec::{Reference, VALID_FOR};
+use super::positions::{Position, Positions};
+
+/// The most memory that positions take, in bytes.
+const MOST_BYTES: u64 = 32 * 1024 * 1024;
+
+/// What a position takes beside its texts, in bytes.
+const BESIDE: usize = 256;
+
+/// Positions of this process. They go [`VALID_FOR`] after their issue, by a clock that cannot be set back, and those that
+/// were not used for longest go earlier when memory is short.
+#[derive(Debug)]
+pub(super) struct Memory(Cache<Reference, Position>);
+
+impl Default for Memory {
+    fn default() -> Self {
+        let weight = |_: &Reference, position: &Position| {
+            u32::try_from(position.text.len() + position.binding.len() + BESIDE).unwrap_or(u32::MAX)
+        };
+        let positions = Cache::builder()
+            .time_to_live(VALID_FOR)
+            .max_capacity(MOST_BYTES)
+            // The default policy refuses what is new when memory is short, and the newest cursor is the
+            // one that a client is about to use.
+            .eviction_policy(EvictionPolicy::lru())
+            .weigher(weight)
+            .build();
+        Self(positions)
+    }
+}
+
+#[async_trait]
+impl Positions for Memory {
+    async fn keep(&self, reference: Reference, position: Position) -> Result<Duration, StateError> {
+        let issued = position.issued;
+        self.0.insert(reference, position);
+        Ok(issued)
+    }
+
+    async fn find(&self, reference: Reference, _now: Duration) -> Result<Option<Position>, StateError> {
+        Ok(self.0.get(&reference))
+    }
+
+    async fn expire(&self, _now: Duration) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cursor::Kind;
+
+    #[tokio::test]
+    async fn when_memory_is_short_the_newest_lives() {
+        let memory = Memory::default();
+        let position = |text: String| Position {
+            kind: Kind::Search,
+            issued: Duration::ZERO,
+            offset: 0,
+            binding: String::new(),
+            text,
+        };
+        for number in 0..80 {
+            let reference = [number; 16];
+            memory.keep(reference, position("x".repeat(1_000_000))).await.unwrap();
+            memory.0.run_pending_tasks();
+            assert!(memory.find(reference, Duration::ZERO).await.unwrap().is_some(), "{number}");
+        }
+        assert_eq!(memory.find([0; 16], Duration::ZERO).await.unwrap(), None);
+        assert!(memory.0.weighted_size() <= MOST_BYTES);
+    }
+}

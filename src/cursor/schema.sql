@@ -1,0 +1,21 @@
+-- Positions that cursors refer to. Nothing here outlives its cursor.
+
+CREATE TABLE positions (
+    reference BLOB    PRIMARY KEY,      -- as the cursor has it
+    kind      INTEGER NOT NULL,         -- see codec.rs
+    issued_ms INTEGER NOT NULL,         -- since 1970
+    offset    INTEGER NOT NULL,         -- how many rows came before
+    used_ms   INTEGER,                  -- when it was used first; active from then on
+    binding   TEXT    NOT NULL,
+    position  TEXT    NOT NULL          -- its owner's, JSON
+) STRICT;
+
+CREATE INDEX positions_by_issue ON positions (issued_ms, length(position));
+
+-- The latest time that any process has seen: a clock that is set back does not revive a cursor.
+CREATE TABLE clock (
+    id      INTEGER PRIMARY KEY CHECK (id = 1),
+    seen_ms INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO clock (id, seen_ms) VALUES (1, 0);

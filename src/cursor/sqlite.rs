@@ -1,0 +1,407 @@
+//! Positions in SQLite: they survive a restart and are shared by the processes of a state directory.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use tokio::task::spawn_blocking;
+
+use super::StateError;
+use super::codec::{Kind, Reference, VALID_FOR};
+use super::database::Database;
+use super::positions::{Position, Positions};
+
+/// The most that positions take together, in bytes. The oldest go first.
+const MOST_BYTES: i64 = 256 * 1024 * 1024;
+
+/// How often expired positions are looked for, at most.
+const SWEEP_EVERY: Duration = Duration::from_secs(3);
+
+/// Positions of a state directory.
+#[derive(Debug)]
+pub struct SqlitePositions {
+    database: Arc<Database>,
+    swept: Mutex<Instant>,
+}
+
+/// A position as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// What its cursor refers to it by.
+    pub reference: Reference,
+    /// What it has come to.
+    pub state: KeptState,
+    /// The position.
+    pub position: Position,
+}
+
+/// What a position has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptState {
+    /// Its cursor was issued and not yet used.
+    Created,
+    /// Its cursor was used.
+    Active,
+    /// Its cursor is no longer valid; the next sweep takes it.
+    Expired,
+}
+
+impl SqlitePositions {
+    /// The positions of a file.
+    #[must_use]
+    pub fn new(database: Arc<Database>) -> Self {
+        Self { database, swept: Mutex::new(Instant::now()) }
+    }
+
+    /// Forgets what has expired at `now`, or at the latest time that was seen before, which is given.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn start(&self, now: Duration) -> Result<Duration, StateError> {
+        self.database.with(|connection| {
+            write(connection, |transaction| {
+                let seen = raise(transaction, now)?;
+                sweep(transaction, seen)?;
+                Ok(seen)
+            })
+        })
+    }
+
+    /// The latest time that was seen.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn seen(&self) -> Result<Duration, StateError> {
+        self.database.with(|connection| {
+            connection.query_one("SELECT seen_ms FROM clock", (), |row| row.get(0)).map(from_millis)
+        })
+    }
+
+    /// All positions, as they stand at `now`, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn list(&self, now: Duration) -> Result<Vec<Kept>, StateError> {
+        self.database.with(|connection| {
+            let query = format!("SELECT {COLUMNS} FROM positions ORDER BY issued_ms DESC");
+            let mut statement = connection.prepare(&query)?;
+            let rows = statement.query_map((), |row| kept(row, now))?;
+            rows.filter_map(Result::transpose).collect()
+        })
+    }
+
+    /// The position of a reference as it stands at `now`. Looking does not make it active.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn look(&self, reference: &Reference, now: Duration) -> Result<Option<Kept>, StateError> {
+        self.database.with(|connection| look(connection, reference, now))
+    }
+
+    async fn blocking<Answer: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Database) -> Result<Answer, StateError> + Send + 'static,
+    ) -> Result<Answer, StateError> {
+        let database = Arc::clone(&self.database);
+        match spawn_blocking(move || call(&database)).await {
+            Ok(answer) => answer,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+
+    /// Whether it is time to sweep again.
+    fn is_due(&self) -> bool {
+        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = swept.elapsed() >= SWEEP_EVERY;
+        if due {
+            *swept = Instant::now();
+        }
+        due
+    }
+}
+
+#[async_trait]
+impl Positions for SqlitePositions {
+    async fn keep(&self, reference: Reference, position: Position) -> Result<Duration, StateError> {
+        let due = self.is_due();
+        self.blocking(move |database| {
+            let keep = |transaction: &Transaction<'_>| {
+                let seen = raise(transaction, position.issued)?;
+                if due {
+                    sweep(transaction, seen)?;
+                }
+                insert(transaction, &reference, &position, seen)?;
+                Ok(seen)
+            };
+            match database.with(|connection| write(connection, keep)) {
+                Err(StateError::Full { .. }) => {
+                    // The file is as large as it may be, or the disk is full: the older half makes room.
+                    database.with(|connection| write(connection, halve))?;
+                    database.with(|connection| write(connection, keep))
+                }
+                kept => kept,
+            }
+        })
+        .await
+    }
+
+    async fn find(&self, reference: Reference, now: Duration) -> Result<Option<Position>, StateError> {
+        self.blocking(move |database| {
+            let found = database.with(|connection| look(connection, &reference, now))?;
+            if found.as_ref().is_some_and(|found| found.state == KeptState::Created) {
+                let used = database.with(|connection| {
+                    write(connection, |transaction| {
+                        raise(transaction, now)?;
+                        let used =
+                            "UPDATE positions SET used_ms = ?2 WHERE reference = ?1 AND used_ms IS NULL";
+                        transaction.prepare_cached(used)?.execute(params![reference, millis(now)])
+                    })
+                });
+                // That it was used is for people to see, and no reason to refuse it.
+                if let Err(error) = used {
+                    tracing::warn!(%error, "cursor store");
+                }
+            }
+            Ok(found.filter(|found| found.state != KeptState::Expired).map(|found| found.position))
+        })
+        .await
+    }
+
+    async fn expire(&self, now: Duration) -> Result<(), StateError> {
+        self.blocking(move |database| {
+            // Nothing is written when all that is known already.
+            let known = database.with(|connection| {
+                let known = "SELECT seen_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM positions WHERE issued_ms < ?2) FROM clock";
+                connection.prepare_cached(known)?.query_one(
+                    params![millis(now).saturating_sub(EXPIRE_EVERY_MS), millis(now) - millis(VALID_FOR)],
+                    |row| row.get::<_, bool>(0),
+                )
+            })?;
+            if known {
+                return Ok(());
+            }
+            database.with(|connection| write(connection, |transaction| {
+                let seen = raise(transaction, now)?;
+                sweep(transaction, seen)
+            }))
+        })
+        .await
+    }
+}
+
+/// How far the time that is kept may be behind before a refused cursor is a reason to write it.
+const EXPIRE_EVERY_MS: i64 = 1_000;
+
+const COLUMNS: &str = "reference, kind, issued_ms, offset, used_ms, binding, position";
+
+fn write<Answer>(
+    connection: &mut Connection,
+    call: impl FnOnce(&Transaction<'_>) -> Result<Answer, rusqlite::Error>,
+) -> Result<Answer, rusqlite::Error> {
+    // Immediate: a transaction that reads first could find that it may no longer write.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let answer = call(&transaction)?;
+    transaction.commit()?;
+    Ok(answer)
+}
+
+/// Remembers that it is `now` at least, and gives the latest time that was seen.
+fn raise(transaction: &Transaction<'_>, now: Duration) -> Result<Duration, rusqlite::Error> {
+    let raised = "UPDATE clock SET seen_ms = max(seen_ms, ?1) RETURNING seen_ms";
+    transaction.prepare_cached(raised)?.query_one([millis(now)], |row| row.get(0)).map(from_millis)
+}
+
+fn insert(
+    transaction: &Transaction<'_>,
+    reference: &Reference,
+    position: &Position,
+    issued: Duration,
+) -> Result<(), rusqlite::Error> {
+    let insert = "INSERT INTO positions (reference, kind, issued_ms, offset, binding, position) VALUES (?, ?, ?, ?, ?, ?)";
+    let Position { kind, offset, binding, text, .. } = position;
+    let row = params![reference, kind.byte(), millis(issued), offset, binding, text];
+    transaction.prepare_cached(insert)?.execute(row).map(|_one| ())
+}
+
+/// Deletes what has expired, and of the rest the oldest when it is too much.
+fn sweep(transaction: &Transaction<'_>, now: Duration) -> Result<(), rusqlite::Error> {
+    let expired = "DELETE FROM positions WHERE issued_ms < ?1";
+    transaction.execute(expired, [millis(now) - millis(VALID_FOR)])?;
+    while bytes(transaction)? > MOST_BYTES {
+        halve(transaction)?;
+    }
+    Ok(())
+}
+
+fn bytes(transaction: &Transaction<'_>) -> Result<i64, rusqlite::Error> {
+    transaction.query_one("SELECT coalesce(sum(length(position)), 0) FROM positions", (), |row| row.get(0))
+}
+
+/// Deletes the older half.
+fn halve(transaction: &Transaction<'_>) -> Result<(), rusqlite::Error> {
+    let half = "DELETE FROM positions WHERE reference IN (SELECT reference FROM positions ORDER BY issued_ms \
+        LIMIT (SELECT (count(*) + 1) / 2 FROM positions))";
+    transaction.execute(half, ()).map(|_rows| ())
+}
+
+fn look(
+    connection: &Connection,
+    reference: &Reference,
+    now: Duration,
+) -> Result<Option<Kept>, rusqlite::Error> {
+    let look = format!("SELECT {COLUMNS} FROM positions WHERE reference = ?1");
+    let found = connection.prepare_cached(&look)?.query_one([reference], |row| kept(row, now)).optional()?;
+    Ok(found.flatten())
+}
+
+/// A row; nothing for one of a kind that only a newer version knows.
+fn kept(row: &Row<'_>, now: Duration) -> Result<Option<Kept>, rusqlite::Error> {
+    let Some(kind) = Kind::of_byte(row.get("kind")?) else { return Ok(None) };
+    let issued = from_millis(row.get("issued_ms")?);
+    let used: Option<i64> = row.get("used_ms")?;
+    let state = match used {
+        _ if now > issued + VALID_FOR => KeptState::Expired,
+        Some(_) => KeptState::Active,
+        None => KeptState::Created,
+    };
+    let (offset, binding, text) = (row.get("offset")?, row.get("binding")?, row.get("position")?);
+    let position = Position { kind, issued, offset, binding, text };
+    Ok(Some(Kept { reference: row.get("reference")?, state, position }))
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn from_millis(millis: i64) -> Duration {
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(1_795_000_000);
+
+    fn position(issued: Duration, bytes: usize) -> Position {
+        let text = "x".repeat(bytes);
+        Position { kind: Kind::Records, issued, offset: 7, binding: "b".to_owned(), text }
+    }
+
+    fn open(folder: &tempfile::TempDir, pages_most: i64) -> Result<SqlitePositions, StateError> {
+        let mut database = Database::in_directory(folder.path());
+        database.pages_most = pages_most;
+        database.prepare()?;
+        Ok(SqlitePositions::new(Arc::new(database)))
+    }
+
+    fn states(positions: &SqlitePositions, now: Duration) -> Vec<(u8, KeptState)> {
+        positions.list(now).unwrap().iter().map(|kept| (kept.reference[0], kept.state)).collect()
+    }
+
+    #[tokio::test]
+    async fn a_position_is_created_then_active_then_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let positions = open(&folder, 1_000).unwrap();
+        let at = |seconds| NOW + Duration::from_secs(seconds);
+        positions.keep([1; 16], position(at(0), 10)).await.unwrap();
+        positions.keep([2; 16], position(at(1), 10)).await.unwrap();
+        assert_eq!(positions.find([1; 16], at(2)).await.unwrap(), Some(position(at(0), 10)));
+        assert_eq!(states(&positions, at(2)), [(2, KeptState::Created), (1, KeptState::Active)]);
+        assert_eq!(states(&positions, at(601)), [(2, KeptState::Created), (1, KeptState::Expired)]);
+        // Looking changes nothing, and what has expired is not given.
+        assert_eq!(positions.look(&[2; 16], at(2)).unwrap().unwrap().state, KeptState::Created);
+        assert_eq!(positions.find([1; 16], at(601)).await.unwrap(), None);
+        positions.expire(at(601)).await.unwrap();
+        assert_eq!(states(&positions, at(2)), [(2, KeptState::Created)]);
+        assert_eq!(positions.start(at(0)).unwrap(), at(601));
+        assert_eq!(positions.start(at(700)).unwrap(), at(700));
+        assert_eq!(states(&positions, at(2)), []);
+    }
+
+    #[tokio::test]
+    async fn when_the_file_is_full_the_newest_lives() {
+        let folder = tempfile::tempdir().unwrap();
+        let positions = open(&folder, 200).unwrap();
+        for number in 0..100 {
+            positions.keep([number; 16], position(NOW, 20_000)).await.unwrap();
+            assert!(positions.find([number; 16], NOW).await.unwrap().is_some(), "{number}");
+        }
+        assert!(positions.find([0; 16], NOW).await.unwrap().is_none());
+        assert!(std::fs::metadata(folder.path().join("cursors.db")).unwrap().len() <= 200 * 4_096);
+        let too_large = positions.keep([200; 16], position(NOW, 2_000_000)).await.unwrap_err();
+        assert!(too_large.to_string().contains("is full"), "{too_large}");
+    }
+
+    #[tokio::test]
+    async fn what_is_deleted_is_not_left_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let positions = open(&folder, 1_000).unwrap();
+        let secret = Position { text: "a private question".to_owned(), ..position(NOW, 0) };
+        positions.keep([1; 16], secret).await.unwrap();
+        let holds = || {
+            let file = std::fs::read(folder.path().join("cursors.db")).unwrap();
+            file.windows(18).any(|window| window == b"a private question")
+        };
+        let checkpoint = || {
+            let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
+            positions.database.with(|connection| connection.query_one(truncate, (), |_| Ok(()))).unwrap();
+        };
+        checkpoint();
+        assert!(holds());
+        positions.expire(NOW + VALID_FOR * 2).await.unwrap();
+        checkpoint();
+        assert!(!holds());
+    }
+
+    #[test]
+    fn many_that_start_at_once_make_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    start.wait();
+                    let positions = open(&folder, 1_000).unwrap();
+                    assert_eq!(positions.start(NOW).unwrap(), NOW);
+                });
+            }
+        });
+    }
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_used_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let positions = open(&folder, 1_000).unwrap();
+        let path = folder.path().join("cursors.db");
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let locked = positions.keep([1; 16], position(NOW, 1)).await.unwrap_err();
+        assert!(matches!(locked, StateError::Locked(_)) && locked.to_string().contains("cursors.db"));
+        other.execute_batch("COMMIT; PRAGMA user_version = 2").unwrap();
+        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::OtherFormat { found: 2, .. }));
+        other.execute_batch("PRAGMA application_id = 7").unwrap();
+        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::Foreign(_)));
+        drop(other);
+        // Deleted under the feet of a running process: it is made again.
+        std::fs::remove_dir_all(folder.path()).unwrap();
+        positions.keep([1; 16], position(NOW, 1)).await.unwrap();
+        assert!(positions.find([1; 16], NOW).await.unwrap().is_some() && path.exists());
+        std::fs::remove_dir_all(folder.path()).unwrap();
+        std::fs::write(folder.path(), "a file").unwrap();
+        let missing = positions.keep([1; 16], position(NOW, 1)).await.unwrap_err();
+        assert!(missing.to_string().contains("--state-dir"), "{missing}");
+        std::fs::remove_file(folder.path()).unwrap();
+        std::fs::create_dir(folder.path()).unwrap();
+        std::fs::write(&path, "no database, and longer than the header of one would be: a hundred bytes in all, or so it is said").unwrap();
+        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::Foreign(_)));
+    }
+}

@@ -1,0 +1,24 @@
+//! The lock of a state directory, held while one of its files is made or replaced.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::StateError;
+
+/// Lets one process at a time through. The system releases it when the process ends, however it ends.
+#[derive(Debug)]
+pub(super) struct StateLock {
+    _file: File,
+}
+
+impl StateLock {
+    /// Waits for the lock. Nobody holds it for longer than writing a small file takes.
+    pub(super) fn of(directory: &Path) -> Result<Self, StateError> {
+        let path = directory.join("lock");
+        let unwritable = |error| StateError::unwritable(&path, &error);
+        let file =
+            File::options().create(true).write(true).truncate(false).open(&path).map_err(unwritable)?;
+        file.lock().map_err(unwritable)?;
+        Ok(Self { _file: file })
+    }
+}

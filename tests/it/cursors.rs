@@ -1,0 +1,443 @@
+//! Cursors as clients and operators see them: the built binary over HTTP, its state directory, and `fetchwell cursor`.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{HttpServer, Model, demo_store, fetchwell, get, import_records, stderr, stdout, text};
+
+/// A store and a state directory, for servers that come and go.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        let line = |key: usize| {
+            let status = if key.is_multiple_of(2) { "confirmed" } else { "open" };
+            let data = json!({"title": format!("Invoice {key}"), "status": status, "n": key});
+            json!({"stream": "bookings", "key": format!("b{key:03}"), "data": data}).to_string()
+        };
+        let lines: Vec<String> = (0..120).map(line).collect();
+        import_records(&place.path("store.db"), "cin_a", &lines.join("\n"));
+        place
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn serve(&self, more: &[&str]) -> HttpServer {
+        let (store, state) = (self.path("store.db"), self.path("state"));
+        // Each array has its own type; these are all there are.
+        match more {
+            [] => HttpServer::start(["--store", text(&store), "--state-dir", text(&state)]),
+            [one] => HttpServer::start(["--store", text(&store), "--state-dir", text(&state), one]),
+            _ => panic!("{more:?}"),
+        }
+    }
+
+    fn cursor(&self, arguments: &[&str]) -> std::process::Output {
+        let mut command = crate::support::binary();
+        command.args(["cursor", "--json", "--state-dir", text(&self.path("state"))]).args(arguments);
+        command.output().unwrap()
+    }
+
+    fn cursor_json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&stdout(&self.cursor(arguments))).unwrap()
+    }
+
+    fn inspect(&self, cursor: &str) -> Value {
+        self.cursor_json(&["inspect", cursor])
+    }
+}
+
+/// Calls a tool as curl would, and gives its answer or its error.
+#[track_caller]
+fn call(server: &HttpServer, tool: &str, arguments: &Value) -> Value {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments}});
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+        server.address,
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let answer: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let result = &answer["result"];
+    let structured = &result["structuredContent"];
+    assert!(result["content"][0]["text"].is_string(), "{answer}");
+    if result["isError"] == true { structured["error"].clone() } else { structured.clone() }
+}
+
+#[track_caller]
+fn next(page: &Value) -> String {
+    page["next_cursor"].as_str().unwrap_or_else(|| panic!("no cursor: {page}")).to_owned()
+}
+
+fn ids(page: &Value) -> Vec<String> {
+    let rows = page.get("results").or(page.get("records")).unwrap().as_array().unwrap();
+    rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The reason a cursor is refused for.
+#[track_caller]
+fn reason(server: &HttpServer, tool: &str, arguments: &Value) -> String {
+    let refused = call(server, tool, arguments);
+    assert_eq!(refused["code"], "invalid_cursor", "{refused}");
+    assert!(refused["hint"].as_str().unwrap().contains("without"), "{refused}");
+    refused["reason"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_cursor_alone_goes_on_with_everything_that_was_asked() {
+    let place = Place::new();
+    let server = place.serve(&[]);
+    let asked = json!({"stream": "bookings", "filter": {"status": "confirmed"}, "fields": ["status", "n"],
+        "order": "asc", "limit": 7});
+    let first = call(&server, "query_records", &asked);
+    let cursor = next(&first);
+    assert!(cursor.len() <= 96, "{cursor}");
+    assert!(cursor.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)), "{cursor}");
+    let second = call(&server, "query_records", &json!({"cursor": cursor}));
+    let rows = second["records"].as_array().unwrap();
+    assert_eq!(rows.len(), 7);
+    assert!(
+        rows.iter().all(|row| row["data"]["status"] == "confirmed" && row["data"].get("title").is_none())
+    );
+    // The same arguments again, some of them, or what clients send for none, are the same page.
+    let mut same = asked.clone();
+    same["cursor"] = json!(cursor);
+    for arguments in [
+        same,
+        json!({"stream": "bookings", "cursor": cursor, "limit": 7.0}),
+        json!({"stream": "", "cursor": cursor, "fields": [], "connection_id": "", "filter": null}),
+    ] {
+        let again = call(&server, "query_records", &arguments);
+        assert_eq!(ids(&again), ids(&second));
+    }
+    // Others are not.
+    for (name, value) in [
+        ("order", json!("desc")),
+        ("filter", json!({"status": "open"})),
+        ("fields", json!(["n"])),
+        ("stream", json!("rooms")),
+        ("connection_id", json!("cin_b")),
+        ("view", json!("brief")),
+    ] {
+        assert_eq!(
+            reason(&server, "query_records", &json!({"cursor": cursor, name: value})),
+            "mismatched",
+            "{name}"
+        );
+    }
+    assert_eq!(reason(&server, "search", &json!({"cursor": cursor})), "mismatched");
+    // What is wrong by itself says so.
+    for (arguments, param) in [
+        (json!({"cursor": cursor, "limit": 0}), "limit"),
+        (json!({"cursor": cursor, "colour": 1}), "colour"),
+        (json!({"cursor": cursor, "changes_since": "beginning"}), "cursor"),
+        (json!({"stream": "bookings", "cursor": "junk", "limit": 0}), "limit"),
+    ] {
+        let refused = call(&server, "query_records", &arguments);
+        assert_eq!(
+            (&refused["code"], &refused["param"]),
+            (&json!("invalid_argument"), &json!(param)),
+            "{refused}"
+        );
+    }
+    // Another size of page is allowed, and the page after it has that size.
+    let wider = call(&server, "query_records", &json!({"cursor": cursor, "limit": 20}));
+    assert_eq!(ids(&wider).len(), 20);
+    assert_eq!(ids(&call(&server, "query_records", &json!({"cursor": next(&wider)}))).len(), 20);
+}
+
+#[test]
+fn a_search_goes_on_by_its_cursor_alone_and_loses_nothing() {
+    let place = Place::new();
+    let server = place.serve(&[]);
+    let whole = ids(&call(&server, "search", &json!({"query": "invoice", "limit": 100})));
+    assert_eq!(whole.len(), 100);
+    let mut page = call(&server, "search", &json!({"q": "invoice", "streams": ["bookings"], "limit": 9}));
+    let mut seen = ids(&page);
+    while seen.len() < 99 {
+        assert_eq!(place.inspect(&next(&page))["offset"], seen.len());
+        page = call(&server, "search", &json!({"cursor": next(&page)}));
+        seen.extend(ids(&page));
+    }
+    assert_eq!(seen, whole[..99]);
+    let cursor = next(&page);
+    for (arguments, expect) in [
+        (json!({"cursor": cursor, "query": "other"}), "mismatched"),
+        (json!({"cursor": cursor, "mode": "semantic"}), "mismatched"),
+        (json!({"cursor": cursor, "streams": ["rooms"]}), "mismatched"),
+    ] {
+        assert_eq!(reason(&server, "search", &arguments), expect, "{arguments}");
+    }
+    assert_eq!(reason(&server, "query_records", &json!({"cursor": cursor})), "mismatched");
+}
+
+#[test]
+fn a_cursor_survives_kill_and_is_shared_by_two_servers() {
+    let place = Place::new();
+    let mut server = place.serve(&[]);
+    let cursor = next(&call(&server, "search", &json!({"query": "invoice", "limit": 5})));
+    let expect = ids(&call(&server, "search", &json!({"cursor": cursor})));
+    // `kill` is SIGKILL: nothing is said farewell to.
+    server.process.kill().unwrap();
+    server.process.wait().unwrap();
+    let (one, other) = (place.serve(&[]), place.serve(&[]));
+    for server in [&one, &other] {
+        assert_eq!(ids(&call(server, "search", &json!({"cursor": cursor}))), expect);
+    }
+    let theirs = next(&call(&one, "search", &json!({"query": "invoice", "limit": 5})));
+    assert_eq!(ids(&call(&other, "search", &json!({"cursor": theirs}))), expect);
+    // So is a cursor of /v1, which carries its position itself.
+    let page = get(&one.address, "/v1/search?q=invoice&limit=5").json();
+    let target = format!("/v1/search?q=invoice&limit=5&cursor={}", next(&page));
+    assert_eq!(get(&other.address, &target).status, 200);
+}
+
+#[test]
+fn a_new_key_breaks_no_cursor() {
+    let place = Place::new();
+    let (one, other) = (place.serve(&[]), place.serve(&[]));
+    let page = |server: &HttpServer| next(&call(server, "search", &json!({"query": "invoice", "limit": 5})));
+    let before = page(&one);
+    let rotated = place.cursor_json(&["rotate"]);
+    assert_eq!(rotated["keys"], 2);
+    let restarted = place.serve(&[]);
+    let after = page(&restarted);
+    assert_eq!(place.inspect(&after)["key_id"], rotated["key_id"]);
+    assert_ne!(place.inspect(&before)["key_id"], rotated["key_id"]);
+    for server in [&one, &other, &restarted] {
+        for cursor in [&before, &after] {
+            assert!(call(server, "search", &json!({"cursor": cursor})).get("results").is_some());
+        }
+    }
+    // A server that ran before signs with it, too.
+    assert_eq!(place.inspect(&page(&one))["key_id"], rotated["key_id"]);
+}
+
+#[test]
+fn a_cursor_lives_ten_minutes_whatever_is_done_to_the_clock() {
+    let place = Place::new();
+    let cursor = next(&call(&place.serve(&[]), "search", &json!({"query": "invoice", "limit": 5})));
+    let arguments = json!({"cursor": cursor});
+    assert!(call(&place.serve(&["--clock=+599s"]), "search", &arguments).get("results").is_some());
+    assert_eq!(place.inspect(&cursor)["state"], "active");
+    for clock in ["--clock=+601s", "--clock=-1h", "--clock=+0s"] {
+        let server = place.serve(&[clock]);
+        assert_eq!(reason(&server, "search", &arguments), "expired", "{clock}");
+        // A new one is good, and its position is the only one that is kept.
+        let new = next(&call(&server, "search", &json!({"query": "invoice", "limit": 5})));
+        assert!(call(&server, "search", &json!({"cursor": new})).get("results").is_some());
+    }
+    let inspected = place.inspect(&cursor);
+    assert_eq!((&inspected["signature"], &inspected["reason"]), (&json!("valid"), &json!("expired")));
+    assert!(inspected.get("arguments").is_none(), "{inspected}");
+    let listed = place.cursor_json(&["list"]);
+    assert!(
+        listed.as_array().unwrap().iter().all(|row| row["reference"] != inspected["reference"]),
+        "{listed}"
+    );
+}
+
+#[test]
+fn inspect_and_list_show_what_a_cursor_is() {
+    let place = Place::new();
+    assert_eq!(place.cursor_json(&["list"]), json!([]));
+    assert!(!place.path("state").exists());
+    let server = place.serve(&[]);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+    let page = call(&server, "query_records", &json!({"stream": "bookings", "order": "desc", "limit": 50}));
+    let cursor = next(&page);
+    let inspected = place.inspect(&cursor);
+    assert_eq!(
+        (&inspected["kind"], &inspected["offset"], &inspected["signature"], &inspected["state"]),
+        (&json!("query_records"), &json!(50), &json!("valid"), &json!("created"))
+    );
+    assert_eq!((&inspected["limit"], &inspected["arguments"]["stream"]), (&json!(50), &json!("bookings")));
+    assert!(inspected["order_by"] == "desc" && inspected["filters"].is_null(), "{inspected}");
+    let timestamp = inspected["timestamp"].as_f64().unwrap();
+    assert!((timestamp - now).abs() < 60.0, "{inspected} {now}");
+    assert!((inspected["expires_at"].as_f64().unwrap() - timestamp - 600.0).abs() < 0.001);
+    call(&server, "query_records", &json!({"cursor": cursor}));
+    call(&server, "search", &json!({"query": "invoice"}));
+    let states = |arguments: &[&str]| -> Vec<String> {
+        let listed = place.cursor_json(arguments);
+        listed.as_array().unwrap().iter().map(|row| row["state"].as_str().unwrap().to_owned()).collect()
+    };
+    // The second page has its own, and the search.
+    assert_eq!(states(&["list"]), ["created", "created", "active"]);
+    assert_eq!(states(&["list", "--clock", "+601s"]), ["expired"; 3]);
+    let human = fetchwell(["cursor", "inspect", &cursor, "--state-dir", text(&place.path("state"))]);
+    assert!(stdout(&human).contains("offset              50"), "{human:?}");
+    let human = stdout(&fetchwell(["cursor", "list", "--state-dir", text(&place.path("state"))]));
+    assert_eq!(human.lines().count(), 4, "{human}");
+    // Elsewhere nothing is known of it.
+    let elsewhere =
+        fetchwell(["cursor", "inspect", "--json", &cursor, "--state-dir", text(&place.path("none"))]);
+    let elsewhere: Value = serde_json::from_str(&stdout(&elsewhere)).unwrap();
+    assert_eq!((&elsewhere["signature"], &elsewhere["offset"]), (&json!("unknown_key"), &json!(50)));
+    assert!(!place.path("none").exists());
+    for junk in ["junk", "fw1.AAAA", ""] {
+        let refused = place.cursor(&["inspect", junk]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(stderr(&refused).contains("malformed"), "{refused:?}");
+    }
+}
+
+/// Signs the claims of a cursor with another secret.
+fn forged(cursor: &str, secret: &[u8; 32]) -> String {
+    use fetchwell::cursor::{Key, Sealed, seal};
+    let sealed = Sealed::read(cursor).unwrap();
+    seal(&Key::new(sealed.key(), secret), &sealed.unverified())
+}
+
+#[test]
+fn what_was_not_given_here_is_refused_with_the_reason() {
+    let place = Place::new();
+    let server = place.serve(&[]);
+    let cursor = next(&call(&server, "search", &json!({"query": "invoice", "limit": 5})));
+    let mut published = [0; 32];
+    published[..25].copy_from_slice(b"default-secret-change-me!");
+    for secret in [[0; 32], [7; 32], published] {
+        let forged = forged(&cursor, &secret);
+        assert_eq!(reason(&server, "search", &json!({"cursor": forged})), "tampered");
+        assert_eq!(place.inspect(&forged)["signature"], "invalid");
+        assert!(place.inspect(&forged).get("arguments").is_none());
+    }
+    // The seed's cursors are base64 of JSON and not signed.
+    for junk in [
+        "eyJvZmZzZXQiOjUwLCJ0aW1lc3RhbXAiOjE3MzAwMDAwMDAuMCwib3JkZXJfYnkiOiJjcmVhdGVkX2Rlc2MifQ==",
+        "eyJvZmZzZXQiOjUwfQ",
+        "fw1.AQEAAAAA",
+        "junk",
+        &format!("{cursor}="),
+        &format!("{cursor}\u{0}"),
+        &cursor.to_lowercase(),
+        &"A".repeat(100_000),
+    ] {
+        assert_eq!(reason(&server, "search", &json!({"cursor": junk})), "malformed");
+    }
+    for at in (4..cursor.len()).step_by(7) {
+        let mut changed = cursor.clone().into_bytes();
+        changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+        let changed = String::from_utf8(changed).unwrap();
+        let why = reason(&server, "search", &json!({"cursor": changed}));
+        assert!(["tampered", "malformed", "expired"].contains(&why.as_str()), "{why}");
+    }
+}
+
+#[test]
+fn other_sources_have_other_cursors() {
+    let place = Place::new();
+    let cursor = next(&call(&place.serve(&[]), "search", &json!({"query": "invoice", "limit": 5})));
+    let (_demo, other) = demo_store();
+    let server = HttpServer::start(["--store", text(&other), "--state-dir", text(&place.path("state"))]);
+    let refused = call(&server, "search", &json!({"cursor": cursor}));
+    assert_eq!((&refused["code"], &refused["reason"]), (&json!("invalid_cursor"), &json!("changed")));
+    assert!(refused["message"].as_str().unwrap().contains("sources changed"), "{refused}");
+    assert!(call(&place.serve(&[]), "search", &json!({"cursor": cursor})).get("results").is_some());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_kept_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let server = place.serve(&[]);
+    call(&server, "search", &json!({"query": "invoice", "limit": 5}));
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&place.path("state")), 0o700);
+    let keys = place.path("state/cursor-keys.json");
+    for name in ["state/cursors.db", "state/cursors.db-wal", "state/cursor-keys.json"] {
+        assert_eq!(mode(&place.path(name)), 0o600, "{name}");
+    }
+    drop(server);
+    std::fs::set_permissions(&keys, std::fs::Permissions::from_mode(0o644)).unwrap();
+    refuses_to_start(&place, "chmod 600");
+}
+
+#[track_caller]
+fn refuses_to_start(place: &Place, remedy: &str) {
+    let (store, state) = (place.path("store.db"), place.path("state"));
+    let arguments =
+        ["serve", "--listen", "127.0.0.1:0", "--store", text(&store), "--state-dir", text(&state)];
+    let output = fetchwell(arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let problem = stderr(&output);
+    assert!(problem.contains(text(&state)) && problem.contains(remedy), "{problem}");
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_used_says_what_to_do() {
+    let place = Place::new();
+    std::fs::write(place.path("state"), "a file").unwrap();
+    refuses_to_start(&place, "--state-dir");
+    std::fs::remove_file(place.path("state")).unwrap();
+    std::fs::create_dir(place.path("state")).unwrap();
+    std::fs::write(place.path("state/cursors.db"), "x".repeat(200)).unwrap();
+    refuses_to_start(&place, "move it away");
+    std::fs::copy(place.path("store.db"), place.path("state/cursors.db")).unwrap();
+    refuses_to_start(&place, "move it away");
+    std::fs::remove_file(place.path("state/cursors.db")).unwrap();
+    drop(place.serve(&[]));
+    std::fs::write(place.path("state/cursor-keys.json"), "{").unwrap();
+    refuses_to_start(&place, "delete it");
+}
+
+#[test]
+fn a_page_is_not_lost_for_want_of_a_cursor() {
+    let place = Place::new();
+    let server = place.serve(&[]);
+    let search = json!({"query": "invoice", "limit": 5});
+    let list = json!({"stream": "bookings", "limit": 5});
+    let cursor = next(&call(&server, "search", &search));
+    let locking = rusqlite::Connection::open(place.path("state/cursors.db")).unwrap();
+    locking.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for (tool, arguments) in [("search", &search), ("query_records", &list)] {
+        let page = call(&server, tool, arguments);
+        assert_eq!(ids(&page).len(), 5);
+        assert!(page.get("next_cursor").is_none());
+        assert!(page["warnings"][0].as_str().unwrap().contains("the cursor store is locked"), "{page}");
+    }
+    // One that was given is still read.
+    assert_eq!(ids(&call(&server, "search", &json!({"cursor": cursor}))).len(), 5);
+    locking.execute_batch("COMMIT").unwrap();
+    drop(locking);
+    next(&call(&server, "search", &search));
+    // A directory that is gone is made again; what it held is gone.
+    std::fs::remove_dir_all(place.path("state")).unwrap();
+    assert_eq!(reason(&server, "search", &json!({"cursor": cursor})), "expired");
+    let new = next(&call(&server, "search", &search));
+    assert_eq!(ids(&call(&server, "search", &json!({"cursor": new}))).len(), 5);
+    std::fs::remove_dir_all(place.path("state")).unwrap();
+    std::fs::write(place.path("state"), "a file").unwrap();
+    let page = call(&server, "search", &search);
+    assert!(page["warnings"][0].as_str().unwrap().contains("the cursor store is missing"), "{page}");
+    let refused = call(&server, "search", &json!({"cursor": new}));
+    assert_eq!(refused["code"], "state_unavailable", "{refused}");
+    assert!(server.end().contains("--state-dir"));
+}
+
+#[tokio::test]
+async fn over_stdio_nothing_is_kept() {
+    let place = Place::new();
+    let (store, state) = (place.path("store.db"), place.path("state"));
+    let model = Model::over_stdio(["--store", text(&store), "--state-dir", text(&state)]).await;
+    let first = model.call("search", json!({"query": "invoice", "limit": 5})).await;
+    let second = model.call("search", json!({"cursor": next(&first)})).await;
+    assert_eq!(ids(&second).len(), 5);
+    assert!(!state.exists());
+}
