@@ -229,7 +229,7 @@ struct Page {
 }
 
 fn row_of(address: &RecordAddress) -> Row {
-    let number = |text: &str| text[1..].parse().unwrap();
+    let number = |text: &str| text.trim_start_matches(['c', 'k']).parse().unwrap();
     (number(address.connection.as_ref().unwrap().as_str()), number(address.record.as_str()))
 }
 

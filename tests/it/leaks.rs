@@ -12,22 +12,26 @@ const DEADLINE: Duration = Duration::from_millis(500);
 /// What closing connections may take. Only a machine that is busy with something else comes near it.
 const GENEROUS: Duration = Duration::from_secs(10);
 
-#[test]
-fn called_off_calls_leave_nothing_behind() {
-    const CALLS: usize = 200;
-    let healthy: Vec<RecordServer> = ["cin_a", "cin_b", "cin_c", "cin_d"]
-        .map(|connection| RecordServer::start(Account::of(connection, 30)))
-        .into_iter()
-        .collect();
-    let hanging: Vec<RecordServer> = [
+fn healthy() -> Vec<RecordServer> {
+    let server = |connection| RecordServer::start(Account::of(connection, 30));
+    ["cin_a", "cin_b", "cin_c", "cin_d"].map(server).into_iter().collect()
+}
+
+fn hanging() -> Vec<RecordServer> {
+    let server = |(connection, fault)| RecordServer::sick(Account::of(connection, 30), fault);
+    let faults = [
         ("cin_e", Fault::HangNowAndThen),
         ("cin_f", Fault::HangInBody),
         ("cin_g", Fault::HangNowAndThen),
         ("cin_h", Fault::Drip),
-    ]
-    .map(|(connection, fault)| RecordServer::sick(Account::of(connection, 30), fault))
-    .into_iter()
-    .collect();
+    ];
+    faults.map(server).into_iter().collect()
+}
+
+#[test]
+fn called_off_calls_leave_nothing_behind() {
+    const CALLS: usize = 200;
+    let (healthy, hanging) = (healthy(), hanging());
     let sources: Vec<(&str, &RecordServer)> = healthy
         .iter()
         .chain(&hanging)
