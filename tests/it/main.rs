@@ -9,12 +9,16 @@ mod support;
 
 mod allowed_streams;
 mod budgets;
+mod changed_sources;
 mod cli;
 mod conformance;
 mod cursors;
+mod faults;
+mod federation_walk;
 mod handles;
 mod hostile_corpus;
 mod import;
+mod leaks;
 mod long_records;
 mod mcp_http;
 mod mcp_stdio;

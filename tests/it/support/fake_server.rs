@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
 /// A request as it came in.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
@@ -32,8 +30,16 @@ pub(crate) enum Reply {
     Truncated(String),
     /// With a body of this many bytes, in pieces, as long as somebody reads.
     Endless(usize),
+    /// With a head that promises this many bytes, and nothing after it until nobody waits for them.
+    Announced(usize),
+    /// With these bytes as JSON, whatever they are.
+    Bytes(Vec<u8>),
+    /// With a body that comes one byte at a time, with this pause before each.
+    Drip(Vec<u8>, Duration),
     /// By closing the connection.
     Reset,
+    /// By resetting the connection, so that the other side's system reports an error.
+    Abort,
 }
 
 /// A server that is stopped when it is dropped.
@@ -41,6 +47,7 @@ pub(crate) struct FakeServer {
     pub(crate) url: String,
     requests: Arc<Mutex<Vec<Request>>>,
     abandoned: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
     stopped: Arc<AtomicUsize>,
 }
 
@@ -49,10 +56,19 @@ impl FakeServer {
     pub(crate) fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let server =
-            Self { url, requests: Arc::default(), abandoned: Arc::default(), stopped: Arc::default() };
-        let (requests, abandoned, stopped) =
-            (Arc::clone(&server.requests), Arc::clone(&server.abandoned), Arc::clone(&server.stopped));
+        let server = Self {
+            url,
+            requests: Arc::default(),
+            abandoned: Arc::default(),
+            open: Arc::default(),
+            stopped: Arc::default(),
+        };
+        let (requests, abandoned, open, stopped) = (
+            Arc::clone(&server.requests),
+            Arc::clone(&server.abandoned),
+            Arc::clone(&server.open),
+            Arc::clone(&server.stopped),
+        );
         let answer = Arc::new(answer);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -60,10 +76,12 @@ impl FakeServer {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let (answer, requests, abandoned) =
-                    (Arc::clone(&answer), Arc::clone(&requests), Arc::clone(&abandoned));
+                let (answer, requests, abandoned, open) =
+                    (Arc::clone(&answer), Arc::clone(&requests), Arc::clone(&abandoned), Arc::clone(&open));
+                open.fetch_add(1, Ordering::SeqCst);
                 std::thread::spawn(move || {
                     let _ = converse(stream, &*answer, &requests, &abandoned);
+                    open.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
@@ -78,6 +96,20 @@ impl FakeServer {
     /// How often a client went away before its answer.
     pub(crate) fn abandoned(&self) -> usize {
         self.abandoned.load(Ordering::SeqCst)
+    }
+
+    /// How many connections are open.
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
+
+    /// Takes no more connections: whoever comes is refused.
+    pub(crate) fn close(&self) {
+        self.stopped.store(1, Ordering::SeqCst);
+        // Wakes the listener so that it sees that it is stopped, and waits until it is gone.
+        while TcpStream::connect(self.url.trim_start_matches("http://")).is_ok() {
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
     }
 
     /// Waits until that happened.
@@ -122,9 +154,11 @@ fn converse(
         match answer(&request) {
             Reply::Json(status, body) => {
                 let headers = vec![("content-type", "application/json; charset=utf-8".to_owned())];
-                write_reply(&mut stream, status, &headers, &body)?;
+                write_reply(&mut stream, status, &headers, body.as_bytes())?;
             }
-            Reply::Full(status, headers, body) => write_reply(&mut stream, status, &headers, &body)?,
+            Reply::Full(status, headers, body) => {
+                write_reply(&mut stream, status, &headers, body.as_bytes())?;
+            }
             Reply::Hang => return wait_for_end(&mut stream, abandoned),
             Reply::HangInBody => {
                 stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"data\":")?;
@@ -149,7 +183,20 @@ fn converse(
                 }
                 return Ok(());
             }
+            Reply::Announced(bytes) => {
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {bytes}\r\n\r\n"
+                );
+                stream.write_all(head.as_bytes())?;
+                return wait_for_end(&mut stream, abandoned);
+            }
+            Reply::Bytes(body) => {
+                let headers = [("content-type", "application/json; charset=utf-8".to_owned())];
+                write_reply(&mut stream, 200, &headers, &body)?;
+            }
+            Reply::Drip(body, pause) => return drip(&mut stream, &body, pause, abandoned),
             Reply::Reset => return Ok(()),
+            Reply::Abort => return abort(stream),
         }
     }
 }
@@ -178,15 +225,45 @@ fn write_reply(
     stream: &mut TcpStream,
     status: u16,
     headers: &[(&str, String)],
-    body: &str,
+    body: &[u8],
 ) -> std::io::Result<()> {
     let mut reply = format!("HTTP/1.1 {status} Status\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
         reply.push_str(&format!("{name}: {value}\r\n"));
     }
     reply.push_str("\r\n");
-    reply.push_str(body);
-    stream.write_all(reply.as_bytes())
+    stream.write_all(&[reply.as_bytes(), body].concat())
+}
+
+/// Writes a byte after each pause, and sees at once when nobody reads on.
+fn drip(
+    stream: &mut TcpStream,
+    body: &[u8],
+    pause: Duration,
+    abandoned: &AtomicUsize,
+) -> std::io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.set_read_timeout(Some(pause))?;
+    for byte in body {
+        let has_left = matches!(stream.read(&mut [0]), Ok(0));
+        if has_left || stream.write_all(&[*byte]).is_err() {
+            abandoned.fetch_add(1, Ordering::SeqCst);
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Closes without a farewell, which only tokio's sockets can be told to.
+fn abort(stream: TcpStream) -> std::io::Result<()> {
+    stream.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _entered = runtime.enter();
+    tokio::net::TcpStream::from_std(stream)?.set_zero_linger()
 }
 
 fn wait_for_end(stream: &mut TcpStream, abandoned: &AtomicUsize) -> std::io::Result<()> {
@@ -194,12 +271,4 @@ fn wait_for_end(stream: &mut TcpStream, abandoned: &AtomicUsize) -> std::io::Res
     while stream.read(&mut byte).unwrap_or(0) > 0 {}
     abandoned.fetch_add(1, Ordering::SeqCst);
     Ok(())
-}
-
-/// The reply that a reference server gave, recorded in `fixtures/record-server`.
-pub(crate) fn recorded(name: &str) -> Reply {
-    let recorded: Value =
-        serde_json::from_str(&super::fixture(&format!("record-server/{name}.json"))).unwrap();
-    let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
-    Reply::Json(status, recorded["response"].to_string())
 }

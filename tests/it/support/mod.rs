@@ -2,13 +2,19 @@
 
 mod clients;
 mod fake_server;
+mod faulty_server;
+mod federation_client;
 mod plain_http;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 pub(crate) use clients::{HttpServer, Model, StdioServer};
-pub(crate) use fake_server::{FakeServer, Reply, Request, recorded};
+pub(crate) use fake_server::{FakeServer, Reply, Request};
+pub(crate) use faulty_server::{Account, Fault, RecordServer};
+pub(crate) use federation_client::{Called, FederationClient, Vitals, configured, rows_of, walk};
 pub(crate) use plain_http::{Answer, ask, get};
 
 /// The built binary.
@@ -68,6 +74,13 @@ pub(crate) fn demo_store() -> (tempfile::TempDir, std::path::PathBuf) {
 /// A fixture of the repository.
 pub(crate) fn fixture(name: &str) -> String {
     std::fs::read_to_string(format!("{}/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+/// The reply that a reference server gave, recorded in `fixtures/record-server`.
+pub(crate) fn recorded(name: &str) -> Reply {
+    let recorded: Value = serde_json::from_str(&fixture(&format!("record-server/{name}.json"))).unwrap();
+    let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
+    Reply::Json(status, recorded["response"].to_string())
 }
 
 /// Leaves a client credential for a server where `pdpp connect` would.

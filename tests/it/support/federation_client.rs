@@ -1,0 +1,147 @@
+//! A client of several record servers behind one process, which it watches.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{CREDENTIAL, RecordServer, StdioServer, connect, text};
+
+/// A folder with a configuration of these sources and their credentials.
+pub(crate) fn configured(
+    sources: &[(&str, &RecordServer)],
+    deadline: Duration,
+) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = String::new();
+    for (name, server) in sources {
+        connect(folder.path(), server.url(), CREDENTIAL);
+        writeln!(
+            config,
+            "[[source]]\nname = \"{name}\"\nurl = \"{}\"\ncache_root = \".\"\ndeadline = \"{}ms\"\n",
+            server.url(),
+            deadline.as_millis()
+        )
+        .unwrap();
+    }
+    let path = folder.path().join("fetchwell.toml");
+    std::fs::write(&path, config).unwrap();
+    (folder, path)
+}
+
+/// A client of the built binary, which knows the process it talks to.
+pub(crate) struct FederationClient {
+    pub(crate) server: StdioServer,
+    requests: usize,
+}
+
+/// What a call gave.
+#[derive(Debug)]
+pub(crate) struct Called {
+    pub(crate) body: Value,
+    pub(crate) is_error: bool,
+    pub(crate) took: Duration,
+}
+
+/// What a process holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Vitals {
+    pub(crate) resident_kb: usize,
+    pub(crate) descriptors: usize,
+    pub(crate) threads: usize,
+}
+
+impl FederationClient {
+    pub(crate) fn start(config: &Path) -> Self {
+        let mut server = StdioServer::start(["--log", "error", "--config", text(config)]);
+        server.initialize("2025-11-25");
+        Self { server, requests: 0 }
+    }
+
+    /// Sends a call without waiting for its answer, and gives its id.
+    pub(crate) fn send(&mut self, tool: &str, arguments: &Value) -> usize {
+        let params = json!({"name": tool, "arguments": arguments});
+        self.request("tools/call", &params)
+    }
+
+    /// Sends a request without waiting for its answer, and gives its id.
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> usize {
+        self.requests += 1;
+        let request = json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params});
+        self.server.send(&request.to_string());
+        self.requests
+    }
+
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Called {
+        let started = Instant::now();
+        let id = self.send(tool, arguments);
+        let message = self.server.receive();
+        let took = started.elapsed();
+        assert_eq!(message["id"], id, "{message}");
+        let result = &message["result"];
+        let is_error = result["isError"] == true;
+        let body =
+            if is_error { &result["structuredContent"]["error"] } else { &result["structuredContent"] };
+        assert!(body.is_object(), "{message}");
+        Called { body: body.clone(), is_error, took }
+    }
+
+    /// Whether it still answers, and is the process that was started.
+    pub(crate) fn ping(&mut self) {
+        let id = self.request("ping", &json!({}));
+        assert_eq!(self.server.receive()["id"], id);
+        assert!(self.server.process.try_wait().unwrap().is_none(), "it ended");
+    }
+
+    pub(crate) fn vitals(&self) -> Vitals {
+        let of = |name: &str| PathBuf::from(format!("/proc/{}/{name}", self.server.process.id()));
+        let status = std::fs::read_to_string(of("status")).unwrap();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        Vitals {
+            resident_kb: resident.trim().trim_end_matches(" kB").parse().unwrap(),
+            descriptors: std::fs::read_dir(of("fd")).unwrap().count(),
+            threads: std::fs::read_dir(of("task")).unwrap().count(),
+        }
+    }
+}
+
+impl Called {
+    /// The handles of its rows.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        rows_of(&self.body)
+    }
+
+    /// The sources it misses, with their codes.
+    pub(crate) fn unavailable(&self) -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{self:?}")).to_owned();
+        let missing = self.body["unavailable"].as_array().cloned().unwrap_or_default();
+        missing.iter().map(|one| (text(&one["source"]), text(&one["code"]))).collect()
+    }
+}
+
+/// The handles of the rows of a page.
+#[track_caller]
+pub(crate) fn rows_of(page: &Value) -> Vec<String> {
+    let rows = page["results"].as_array().or(page["records"].as_array());
+    let rows = rows.unwrap_or_else(|| panic!("no page: {page}"));
+    rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// All rows from page to page.
+pub(crate) fn walk(client: &mut FederationClient, tool: &str, mut arguments: Value) -> Vec<String> {
+    let mut ids = Vec::new();
+    for _ in 0..PAGES_MOST {
+        let answer = client.call(tool, &arguments);
+        assert!(!answer.is_error, "{tool} {arguments}: {answer:?}");
+        ids.extend(answer.ids());
+        match answer.body.get("next_cursor") {
+            None => return ids,
+            Some(cursor) => arguments["cursor"] = cursor.clone(),
+        }
+    }
+    panic!("{tool} {arguments} has no end: {ids:?}")
+}
+
+/// Pages after which a list of a few dozen rows will not end any more.
+const PAGES_MOST: usize = 100;
