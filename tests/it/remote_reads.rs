@@ -384,7 +384,7 @@ async fn positions_that_lead_nowhere_are_told_apart() {
     assert_eq!(fault(remote.pdpp.records(&of_home).await).0, QueryFault::MismatchedCursor);
     assert_eq!(fault(remote.pdpp.records(&after(question)).await).0, QueryFault::MalformedCursor);
     assert!(remote.asked().is_empty());
-    let of_work = &format!(r#"{question} {{"lanes":[{{"connection":"cin_work","cursor":"x"}}]}}"#);
+    let of_work = &format!(r#"{question} {{"lanes":[{{"name":{{"connection":"cin_work"}},"cursor":"x"}}]}}"#);
     assert_eq!(fault(remote.pdpp.records(&after(of_work)).await).0, QueryFault::MismatchedCursor);
     assert_eq!(remote.asked().len(), 1, "the server itself refused it");
     let expired = json!({"error": {"code": "cursor_expired", "message": "too old"}}).to_string();
