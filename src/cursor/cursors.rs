@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::clock::{Clock, Skew};
-use super::codec::{Claims, Kind, Reference};
+use super::codec::{Claims, Kind, Reference, VALID_FOR};
 use super::database::Database;
 use super::key_file::KeyFile;
 use super::keys::Keys;
@@ -32,8 +33,10 @@ pub enum NoPosition {
 #[derive(Debug)]
 pub struct Cursors {
     keys: Keys,
-    clock: Clock,
-    positions: Box<dyn Positions>,
+    clock: Arc<Clock>,
+    positions: Arc<dyn Positions>,
+    /// Whether a task waits for positions to expire: what users asked for does not stay when nobody calls any more.
+    waiting: Arc<AtomicBool>,
 }
 
 impl Cursors {
@@ -43,8 +46,7 @@ impl Cursors {
     ///
     /// The system gives no random bytes.
     pub fn in_memory(skew: Skew) -> Result<Self, getrandom::Error> {
-        let positions = Box::new(Memory::default());
-        Ok(Self { keys: Keys::in_memory()?, clock: Clock::new(skew), positions })
+        Ok(Self::of(Keys::in_memory()?, Clock::new(skew), Arc::new(Memory::default())))
     }
 
     /// Cursors that outlive the process, kept in a state directory that several may share. What is not there is made.
@@ -60,7 +62,11 @@ impl Cursors {
         // What was seen before the restart was; from here on it cannot be earlier.
         clock.raise(positions.start(clock.now())?);
         let keys = Keys::of_file(KeyFile::in_directory(directory), clock.now())?;
-        Ok(Self { keys, clock, positions: Box::new(positions) })
+        Ok(Self::of(keys, clock, Arc::new(positions)))
+    }
+
+    fn of(keys: Keys, clock: Clock, positions: Arc<dyn Positions>) -> Self {
+        Self { keys, clock: Arc::new(clock), positions, waiting: Arc::default() }
     }
 
     /// The keys, for what else has to be signed.
@@ -98,6 +104,7 @@ impl Cursors {
         let issued = self.positions.keep(reference, position).await?;
         self.clock.raise(issued);
         let claims = Claims { kind, issued, offset, reference };
+        self.expire_after(VALID_FOR + Duration::from_secs(1));
         Ok(self.keys.seal(&claims, issued))
     }
 
@@ -125,6 +132,27 @@ impl Cursors {
         }
         let position = self.positions.find(claims.reference, now).await?;
         Ok(position.filter(|position| position.kind == kind).ok_or(CursorFault::Expired)?)
+    }
+}
+
+impl Cursors {
+    /// Forgets what has expired by then, also when nobody calls meanwhile.
+    fn expire_after(&self, wait: Duration) {
+        if self.waiting.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (clock, positions) = (Arc::clone(&self.clock), Arc::clone(&self.positions));
+        let waiting = Arc::clone(&self.waiting);
+        tokio::spawn(async move {
+            // Twice: what was issued during the first wait goes after the second.
+            for _ in 0..2 {
+                tokio::time::sleep(wait).await;
+                waiting.store(false, Ordering::Relaxed);
+                if let Err(error) = positions.expire(clock.now()).await {
+                    tracing::warn!(%error, "cursor store");
+                }
+            }
+        });
     }
 }
 
@@ -193,6 +221,30 @@ mod tests {
             let new = issue(&cursors, "new").await;
             assert!(cursors.position(Kind::Search, &new).await.is_ok());
         }
+    }
+
+    #[tokio::test]
+    async fn what_has_expired_goes_though_nobody_calls() {
+        let folder = tempfile::tempdir().unwrap();
+        let cursors = Cursors::in_directory(folder.path(), Skew::default()).unwrap();
+        issue(&cursors, "here").await;
+        let positions = SqlitePositions::new(Arc::new(Database::in_directory(folder.path())));
+        let kept = || positions.list(Duration::ZERO).unwrap().len();
+        assert_eq!(kept(), 1);
+        cursors.clock.raise(cursors.now() + VALID_FOR + Duration::from_secs(1));
+        // A wait has begun with the first, so that there is one at a time.
+        cursors.expire_after(Duration::ZERO);
+        tokio::task::yield_now().await;
+        assert_eq!(kept(), 1);
+        cursors.waiting.store(false, Ordering::Relaxed);
+        cursors.expire_after(Duration::ZERO);
+        for _ in 0..1_000 {
+            if kept() == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("it is still there");
     }
 
     #[tokio::test]
