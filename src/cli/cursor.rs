@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::print::{Printer, safe};
 use super::state::StateArgs;
+use crate::config::read_file;
 use crate::cursor::{
     Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, Sealed, Skew, SqlitePositions, StateError,
     VALID_FOR,
@@ -25,6 +26,10 @@ pub(super) struct Cursor {
 
     #[command(flatten)]
     state: StateArgs,
+
+    /// The configuration file of the server, which may name its directory.
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "state_dir")]
+    config: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -100,7 +105,9 @@ struct Listed {
 
 impl Cursor {
     pub(super) fn run(self, printer: Printer, skew: Skew) -> Result<(), Failure> {
-        let state = State::of(self.state.directory(None)?, skew)?;
+        let configured = self.config.as_deref().map(read_file).transpose()?;
+        let configured = configured.and_then(|settings| settings.state_dir);
+        let state = State::of(self.state.directory(configured)?, skew)?;
         match self.command {
             Command::Inspect { token } => state.inspect(printer, token.trim()),
             Command::List => state.list(printer),

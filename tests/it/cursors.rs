@@ -284,6 +284,13 @@ fn inspect_and_list_show_what_a_cursor_is() {
     assert!(stdout(&human).contains("offset              50"), "{human:?}");
     let human = stdout(&fetchwell(["cursor", "list", "--state-dir", text(&place.path("state"))]));
     assert_eq!(human.lines().count(), 4, "{human}");
+    std::fs::write(
+        place.path("fetchwell.toml"),
+        "state_dir = \"state\"\n[[source]]\nname = \"s\"\nstore = \"store.db\"\n",
+    )
+    .unwrap();
+    let by_file = fetchwell(["cursor", "list", "--json", "--config", text(&place.path("fetchwell.toml"))]);
+    assert_eq!(stdout(&by_file).matches("\"reference\"").count(), 3);
     // Elsewhere nothing is known of it.
     let elsewhere =
         fetchwell(["cursor", "inspect", "--json", &cursor, "--state-dir", text(&place.path("none"))]);
