@@ -294,7 +294,7 @@ fn faults_page(at_start: &[String], later: &[String], deadline: Duration) -> Str
         |---|---|---|---|---|---|---|---|---|";
     let deadline = deadline.as_millis();
     format!(
-        "<!-- Made by `FETCHWELL_WRITE_DOCS=1 cargo test --release --test it every_fault_of_one_source`; do not edit. -->\n\
+        "<!-- Made by `FETCHWELL_WRITE_DOCS=1 cargo test --test it every_fault_of_one_source`; do not edit. -->\n\
         # What one sick source does to an answer\n\n\
         Three record servers on real sockets behind one `fetchwell serve --stdio`, each with a deadline of {deadline} ms. Two \
         are healthy, and one has the fault of its row. In every cell all rows of the healthy sources arrive, the sick one is \
