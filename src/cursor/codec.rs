@@ -340,6 +340,8 @@ mod tests {
                 match byte {
                     1 => Some("search"),
                     2 => Some("query_records"),
+                    3 => Some("/v1/search"),
+                    4 => Some("/v1/streams/{stream}/records"),
                     _ => None,
                 }
             );
