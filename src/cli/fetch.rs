@@ -32,7 +32,7 @@ pub(super) struct Fetch {
 impl Fetch {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.source.settings()?;
-        let source = joined(open_sources(&settings, environment, AS_IT_IS)?)?;
+        let source = joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)?;
         let toolbox = toolbox(source, settings.call_deadline)?;
         let mut arguments = RecordData::new();
         arguments.insert("id".to_owned(), self.id.into());

@@ -83,7 +83,8 @@ impl SourceArgs {
 
     /// All that is to be asked, as one source, checked as far as that needs no network.
     pub(super) fn open(&self, environment: &Environment) -> Result<Arc<dyn Source>, Failure> {
-        joined(open_sources(&self.settings()?, environment, AS_IT_IS)?)
+        let settings = self.settings()?;
+        joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)
     }
 }
 
@@ -129,15 +130,21 @@ pub(super) fn open_sources(
 }
 
 /// The sources as the one that is asked. A federation of one would add nothing.
-pub(super) fn joined(mut opened: Vec<OpenedSource>) -> Result<Arc<dyn Source>, Failure> {
+pub(super) fn joined(
+    mut opened: Vec<OpenedSource>,
+    call_deadline: Duration,
+) -> Result<Arc<dyn Source>, Failure> {
     if opened.len() == 1
         && let Some(only) = opened.pop()
     {
         return Ok(only.source);
     }
     let name = "sources".parse().map_err(|error| Failure::usage(&error))?;
-    let member = |OpenedSource { source, deadline }| Member { source, deadline };
-    Ok(Arc::new(Federation::new(name, opened.into_iter().map(member).collect())))
+    // What answered has to be put together and sent before the call itself is over.
+    let most = call_deadline * 3 / 4;
+    let member = |OpenedSource { source, deadline }| Member { source, deadline: deadline.min(most) };
+    let federation = Federation::new(name, opened.into_iter().map(member).collect());
+    Ok(Arc::new(federation.with_patience(most)))
 }
 
 fn opened(settings: &SourceSettings, source: Arc<dyn Source>) -> OpenedSource {

@@ -30,7 +30,7 @@ pub(super) struct Search {
 impl Search {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.source.settings()?;
-        let source = joined(open_sources(&settings, environment, WITH_WHOLE_INDEX)?)?;
+        let source = joined(open_sources(&settings, environment, WITH_WHOLE_INDEX)?, settings.call_deadline)?;
         let toolbox = toolbox(source, settings.call_deadline)?;
         let mut arguments = RecordData::new();
         arguments.insert("query".to_owned(), self.query.into());

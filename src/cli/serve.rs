@@ -54,7 +54,7 @@ const LAST_WAIT: Duration = Duration::from_millis(100);
 impl Serve {
     pub(super) fn run(self, environment: &Environment, skew: Skew) -> Result<(), Failure> {
         let settings = self.source.settings()?;
-        let source = joined(open_sources(&settings, environment, AS_IT_IS)?)?;
+        let source = joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)?;
         let mut reported_in = None;
         // One client keeps its server running for as long as it pages; many clients outlive a restart.
         let cursors = if self.stdio {

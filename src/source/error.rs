@@ -100,6 +100,9 @@ pub enum SourceError {
         /// How long still.
         pause: Duration,
     },
+    /// More questions wait for the source than it answers in time.
+    #[error("more questions are waiting for it than it answers in time")]
+    AskInTurn,
     /// One of several sources failed, and the question was for it alone.
     #[error("{error}")]
     Of {
@@ -136,6 +139,7 @@ impl SourceError {
             Self::RetryAfterTimeout { .. } => "source_timeout",
             Self::CheckServer { .. }
             | Self::LeaveAlone { .. }
+            | Self::AskInTurn
             | Self::NoneAnswered { .. }
             | Self::MendStore(_) => "source_unavailable",
             Self::Wait { .. } => "source_rate_limited",
@@ -168,6 +172,7 @@ impl SourceError {
             | Self::FixServer(_)
             | Self::Wait { .. }
             | Self::LeaveAlone { .. }
+            | Self::AskInTurn
             | Self::NoneAnswered { .. }
             | Self::Reauthorize { .. }
             | Self::MendStore(_) => true,

@@ -48,6 +48,11 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// What it is, and where: a cursor of one set of sources is of no use to another.
     fn identity(&self) -> String;
 
+    /// Whether there are several sources behind it; its errors that are of none of them name none.
+    fn is_several(&self) -> bool {
+        false
+    }
+
     /// How each source behind this one is doing; nothing when there is none.
     fn circuits(&self) -> Vec<CircuitReport> {
         Vec::new()

@@ -102,7 +102,7 @@ pub(super) async fn aggregate(toolbox: &Toolbox, arguments: RecordData) -> Resul
     let (source, query) = resolve(arguments)?;
     let source = toolbox.source("aggregate", source.as_ref())?;
     let answer = source.aggregate(&query).await;
-    let answer = answer.map_err(|error| ToolError::of_source(source.name(), error))?;
+    let answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
     Payload::within(&shown(query, answer), budget::DOCUMENT)
 }
 

@@ -10,7 +10,7 @@ use crate::cursor::{CursorFault, StateError};
 use crate::fit::clip;
 use crate::handle::{ConnectionId, InvalidHandle, RecordAddress, SourceName, StreamName};
 use crate::source::store::StoreError;
-use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, Refusal, SourceError};
+use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, Refusal, Source, SourceError};
 
 /// Connections shown in an error; the rest are counted.
 pub(super) const CHOICES_SHOWN: usize = 8;
@@ -128,15 +128,13 @@ pub struct Asked {
 impl ToolError {
     /// The error of a source, or of the one behind it that failed.
     #[must_use]
-    pub fn of_source(name: &SourceName, error: SourceError) -> Self {
-        let source_name = match &error {
-            SourceError::NoneAnswered { .. } | SourceError::ChooseSource { .. } => None,
-            _ => Some(name.clone()),
-        };
-        match error {
-            SourceError::Of { source_name, error } => Self::of_source(&source_name, *error),
-            error => Self::Source { source_name, error, asked: Box::default() },
+    pub fn of_source(source: &dyn Source, error: SourceError) -> Self {
+        let mut source_name = (!source.is_several()).then(|| source.name().clone());
+        let mut error = error;
+        while let SourceError::Of { source_name: name, error: inner } = error {
+            (source_name, error) = (Some(name), *inner);
         }
+        Self::Source { source_name, error, asked: Box::default() }
     }
 
     pub(super) fn correct_argument(tool: &'static str, param: &str, problem: String) -> Self {
@@ -325,7 +323,7 @@ fn source_hint(error: &SourceError, asked: &Asked) -> String {
             )
         }
         SourceError::Of { error, .. } => source_hint(error, asked),
-        SourceError::NoneAnswered { .. } => AGAIN.to_owned(),
+        SourceError::AskInTurn | SourceError::NoneAnswered { .. } => AGAIN.to_owned(),
         SourceError::RetryAfterTimeout { .. } => {
             "Call again; if it stays, run `fetchwell doctor`.".to_owned()
         }

@@ -169,7 +169,7 @@ pub(super) async fn fetch(
         fields: request.fields.clone(),
         expand: request.expand.clone(),
     };
-    let failed = |error| ToolError::of_source(source.name(), error).about(&request.named);
+    let failed = |error| ToolError::of_source(source.as_ref(), error).about(&request.named);
     let record = source.record(&query).await.map_err(failed)?;
     let (parts, stop) = (toolbox.parts.clone(), StopWhenDropped::default());
     let stopped = Arc::clone(&stop.0);

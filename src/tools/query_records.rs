@@ -110,7 +110,7 @@ pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> R
     }
     loop {
         let answer = source.records(&query).await;
-        let answer = answer.map_err(|error| ToolError::of_source(source.name(), error))?;
+        let answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
         let limit = answer.rows.len().min(query.limit);
         match page(toolbox, &request, so_far.clone(), answer).await? {
             Fitted::Page(payload) => return Ok(payload),

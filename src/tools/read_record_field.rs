@@ -99,7 +99,7 @@ pub(super) async fn read_record_field(
 ) -> Result<Payload, ToolError> {
     let (asked, query) = resolve(arguments)?;
     let source = toolbox.source("read_record_field", asked.source.as_ref())?;
-    let failed = |error| ToolError::of_source(source.name(), error).about(&query.address);
+    let failed = |error| ToolError::of_source(source.as_ref(), error).about(&query.address);
     let window = source.window(&query).await.map_err(failed)?;
     beside_other_calls(move || answer(&asked, &query, &window)).await
 }

@@ -123,7 +123,7 @@ struct VariantConnection {
 pub(super) async fn schema(toolbox: &Toolbox, arguments: RecordData) -> Result<Payload, ToolError> {
     let Args { stream, connection_id, detail, source } = parse("schema", arguments)?;
     let source = toolbox.source("schema", source.as_ref())?;
-    let failed = |error| ToolError::of_source(source.name(), error);
+    let failed = |error| ToolError::of_source(source.as_ref(), error);
     let Some(stream) = stream else {
         if detail == Detail::Full {
             let problem = "`full` is about one stream, and none is named".to_owned();

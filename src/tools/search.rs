@@ -223,7 +223,7 @@ pub(super) async fn search(
             position: found.position.take(),
         };
         let page = source.search(&query).await;
-        let page = page.map_err(|error| ToolError::of_source(source.name(), error))?;
+        let page = page.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
         found.hits.extend(page.hits);
         found.position = page.next;
         beside.windowed |= page.windowed;

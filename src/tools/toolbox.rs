@@ -113,10 +113,16 @@ impl Toolbox {
         name: Option<&SourceName>,
     ) -> Result<Arc<dyn Source>, ToolError> {
         match name {
-            Some(name) if name != self.source.name() => self.source.member(name).ok_or_else(|| {
-                ToolError::correct_argument(tool, "source", format!("there is no source `{name}`"))
-            }),
-            _ => Ok(Arc::clone(&self.source)),
+            None => Ok(Arc::clone(&self.source)),
+            Some(name) => match self.source.member(name) {
+                Some(member) => Ok(member),
+                None if name == self.source.name() && !self.source.is_several() => {
+                    Ok(Arc::clone(&self.source))
+                }
+                None => {
+                    Err(ToolError::correct_argument(tool, "source", format!("there is no source `{name}`")))
+                }
+            },
         }
     }
 }

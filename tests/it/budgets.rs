@@ -8,6 +8,7 @@ use fetchwell::fit::{budget, count_tokens};
 use fetchwell::handle::{Handle, InvalidHandle};
 use fetchwell::mcp::{INSTRUCTIONS, tool_list_json};
 use fetchwell::record::RecordData;
+use fetchwell::source::federation::Federation;
 use fetchwell::source::pdpp::{
     Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
 };
@@ -173,6 +174,11 @@ async fn a_long_record_in_parts() {
     show("fetch of 50,000 characters", json.len(), &serde_json::to_string_pretty(&value).unwrap());
 }
 
+/// An error of a federation.
+fn of_several(error: SourceError) -> ToolError {
+    ToolError::of_source(&Federation::new("sources".parse().unwrap(), Vec::new()), error)
+}
+
 /// Every error there is, each built with the largest of what can be in it or with something typical.
 #[expect(clippy::too_many_lines, reason = "it is a list, one entry per error")]
 fn every_error() -> Vec<(&'static str, ToolError)> {
@@ -271,56 +277,44 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ),
         (
             "source_unavailable, nobody answered",
-            ToolError::of_source(
-                &"sources".parse().unwrap(),
-                SourceError::NoneAnswered {
-                    what: "no source answered the search".to_owned(),
-                    failed: vec![
-                        SourceError::RetryAfterTimeout { after: Duration::from_secs(5) }
-                            .unavailable("home".parse().unwrap()),
-                        SourceError::Reauthorize {
-                            problem: "expired".to_owned(),
-                            remedy: "run `pdpp connect https://records.example.com`".to_owned(),
-                        }
-                        .unavailable("work".parse().unwrap()),
-                    ],
-                },
-            ),
+            of_several(SourceError::NoneAnswered {
+                what: "no source answered the search".to_owned(),
+                failed: vec![
+                    SourceError::RetryAfterTimeout { after: Duration::from_secs(5) }
+                        .unavailable("home".parse().unwrap()),
+                    SourceError::Reauthorize {
+                        problem: "expired".to_owned(),
+                        remedy: "run `pdpp connect https://records.example.com`".to_owned(),
+                    }
+                    .unavailable("work".parse().unwrap()),
+                ],
+            }),
         ),
         (
             "source_unavailable, 60 sources",
-            ToolError::of_source(
-                &"sources".parse().unwrap(),
-                SourceError::NoneAnswered {
-                    what: "no source answered the search".to_owned(),
-                    failed: (0..60)
-                        .map(|number| {
-                            let name = format!("source-{number}-{}", "s".repeat(60)).parse().unwrap();
-                            SourceError::LeaveAlone { pause: Duration::from_secs(12) }.unavailable(name)
-                        })
-                        .collect(),
-                },
-            ),
+            of_several(SourceError::NoneAnswered {
+                what: "no source answered the search".to_owned(),
+                failed: (0..60)
+                    .map(|number| {
+                        let name = format!("source-{number}-{}", "s".repeat(60)).parse().unwrap();
+                        SourceError::LeaveAlone { pause: Duration::from_secs(12) }.unavailable(name)
+                    })
+                    .collect(),
+            }),
         ),
         (
             "ambiguous_connection, two sources",
-            ToolError::of_source(
-                &"sources".parse().unwrap(),
-                SourceError::ChooseSource {
-                    what: "connection `cin_work`".to_owned(),
-                    sources: vec!["home".parse().unwrap(), "work".parse().unwrap()],
-                },
-            ),
+            of_several(SourceError::ChooseSource {
+                what: "connection `cin_work`".to_owned(),
+                sources: vec!["home".parse().unwrap(), "work".parse().unwrap()],
+            }),
         ),
         (
             "source_timeout, one of several",
-            ToolError::of_source(
-                &"sources".parse().unwrap(),
-                SourceError::Of {
-                    source_name: "home".parse().unwrap(),
-                    error: Box::new(SourceError::RetryAfterTimeout { after: Duration::from_secs(5) }),
-                },
-            ),
+            of_several(SourceError::Of {
+                source_name: "home".parse().unwrap(),
+                error: Box::new(SourceError::RetryAfterTimeout { after: Duration::from_secs(5) }),
+            }),
         ),
         (
             "source_protocol, HTML",

@@ -358,7 +358,6 @@ fn a_list_with_a_benign_fault_shows_each_row_once_and_ends() {
 }
 
 #[test]
-#[ignore = "shows that rows which a server sends again are listed again"]
 fn a_list_of_a_server_that_repeats_itself_shows_each_row_once() {
     check_walks(&[Fault::CursorCycle, Fault::DuplicateRows], "query_records", &lists());
 }

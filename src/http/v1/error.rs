@@ -210,7 +210,7 @@ impl From<SourceError> for ApiError {
             SourceError::CorrectQuery { fault, problem, hint } => of_query(fault, &problem, &hint),
             SourceError::RestartSearch => as_is(StatusCode::BAD_REQUEST, "invalid_cursor").about("cursor"),
             SourceError::RetryAfterTimeout { .. } => as_is(StatusCode::GATEWAY_TIMEOUT, "source_timeout"),
-            SourceError::CheckServer { .. } | SourceError::MendStore(_) => {
+            SourceError::CheckServer { .. } | SourceError::AskInTurn | SourceError::MendStore(_) => {
                 as_is(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable")
             }
             SourceError::Wait { retry_after } => Self {

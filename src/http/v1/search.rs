@@ -133,7 +133,7 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
             count: count.map(|count| count.value),
             count_accuracy: accuracy(count),
             recall: Recall {
-                complete: !page.windowed,
+                complete: !page.windowed && page.unavailable.is_empty(),
                 ranking_scope: match page.windowed {
                     true => RankingScope::CandidateWindow,
                     false => RankingScope::AllMatches,

@@ -46,6 +46,7 @@ pub(super) async fn aggregate(
         Err(several) => together(query, several).await?,
     };
     answer.unavailable.extend(failed.beside_an_answer());
+    answer.notes.extend(federation.counted_twice());
     Ok(answer)
 }
 
@@ -130,10 +131,22 @@ async fn by_field(
         }
     });
     let figures = join_all(asked).await;
+    let mut left_out = 0;
     for (missing, answer) in missing.into_iter().zip(figures) {
-        groups.tell(missing.source, missing.key, Some(missing.value), answer?.value);
+        match answer {
+            Ok(answer) => groups.tell(missing.source, missing.key, Some(missing.value), answer.value),
+            Err(error) if error.is_of_the_moment() => return Err(error),
+            // The source cannot be asked for it by name, so nobody knows the whole of it.
+            Err(_) => left_out += usize::from(groups.leave_out(&missing.key)),
+        }
     }
-    let (largest, rest) = groups.by_size(shown);
+    if left_out > 0 && left_out == shown {
+        return Err(does_not_add_up(&format!("`{}` by `{field}`", query.metric.word())));
+    }
+    if left_out > 0 {
+        whole.notes.push(format!("{left_out} groups are left out: a source cannot be asked for their part."));
+    }
+    let (largest, rest) = groups.by_size(shown - left_out);
     whole.other_count = others(query, whole, &largest, groups.are_whole() && rest.is_empty());
     if groups.may_lack_one(&largest) {
         whole.notes.push(format!(

@@ -16,6 +16,10 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// The longest that a source is left alone for failures of its own.
 const PAUSE_MOST: Duration = Duration::from_secs(120);
 
+/// The longest pause that a source may ask for: it may have been mistaken, and only a question shows that it is
+/// well.
+const ASKED_PAUSE_MOST: Duration = Duration::from_secs(600);
+
 /// Whether a source is asked.
 #[derive(Debug, Default)]
 pub(super) struct Circuit(Mutex<State>);
@@ -96,8 +100,8 @@ impl Pass<'_> {
             Outcome::Answered => *state = State::default(),
             Outcome::Pause(pause) => {
                 state.failures = state.failures.saturating_add(1);
-                state.pause = pause;
-                state.until = now.checked_add(pause);
+                state.pause = pause.min(ASKED_PAUSE_MOST);
+                state.until = now.checked_add(state.pause);
             }
             Outcome::Failed => {
                 state.failures = state.failures.saturating_add(1);

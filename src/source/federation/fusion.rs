@@ -56,6 +56,9 @@ struct Saved {
     given: Seen,
     #[serde(default)]
     windowed: bool,
+    /// Some source failed, so there may be more than was counted.
+    #[serde(default)]
+    is_partial: bool,
     #[serde(default)]
     count: Option<(u64, Accuracy)>,
 }
@@ -100,7 +103,7 @@ impl Fusion {
             trail: Trail::default(),
         };
         let feeds = sources.into_iter().map(feed).collect();
-        Self::of(Saved { feeds, given: Seen::default(), windowed: false, count: None })
+        Self::of(Saved { feeds, given: Seen::default(), windowed: false, is_partial: false, count: None })
     }
 
     /// A search that goes on.
@@ -127,7 +130,7 @@ impl Fusion {
     pub(super) fn hungry(&self) -> Vec<Hungry> {
         let feeds = self.saved.feeds.iter().zip(&self.state).enumerate();
         feeds
-            .filter(|(_, (feed, state))| is_unread(feed, **state) && state.reads < READS_MOST)
+            .filter(|(_, (feed, state))| is_awaited(feed, **state))
             .map(|(number, (feed, _))| Hungry {
                 feed: number,
                 source: feed.source.clone(),
@@ -179,7 +182,7 @@ impl Fusion {
         if let Some(state) = self.state.get_mut(number) {
             state.has_failed = true;
         }
-        self.saved.count = self.saved.count.map(|(value, _)| (value, Accuracy::LowerBound));
+        self.saved.is_partial = true;
     }
 
     /// A source that has nothing to give.
@@ -193,7 +196,7 @@ impl Fusion {
     pub(super) fn take(&mut self, limit: usize) {
         let mut ranked: Option<Vec<(Rank, Key)>> = None;
         while self.hits.len() < limit
-            && !self.saved.feeds.iter().zip(&self.state).any(|(feed, state)| is_unread(feed, *state))
+            && !self.saved.feeds.iter().zip(&self.state).any(|(feed, state)| is_awaited(feed, *state))
         {
             // Ranked once, best last; reading changes it, and then this is called again.
             let best = ranked.get_or_insert_with(|| self.ranked()).pop();
@@ -258,19 +261,21 @@ impl Fusion {
             .zip(&self.state)
             .any(|(feed, state)| !feed.hits.is_empty() || (feed.next != Next::End && !state.has_failed));
         let next = goes_on.then(|| serde_json::to_string(&self.saved).ok()).flatten();
+        let count = self.saved.count.map(|(value, accuracy)| Count { value, accuracy });
         SearchPage {
             hits: self.hits,
             next: next.map(SearchPosition),
             windowed: self.saved.windowed,
-            count: self.saved.count.map(|(value, accuracy)| Count { value, accuracy }),
+            count: if self.saved.is_partial { count.map(Count::at_least) } else { count },
             ..SearchPage::default()
         }
     }
 }
 
-/// Whether the next hit of a feed is not known and can be read.
-fn is_unread(feed: &Feed, state: State) -> bool {
-    feed.hits.is_empty() && feed.next != Next::End && !state.has_failed
+/// Whether the next hit of a feed is not known and will be. One that gives only empty pages does not hide what
+/// the others have: its hits come with a later page.
+fn is_awaited(feed: &Feed, state: State) -> bool {
+    feed.hits.is_empty() && feed.next != Next::End && !state.has_failed && state.reads < READS_MOST
 }
 
 /// What decides which hit comes first; the greater first.

@@ -111,6 +111,11 @@ impl Groups {
         merged.told_by.push(source);
     }
 
+    /// Takes out a group that cannot be made whole, and says whether it was there.
+    pub(super) fn leave_out(&mut self, key: &GroupKey) -> bool {
+        self.groups.remove(key).is_some()
+    }
+
     /// Whether every source told all its groups.
     pub(super) fn are_whole(&self) -> bool {
         self.cut.is_empty()

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
-use super::circuit::{Circuit, CircuitState, Outcome};
+use super::circuit::{Circuit, CircuitState, Outcome, Pass};
 use crate::handle::SourceName;
 use crate::record::{Record, Schema, Window};
 use crate::source::{
@@ -25,15 +25,41 @@ pub(super) struct Guarded {
     source: Arc<dyn Source>,
     deadline: Duration,
     circuit: Circuit,
-    own: Semaphore,
-    /// Shared by all sources of the federation.
-    all: Arc<Semaphore>,
+    /// Of its own: silent sources must not take the turns of the others.
+    turns: Semaphore,
+}
+
+/// A question on its way, whose end decides what it says of the source.
+#[derive(Debug)]
+struct OnItsWay<'a> {
+    pass: Option<Pass<'a>>,
+    since: Instant,
+    deadline: Duration,
+}
+
+impl OnItsWay<'_> {
+    fn settle(mut self, outcome: Outcome) {
+        if let Some(pass) = self.pass.take() {
+            pass.settle(outcome, Instant::now());
+        }
+    }
+}
+
+impl Drop for OnItsWay<'_> {
+    /// Called off. Either the source had most of its time by then, or too little to say anything of it.
+    fn drop(&mut self) {
+        if self.since.elapsed() * 2 > self.deadline
+            && let Some(pass) = self.pass.take()
+        {
+            pass.settle(Outcome::Failed, Instant::now());
+        }
+    }
 }
 
 impl Guarded {
-    pub(super) fn new(source: Arc<dyn Source>, deadline: Duration, all: Arc<Semaphore>) -> Self {
-        let own = Semaphore::new(QUESTIONS_AT_A_TIME);
-        Self { source, deadline, circuit: Circuit::default(), own, all }
+    pub(super) fn new(source: Arc<dyn Source>, deadline: Duration) -> Self {
+        let turns = Semaphore::new(QUESTIONS_AT_A_TIME);
+        Self { source, deadline, circuit: Circuit::default(), turns }
     }
 
     /// How its circuit is, the failures in a row, and how long it is still left alone.
@@ -47,22 +73,23 @@ impl Guarded {
         &self,
         question: impl Future<Output = Result<Answer, SourceError>> + Send,
     ) -> Result<Answer, SourceError> {
-        let pass = self.circuit.enter(Instant::now()).map_err(|pause| SourceError::LeaveAlone { pause })?;
-        let in_turn = async {
-            // Semaphores are never closed, so a permit is only a matter of time.
-            let _own = self.own.acquire().await;
-            let _all = self.all.acquire().await;
-            question.await
+        let until = Instant::now() + self.deadline;
+        // Waiting for a turn is not the source's failure.
+        let Ok(Ok(_turn)) = timeout_at(until.into(), self.turns.acquire()).await else {
+            return Err(SourceError::AskInTurn);
         };
-        let answer = timeout(self.deadline, in_turn)
+        let pass = self.circuit.enter(Instant::now()).map_err(|pause| SourceError::LeaveAlone { pause })?;
+        let on_its_way = OnItsWay { pass: Some(pass), since: Instant::now(), deadline: self.deadline };
+        let answer = timeout_at(until.into(), question)
             .await
             .unwrap_or(Err(SourceError::RetryAfterTimeout { after: self.deadline }));
-        let outcome = match &answer {
-            Err(SourceError::Wait { retry_after: Some(pause) }) => Outcome::Pause(*pause),
-            Err(error) if error.is_of_the_source() => Outcome::Failed,
-            Ok(_) | Err(_) => Outcome::Answered,
-        };
-        pass.settle(outcome, Instant::now());
+        match &answer {
+            // Dropped, since most of the time went by in the queue, it decides nothing.
+            Err(SourceError::RetryAfterTimeout { .. }) if on_its_way.since.elapsed() * 2 < self.deadline => {}
+            Err(SourceError::Wait { retry_after: Some(pause) }) => on_its_way.settle(Outcome::Pause(*pause)),
+            Err(error) if error.is_of_the_source() => on_its_way.settle(Outcome::Failed),
+            Ok(_) | Err(_) => on_its_way.settle(Outcome::Answered),
+        }
         answer
     }
 }

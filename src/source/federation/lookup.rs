@@ -4,6 +4,7 @@
 //! in any source that has its stream, so all of these are asked, and only an answer that nobody else can
 //! contradict is given: fetchwell does not guess whose record was meant.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::guarded::Guarded;
 use super::{Federation, of};
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Window};
-use crate::source::{RecordQuery, Source, SourceError, WindowQuery};
+use crate::source::{ConnectionChoice, RecordQuery, Source, SourceError, WindowQuery};
 
 pub(super) async fn record(federation: &Federation, query: &RecordQuery) -> Result<Record, SourceError> {
     find(federation, &query.address, |source| async move { source.record(query).await }).await
@@ -48,14 +49,14 @@ where
         let name = source.name();
         match answer {
             Ok(answer) => found.push((name.clone(), answer)),
-            Err(SourceError::ChooseConnection { choices: own, .. }) => choices.extend(own),
+            Err(SourceError::ChooseConnection { choices: own, .. }) => choices.push((name.clone(), own)),
             Err(error) if is_absent(&error) => absent.add(name, error),
             Err(error) => failed.add(name, error),
         }
     }
     let what = format!("record `{}` of stream `{}`", address.record, address.stream);
     if !choices.is_empty() {
-        return Err(SourceError::ChooseConnection { what, choices });
+        return Err(choose(what, choices));
     }
     if found.len() > 1 {
         let sources = found.into_iter().map(|(source, _)| source).collect();
@@ -69,6 +70,17 @@ where
         Some((_, answer)) => Ok(answer),
         None => Err(federation.nobody(absent, "no source has the record", Some(&address.stream))),
     }
+}
+
+/// Of several connections one has to be named, or of several sources with the same connection one of these.
+fn choose(what: String, choices: Vec<(SourceName, Vec<ConnectionChoice>)>) -> SourceError {
+    let mut known = HashSet::new();
+    let ids = choices.iter().flat_map(|(_, own)| own).map(|choice| &choice.connection_id);
+    if ids.into_iter().all(|id| known.insert(id)) {
+        let choices = choices.into_iter().flat_map(|(_, own)| own).collect();
+        return SourceError::ChooseConnection { what, choices };
+    }
+    SourceError::ChooseSource { what, sources: choices.into_iter().map(|(source, _)| source).collect() }
 }
 
 /// Whether the source answered that it has no such record.

@@ -19,11 +19,12 @@ mod records;
 mod routes;
 mod search;
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
 
 pub use circuit::CircuitState;
 
@@ -37,11 +38,8 @@ use super::{
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Hit, HitId, Record, Schema, Window};
 
-/// Questions at a time over all sources: at least this many, and a few for each source when there are many.
-const QUESTIONS_AT_A_TIME: usize = 64;
-
-/// Questions at a time that each source adds, so that many silent sources do not take all turns.
-const QUESTIONS_EACH: usize = 4;
+/// How long a page is waited for when nothing else is said: less than a call may take.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Streams that a hint names.
 const STREAMS_SHOWN: usize = 12;
@@ -61,6 +59,7 @@ pub struct Federation {
     name: SourceName,
     sources: Vec<Arc<Guarded>>,
     routes: Routes,
+    patience: Duration,
 }
 
 /// How one source of a federation is doing.
@@ -80,12 +79,26 @@ impl Federation {
     /// A federation in the order of its members, of which the first wins ties.
     #[must_use]
     pub fn new(name: SourceName, members: Vec<Member>) -> Self {
-        let questions = QUESTIONS_AT_A_TIME.max(QUESTIONS_EACH * members.len());
-        let all = Arc::new(Semaphore::new(questions));
-        let guarded =
-            |Member { source, deadline }| Arc::new(Guarded::new(source, deadline, Arc::clone(&all)));
+        let guarded = |Member { source, deadline }| Arc::new(Guarded::new(source, deadline));
         let sources: Vec<Arc<Guarded>> = members.into_iter().map(guarded).collect();
-        Self { name, routes: Routes::new(&sources), sources }
+        Self { name, routes: Routes::new(&sources), sources, patience: PATIENCE }
+    }
+
+    /// The same, which puts together what it has after so long: a page can take several questions in a row.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// An answer, as long as the page can wait for it.
+    async fn before<Answer>(
+        &self,
+        until: Instant,
+        answer: impl Future<Output = Result<Answer, SourceError>>,
+    ) -> Result<Answer, SourceError> {
+        timeout_at(until, answer)
+            .await
+            .unwrap_or(Err(SourceError::RetryAfterTimeout { after: self.patience }))
     }
 
     /// The one source that has a connection.
@@ -131,6 +144,14 @@ impl Federation {
         sources.filter(move |(number, _)| nobody || can_have(*number)).map(|(_, source)| source)
     }
 
+    /// What to say of counts when two sources have one connection: a record that both have is counted twice.
+    fn counted_twice(&self) -> Option<String> {
+        let connection = self.routes.collision()?;
+        Some(format!(
+            "connection `{connection}` is in more than one source; a record that both have is shown once and counted twice"
+        ))
+    }
+
     /// The error of a question that nobody answered. A stream that no source has is an error of its own.
     fn nobody(&self, failed: Failures, what: &str, stream: Option<&StreamName>) -> SourceError {
         match stream {
@@ -164,6 +185,10 @@ fn of(source: &Guarded, error: SourceError) -> SourceError {
 impl Source for Federation {
     fn name(&self) -> &SourceName {
         &self.name
+    }
+
+    fn is_several(&self) -> bool {
+        true
     }
 
     fn identity(&self) -> String {

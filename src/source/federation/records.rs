@@ -1,6 +1,7 @@
 //! A list of records over all sources that have the stream.
 
 use futures_util::future::join_all;
+use tokio::time::Instant;
 
 use super::failures::{Failures, is_elsewhere};
 use super::{Federation, of};
@@ -8,7 +9,7 @@ use crate::handle::SourceName;
 use crate::record::SortValue;
 use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row, Saved};
 use crate::source::{
-    CountMode, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, Source, SourceError, Start,
+    Count, CountMode, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, Source, SourceError, Start,
     StreamQuery,
 };
 
@@ -37,7 +38,8 @@ pub(super) async fn records(
     let count = if lanes.is_counted() { CountMode::None } else { query.count };
     let (mut failed, mut notes, mut unavailable) = (Failures::default(), Vec::new(), Vec::new());
     let mut answered = false;
-    while !lanes.has(limit) {
+    let until = Instant::now() + federation.patience;
+    while !lanes.has(limit) && Instant::now() < until {
         let hungry = lanes.hungry();
         if hungry.is_empty() {
             break;
@@ -49,13 +51,13 @@ pub(super) async fn records(
             };
             let query = RecordsQuery {
                 // What was given of the page comes again before what was not.
-                limit: (taken + each).min(ROWS_MOST),
+                limit: taken.saturating_add(each).min(ROWS_MOST),
                 count,
                 placed: true,
                 start: cursor.map_or(Start::First, |cursor| Start::After(RecordsPosition(cursor))),
                 ..query.clone()
             };
-            let page = source.records(&query).await;
+            let page = federation.before(until, source.records(&query)).await;
             (lane, name, page)
         });
         for (lane, source, read) in join_all(reads).await {
@@ -87,7 +89,11 @@ pub(super) async fn records(
     unavailable.extend(failed.beside_an_answer());
     let bound =
         |position: RecordsPosition| RecordsPosition(format!("{:016x} {}", query.fingerprint(), position.0));
-    let count = page.count.filter(|_| query.count != CountMode::None);
+    let mut count = page.count.filter(|_| query.count != CountMode::None);
+    if let Some(note) = federation.counted_twice().filter(|_| count.is_some()) {
+        count = count.map(Count::about);
+        notes.push(note);
+    }
     let places = if query.placed { page.places } else { Vec::new() };
     Ok(RecordsPage { notes, unavailable, count, places, next: page.next.map(bound), ..page })
 }

@@ -21,6 +21,10 @@ use crate::source::{ConnectionChoice, Source, SourceError};
 /// A schema that is older is read anew, beside the calls.
 const FRESH: Duration = Duration::from_secs(60);
 
+/// A source is not asked for a stream that it lacks only as long as its schema is younger than this: an import may
+/// have added it.
+const EXCLUDES: Duration = Duration::from_secs(5);
+
 /// A schema that is younger is not read again for a connection that nobody knows: a client may ask for one
 /// that does not exist as often as it likes.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -154,10 +158,26 @@ impl Routes {
         }
     }
 
-    /// Whether a source has a stream; `None` when its schema is not known.
+    /// A connection that two sources have.
+    pub(super) fn collision(&self) -> Option<ConnectionId> {
+        let mut known: HashSet<ConnectionId> = HashSet::new();
+        for slot in &self.slots {
+            let own = slot.known.read().unwrap_or_else(PoisonError::into_inner);
+            for connection in own.iter().flat_map(|known| known.by_id.keys()) {
+                if !known.insert(connection.clone()) {
+                    return Some(connection.clone());
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a source has a stream; `None` when that is not known, or not for sure any more.
     pub(super) fn has_stream(&self, source: usize, stream: &StreamName) -> Option<bool> {
         let known = self.slots.get(source)?.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.as_ref().map(|known| known.by_id.values().any(|streams| streams.contains(stream)))
+        let known = known.as_ref()?;
+        let has = known.by_id.values().any(|streams| streams.contains(stream));
+        (has || known.read_at.elapsed() < EXCLUDES).then_some(has)
     }
 
     /// All streams there are, as far as known, in the order of their sources.
@@ -187,6 +207,7 @@ impl Routes {
             }),
             // A source that cannot tell its connections can still have this one, and says so itself.
             [] if let Some(only) = self.only_one_that_cannot_tell(&failed) => Ok(only),
+            [] if failed.len() == 1 => Err(failed.instead_of_an_answer("")),
             [] => Err(failed.none_answered(format!("no source that answers has connection `{connection}`"))),
             several => Err(SourceError::ChooseSource {
                 what: format!("connection `{connection}`"),

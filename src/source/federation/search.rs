@@ -1,11 +1,12 @@
 //! A search over all sources that can have something.
 
 use futures_util::future::join_all;
+use tokio::time::Instant;
 
 use super::failures::{Failures, is_elsewhere};
 use super::fusion::Fusion;
 use super::{Federation, of};
-use crate::source::{SearchPage, SearchQuery, Source, SourceError};
+use crate::source::{Count, SearchPage, SearchQuery, Source, SourceError};
 
 /// The fewest hits that are asked of a source at a time.
 const HITS_LEAST: usize = 5;
@@ -26,7 +27,8 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
     let (mut failed, mut notes, mut answered) = (Failures::default(), Vec::new(), query.position.is_some());
     let mut unavailable = Vec::new();
     fusion.take(limit);
-    while !fusion.has(limit) {
+    let until = Instant::now() + federation.patience;
+    while !fusion.has(limit) && Instant::now() < until {
         let hungry = fusion.hungry();
         if hungry.is_empty() {
             break;
@@ -36,7 +38,7 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
                 return (hungry.feed, hungry.source, Err(SourceError::RestartSearch));
             };
             let query = SearchQuery { limit: each, position: hungry.position, ..query.clone() };
-            (hungry.feed, hungry.source, source.search(&query).await)
+            (hungry.feed, hungry.source, federation.before(until, source.search(&query)).await)
         });
         for (feed, source, read) in join_all(reads).await {
             match read {
@@ -66,5 +68,7 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
         return Err(federation.nobody(failed, "no source answered the search", query.streams.first()));
     }
     unavailable.extend(failed.beside_an_answer());
-    Ok(SearchPage { notes, unavailable, ..page })
+    let is_doubtful = federation.routes.collision().is_some();
+    let count = if is_doubtful { page.count.map(Count::about) } else { page.count };
+    Ok(SearchPage { notes, unavailable, count, ..page })
 }

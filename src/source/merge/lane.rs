@@ -77,6 +77,11 @@ impl<Name> Lane<Name> {
         self.settle()
     }
 
+    /// Whether its next row is not known and will be, after at most so many reads for one page.
+    pub(super) fn is_awaited(&self, reads: usize) -> bool {
+        matches!(self.state, State::Unread) && self.reads < reads
+    }
+
     /// The place of its next row, when that is known.
     pub(super) fn head(&self) -> Option<&Place> {
         match &self.state {

@@ -134,10 +134,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
     pub(in crate::source) fn fail(&mut self, lane: usize) {
         let Some(lane) = self.lanes.get_mut(lane) else { return };
         lane.state = State::Failed;
-        let seen = self.since_failure.get_or_insert_default();
-        for name in self.given.iter().flat_map(|given| &given.names) {
-            seen.insert(digest([name.as_bytes()]));
-        }
+        self.remember();
     }
 
     /// A lane that has nothing to give.
@@ -149,7 +146,8 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
 
     /// Takes rows until there are `limit`, or until the next one is not known.
     pub(in crate::source) fn take(&mut self, limit: usize) {
-        while self.rows.len() < limit && !self.lanes.iter().any(|lane| matches!(lane.state, State::Unread)) {
+        self.pass_over_the_slow();
+        while self.rows.len() < limit && !self.lanes.iter().any(|lane| lane.is_awaited(READS_MOST)) {
             let heads =
                 self.lanes.iter().enumerate().filter_map(|(number, lane)| Some((lane.head()?, number)));
             let first = match self.direction {
@@ -161,10 +159,31 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
                 return;
             };
             let (row, nameless) = lane.pop();
+            // What a lane gave before it gives again when its pages overlap.
+            let row = row.filter(|row| lane.saved.recent.insert(digest([name(&row.change).as_bytes()])));
             self.nameless += nameless;
             self.ended |= matches!(lane.state, State::Ended);
             let new = row.filter(|row| self.is_new(row));
             self.rows.extend(new);
+        }
+    }
+
+    /// A lane that gave only empty pages does not hide what the others have. Its rows come late.
+    fn pass_over_the_slow(&mut self) {
+        let is_slow = |lane: &Lane<Name>| matches!(lane.state, State::Unread) && !lane.is_awaited(READS_MOST);
+        if self.lanes.len() > 1 && self.lanes.iter().any(is_slow) {
+            self.remember();
+            for lane in self.lanes.iter_mut().filter(|lane| is_slow(lane)) {
+                lane.saved.late = true;
+            }
+        }
+    }
+
+    /// From here on rows can come late, so it is remembered what was given.
+    fn remember(&mut self) {
+        let seen = self.since_failure.get_or_insert_default();
+        for name in self.given.iter().flat_map(|given| &given.names) {
+            seen.insert(digest([name.as_bytes()]));
         }
     }
 

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::place::Place;
-use super::seen::Seen;
+use super::seen::{Recent, Seen};
 use super::trail::Trail;
 use crate::source::{Accuracy, QueryFault, RecordsPosition, SourceError};
 
@@ -60,6 +60,9 @@ pub(in crate::source) struct SavedLane<Name> {
     /// The names of the last few of them, newest last.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub(super) last: VecDeque<String>,
+    /// Rows that were given of it, as far as they are remembered.
+    #[serde(default, skip_serializing_if = "Recent::is_empty")]
+    pub(super) recent: Recent,
     /// Tells whether its cursors lead in a circle.
     #[serde(default)]
     pub(super) trail: Trail,
@@ -71,7 +74,15 @@ pub(in crate::source) struct SavedLane<Name> {
 impl<Name> SavedLane<Name> {
     /// A lane at its start.
     pub(in crate::source) fn start(name: Name) -> Self {
-        Self { name, cursor: None, taken: 0, last: VecDeque::new(), trail: Trail::default(), late: false }
+        Self {
+            name,
+            cursor: None,
+            taken: 0,
+            last: VecDeque::new(),
+            recent: Recent::default(),
+            trail: Trail::default(),
+            late: false,
+        }
     }
 }
 

@@ -138,6 +138,12 @@ impl Count {
         Self { value: self.value.saturating_add(other.value), accuracy }
     }
 
+    /// The same where it is only about so many.
+    #[must_use]
+    pub fn about(self) -> Self {
+        Self { accuracy: Accuracy::Estimated, ..self }
+    }
+
     /// The same where more may have been left out.
     #[must_use]
     pub fn at_least(self) -> Self {

@@ -7,13 +7,19 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 
 use super::tolerant::{Any, Text, Tolerant};
 use super::{parse, wrong_shape};
-use crate::fit::passage;
+use crate::fit::{clip, passage};
 use crate::handle::{ConnectionId, Handle, RecordAddress};
 use crate::record::{Excerpt, Hit, HitId, WebLink, fallback_title, is_title_field};
 use crate::source::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
 
 /// How much text around a match is kept, in bytes on either side.
 const EXCERPT_RADIUS: usize = 400;
+
+/// The longest text that is a time, in bytes.
+const TIME_MOST: usize = 64;
+
+/// A title, in bytes of JSON. No answer shows more, and hits are kept from page to page.
+const TITLE_MOST: usize = 1_000;
 
 /// Hits that are read of one answer. No page shows more than a hundred, and a server that ignores the limit
 /// could send millions in a body of the largest size.
@@ -250,9 +256,11 @@ fn hit(wire: &WireHit<'_>) -> Hit {
     let own = own.or(from_snippet.filter(|text| !text.is_empty() && is_whole(text)));
     let time = wire.authored_at.get().or(wire.emitted_at.get());
     let title = own.map_or_else(|| fallback_title(wire.label.get(), stream, time), str::to_owned);
+    let title = clip(&title, TITLE_MOST);
     let link: Option<WebLink> = wire.link.get().and_then(|text| text.parse().ok());
     let excerpt = if excerpt.text() == title { Excerpt::default() } else { excerpt };
-    let time = time.map(str::to_owned);
+    // A time that is longer is none.
+    let time = time.filter(|time| time.len() <= TIME_MOST).map(str::to_owned);
     Hit { id: hit_id(wire, stream, link.as_ref()), title, link, excerpt, time }
 }
 
