@@ -90,6 +90,8 @@ enum Next {
 struct State {
     reads: usize,
     has_failed: bool,
+    /// It gave a hit of this page.
+    has_given: bool,
 }
 
 impl Fusion {
@@ -130,7 +132,7 @@ impl Fusion {
     pub(super) fn hungry(&self) -> Vec<Hungry> {
         let feeds = self.saved.feeds.iter().zip(&self.state).enumerate();
         feeds
-            .filter(|(_, (feed, state))| is_awaited(feed, **state))
+            .filter(|(_, (feed, state))| is_awaited(feed, **state) && state.reads < READS_MOST)
             .map(|(number, (feed, _))| Hungry {
                 feed: number,
                 source: feed.source.clone(),
@@ -232,9 +234,10 @@ impl Fusion {
     /// Gives a hit once, and takes its doubles out of the other feeds.
     fn give(&mut self, given: Key) {
         let mut found: Option<Hit> = None;
-        for feed in &mut self.saved.feeds {
+        for (feed, state) in self.saved.feeds.iter_mut().zip(&mut self.state) {
             let place = feed.hits.iter().position(|(rank, hit)| key(&feed.source, *rank, hit) == given);
             if let Some((_, hit)) = place.and_then(|place| feed.hits.remove(place)) {
+                state.has_given = true;
                 found.get_or_insert(hit);
             }
         }
@@ -275,7 +278,8 @@ impl Fusion {
 /// Whether the next hit of a feed is not known and will be. One that gives only empty pages does not hide what
 /// the others have: its hits come with a later page.
 fn is_awaited(feed: &Feed, state: State) -> bool {
-    feed.hits.is_empty() && feed.next != Next::End && !state.has_failed && state.reads < READS_MOST
+    let is_empty = feed.hits.is_empty() && feed.next != Next::End && !state.has_failed;
+    is_empty && (state.reads < READS_MOST || state.has_given)
 }
 
 /// What decides which hit comes first; the greater first.

@@ -36,6 +36,8 @@ pub(in crate::source) struct Row {
 pub(super) struct Lane<Name> {
     pub(super) saved: SavedLane<Name>,
     pub(super) reads: usize,
+    /// It gave a row of this page.
+    pub(super) has_given: bool,
     pub(super) state: State,
 }
 
@@ -77,9 +79,9 @@ impl<Name> Lane<Name> {
         self.settle()
     }
 
-    /// Whether its next row is not known and will be, after at most so many reads for one page.
+    /// Whether its next row is not known and has to be waited for. A lane that gave nothing in so many reads is not.
     pub(super) fn is_awaited(&self, reads: usize) -> bool {
-        matches!(self.state, State::Unread) && self.reads < reads
+        matches!(self.state, State::Unread) && (self.reads < reads || self.has_given)
     }
 
     /// The place of its next row, when that is known.
@@ -94,6 +96,7 @@ impl<Name> Lane<Name> {
     pub(super) fn pop(&mut self) -> (Option<Row>, usize) {
         let State::Read { rows, .. } = &mut self.state else { return (None, 0) };
         let row = rows.pop_front().flatten();
+        self.has_given = true;
         self.saved.taken += 1;
         self.saved.last.extend(row.as_ref().map(|row| name(&row.change)));
         if self.saved.last.len() > LAST_KEPT {

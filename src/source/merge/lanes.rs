@@ -64,7 +64,12 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
 
     /// A list that goes on.
     pub(in crate::source) fn resume(saved: Saved<Name>, direction: Direction) -> Self {
-        let lanes = saved.lanes.into_iter().map(|saved| Lane { saved, reads: 0, state: State::Unread });
+        let lanes = saved.lanes.into_iter().map(|saved| Lane {
+            saved,
+            reads: 0,
+            has_given: false,
+            state: State::Unread,
+        });
         Self {
             direction,
             lanes: lanes.collect(),
