@@ -432,6 +432,29 @@ mod tests {
     }
 
     #[test]
+    fn a_source_of_empty_pages_hides_no_other() {
+        let mut fusion = two();
+        fusion.feed(0, page((0..3).map(|n| hit("a", n, None)), None));
+        for read in 0..READS_MOST {
+            fusion.take(10);
+            assert!(!fusion.has(1));
+            fusion.feed(1, page([], Some(&format!("page {read}"))));
+        }
+        fusion.take(10);
+        assert_eq!(names(&fusion.page()), ["a/s:r000", "a/s:r001", "a/s:r002"]);
+    }
+
+    #[test]
+    fn a_count_without_a_source_is_a_bound_whoever_fails_first() {
+        let mut fusion = two();
+        fusion.fail(0);
+        let count = Some(Count::exact(1));
+        fusion.feed(1, SearchPage { count, ..page([hit("b", 0, None)], None) });
+        fusion.take(5);
+        assert_eq!(fusion.page().count, count.map(Count::at_least));
+    }
+
+    #[test]
     fn a_source_that_failed_is_asked_again() {
         let mut fusion = two();
         fusion.fail(1);

@@ -44,21 +44,11 @@ pub(super) async fn records(
         if hungry.is_empty() {
             break;
         }
-        let reads = hungry.into_iter().map(|hungry| async move {
-            let Hungry { lane, name, cursor, taken } = hungry;
-            let Some(source) = federation.named(&name) else {
-                return (lane, name, Err(SourceError::RestartSearch));
-            };
-            let query = RecordsQuery {
-                // What was given of the page comes again before what was not.
-                limit: taken.saturating_add(each).min(ROWS_MOST),
-                count,
-                placed: true,
-                start: cursor.map_or(Start::First, |cursor| Start::After(RecordsPosition(cursor))),
-                ..query.clone()
-            };
-            let page = federation.before(until, source.records(&query)).await;
-            (lane, name, page)
+        // What was given of a page comes again before what was not.
+        let rows = |taken: usize| taken.saturating_add(each).min(ROWS_MOST);
+        let reads = hungry.into_iter().map(|hungry| {
+            let asked = RecordsQuery { limit: rows(hungry.taken), count, placed: true, ..query.clone() };
+            read(federation, hungry, asked, until)
         });
         for (lane, source, read) in join_all(reads).await {
             match read {
@@ -96,6 +86,22 @@ pub(super) async fn records(
     }
     let places = if query.placed { page.places } else { Vec::new() };
     Ok(RecordsPage { notes, unavailable, count, places, next: page.next.map(bound), ..page })
+}
+
+/// Reads on in one source.
+async fn read(
+    federation: &Federation,
+    hungry: Hungry<SourceName>,
+    asked: RecordsQuery,
+    until: Instant,
+) -> (usize, SourceName, Result<RecordsPage, SourceError>) {
+    let Hungry { lane, name, cursor, .. } = hungry;
+    let Some(source) = federation.named(&name) else {
+        return (lane, name, Err(SourceError::RestartSearch));
+    };
+    let start = cursor.map_or(Start::First, |cursor| Start::After(RecordsPosition(cursor)));
+    let page = federation.before(until, source.records(&RecordsQuery { start, ..asked })).await;
+    (lane, name, page)
 }
 
 /// The sources that can have the stream.

@@ -196,6 +196,22 @@ fn a_page_that_is_shorter_than_it_was_goes_on_with_the_next() {
 }
 
 #[test]
+fn a_lane_of_empty_pages_hides_no_other() {
+    let rows: Vec<Sent> = (0..4).map(|n| (format!("a{n}"), n)).collect();
+    let mut lanes = Lanes::start(["a".to_owned(), "b".to_owned()], Direction::Ascending);
+    lanes.feed(0, page(&rows, "a", None, 10));
+    for read in 0..READS_MOST {
+        lanes.take(10);
+        let next = Some(format!("page {read}"));
+        lanes.feed(1, LanePage { next, has_more: Some(true), ..LanePage::default() });
+    }
+    lanes.take(10);
+    let page = lanes.page();
+    assert_eq!(names(&page), ["0 a/a0", "1 a/a1", "2 a/a2", "3 a/a3"]);
+    assert!(page.next.is_some());
+}
+
+#[test]
 fn a_server_that_leads_nowhere_is_left() {
     let mut lanes = Lanes::start([String::new()], Direction::Descending);
     let empty = |next: &str| LanePage { next: Some(next.to_owned()), ..LanePage::default() };
