@@ -14,6 +14,7 @@ mod cli;
 mod conformance;
 mod cursors;
 mod faults;
+mod federation_turns;
 mod federation_walk;
 mod handles;
 mod hostile_corpus;
