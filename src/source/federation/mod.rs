@@ -4,7 +4,7 @@
 //! at once, each within its own deadline. What came is put together and who did not answer is named, so one
 //! slow or broken source costs the others nothing but its own rows.
 //!
-//! [`Guarded`](guarded::Guarded) bounds each source; `routes.rs` knows which source has what; `fusion.rs` and
+//! `guarded.rs` bounds each source; `routes.rs` knows which source has what; `fusion.rs` and
 //! the lanes of `merge` put pages together, and remember how far every source was read.
 
 mod aggregate;
