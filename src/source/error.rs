@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::store::StoreError;
 use crate::handle::{ConnectionId, SourceName};
-use crate::record::Unavailable;
+use crate::record::{ConnectionSchema, Unavailable};
 
 /// Why a source did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -281,6 +281,13 @@ pub struct ConnectionChoice {
     pub connection_id: ConnectionId,
     /// Its label.
     pub display_name: Option<String>,
+}
+
+impl From<&ConnectionSchema> for ConnectionChoice {
+    fn from(connection: &ConnectionSchema) -> Self {
+        let ConnectionSchema { connection_id, display_name, .. } = connection;
+        Self { connection_id: connection_id.clone(), display_name: display_name.clone() }
+    }
 }
 
 /// How an answer fails to be one.

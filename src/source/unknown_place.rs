@@ -13,7 +13,8 @@ pub(crate) fn unknown_place(
     let asked = |known: &&ConnectionSchema| connection.is_none_or(|id| known.connection_id == *id);
     let connections: Vec<&ConnectionSchema> = schema.connections.iter().filter(asked).collect();
     if let (Some(id), []) = (connection, connections.as_slice()) {
-        return Some(SourceError::UseKnownConnection { asked: id.to_string(), choices: choices(schema) });
+        let choices = schema.connections.iter().map(ConnectionChoice::from).collect();
+        return Some(SourceError::UseKnownConnection { asked: id.to_string(), choices });
     }
     let stream = stream?;
     let mut known: Vec<&str> = connections
@@ -40,10 +41,12 @@ pub(crate) fn unknown_place(
 /// Streams that an error names.
 const STREAMS_NAMED: usize = 12;
 
-fn choices(schema: &Schema) -> Vec<ConnectionChoice> {
-    let choice = |connection: &ConnectionSchema| ConnectionChoice {
-        connection_id: connection.connection_id.clone(),
-        display_name: connection.display_name.clone(),
-    };
-    schema.connections.iter().map(choice).collect()
+/// A hint with the streams there are; nothing when there is none.
+pub(crate) fn there_are(names: &[&str]) -> Option<String> {
+    let shown = names.get(..STREAMS_NAMED).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(STREAMS_NAMED) {
+        _ if names.is_empty() => None,
+        0 => Some(format!("There are: {shown}.")),
+        rest => Some(format!("There are: {shown} and {rest} more.")),
+    }
 }

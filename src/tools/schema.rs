@@ -153,11 +153,7 @@ fn overview(
     let asked = |connection: &&ConnectionSchema| only.is_none_or(|only| connection.connection_id == *only);
     let connections: Vec<&ConnectionSchema> = schema.connections.iter().filter(asked).collect();
     if let (Some(only), true) = (only, connections.is_empty()) {
-        let choice = |connection: &ConnectionSchema| ConnectionChoice {
-            connection_id: connection.connection_id.clone(),
-            display_name: connection.display_name.clone(),
-        };
-        let choices = schema.connections.iter().map(choice).collect();
+        let choices = schema.connections.iter().map(ConnectionChoice::from).collect();
         return Err(failed(SourceError::UseKnownConnection { asked: only.to_string(), choices }));
     }
     let (unavailable, more) = shown(&schema.unavailable);

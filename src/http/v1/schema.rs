@@ -111,11 +111,7 @@ pub(super) async fn asked_connections(call: &mut Call<'_>) -> Result<Vec<Connect
     let Schema { connections: mut known, unavailable } = call.source.schema().await?;
     call.missing(&unavailable);
     let Some(asked) = asked else { return Ok(known) };
-    let choice = |connection: &ConnectionSchema| ConnectionChoice {
-        connection_id: connection.connection_id.clone(),
-        display_name: connection.display_name.clone(),
-    };
-    let choices = known.iter().map(choice).collect();
+    let choices = known.iter().map(ConnectionChoice::from).collect();
     known.retain(|connection| connection.connection_id == asked);
     if known.is_empty() {
         return Err(SourceError::UseKnownConnection { asked: asked.to_string(), choices }.into());

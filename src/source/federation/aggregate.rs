@@ -35,8 +35,7 @@ pub(super) async fn aggregate(
         return source.aggregate(query).await.map_err(|error| of(source, error));
     }
     federation.routes.freshen();
-    let sources: Vec<&Arc<Guarded>> =
-        federation.with_any_stream(std::slice::from_ref(&query.stream)).collect();
+    let sources: Vec<&Arc<Guarded>> = federation.with_stream(&query.stream).collect();
     let (answers, failed) = ask(&sources, query).await;
     let mut answer = match <[Answered<'_>; 1]>::try_from(answers) {
         Ok([(_, only)]) => only,
@@ -82,12 +81,9 @@ async fn together(
             answers.into_iter().for_each(|(_, answer)| figure.add(answer.value.map(Into::into).as_ref()));
             whole.value = figure.value();
         }
-        (metric, Some(Grouping::Time { .. })) => {
+        (_, Some(Grouping::Time { .. })) => {
             // What a source leaves out is older than what it tells, so the newest of all are whole.
-            let mut groups = Groups::new(metric);
-            for (number, (_, answer)) in answers.iter().enumerate() {
-                groups.add(number, answer, query.limit, GroupKey::of_time);
-            }
+            let groups = collected(query, &answers, GroupKey::of_time);
             let (newest, rest) = groups.by_time(query.limit);
             whole.other_count = others(query, &whole, &newest, groups.are_whole() && rest.is_empty());
             whole.groups = Some(newest);
@@ -113,7 +109,7 @@ async fn by_field(
     whole: &mut AggregateAnswer,
 ) -> Result<(), SourceError> {
     let sources: Vec<&Arc<Guarded>> = answers.iter().map(|(source, _)| *source).collect();
-    let mut groups = collected(query, answers);
+    let mut groups = collected(query, answers, GroupKey::of);
     if !groups.are_whole() {
         groups = told(&sources, &AggregateQuery { limit: GROUPS_MOST, ..query.clone() }).await?;
     }
@@ -163,13 +159,17 @@ async fn told(sources: &[&Arc<Guarded>], query: &AggregateQuery) -> Result<Group
     if !failed.is_empty() {
         return Err(failed.instead_of_an_answer("a source stopped answering"));
     }
-    Ok(collected(query, &answers))
+    Ok(collected(query, &answers, GroupKey::of))
 }
 
-fn collected(query: &AggregateQuery, answers: &[Answered<'_>]) -> Groups {
+fn collected(
+    query: &AggregateQuery,
+    answers: &[Answered<'_>],
+    key: impl Fn(Option<&Scalar>) -> GroupKey,
+) -> Groups {
     let mut groups = Groups::new(query.metric);
     for (number, (_, answer)) in answers.iter().enumerate() {
-        groups.add(number, answer, query.limit, GroupKey::of);
+        groups.add(number, answer, query.limit, &key);
     }
     groups
 }

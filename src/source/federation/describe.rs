@@ -56,7 +56,7 @@ pub(super) async fn stream(
         return source.stream(query).await.map_err(|error| of(source, error));
     }
     federation.routes.freshen();
-    let asked = federation.with_any_stream(std::slice::from_ref(&query.stream));
+    let asked = federation.with_stream(&query.stream);
     let reads = asked.map(|source| async move { (source, source.stream(query).await) });
     let (mut all, mut failed) = (StreamAnswer::default(), Failures::default());
     for (source, read) in join_all(reads).await {

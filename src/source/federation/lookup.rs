@@ -38,7 +38,7 @@ where
         return ask(source).await.map_err(|error| of(source, error));
     }
     federation.routes.freshen();
-    let asked = federation.with_any_stream(std::slice::from_ref(&address.stream));
+    let asked = federation.with_stream(&address.stream);
     let answers = join_all(asked.map(|source| {
         let answer = ask(source);
         async move { (source, answer.await) }

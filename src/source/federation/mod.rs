@@ -12,6 +12,7 @@ mod circuit;
 mod describe;
 mod failures;
 mod fusion;
+mod gathered;
 mod groups;
 mod guarded;
 mod lookup;
@@ -31,18 +32,19 @@ pub use circuit::CircuitState;
 use self::failures::{Failures, is_elsewhere};
 use self::guarded::Guarded;
 use self::routes::Routes;
+use super::unknown_place::there_are;
 use super::{
-    AggregateAnswer, AggregateQuery, Change, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
+    AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
-use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
-use crate::record::{Hit, HitId, Record, Schema, Window};
+use crate::handle::{ConnectionId, SourceName, StreamName};
+use crate::record::{Record, Schema, Window};
 
 /// How long a page is waited for when nothing else is said: less than a call may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Streams that a hint names.
-const STREAMS_SHOWN: usize = 12;
+/// The fewest rows or hits that are asked of a source at a time.
+const SHARE_LEAST: usize = 5;
 
 /// A source to be federated.
 #[derive(Debug, Clone)]
@@ -108,27 +110,6 @@ impl Federation {
         self.sources.get(number).ok_or_else(gone)
     }
 
-    /// Whose handles are printed has to be known when they come back.
-    fn saw_hits(&self, source: &SourceName, hits: &[Hit]) {
-        for hit in hits {
-            if let HitId::Record(RecordAddress { connection: Some(connection), .. }) = &hit.id {
-                self.routes.saw(source, connection);
-            }
-        }
-    }
-
-    fn saw_rows(&self, source: &SourceName, rows: &[Change]) {
-        for row in rows {
-            let address = match row {
-                Change::Present(record) => &record.address,
-                Change::Deleted { address, .. } => address,
-            };
-            if let Some(connection) = &address.connection {
-                self.routes.saw(source, connection);
-            }
-        }
-    }
-
     fn named(&self, name: &SourceName) -> Option<&Arc<Guarded>> {
         self.sources.iter().find(|source| source.name() == name)
     }
@@ -142,6 +123,17 @@ impl Federation {
         let nobody = (0..self.sources.len()).all(|number| !can_have(number));
         let sources = self.sources.iter().enumerate();
         sources.filter(move |(number, _)| nobody || can_have(*number)).map(|(_, source)| source)
+    }
+
+    /// Sources that can have a stream; all of them when it is known nowhere.
+    fn with_stream(&self, stream: &StreamName) -> impl Iterator<Item = &Arc<Guarded>> {
+        self.with_any_stream(std::slice::from_ref(stream))
+    }
+
+    /// How many rows or hits are asked of each source at a time: of many sources few each are enough for a page,
+    /// and what is not given has to be kept or read again.
+    fn share_of(&self, limit: usize) -> usize {
+        (2 * limit).div_ceil(self.sources.len().max(1)).clamp(SHARE_LEAST.min(limit), limit)
     }
 
     /// What to say of counts when two sources have one connection: a record that both have is counted twice.
@@ -162,12 +154,8 @@ impl Federation {
 
     fn unknown_stream(&self, stream: &StreamName) -> SourceError {
         let streams = self.routes.streams();
-        let shown: Vec<&str> = streams.iter().take(STREAMS_SHOWN).map(StreamName::as_str).collect();
-        let hint = match streams.len().saturating_sub(STREAMS_SHOWN) {
-            _ if shown.is_empty() => "`schema` tells which streams there are.".to_owned(),
-            0 => format!("There are: {}.", shown.join(", ")),
-            more => format!("There are: {} and {more} more.", shown.join(", ")),
-        };
+        let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
+        let hint = there_are(&names).unwrap_or_else(|| "`schema` tells which streams there are.".to_owned());
         SourceError::CorrectQuery {
             fault: QueryFault::UnknownStream,
             problem: format!("there is no stream `{stream}`"),

@@ -1,20 +1,20 @@
 //! A list of records over all sources that have the stream.
 
+use std::mem::take;
+
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::failures::{Failures, is_elsewhere};
+use super::gathered::Gathered;
 use super::{Federation, of};
 use crate::handle::SourceName;
 use crate::record::SortValue;
-use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row, Saved};
+use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row};
 use crate::source::{
     Count, CountMode, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, Source, SourceError, Start,
     StreamQuery,
 };
-
-/// The fewest rows that are asked of a source at a time.
-const ROWS_LEAST: usize = 5;
 
 /// The most rows that a source takes to be asked for.
 const ROWS_MOST: usize = 100;
@@ -30,14 +30,13 @@ pub(super) async fn records(
     federation.routes.freshen();
     let mut lanes = match &query.start {
         Start::First => Lanes::start(names(federation, query), query.direction),
-        Start::After(position) => after(query, position)?,
+        Start::After(position) => Lanes::after(query, position)?,
         Start::Changes(_) => return changes(federation, query).await,
     };
     let limit = query.limit.max(1);
-    let each = (2 * limit).div_ceil(federation.sources.len().max(1)).clamp(ROWS_LEAST.min(limit), limit);
+    let each = federation.share_of(limit);
     let count = if lanes.is_counted() { CountMode::None } else { query.count };
-    let (mut failed, mut notes, mut unavailable) = (Failures::default(), Vec::new(), Vec::new());
-    let mut answered = false;
+    let mut gathered = Gathered::default();
     let until = Instant::now() + federation.patience;
     while !lanes.has(limit) && Instant::now() < until {
         let hungry = lanes.hungry();
@@ -53,39 +52,31 @@ pub(super) async fn records(
         for (lane, source, read) in join_all(reads).await {
             match read {
                 Ok(mut page) => {
-                    answered = true;
-                    notes.extend(page.notes.drain(..).map(|note| format!("source `{source}`: {note}")));
-                    unavailable.append(&mut page.unavailable);
-                    federation.saw_rows(&source, &page.rows);
+                    gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
+                    let connections = page.rows.iter().filter_map(|row| row.address().connection.as_ref());
+                    federation.routes.saw(&source, connections);
                     lanes.feed(lane, lane_page(page));
                 }
-                Err(error) => {
-                    if is_elsewhere(&error) {
-                        lanes.end(lane);
-                    } else {
-                        lanes.fail(lane);
-                    }
-                    failed.add(&source, error);
-                }
+                Err(error) => match gathered.failure(&source, error) {
+                    true => lanes.end(lane),
+                    false => lanes.fail(lane),
+                },
             }
         }
         lanes.take(limit);
     }
-    let page = lanes.page();
-    if !answered && (!failed.is_empty() || query.start == Start::First) {
-        return Err(federation.nobody(failed, "no source answered", Some(&query.stream)));
+    let page = lanes.page_of(query);
+    if !gathered.answered && (!gathered.failed.is_empty() || query.start == Start::First) {
+        return Err(federation.nobody(gathered.failed, "no source answered", Some(&query.stream)));
     }
+    let (mut notes, unavailable) = gathered.beside_an_answer();
     notes.extend(page.notes);
-    unavailable.extend(failed.beside_an_answer());
-    let bound =
-        |position: RecordsPosition| RecordsPosition(format!("{:016x} {}", query.fingerprint(), position.0));
-    let mut count = page.count.filter(|_| query.count != CountMode::None);
+    let mut count = page.count;
     if let Some(note) = federation.counted_twice().filter(|_| count.is_some()) {
         count = count.map(Count::about);
         notes.push(note);
     }
-    let places = if query.placed { page.places } else { Vec::new() };
-    Ok(RecordsPage { notes, unavailable, count, places, next: page.next.map(bound), ..page })
+    Ok(RecordsPage { notes, unavailable, count, ..page })
 }
 
 /// Reads on in one source.
@@ -106,8 +97,7 @@ async fn read(
 
 /// The sources that can have the stream.
 fn names(federation: &Federation, query: &RecordsQuery) -> Vec<SourceName> {
-    let streams = std::slice::from_ref(&query.stream);
-    federation.with_any_stream(streams).map(|source| source.name().clone()).collect()
+    federation.with_stream(&query.stream).map(|source| source.name().clone()).collect()
 }
 
 fn lane_page(page: RecordsPage) -> LanePage {
@@ -124,23 +114,10 @@ fn lane_page(page: RecordsPage) -> LanePage {
     }
 }
 
-fn after(query: &RecordsQuery, position: &RecordsPosition) -> Result<Lanes<SourceName>, SourceError> {
-    let (question, place) = position.0.split_once(' ').unwrap_or_default();
-    let saved = Saved::open(&RecordsPosition(place.to_owned()))?;
-    if u64::from_str_radix(question, 16) != Ok(query.fingerprint()) {
-        return Err(SourceError::CorrectQuery {
-            fault: QueryFault::MismatchedCursor,
-            problem: "the cursor is of another stream, connection, filter or order".to_owned(),
-            hint: "List again without `cursor`.".to_owned(),
-        });
-    }
-    Ok(Lanes::resume(saved, query.direction))
-}
-
 /// Changes are told of one connection at a time, so of one source. Who does not answer may have the stream too.
 async fn changes(federation: &Federation, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
     let of_stream = &StreamQuery { stream: query.stream.clone(), connection: None };
-    let asked = federation.with_any_stream(std::slice::from_ref(&query.stream));
+    let asked = federation.with_stream(&query.stream);
     let reads = asked.map(|source| async move { (source, source.stream(of_stream).await) });
     let (mut holders, mut failed) = (Vec::new(), Failures::default());
     for (source, read) in join_all(reads).await {

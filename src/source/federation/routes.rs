@@ -134,13 +134,16 @@ impl Routes {
         }
     }
 
-    /// Takes up a connection of a hit or record that a source gave. It is needed only as long as the source's
-    /// schema is not known.
-    pub(super) fn saw(&self, source: &SourceName, connection: &ConnectionId) {
+    /// Takes up the connections of hits or rows that a source gave: handles that are printed have to be known when
+    /// they come back. They are needed only as long as the source's schema is not known.
+    pub(super) fn saw<'a>(&self, source: &SourceName, connections: impl Iterator<Item = &'a ConnectionId>) {
         let Some(slot) = self.slots.iter().find(|slot| slot.source.name() == source) else { return };
-        if slot.known.read().unwrap_or_else(PoisonError::into_inner).is_none() {
-            let mut seen = slot.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            if seen.len() < SEEN_MOST {
+        if slot.known.read().unwrap_or_else(PoisonError::into_inner).is_some() {
+            return;
+        }
+        let mut seen = slot.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for connection in connections {
+            if seen.len() < SEEN_MOST && !seen.contains(connection) {
                 seen.insert(connection.clone());
             }
         }
@@ -197,9 +200,12 @@ impl Routes {
     /// The one source that has a connection.
     pub(super) async fn source_of(&self, connection: &ConnectionId) -> Result<usize, SourceError> {
         self.freshen();
-        let known = self.owners(connection);
-        let failed = if known.is_empty() { self.look_for(connection).await } else { Failures::default() };
-        match self.owners(connection).as_slice() {
+        let (mut owners, mut failed) = (self.owners(connection), Failures::default());
+        if owners.is_empty() {
+            failed = self.look_for(connection).await;
+            owners = self.owners(connection);
+        }
+        match owners.as_slice() {
             [only] => Ok(*only),
             [] if failed.is_empty() => Err(SourceError::UseKnownConnection {
                 asked: connection.to_string(),
@@ -250,13 +256,9 @@ impl Routes {
     }
 
     fn choices(&self) -> Vec<ConnectionChoice> {
-        let choice = |connection: &ConnectionSchema| ConnectionChoice {
-            connection_id: connection.connection_id.clone(),
-            display_name: connection.display_name.clone(),
-        };
         let of = |slot: &Arc<Slot>| -> Vec<ConnectionChoice> {
             let known = slot.known.read().unwrap_or_else(PoisonError::into_inner);
-            known.iter().flat_map(|known| &known.connections).map(choice).collect()
+            known.iter().flat_map(|known| &known.connections).map(ConnectionChoice::from).collect()
         };
         self.slots.iter().flat_map(of).collect()
     }

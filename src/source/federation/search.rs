@@ -1,15 +1,16 @@
 //! A search over all sources that can have something.
 
+use std::mem::take;
+
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
-use super::failures::{Failures, is_elsewhere};
 use super::fusion::Fusion;
+use super::gathered::Gathered;
 use super::{Federation, of};
+use crate::handle::{ConnectionId, RecordAddress};
+use crate::record::{Hit, HitId};
 use crate::source::{Count, SearchPage, SearchQuery, Source, SourceError};
-
-/// The fewest hits that are asked of a source at a time.
-const HITS_LEAST: usize = 5;
 
 pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Result<SearchPage, SourceError> {
     if let Some(connection) = &query.connection {
@@ -22,10 +23,8 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
         None => Fusion::start(federation.with_any_stream(&query.streams).map(|source| source.name().clone())),
     };
     let limit = query.limit.max(1);
-    // Of many sources few hits each are enough for a page, and what is not shown has to be kept.
-    let each = (2 * limit).div_ceil(federation.sources.len().max(1)).clamp(HITS_LEAST.min(limit), limit);
-    let (mut failed, mut notes, mut answered) = (Failures::default(), Vec::new(), query.position.is_some());
-    let mut unavailable = Vec::new();
+    let each = federation.share_of(limit);
+    let mut gathered = Gathered { answered: query.position.is_some(), ..Gathered::default() };
     fusion.take(limit);
     let until = Instant::now() + federation.patience;
     while !fusion.has(limit) && Instant::now() < until {
@@ -43,32 +42,37 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
         for (feed, source, read) in join_all(reads).await {
             match read {
                 Ok(mut page) => {
-                    answered = true;
-                    notes.extend(page.notes.drain(..).map(|note| format!("source `{source}`: {note}")));
-                    unavailable.append(&mut page.unavailable);
-                    federation.saw_hits(&source, &page.hits);
+                    gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
+                    federation.routes.saw(&source, page.hits.iter().filter_map(connection_of));
                     fusion.feed(feed, page);
                 }
-                Err(error) => {
-                    if is_elsewhere(&error) {
-                        fusion.end(feed);
-                    } else {
-                        fusion.fail(feed);
-                    }
-                    failed.add(&source, error);
-                }
+                Err(error) => match gathered.failure(&source, error) {
+                    true => fusion.end(feed),
+                    false => fusion.fail(feed),
+                },
             }
         }
         fusion.take(limit);
     }
     let page = fusion.page();
-    if !failed.is_empty()
-        && (!answered || (page.hits.is_empty() && page.next.is_none() && query.position.is_some()))
+    if !gathered.failed.is_empty()
+        && (!gathered.answered || (page.hits.is_empty() && page.next.is_none() && query.position.is_some()))
     {
-        return Err(federation.nobody(failed, "no source answered the search", query.streams.first()));
+        return Err(federation.nobody(
+            gathered.failed,
+            "no source answered the search",
+            query.streams.first(),
+        ));
     }
-    unavailable.extend(failed.beside_an_answer());
+    let (notes, unavailable) = gathered.beside_an_answer();
     let is_doubtful = federation.routes.collision().is_some();
     let count = if is_doubtful { page.count.map(Count::about) } else { page.count };
     Ok(SearchPage { notes, unavailable, count, ..page })
+}
+
+fn connection_of(hit: &Hit) -> Option<&ConnectionId> {
+    match &hit.id {
+        HitId::Record(RecordAddress { connection, .. }) => connection.as_ref(),
+        HitId::Opaque(_) | HitId::Nameless => None,
+    }
 }

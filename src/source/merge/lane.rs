@@ -92,13 +92,16 @@ impl<Name> Lane<Name> {
         }
     }
 
-    /// The first row, and how many without a name came after it.
-    pub(super) fn pop(&mut self) -> (Option<Row>, usize) {
+    /// The first row with its name, and how many without one came after it.
+    pub(super) fn pop(&mut self) -> (Option<(Row, String)>, usize) {
         let State::Read { rows, .. } = &mut self.state else { return (None, 0) };
-        let row = rows.pop_front().flatten();
+        let row = rows.pop_front().flatten().map(|row| {
+            let name = name(&row.change);
+            (row, name)
+        });
         self.has_given = true;
         self.saved.taken += 1;
-        self.saved.last.extend(row.as_ref().map(|row| name(&row.change)));
+        self.saved.last.extend(row.as_ref().map(|(_, name)| name.clone()));
         if self.saved.last.len() > LAST_KEPT {
             self.saved.last.pop_front();
         }
@@ -139,11 +142,8 @@ impl<Name> Lane<Name> {
 }
 
 /// What tells rows of one lane apart: their connection and key.
-pub(super) fn name(change: &Change) -> String {
-    let address = match change {
-        Change::Present(record) => &record.address,
-        Change::Deleted { address, .. } => address,
-    };
+fn name(change: &Change) -> String {
+    let address = change.address();
     let connection = address.connection.as_ref().map_or("", |connection| connection.as_str());
     format!("{connection}/{}", address.record)
 }

@@ -6,14 +6,17 @@
 //! [`Lanes::fail`] goes on without it.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::lane::{Lane, LanePage, Row, State, name};
+use super::lane::{Lane, LanePage, Row, State};
 use super::saved::{Given, Saved, SavedLane};
-use super::seen::{Seen, digest};
-use crate::source::{Count, Direction, RecordsPage};
+use super::seen::{Key, Seen, digest};
+use crate::source::{
+    Count, CountMode, Direction, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, SourceError,
+};
 
 /// Pages of one lane that are read for one page of ours: servers that answer empty pages are not read for ever.
 pub(super) const READS_MOST: usize = 8;
@@ -86,6 +89,39 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
             nameless: 0,
             dead_end: false,
             behind: Vec::new(),
+        }
+    }
+
+    /// The lanes of a page that follows another of the same question.
+    pub(in crate::source) fn after(
+        query: &RecordsQuery,
+        position: &RecordsPosition,
+    ) -> Result<Self, SourceError> {
+        let (question, place) = position.0.split_once(' ').unwrap_or_default();
+        let saved = Saved::open(&RecordsPosition(place.to_owned()))?;
+        if u64::from_str_radix(question, 16) != Ok(query.fingerprint()) {
+            return Err(SourceError::CorrectQuery {
+                fault: QueryFault::MismatchedCursor,
+                problem: "the cursor is of another stream, connection, filter or order".to_owned(),
+                hint: "List again without `cursor`.".to_owned(),
+            });
+        }
+        Ok(Self::resume(saved, query.direction))
+    }
+
+    /// The page of a question, with what it asked for and a position that is good for it alone.
+    pub(in crate::source) fn page_of(self, query: &RecordsQuery) -> RecordsPage
+    where
+        Name: fmt::Display,
+    {
+        let page = self.page();
+        let bound =
+            |next: RecordsPosition| RecordsPosition(format!("{:016x} {}", query.fingerprint(), next.0));
+        RecordsPage {
+            next: page.next.map(bound),
+            count: page.count.filter(|_| query.count != CountMode::None),
+            places: if query.placed { page.places } else { Vec::new() },
+            ..page
         }
     }
 
@@ -164,12 +200,16 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
                 return;
             };
             let (row, nameless) = lane.pop();
+            let named = row.map(|(row, name)| (digest([name.as_bytes()]), row, name));
             // What a lane gave before it gives again when its pages overlap.
-            let row = row.filter(|row| lane.saved.recent.insert(digest([name(&row.change).as_bytes()])));
+            let named = named.filter(|(key, ..)| lane.saved.recent.insert(*key));
             self.nameless += nameless;
             self.ended |= matches!(lane.state, State::Ended);
-            let new = row.filter(|row| self.is_new(row));
-            self.rows.extend(new);
+            if let Some((key, row, name)) = named
+                && self.is_new(&row, key, name)
+            {
+                self.rows.push(row);
+            }
         }
     }
 
@@ -194,10 +234,8 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
 
     /// Whether a row is given for the first time. Copies of a row, which another lane or a careless server gives
     /// again, have the same place, unless the lane comes late.
-    fn is_new(&mut self, row: &Row) -> bool {
-        let name = name(&row.change);
-        let is_new_since = |seen: &mut Seen| seen.insert(digest([name.as_bytes()]));
-        if !self.since_failure.as_mut().is_none_or(is_new_since) {
+    fn is_new(&mut self, row: &Row, key: Key, name: String) -> bool {
+        if !self.since_failure.as_mut().is_none_or(|seen| seen.insert(key)) {
             return false;
         }
         let order = self.given.as_ref().map(|given| match self.direction {
@@ -227,7 +265,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
     /// The page, and where the next one starts. Lanes that failed do not make a list go on by themselves.
     pub(in crate::source) fn page(self) -> RecordsPage
     where
-        Name: std::fmt::Display,
+        Name: fmt::Display,
     {
         let failed = self.lanes.iter().any(|lane| matches!(lane.state, State::Failed));
         let count = match self.count {

@@ -19,11 +19,7 @@ pub(in crate::source) struct Place {
 impl Place {
     /// The place of a record that is ordered by `value`.
     pub(in crate::source) fn of(change: &Change, value: SortValue) -> Self {
-        let address = match change {
-            Change::Present(record) => &record.address,
-            Change::Deleted { address, .. } => address,
-        };
-        Self { value, key: address.record.clone() }
+        Self { value, key: change.address().record.clone() }
     }
 
     /// What it is ordered by.

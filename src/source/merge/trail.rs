@@ -4,21 +4,21 @@
 //! A circle of any length meets its mark within three rounds, and nothing else has to be remembered.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+
+use super::seen::{Key, digest};
 
 /// The cursors met so far, as far as has to be known of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::source) struct Trail {
-    mark: u64,
+    mark: Key,
     steps: u32,
 }
 
 impl Trail {
     /// Goes on to a cursor, and says whether it was met before.
     pub(in crate::source) fn comes_back_to(&mut self, cursor: &str) -> bool {
-        let met =
-            Sha256::digest(cursor).iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+        let met = digest([cursor.as_bytes()]);
         if self.steps > 0 && met == self.mark {
             return true;
         }

@@ -5,10 +5,8 @@ use super::transport::parsed;
 use super::{Pdpp, wire};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{ConnectionSchema, Schema, StreamDetail};
+use crate::source::unknown_place::there_are;
 use crate::source::{ConnectionChoice, ProtocolFault, QueryFault, Source, SourceError, StreamQuery};
-
-/// Streams that a hint names.
-const STREAMS_SHOWN: usize = 12;
 
 /// One description for each connection that has the stream, at least one.
 pub(super) async fn stream(pdpp: &Pdpp, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
@@ -107,22 +105,18 @@ pub(super) async fn unknown_stream(
     if let Some(asked) =
         connection.filter(|asked| schema.connections.iter().all(|c| c.connection_id != **asked))
     {
-        let choice = |connection: ConnectionSchema| ConnectionChoice {
-            connection_id: connection.connection_id,
-            display_name: connection.display_name,
-        };
-        let choices = schema.connections.into_iter().map(choice).collect();
+        let choices = schema.connections.iter().map(ConnectionChoice::from).collect();
         return SourceError::UseKnownConnection { asked: asked.to_string(), choices };
     }
     let place = connection.map_or_else(String::new, |connection| format!(" in connection `{connection}`"));
     SourceError::CorrectQuery {
         fault: QueryFault::UnknownStream,
         problem: format!("there is no stream `{stream}`{place}"),
-        hint: there_are(&schema, connection),
+        hint: streams_of(&schema, connection),
     }
 }
 
-fn there_are(schema: &Schema, connection: Option<&ConnectionId>) -> String {
+fn streams_of(schema: &Schema, connection: Option<&ConnectionId>) -> String {
     let mut names: Vec<&str> = Vec::new();
     let is_asked = |of: &&ConnectionSchema| connection.is_none_or(|asked| *asked == of.connection_id);
     for stream in schema.connections.iter().filter(is_asked).flat_map(|connection| &connection.streams) {
@@ -130,11 +124,5 @@ fn there_are(schema: &Schema, connection: Option<&ConnectionId>) -> String {
             names.push(stream.name.as_str());
         }
     }
-    let rest = names.len().saturating_sub(STREAMS_SHOWN);
-    let shown: Vec<&str> = names.into_iter().take(STREAMS_SHOWN).collect();
-    match (shown.is_empty(), rest) {
-        (true, _) => "The grant covers no stream; connect with a wider one.".to_owned(),
-        (false, 0) => format!("There are: {}.", shown.join(", ")),
-        (false, rest) => format!("There are: {} and {rest} more.", shown.join(", ")),
-    }
+    there_are(&names).unwrap_or_else(|| "The grant covers no stream; connect with a wider one.".to_owned())
 }

@@ -14,10 +14,10 @@ use super::transport::parsed;
 use super::{Pdpp, describe, refused, wire};
 use crate::handle::ConnectionId;
 use crate::record::StreamDetail;
-use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row, Saved, left_out, sort_value};
+use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row, left_out, sort_value};
 use crate::source::{
-    Change, ChangesToken, CountMode, Direction, ProtocolFault, QueryFault, RecordsPage, RecordsPosition,
-    RecordsQuery, Selection, SourceError, Start,
+    Change, ChangesToken, CountMode, Direction, ProtocolFault, QueryFault, RecordsPage, RecordsQuery,
+    Selection, SourceError, Start,
 };
 
 /// Connections that are read at the same time.
@@ -27,7 +27,7 @@ const CONCURRENT_READS: usize = 8;
 pub(super) async fn records(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
     let lanes = match &query.start {
         Start::First => first(pdpp, query).await?,
-        Start::After(position) => after(query, position)?,
+        Start::After(position) => Lanes::after(query, position)?,
         Start::Changes(since) => return changes(pdpp, query, since.as_ref()).await,
     };
     merged(pdpp, query, lanes).await
@@ -62,7 +62,7 @@ async fn merged(
         }
         lanes.take(limit);
     }
-    let mut page = lanes.page();
+    let mut page = lanes.page_of(query);
     for row in &mut page.rows {
         if let Change::Present(record) = row
             && let Some(field) = hidden.get(&record.address.connection)
@@ -70,13 +70,6 @@ async fn merged(
             record.data.shift_remove(field);
         }
     }
-    if !query.placed {
-        page.places.clear();
-    }
-    page.count = page.count.filter(|_| query.count != CountMode::None);
-    let bound =
-        |position: RecordsPosition| RecordsPosition(format!("{:016x} {}", query.fingerprint(), position.0));
-    page.next = page.next.map(bound);
     Ok(page)
 }
 
@@ -192,20 +185,6 @@ async fn holders(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Vec<StreamDetail>,
         }
         Err(error) => Err(error),
     }
-}
-
-/// The lanes of a page that follows another.
-fn after(query: &RecordsQuery, position: &RecordsPosition) -> Result<Lanes<RemoteLane>, SourceError> {
-    let (question, place) = position.0.split_once(' ').unwrap_or_default();
-    let saved = Saved::open(&RecordsPosition(place.to_owned()))?;
-    if u64::from_str_radix(question, 16) != Ok(query.fingerprint()) {
-        return Err(SourceError::CorrectQuery {
-            fault: QueryFault::MismatchedCursor,
-            problem: "the cursor is of another stream, connection, filter or order".to_owned(),
-            hint: "List again without `cursor`.".to_owned(),
-        });
-    }
-    Ok(Lanes::resume(saved, query.direction))
 }
 
 async fn changes(

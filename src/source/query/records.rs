@@ -214,3 +214,14 @@ pub enum Change {
         deleted_at: Option<String>,
     },
 }
+
+impl Change {
+    /// Which record it is about.
+    #[must_use]
+    pub fn address(&self) -> &RecordAddress {
+        match self {
+            Self::Present(record) => &record.address,
+            Self::Deleted { address, .. } => address,
+        }
+    }
+}
