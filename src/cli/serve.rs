@@ -14,9 +14,10 @@ use super::state::StateArgs;
 use super::{circuits, print, stop};
 use crate::config::Environment;
 use crate::cursor::{Cursors, Skew, StateError};
-use crate::http::{DEFAULT_LISTEN, RecordServer, bind, serve};
+use crate::http::{DEFAULT_LISTEN, Site, bind, serve};
 use crate::mcp::{Server, serve_stdio};
-use crate::tools::{Profile, Toolbox};
+use crate::telemetry::Telemetry;
+use crate::tools::{Live, Profile, Toolbox};
 
 /// Serve MCP and the record-server API (/v1) over HTTP on this machine, or MCP over standard input and output.
 #[derive(Debug, Args)]
@@ -55,20 +56,17 @@ impl Serve {
     pub(super) fn run(self, environment: &Environment, skew: Skew) -> Result<(), Failure> {
         let settings = self.source.settings()?;
         let source = joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)?;
-        let mut reported_in = None;
         // One client keeps its server running for as long as it pages; many clients outlive a restart.
-        let cursors = if self.stdio {
-            Cursors::in_memory(skew).map_err(StateError::from)?
-        } else {
-            let state = self.state.directory(settings.state_dir.clone())?;
-            let cursors = Cursors::in_directory(&state, skew)?;
-            reported_in = Some(state);
-            cursors
+        let state = match self.stdio {
+            true => None,
+            false => Some(self.state.directory(settings.state_dir.clone())?),
         };
-        let cursors = Arc::new(cursors);
-        let toolbox =
-            Toolbox::with_cursors(Arc::clone(&source), Arc::clone(&cursors), settings.call_deadline);
-        let toolbox = Arc::new(toolbox);
+        let cursors = match &state {
+            None => Cursors::in_memory(skew).map_err(StateError::from)?,
+            Some(state) => Cursors::in_directory(state, skew)?,
+        };
+        let toolbox = Toolbox::with_cursors(Arc::clone(&source), Arc::new(cursors), settings.call_deadline);
+        let (live, telemetry) = (Live::new(toolbox), Telemetry::default());
         let threads =
             if self.stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
         let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
@@ -76,20 +74,19 @@ impl Serve {
             runtime.map_err(|error| Failure::new(format!("the system gives no threads ({error})")))?;
         let stop = CancellationToken::new();
         runtime.spawn(stop_at_signal(stop.clone()));
-        if let Some(state) = reported_in {
-            runtime.spawn(circuits::report(Arc::clone(&source), state, stop.clone()));
+        if let Some(state) = state {
+            runtime.spawn(circuits::report(source, state, stop.clone()));
         }
         let served = if self.stdio {
             let profile = match self.profile {
                 ProfileArg::Standard => Profile::Standard,
                 ProfileArg::Openai => Profile::OpenAi,
             };
-            let served = runtime.block_on(serve_stdio(Server::new(toolbox, profile), stop));
+            let served = runtime.block_on(serve_stdio(Server::new(live, profile, telemetry), stop));
             served.map_err(Failure::new)
         } else {
             let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
-            let records = RecordServer::with_cursors(source, cursors, settings.call_deadline);
-            runtime.block_on(serve_http(address, toolbox, records, stop))
+            runtime.block_on(serve_http(address, Site { live, telemetry }, stop))
         };
         // A read of standard input cannot be called off; the program ends without it.
         runtime.shutdown_timeout(LAST_WAIT);
@@ -102,17 +99,12 @@ async fn stop_at_signal(stop: CancellationToken) {
     stop.cancel();
 }
 
-async fn serve_http(
-    address: SocketAddr,
-    toolbox: Arc<Toolbox>,
-    records: RecordServer,
-    stop: CancellationToken,
-) -> Result<(), Failure> {
+async fn serve_http(address: SocketAddr, site: Site, stop: CancellationToken) -> Result<(), Failure> {
     let listener = bind(address).await?;
     let address = listener.local_addr().unwrap_or(address);
     print::note(&format_args!(
         "fetchwell serves MCP at http://{address}/mcp (and /mcp/openai), records at /v1; stop it with Ctrl-C"
     ));
-    let served = serve(listener, toolbox, records, stop).await;
+    let served = serve(listener, site, stop).await;
     served.map_err(|error| Failure::new(format!("the server stopped ({error})")))
 }

@@ -11,6 +11,8 @@ mod cut;
 mod excerpt;
 mod fields;
 mod page;
+mod protection;
+mod shaping;
 mod tokens;
 
 pub use chunk::{ChunkBudget, chunk_end};
@@ -18,4 +20,6 @@ pub use cut::{characters, chars_before, clip, json_len, passage};
 pub use excerpt::shorten;
 pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, widths_within};
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
+pub use protection::{Estimator, Limits, Overrides, Protection};
+pub use shaping::{Shaping, Strategy};
 pub use tokens::{count_tokens, within_tokens};

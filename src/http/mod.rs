@@ -9,7 +9,6 @@ mod this_machine;
 mod v1;
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -18,9 +17,10 @@ use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub use self::v1::RecordServer;
+use self::v1::RecordServer;
 use crate::mcp::mcp_service;
-use crate::tools::{Profile, Toolbox};
+use crate::telemetry::Telemetry;
+use crate::tools::{Live, Profile};
 
 /// Where `serve` listens when nothing else is said.
 pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7400);
@@ -62,19 +62,23 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
     TcpListener::bind(address).await.map_err(unavailable)
 }
 
+/// What is served.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The tools, and what they ask.
+    pub live: Live,
+    /// Where calls are recorded.
+    pub telemetry: Telemetry,
+}
+
 /// Serves until `stop` is cancelled; calls in flight are then answered, or dropped after five seconds.
 ///
 /// # Errors
 ///
 /// The socket failed.
-pub async fn serve(
-    listener: TcpListener,
-    toolbox: Arc<Toolbox>,
-    records: RecordServer,
-    stop: CancellationToken,
-) -> Result<(), std::io::Error> {
+pub async fn serve(listener: TcpListener, site: Site, stop: CancellationToken) -> Result<(), std::io::Error> {
     let drop_calls = CancellationToken::new();
-    let app = app(&toolbox, &records, listener.local_addr()?.ip(), &drop_calls);
+    let app = app(&site, listener.local_addr()?.ip(), &drop_calls);
     let drain = {
         let (stop, drop_calls) = (stop.clone(), drop_calls.clone());
         async move {
@@ -97,18 +101,15 @@ pub async fn serve(
     }
 }
 
-fn app(
-    toolbox: &Arc<Toolbox>,
-    records: &RecordServer,
-    address: IpAddr,
-    drop_calls: &CancellationToken,
-) -> Router {
-    let service = |profile| mcp_service(Arc::clone(toolbox), profile, address, drop_calls.child_token());
+fn app(site: &Site, address: IpAddr, drop_calls: &CancellationToken) -> Router {
+    let Site { live, telemetry } = site;
+    let service =
+        |profile| mcp_service(live.clone(), profile, telemetry.clone(), address, drop_calls.child_token());
     Router::new()
         .route_service("/mcp", service(Profile::Standard))
         .route_service("/mcp/openai", service(Profile::OpenAi))
         .layer(from_fn(answers::as_specified))
-        .merge(records.routes())
+        .merge(RecordServer::new(live.clone(), telemetry.clone()).routes())
         .layer(cors::from_this_machine())
         .fallback(answers::unknown_path)
 }

@@ -1,8 +1,6 @@
 //! The protocol's requests, answered.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
-use std::time::Instant;
 
 use futures_util::FutureExt;
 use rmcp::model::{
@@ -20,8 +18,8 @@ use super::result::{failure, success};
 use super::tool_list::tool_list;
 use crate::fit::clip;
 use crate::record::RecordData;
-use crate::telemetry::CallRecord;
-use crate::tools::{Payload, Profile, ResourceCall, ToolError, Toolbox};
+use crate::telemetry::{Endpoint, Telemetry};
+use crate::tools::{Live, Payload, Profile, ResourceCall, ToolError};
 
 /// What every client is told at the start. Its first 512 characters stand alone.
 pub const INSTRUCTIONS: &str = "Search and read the user's own records (mail, notes, files, tickets and the like) across \
@@ -39,29 +37,30 @@ const TOOL_LIST_TTL_MS: u64 = 3_600_000;
 /// A server of one profile's tools.
 #[derive(Debug, Clone)]
 pub struct Server {
-    toolbox: Arc<Toolbox>,
+    live: Live,
     profile: Profile,
+    telemetry: Telemetry,
 }
 
 impl Server {
-    /// The tools of `profile` over `toolbox`.
+    /// The tools of `profile`.
     #[must_use]
-    pub fn new(toolbox: Arc<Toolbox>, profile: Profile) -> Self {
-        Self { toolbox, profile }
+    pub fn new(live: Live, profile: Profile, telemetry: Telemetry) -> Self {
+        Self { live, profile, telemetry }
     }
 
     /// Calls a tool, logs it, and answers even when it panics: rmcp sends no reply for a panic, and the client
     /// would wait for ever. `None` when there is no such tool.
     async fn call(&self, name: &str, arguments: RecordData) -> Option<Result<Payload, ToolError>> {
-        let started = Instant::now();
-        let call = self.toolbox.call(self.profile, name, arguments);
+        let record = self.telemetry.call(Endpoint::tool(name), None);
+        let toolbox = self.live.now();
+        let call = toolbox.call(self.profile, name, arguments);
         let answer = match AssertUnwindSafe(call).catch_unwind().await {
             Ok(answer) => answer?,
             Err(_panic) => Err(ToolError::Report { problem: "it stopped at a defect of its own".to_owned() }),
         };
-        let record = CallRecord { tool: name, started };
         match &answer {
-            Ok(payload) => record.answered(payload.json().len()),
+            Ok(payload) => record.answered(payload.shaping()),
             Err(error) => record.failed(error.code()),
         }
         Some(answer)
@@ -70,14 +69,11 @@ impl Server {
 
 /// Runs a call until the client cancels it; dropping the call drops its request to the source.
 async fn unless_cancelled<Answer>(
-    name: &str,
     cancelled: CancellationToken,
     call: impl Future<Output = Answer>,
 ) -> Result<Answer, ErrorData> {
-    let started = Instant::now();
     tokio::select! {
         () = cancelled.cancelled() => {
-            CallRecord { tool: name, started }.failed("cancelled");
             Err(ErrorData::internal_error("the call was cancelled", None))
         }
         answer = call => Ok(answer),
@@ -128,7 +124,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name;
         let call = self.call(&name, request.arguments.unwrap_or_default());
-        let result = match unless_cancelled(&name, context.ct.clone(), call).await? {
+        let result = match unless_cancelled(context.ct.clone(), call).await? {
             None => return Err(unknown_tool(self.profile, &name)),
             Some(Ok(payload)) => success(payload),
             Some(Err(error)) => failure(&error),
@@ -158,7 +154,7 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let ResourceCall { tool, arguments } = resources::call_of(&request.uri)?;
         let call = self.call(tool, arguments);
-        let answer = unless_cancelled(tool, context.ct.clone(), call).await?;
+        let answer = unless_cancelled(context.ct.clone(), call).await?;
         let answer = answer.ok_or_else(|| unknown_tool(self.profile, tool))?;
         resources::contents(&request.uri, answer, knows_hints(&context)).map(ReadResourceResponse::from)
     }

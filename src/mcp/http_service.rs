@@ -8,7 +8,8 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
-use crate::tools::{Profile, Toolbox};
+use crate::telemetry::Telemetry;
+use crate::tools::{Live, Profile};
 
 /// The largest request, in bytes.
 pub(crate) const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
@@ -21,8 +22,9 @@ pub type McpService = StreamableHttpService<Server, NeverSessionManager>;
 /// Cancelling `stop` drops calls in flight.
 #[must_use]
 pub fn mcp_service(
-    toolbox: Arc<Toolbox>,
+    live: Live,
     profile: Profile,
+    telemetry: Telemetry,
     address: IpAddr,
     stop: CancellationToken,
 ) -> McpService {
@@ -36,7 +38,7 @@ pub fn mcp_service(
         )
         .enforce_origin_validation()
         .with_cancellation_token(stop);
-    let server = Server::new(toolbox, profile);
+    let server = Server::new(live, profile, telemetry);
     StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config)
 }
 

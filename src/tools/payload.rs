@@ -4,13 +4,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::ToolError;
-use crate::fit::{ChunkBudget, budget, count_tokens, within_tokens};
+use crate::fit::{ChunkBudget, Shaping, budget, count_tokens, within_tokens};
 
 /// One answer, as the text and as the value that go out side by side. They are the same JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Payload {
     json: String,
     value: Value,
+    shaping: Shaping,
 }
 
 impl Payload {
@@ -21,7 +22,7 @@ impl Payload {
         check(&json, budget)?;
         let value =
             serde_json::to_value(answer).map_err(|error| ToolError::Report { problem: error.to_string() })?;
-        Ok(Self { json, value })
+        Ok(Self::new(json, value))
     }
 
     /// The payload of an answer that is JSON already.
@@ -29,7 +30,23 @@ impl Payload {
         check(&json, budget)?;
         let value =
             serde_json::from_str(&json).map_err(|error| ToolError::Report { problem: error.to_string() })?;
-        Ok(Self { json, value })
+        Ok(Self::new(json, value))
+    }
+
+    fn new(json: String, value: Value) -> Self {
+        let shaping = Shaping { bytes: json.len(), items: 1, ..Shaping::default() };
+        Self { json, value, shaping }
+    }
+
+    /// The same with how it came to its size; its bytes are known.
+    pub(super) fn shaped(self, shaping: Shaping) -> Self {
+        Self { shaping: Shaping { bytes: self.json.len(), ..shaping }, ..self }
+    }
+
+    /// How it came to its size.
+    #[must_use]
+    pub fn shaping(&self) -> &Shaping {
+        &self.shaping
     }
 
     /// The text that goes out.

@@ -145,7 +145,7 @@ const PAGING: Paging<Request> = Paging {
 };
 
 /// Ids of a source's own that were printed, with what is known of them, so that `fetch` can answer them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct SeenIds(Cache<String, Hit>);
 
 impl Default for SeenIds {

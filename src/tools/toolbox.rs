@@ -17,6 +17,7 @@ use super::{
     ToolError, ToolSpec,
 };
 use crate::cursor::{Cursors, Skew};
+use crate::fit::Protection;
 use crate::handle::SourceName;
 use crate::record::RecordData;
 use crate::source::Source;
@@ -56,6 +57,7 @@ pub struct Toolbox {
     /// Where the parts of long documents start.
     pub(super) parts: Parts,
     call_deadline: Duration,
+    protection: Arc<Protection>,
 }
 
 impl Toolbox {
@@ -72,7 +74,64 @@ impl Toolbox {
     /// The tools over `source`, with cursors that are kept elsewhere.
     #[must_use]
     pub fn with_cursors(source: Arc<dyn Source>, cursors: Arc<Cursors>, call_deadline: Duration) -> Self {
-        Self { source, cursors, seen_ids: SeenIds::default(), parts: Parts::default(), call_deadline }
+        Self {
+            source,
+            cursors,
+            seen_ids: SeenIds::default(),
+            parts: Parts::default(),
+            call_deadline,
+            protection: Arc::default(),
+        }
+    }
+
+    /// The same with other limits.
+    #[must_use]
+    pub fn protected_by(self, protection: Arc<Protection>) -> Self {
+        Self { protection, ..self }
+    }
+
+    /// The tools over another source, with what these remember.
+    #[must_use]
+    pub fn succeeded_by(
+        &self,
+        source: Arc<dyn Source>,
+        call_deadline: Duration,
+        protection: Arc<Protection>,
+    ) -> Self {
+        // What was seen in sources that are no longer served is not given any more.
+        let is_same = source.identity() == self.source.identity();
+        Self {
+            seen_ids: if is_same { self.seen_ids.clone() } else { SeenIds::default() },
+            source,
+            cursors: Arc::clone(&self.cursors),
+            parts: self.parts.clone(),
+            call_deadline,
+            protection,
+        }
+    }
+
+    /// What is asked.
+    #[must_use]
+    pub fn asked_source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
+    /// Where lists go on.
+    #[must_use]
+    pub fn cursors(&self) -> &Arc<Cursors> {
+        &self.cursors
+    }
+
+    /// How long a whole call may take.
+    #[must_use]
+    pub fn call_deadline(&self) -> Duration {
+        self.call_deadline
+    }
+
+    /// How much answers may take.
+    #[must_use]
+    pub fn protection(&self) -> &Arc<Protection> {
+        &self.protection
     }
 
     /// Calls a tool of a profile. `None` when the profile has no tool of that name.

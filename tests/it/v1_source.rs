@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fetchwell::handle::{RecordAddress, SourceName};
-use fetchwell::http::{RecordServer, bind, serve};
+use fetchwell::http::{Site, bind, serve};
 use fetchwell::record::{
     Capability, Expanded, FieldDetail, Record, Relation, RelationKind, Scalar, Schema, StreamDetail, View,
     Window,
@@ -16,7 +16,8 @@ use fetchwell::source::{
     QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, Refusal, SearchPage, SearchQuery,
     Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
-use fetchwell::tools::Toolbox;
+use fetchwell::telemetry::Telemetry;
+use fetchwell::tools::{Live, Toolbox};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -122,11 +123,10 @@ fn serve_source(source: Canned) -> Served {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let asked = Arc::clone(&source.asked);
     let source: Arc<dyn Source> = Arc::new(source);
-    let toolbox = Arc::new(Toolbox::new(Arc::clone(&source), Duration::from_secs(5)).unwrap());
-    let records = RecordServer::new(source, Duration::from_millis(300)).unwrap();
+    let live = Live::new(Toolbox::new(source, Duration::from_millis(300)).unwrap());
     let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap())).unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    runtime.spawn(serve(listener, toolbox, records, CancellationToken::new()));
+    runtime.spawn(serve(listener, Site { live, telemetry: Telemetry::default() }, CancellationToken::new()));
     Served { address, asked, _runtime: runtime }
 }
 

@@ -24,7 +24,6 @@ mod window;
 use std::panic::AssertUnwindSafe;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -41,45 +40,25 @@ use self::error::ApiError;
 use self::openapi::Operation;
 use self::parameters::Parameters;
 use super::this_machine::asks_from_here;
-use crate::cursor::{Cursors, Skew};
-use crate::source::Source;
-use crate::telemetry::CallRecord;
+use crate::fit::Shaping;
+use crate::telemetry::{Endpoint, Telemetry};
+use crate::tools::{Live, Toolbox};
 
 /// A source served by the contract.
 #[derive(Debug, Clone)]
-pub struct RecordServer {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    source: Arc<dyn Source>,
-    seal: Seal,
-    /// How long one call may take.
-    deadline: Duration,
+pub(super) struct RecordServer {
+    live: Live,
+    telemetry: Telemetry,
 }
 
 impl RecordServer {
-    /// The contract over `source`, with cursors that end with the process.
-    ///
-    /// # Errors
-    ///
-    /// The system gives no random bytes for signing cursors.
-    pub fn new(source: Arc<dyn Source>, deadline: Duration) -> Result<Self, getrandom::Error> {
-        let cursors = Arc::new(Cursors::in_memory(Skew::default())?);
-        Ok(Self::with_cursors(source, cursors, deadline))
-    }
-
-    /// The contract over `source`, with the keys of these cursors.
-    #[must_use]
-    pub fn with_cursors(source: Arc<dyn Source>, cursors: Arc<Cursors>, deadline: Duration) -> Self {
-        let seal = Seal::new(cursors, source.identity());
-        Self { inner: Arc::new(Inner { source, seal, deadline }) }
+    pub(super) fn new(live: Live, telemetry: Telemetry) -> Self {
+        Self { live, telemetry }
     }
 
     /// Its routes: `/v1`, all below it, and `/openapi.json`.
     pub(super) fn routes(&self) -> Router {
-        let all = any(answer).with_state(Arc::clone(&self.inner));
+        let all = any(answer).with_state(self.clone());
         ["/v1", "/v1/", "/v1/{*rest}", "/openapi.json"]
             .into_iter()
             .fold(Router::new(), |router, path| router.route(path, all.clone()))
@@ -132,38 +111,40 @@ impl<'a> Route<'a> {
         })
     }
 
-    /// What its calls are logged as.
-    fn word(self) -> &'static str {
+    /// What its calls are recorded as.
+    fn template(self) -> &'static str {
         match self {
-            Self::OpenApi => "v1_openapi",
-            Self::Schema => "v1_schema",
-            Self::Search => "v1_search",
-            Self::Streams => "v1_streams",
-            Self::Stream(_) => "v1_stream",
-            Self::Records(_) => "v1_records",
-            Self::Aggregate(_) => "v1_aggregate",
-            Self::Record(..) => "v1_record",
-            Self::Window(..) => "v1_window",
+            Self::OpenApi => "/openapi.json",
+            Self::Schema => "/v1/schema",
+            Self::Search => "/v1/search",
+            Self::Streams => "/v1/streams",
+            Self::Stream(_) => "/v1/streams/{stream}",
+            Self::Records(_) => "/v1/streams/{stream}/records",
+            Self::Aggregate(_) => "/v1/streams/{stream}/aggregate",
+            Self::Record(..) => "/v1/streams/{stream}/records/{id}",
+            Self::Window(..) => "/v1/streams/{stream}/records/{id}/field-window",
         }
     }
 }
 
 /// Answers one request, whatever happens on the way, and logs it in one line.
-async fn answer(State(inner): State<Arc<Inner>>, request: Request) -> Response {
-    let started = Instant::now();
+async fn answer(State(server): State<RecordServer>, request: Request) -> Response {
     // A body is not looked at: no route takes one.
     let (request, _) = request.into_parts();
     let id = request_id(&request.headers);
     let route = Route::of(request.uri.path());
-    let call = AssertUnwindSafe(checked(&inner, route, &request)).catch_unwind();
+    let record = server
+        .telemetry
+        .call(Endpoint::route(route.map_or("/v1/{unknown}", Route::template)), Some(id.clone()));
+    let toolbox = server.live.now();
+    let call = AssertUnwindSafe(checked(&toolbox, route, &request)).catch_unwind();
     let answered = match call.await {
         Ok(answered) => answered,
         Err(_panic) => Err(ApiError::internal()),
     };
-    let record = CallRecord { tool: route.map_or("v1_unknown", Route::word), started };
     match answered {
         Ok(Answer(body)) => {
-            record.answered(body.len());
+            record.answered(&Shaping { bytes: body.len(), items: 1, ..Shaping::default() });
             response(StatusCode::OK, &id, body)
         }
         Err(error) => {
@@ -185,7 +166,7 @@ fn refusal(error: &ApiError, id: &str) -> Response {
     response
 }
 
-async fn checked(inner: &Inner, route: Option<Route<'_>>, request: &Parts) -> Result<Answer, ApiError> {
+async fn checked(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) -> Result<Answer, ApiError> {
     if !asks_from_here(&request.uri, &request.headers) {
         let problem = "only this machine may ask: `Host` and `Origin` have to name it".to_owned();
         return Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", problem));
@@ -203,10 +184,12 @@ async fn checked(inner: &Inner, route: Option<Route<'_>>, request: &Parts) -> Re
     };
     let (path, query) = (request.uri.path(), request.uri.query());
     let parameters = Parameters::read(query, operation.parameters)?;
-    let mut call = Call { source: &*inner.source, seal: &inner.seal, path, query, parameters };
-    let answered = tokio::time::timeout(inner.deadline, routed(&mut call, route)).await;
+    let source = &**toolbox.asked_source();
+    let seal = Seal::new(Arc::clone(toolbox.cursors()), source.identity());
+    let mut call = Call { source, seal: &seal, path, query, parameters };
+    let answered = tokio::time::timeout(toolbox.call_deadline(), routed(&mut call, route)).await;
     answered.unwrap_or_else(|_late| {
-        let problem = format!("no answer within {} seconds", inner.deadline.as_secs());
+        let problem = format!("no answer within {} seconds", toolbox.call_deadline().as_secs());
         Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem))
     })
 }
