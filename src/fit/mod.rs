@@ -13,6 +13,7 @@ mod fields;
 mod page;
 mod protection;
 mod shaping;
+mod token_budget;
 mod tokens;
 
 pub use chunk::{ChunkBudget, chunk_end};
@@ -22,4 +23,5 @@ pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, widths_within};
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
 pub use protection::{Estimator, Limits, Overrides, Protection};
 pub use shaping::{Shaping, Strategy};
+pub use token_budget::{TokenBudget, UnsoundBudget};
 pub use tokens::{count_tokens, within_tokens};
