@@ -34,20 +34,24 @@ const SEARCH_MOST: usize = 16_384;
 /// What each asked hit adds to a `search` with a `limit`: a handle, a title and a sentence.
 const SEARCH_PER_HIT: usize = 256;
 
-/// A document, page of records or field window.
-pub const DOCUMENT: usize = 48_000;
-
-/// A document, page of records or field window, in `o200k` tokens.
+/// A document, page of records or field window, in `o200k` tokens: the most any tool answers, whatever is configured.
 pub const DOCUMENT_TOKENS: usize = 12_000;
+
+/// Bytes of JSON that a token is taken for.
+pub const BYTES_PER_TOKEN: usize = 4;
+
+/// A document, page of records or field window.
+pub const DOCUMENT: usize = DOCUMENT_TOKENS * BYTES_PER_TOKEN;
 
 /// What an overview of 24 streams, or a stream of 30 fields, takes at most. Larger ones may take a document's.
 pub const SCHEMA: usize = 3_000;
 
-/// A page of records when no number of them was asked.
-pub const RECORDS: usize = 16_000;
-
-/// The same in `o200k` tokens: the threshold above which an answer is summarised.
+/// A page of records when no number of them was asked, in `o200k` tokens: the threshold above which an answer is
+/// summarised.
 pub const RECORDS_TOKENS: usize = 4_000;
+
+/// The same in bytes.
+pub const RECORDS: usize = RECORDS_TOKENS * BYTES_PER_TOKEN;
 
 /// An error.
 pub const ERROR: usize = 2_048;

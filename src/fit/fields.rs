@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::cut::{clip, json_len};
+use crate::record::{FieldPath, project};
 
 /// How much of a record is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,15 +39,23 @@ pub const FIELD_WIDTHS: [FieldWidth; 12] = [
     FieldWidth::None,
 ];
 
-/// Fields of a preview.
+/// Fields of a preview of which nobody said what it should show.
 const PREVIEW_FIELDS: usize = 5;
+
+/// Declared places that a preview in a list shows.
+const PREVIEW_FIELDS_DECLARED: usize = 8;
 
 /// What the mark of a text takes beside its preview: `{"preview":"","chars":12345678}`.
 const MARK: usize = 32;
 
-/// A record's fields at some width, and how many fields are not there; no fields when nothing is shown.
+/// A record's fields at some width, and how many fields are not there; no fields when nothing is shown. A preview shows
+/// what is `declared` to tell most, as far as it is there.
 #[must_use]
-pub fn narrow(data: &Map<String, Value>, width: FieldWidth) -> (Option<Cow<'_, Map<String, Value>>>, usize) {
+pub fn narrow<'a>(
+    data: &'a Map<String, Value>,
+    width: FieldWidth,
+    declared: &[FieldPath],
+) -> (Option<Cow<'a, Map<String, Value>>>, usize) {
     let at_most =
         |most: usize| move |(name, value): (&String, &Value)| (name.clone(), shortened(value, most));
     let shown: Map<String, Value> = match width {
@@ -57,7 +66,13 @@ pub fn narrow(data: &Map<String, Value>, width: FieldWidth) -> (Option<Cow<'_, M
             let tells = |(name, value): &(&String, &Value)| {
                 name.len() <= most && !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
             };
-            data.iter().filter(tells).take(PREVIEW_FIELDS).map(at_most(most)).collect()
+            let declared = project(data, declared.get(..PREVIEW_FIELDS_DECLARED).unwrap_or(declared));
+            if declared.is_empty() {
+                data.iter().filter(tells).take(PREVIEW_FIELDS).map(at_most(most)).collect()
+            } else {
+                let short = |(name, _): &(&String, &Value)| name.len() <= most;
+                declared.iter().filter(short).map(at_most(most)).collect()
+            }
         }
     };
     let left_out = data.len() - shown.len();
@@ -109,7 +124,7 @@ mod tests {
     use super::*;
 
     fn shown(data: &Map<String, Value>, width: FieldWidth) -> Option<Value> {
-        narrow(data, width).0.map(|data| Value::Object(data.into_owned()))
+        narrow(data, width, &[]).0.map(|data| Value::Object(data.into_owned()))
     }
 
     fn size(data: &Map<String, Value>, width: FieldWidth) -> usize {
@@ -130,8 +145,22 @@ mod tests {
         let preview = shown(data, FieldWidth::Preview(60)).unwrap();
         assert_eq!(preview.as_object().unwrap().keys().collect::<Vec<_>>(), ["subject", "body", "n"]);
         let left_out = [FieldWidth::Whole, FieldWidth::Values(60), FieldWidth::Preview(60), FieldWidth::None]
-            .map(|width| narrow(data, width).1);
+            .map(|width| narrow(data, width, &[]).1);
         assert_eq!(left_out, [0, 0, 2, 5]);
+    }
+
+    #[test]
+    fn a_preview_shows_what_is_declared() {
+        let data = json!({"a": 1, "id": "BK1", "address": {"city": "Lisbon", "street": "x".repeat(90)}, "text": "y".repeat(90)});
+        let declared: Vec<FieldPath> =
+            ["id", "address.city", "text", "gone"].map(|path| path.parse().unwrap()).into();
+        let (shown, left_out) = narrow(data.as_object().unwrap(), FieldWidth::Preview(60), &declared);
+        let text = json!({"preview": format!("{}…", "y".repeat(25)), "chars": 90});
+        assert_eq!(
+            Value::Object(shown.unwrap().into_owned()),
+            json!({"id": "BK1", "address": {"city": "Lisbon"}, "text": text})
+        );
+        assert_eq!(left_out, 1);
     }
 
     #[test]

@@ -24,7 +24,20 @@ const SAMPLES: usize = 8;
 /// Whether `text` has at most `most` tokens.
 #[must_use]
 pub fn within_tokens(text: &str, most: usize) -> bool {
-    text.len() <= most || Counted::up_to(text, most).tokens <= most
+    tokens_within(text, most).is_ok()
+}
+
+/// The tokens of `text` when they are at most `most` and had to be counted.
+///
+/// # Errors
+///
+/// There are more; about so many.
+pub fn tokens_within(text: &str, most: usize) -> Result<Option<usize>, usize> {
+    if text.len() <= most {
+        return Ok(None);
+    }
+    let counted = Counted::up_to(text, most);
+    if counted.tokens > most { Err(counted.with_the_rest(text)) } else { Ok(Some(counted.tokens)) }
 }
 
 /// The tokens of `text`. Takes about 2 ms for 48,000 bytes once the vocabulary is loaded.

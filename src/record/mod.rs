@@ -7,6 +7,7 @@
 mod document;
 mod excerpt;
 mod facts;
+mod field_path;
 mod hit;
 mod link;
 mod moment;
@@ -22,6 +23,7 @@ pub use document::document_text;
 pub use excerpt::Excerpt;
 pub(crate) use facts::is_title_field;
 pub use facts::{authored_at, own_link, own_title};
+pub use field_path::{FieldPath, PathFault, project};
 pub use hit::{Hit, HitId, fallback_title};
 pub use link::WebLink;
 pub(crate) use moment::{comparable, moment};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::arguments::{parse, unless_empty, whole_number};
 use super::unavailable::{self, ShownUnavailable};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
-use crate::fit::{budget, clip};
+use crate::fit::{Shaping, clip};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{RecordData, Scalar};
 use crate::source::{
@@ -103,7 +103,21 @@ pub(super) async fn aggregate(toolbox: &Toolbox, arguments: RecordData) -> Resul
     let source = toolbox.source("aggregate", source.as_ref())?;
     let answer = source.aggregate(&query).await;
     let answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
-    Payload::within(&shown(query, answer), budget::DOCUMENT)
+    let budget = toolbox.budget("aggregate");
+    let groups = answer.groups.as_ref().map_or(1, Vec::len).clamp(1, GROUPS_MOST);
+    let mut text_most = (budget.bytes.saturating_sub(BESIDE.0) / groups).saturating_sub(BESIDE.1) / 2;
+    text_most = text_most.min(TEXT);
+    loop {
+        let shown = shown(&query, &answer, text_most);
+        if let Some(payload) = Payload::if_within(&shown, budget)? {
+            return Ok(payload.shaped(Shaping { items: groups, ..Shaping::default() }));
+        }
+        // Bytes are known to fit; texts of rare letters have more tokens.
+        if text_most == 0 {
+            return Payload::within(&shown, budget);
+        }
+        text_most /= 2;
+    }
 }
 
 fn resolve(arguments: RecordData) -> Result<(Option<SourceName>, AggregateQuery), ToolError> {
@@ -157,43 +171,42 @@ fn resolve(arguments: RecordData) -> Result<(Option<SourceName>, AggregateQuery)
     Ok((args.source, query))
 }
 
-fn shown(query: AggregateQuery, answer: AggregateAnswer) -> Answer {
-    let (group_by, group_by_time, granularity, time_zone) = match query.grouping {
+fn shown(query: &AggregateQuery, answer: &AggregateAnswer, text_most: usize) -> Answer {
+    let (group_by, group_by_time, granularity, time_zone) = match query.grouping.clone() {
         None => (None, None, None, None),
         Some(Grouping::Field(field)) => (Some(field), None, None, None),
         Some(Grouping::Time { field, granularity, time_zone }) => {
             (None, Some(field), Some(granularity.word()), Some(time_zone.as_str().to_owned()))
         }
     };
-    let groups = answer.groups.as_ref().map_or(1, Vec::len).clamp(1, GROUPS_MOST);
-    let most = ((budget::DOCUMENT - BESIDE.0) / groups - BESIDE.1) / 2;
-    let clipped = |scalar: Scalar| clipped(scalar, most.min(TEXT));
-    let group = |group: Group| ShownGroup { key: group.key.map(clipped), value: group.value.map(clipped) };
+    let clipped = |scalar: &Scalar| clipped(scalar, text_most);
+    let group = |group: &Group| ShownGroup {
+        key: group.key.as_ref().map(clipped),
+        value: group.value.as_ref().map(clipped),
+    };
     let (unavailable, more) = unavailable::shown(&answer.unavailable);
     Answer {
         metric: query.metric.word(),
         stream: query.stream.to_string(),
-        field: query.field,
+        field: query.field.clone(),
         group_by,
         group_by_time,
         granularity,
         time_zone,
-        figures: match answer.groups {
-            None => Figures::One { value: answer.value.map(clipped) },
-            Some(groups) => {
-                Figures::Many { groups: groups.into_iter().take(GROUPS_MOST).map(group).collect() }
-            }
+        figures: match &answer.groups {
+            None => Figures::One { value: answer.value.as_ref().map(clipped) },
+            Some(groups) => Figures::Many { groups: groups.iter().take(GROUPS_MOST).map(group).collect() },
         },
         other_count: answer.other_count,
         records: answer.filtered_count,
         unavailable,
-        warnings: answer.notes.into_iter().chain(more).collect(),
+        warnings: answer.notes.iter().cloned().chain(more).collect(),
     }
 }
 
-fn clipped(scalar: Scalar, most: usize) -> Scalar {
+fn clipped(scalar: &Scalar, most: usize) -> Scalar {
     match scalar {
-        Scalar::Text(text) => Scalar::Text(clip(&text, most)),
-        other => other,
+        Scalar::Text(text) => Scalar::Text(clip(text, most)),
+        other => other.clone(),
     }
 }

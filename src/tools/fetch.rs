@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::arguments::{parse, unless_empty};
 use super::blocking::{abandoned, beside_other_calls};
 use super::parts::{NoPart, Parts};
-use super::payload::{is_document, json_of, room_beside};
+use super::payload::{json_of, room_beside};
 use super::query_records::expansions;
 use super::record_uri::{Named, named_record};
 use super::{Payload, Profile, ToolError, ToolSpec, Toolbox};
-use crate::fit::{ChunkBudget, budget, clip};
+use crate::fit::{ChunkBudget, PageBudget, Shaping, Strategy, clip};
 use crate::handle::{ConnectionId, Handle, RecordAddress, SourceName};
 use crate::record::{
     Hit, Record, RecordData, authored_at, document_text, fallback_title, own_link, own_title,
@@ -160,7 +160,7 @@ pub(super) async fn fetch(
         }
     };
     if let Some(hit) = toolbox.seen_ids.get(&args.id) {
-        return hit_document(&args.id, &hit);
+        return hit_document(&args.id, &hit, toolbox.budget("fetch"));
     }
     let source = toolbox.source("fetch", args.source.as_ref())?;
     let request = resolve(args)?;
@@ -173,8 +173,9 @@ pub(super) async fn fetch(
     let record = source.record(&query).await.map_err(failed)?;
     let (parts, stop) = (toolbox.parts.clone(), StopWhenDropped::default());
     let stopped = Arc::clone(&stop.0);
+    let budget = toolbox.budget("fetch");
     // A record can have megabytes, and cutting them must hold up nobody else.
-    beside_other_calls(move || document(&parts, profile, &request, &record, &stopped)).await
+    beside_other_calls(move || document((&parts, budget), profile, &request, &record, &stopped)).await
 }
 
 fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
@@ -199,7 +200,7 @@ fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
 }
 
 fn document(
-    parts: &Parts,
+    (parts, budget): (&Parts, PageBudget),
     profile: Profile,
     request: &Request,
     record: &Record,
@@ -217,27 +218,32 @@ fn document(
         url: link.as_ref().map_or("", |link| link.as_str()),
         metadata: metadata(record),
     };
-    if request.part == 0 && fits(&whole)? {
-        return Payload::within(&whole, budget::DOCUMENT);
+    // What is longer than its budget is not written as JSON to find that out.
+    if request.part == 0
+        && text.len() <= budget.bytes
+        && let Some(payload) = Payload::if_within(&whole, budget)?
+    {
+        return Ok(payload);
     }
     let Some((handle, longest_part)) =
         handle.as_ref().and_then(|handle| Some((handle, handle.with_part(u32::MAX)?)))
     else {
         let hint = hint_without_parts(profile, request, record);
-        return Err(ToolError::AskForLess { bytes: text.len(), budget: budget::DOCUMENT, hint });
+        return Err(ToolError::AskForLess { bytes: text.len(), budget: budget.bytes, hint });
     };
     if !(request.fields.is_empty() && request.expand.is_empty()) {
         let id = if id.len() <= QUOTED_ID { format!("`{id}`") } else { "the same id".to_owned() };
         let hint = format!("Fetch {id} without `fields` and `expand`: it comes in parts.");
-        return Err(ToolError::AskForLess { bytes: text.len(), budget: budget::DOCUMENT, hint });
+        return Err(ToolError::AskForLess { bytes: text.len(), budget: budget.bytes, hint });
     }
     let mut part = whole;
     part.metadata.total_chars = Some(text.chars().count().to_string());
     // Where a part ends must not depend on its number, so every part is measured with the longest one.
     part.metadata.next = Some(longest_part.to_string());
     part.id = longest_part.as_str();
-    let room = room_beside(&json_of(&Document { text: "", ..part.clone() })?);
-    let chunks = ChunkBudget { bytes: room.bytes.max(TEXT_LEAST), tokens: room.tokens.max(TEXT_LEAST) };
+    let room = room_beside(&json_of(&Document { text: "", ..part.clone() })?, budget);
+    let least = TEXT_LEAST.min(budget.tokens / 2);
+    let chunks = ChunkBudget { bytes: room.bytes.max(least), tokens: room.tokens.max(least) };
     let numbered = |number| handle.with_part(number).map(|part| part.to_string()).unwrap_or_default();
     let bounds = parts.bounds((&record.address, &text), chunks, request.part, stopped);
     let (start, end) = bounds.map_err(|problem| match problem {
@@ -251,10 +257,10 @@ fn document(
     part.metadata.next = (end < text.len()).then(|| numbered(request.part.saturating_add(1)));
     part.id = &own_id;
     part.text = text.get(start..end).unwrap_or_default();
-    Payload::within(&part, budget::DOCUMENT)
+    let shaping = Shaping { items: 1, strategy: Strategy::Chunked, oversized: true, ..Shaping::default() };
+    Ok(Payload::within(&part, budget)?.shaped(shaping))
 }
 
-/// The answer to a call that nobody waits for.
 /// Related records, each by its id with its fields.
 fn related_text(record: &Record) -> String {
     let mut text = String::new();
@@ -309,13 +315,6 @@ fn size_of(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.to_string().len(), str::len)
 }
 
-fn fits(document: &Document<'_>) -> Result<bool, ToolError> {
-    if document.text.len() > budget::DOCUMENT {
-        return Ok(false);
-    }
-    Ok(is_document(&json_of(document)?))
-}
-
 fn title(record: &Record) -> String {
     let when = authored_at(&record.data).or(record.emitted_at.as_deref());
     let fallback =
@@ -340,7 +339,7 @@ fn metadata(record: &Record) -> Metadata {
 }
 
 /// What is known of an id that names no record: what the search showed.
-fn hit_document(id: &str, hit: &Hit) -> Result<Payload, ToolError> {
+fn hit_document(id: &str, hit: &Hit, budget: PageBudget) -> Result<Payload, ToolError> {
     let title = clip(&hit.title, TITLE);
     let document = Document {
         id,
@@ -349,7 +348,7 @@ fn hit_document(id: &str, hit: &Hit) -> Result<Payload, ToolError> {
         url: hit.link.as_ref().map_or("", |link| link.as_str()),
         metadata: Metadata::default(),
     };
-    Payload::within(&document, budget::DOCUMENT)
+    Payload::within(&document, budget)
 }
 
 #[cfg(test)]

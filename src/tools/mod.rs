@@ -13,6 +13,7 @@ mod live;
 mod paging;
 mod parts;
 mod payload;
+mod previews;
 mod query_records;
 mod read_record_field;
 mod record_page;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::ToolError;
-use crate::fit::{ChunkBudget, Shaping, budget, count_tokens, within_tokens};
+use crate::fit::{ChunkBudget, PageBudget, Shaping, budget, count_tokens, tokens_within};
 
 /// One answer, as the text and as the value that go out side by side. They are the same JSON.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,32 +15,51 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// The payload of an answer, refused when it is larger than `budget` bytes: a tool fits its answer
-    /// before, so that never happens, and if it does nothing oversized goes out.
-    pub(super) fn within(answer: &impl Serialize, budget: usize) -> Result<Self, ToolError> {
+    /// The payload of an answer, refused when it is larger than its budget: a tool fits its answer before, so that
+    /// seldom happens, and when it does nothing oversized goes out.
+    pub(super) fn within(answer: &impl Serialize, budget: PageBudget) -> Result<Self, ToolError> {
         let json = json_of(answer)?;
-        check(&json, budget)?;
-        let value =
-            serde_json::to_value(answer).map_err(|error| ToolError::Report { problem: error.to_string() })?;
-        Ok(Self::new(json, value))
+        let tokens = fitting(&json, budget)?;
+        Self::of_answer(answer, json, tokens)
+    }
+
+    /// The payload of an answer, if it is within its budget.
+    pub(super) fn if_within(answer: &impl Serialize, budget: PageBudget) -> Result<Option<Self>, ToolError> {
+        let json = json_of(answer)?;
+        match fitting(&json, budget) {
+            Ok(tokens) => Self::of_answer(answer, json, tokens).map(Some),
+            Err(_too_large) => Ok(None),
+        }
     }
 
     /// The payload of an answer that is JSON already.
-    pub(super) fn of_json(json: String, budget: usize) -> Result<Self, ToolError> {
-        check(&json, budget)?;
-        let value =
-            serde_json::from_str(&json).map_err(|error| ToolError::Report { problem: error.to_string() })?;
-        Ok(Self::new(json, value))
+    pub(super) fn of_json(json: String, budget: PageBudget) -> Result<Self, ToolError> {
+        let tokens = fitting(&json, budget)?;
+        Self::of_fitting(json, tokens)
     }
 
-    fn new(json: String, value: Value) -> Self {
-        let shaping = Shaping { bytes: json.len(), items: 1, ..Shaping::default() };
+    /// The payload of an answer that is known to fit, with its tokens if they were counted.
+    pub(super) fn of_fitting(json: String, tokens: Option<usize>) -> Result<Self, ToolError> {
+        let value =
+            serde_json::from_str(&json).map_err(|error| ToolError::Report { problem: error.to_string() })?;
+        Ok(Self::new(json, value, tokens))
+    }
+
+    fn of_answer(answer: &impl Serialize, json: String, tokens: Option<usize>) -> Result<Self, ToolError> {
+        let value =
+            serde_json::to_value(answer).map_err(|error| ToolError::Report { problem: error.to_string() })?;
+        Ok(Self::new(json, value, tokens))
+    }
+
+    fn new(json: String, value: Value, tokens: Option<usize>) -> Self {
+        let shaping = Shaping { bytes: json.len(), items: 1, tokens, ..Shaping::default() };
         Self { json, value, shaping }
     }
 
-    /// The same with how it came to its size; its bytes are known.
+    /// The same with how it came to its size; its bytes and tokens are known.
     pub(super) fn shaped(self, shaping: Shaping) -> Self {
-        Self { shaping: Shaping { bytes: self.json.len(), ..shaping }, ..self }
+        let Shaping { bytes, tokens, .. } = self.shaping;
+        Self { shaping: Shaping { bytes, tokens, ..shaping }, ..self }
     }
 
     /// How it came to its size.
@@ -62,27 +81,24 @@ impl Payload {
     }
 }
 
-fn check(json: &str, budget: usize) -> Result<(), ToolError> {
-    if json.len() > budget {
-        let hint = "Ask for less.".to_owned();
-        return Err(ToolError::AskForLess { bytes: json.len(), budget, hint });
+/// The tokens of an answer within its budget, if they had to be counted.
+fn fitting(json: &str, budget: PageBudget) -> Result<Option<usize>, ToolError> {
+    let too_large =
+        |bytes| ToolError::AskForLess { bytes, budget: budget.bytes, hint: "Ask for less.".to_owned() };
+    if json.len() > budget.bytes {
+        return Err(too_large(json.len()));
     }
-    Ok(())
+    tokens_within(json, budget.tokens).map_err(|tokens| too_large(tokens * budget::BYTES_PER_TOKEN))
 }
 
 /// Tokens by which a whole can exceed the sum of its text and the rest, at their two seams.
 const SEAM_TOKENS: usize = 16;
 
-/// Whether an answer is within the budget of a document.
-pub(super) fn is_document(json: &str) -> bool {
-    json.len() <= budget::DOCUMENT && within_tokens(json, budget::DOCUMENT_TOKENS)
-}
-
-/// What a document leaves for its text, of which the rest is given as JSON.
-pub(super) fn room_beside(without_text: &str) -> ChunkBudget {
+/// What a budget leaves for a text, of which the rest is given as JSON.
+pub(super) fn room_beside(without_text: &str, budget: PageBudget) -> ChunkBudget {
     ChunkBudget {
-        bytes: budget::DOCUMENT.saturating_sub(without_text.len()),
-        tokens: budget::DOCUMENT_TOKENS.saturating_sub(count_tokens(without_text) + SEAM_TOKENS),
+        bytes: budget.bytes.saturating_sub(without_text.len()),
+        tokens: budget.tokens.saturating_sub(count_tokens(without_text) + SEAM_TOKENS),
     }
 }
 

@@ -1,22 +1,24 @@
 //! `query_records`: the records of one stream, page by page, or what changed in it.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{parse, unless_empty, whole_number};
 use super::blocking::beside_other_calls;
 use super::paging::{Next, Page, Paging, SoFar, begin};
-use super::record_page::{Fitted, PageBudget, RecordPage, fit_page};
+use super::previews::Previews;
+use super::record_page::{Fitted, RecordPage, fit_page};
 use super::unavailable::shown;
 use super::{Payload, ToolError, ToolSpec, Toolbox};
 use crate::cursor::Kind;
-use crate::fit::budget;
+use crate::fit::{Limits, PageBudget};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::RecordData;
 use crate::source::{
     Accuracy, ChangesToken, CountMode, Direction, Expansion, Filter, RecordsPage, RecordsPosition,
-    RecordsQuery, Selection, Start,
+    RecordsQuery, Selection, Source, Start, StreamQuery,
 };
 
 /// The tool as clients see it.
@@ -104,6 +106,7 @@ const PAGING: Paging<Request> = Paging {
 pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> Result<Payload, ToolError> {
     let Page { request, rest, so_far } = begin(toolbox, &PAGING, arguments).await?;
     let source = toolbox.source("query_records", request.source.as_ref())?;
+    let budget = request.budget(&toolbox.limits("query_records"));
     let mut query = request.query.clone();
     if let Some(Unlisted { position }) = rest {
         query.start = Start::After(position);
@@ -112,14 +115,13 @@ pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> R
         let answer = source.records(&query).await;
         let answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
         let limit = answer.rows.len().min(query.limit);
-        match page(toolbox, &request, so_far.clone(), answer).await? {
-            Fitted::Page(payload) => return Ok(payload),
+        match page((toolbox, source.as_ref()), &request, budget, so_far.clone(), answer).await? {
+            Fitted::Page { payload, .. } => return Ok(payload),
             // The source is asked again for as many as fit, so that its own position is after the last one shown.
             Fitted::Rows(fitting) if (1..limit).contains(&fitting) => query.limit = fitting,
             Fitted::Rows(_) => {
                 let hint = "Name `fields`, or fetch one record of a search result.".to_owned();
-                let budget = request.budget().bytes;
-                return Err(ToolError::AskForLess { bytes: budget + 1, budget, hint });
+                return Err(ToolError::AskForLess { bytes: budget.bytes + 1, budget: budget.bytes, hint });
             }
         }
     }
@@ -127,8 +129,9 @@ pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> R
 
 /// The page of an answer, if all its rows fit.
 async fn page(
-    toolbox: &Toolbox,
+    (toolbox, source): (&Toolbox, &dyn Source),
     request: &Request,
+    budget: PageBudget,
     so_far: Option<SoFar>,
     answer: RecordsPage,
 ) -> Result<Fitted, ToolError> {
@@ -151,8 +154,16 @@ async fn page(
             Next::Warning(warning) => page.warnings.push(warning),
         }
     }
-    let (rows, budget) = (answer.rows, request.budget());
-    beside_other_calls(move || fit_page(page, &rows, budget)).await
+    let rows = Arc::new(answer.rows);
+    let fitted = {
+        let (page, rows) = (page.clone(), Arc::clone(&rows));
+        beside_other_calls(move || fit_page(page, &rows, &Previews::default(), budget)).await?
+    };
+    let Fitted::Page { has_previews: true, .. } = fitted else { return Ok(fitted) };
+    let RecordsQuery { stream, connection, .. } = &request.query;
+    let asked = StreamQuery { stream: stream.clone(), connection: connection.clone() };
+    let previews = toolbox.previews.of(source, asked).await;
+    beside_other_calls(move || fit_page(page, &rows, &previews, budget)).await
 }
 
 fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
@@ -254,11 +265,7 @@ pub(super) fn expansions(
 
 impl Request {
     /// Small when nobody asked for more.
-    fn budget(&self) -> PageBudget {
-        if self.asked_limit {
-            PageBudget { bytes: budget::DOCUMENT, tokens: budget::DOCUMENT_TOKENS }
-        } else {
-            PageBudget { bytes: budget::RECORDS, tokens: budget::RECORDS_TOKENS }
-        }
+    fn budget(&self, limits: &Limits) -> PageBudget {
+        if self.asked_limit { PageBudget::whole(limits) } else { PageBudget::unasked(limits) }
     }
 }

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::arguments::{parse, unless_empty, whole_number};
 use super::blocking::beside_other_calls;
-use super::payload::{is_document, json_of, room_beside};
+use super::payload::{json_of, room_beside};
 use super::record_uri::{Named, named_record};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
-use crate::fit::{budget, characters, chunk_end, json_len};
+use crate::fit::{PageBudget, Shaping, Strategy, characters, chunk_end, json_len, tokens_within};
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId, SourceName, StreamName};
 use crate::record::{RecordData, Window};
 use crate::source::{WindowQuery, WindowStart};
@@ -101,7 +101,8 @@ pub(super) async fn read_record_field(
     let source = toolbox.source("read_record_field", asked.source.as_ref())?;
     let failed = |error| ToolError::of_source(source.as_ref(), error).about(&query.address);
     let window = source.window(&query).await.map_err(failed)?;
-    beside_other_calls(move || answer(&asked, &query, &window)).await
+    let budget = toolbox.budget("read_record_field");
+    beside_other_calls(move || answer(&asked, &query, &window, budget)).await
 }
 
 /// How the record was named, for the call that reads on.
@@ -174,7 +175,12 @@ fn resolve(arguments: RecordData) -> Result<(Asked, WindowQuery), ToolError> {
     Ok((asked, WindowQuery { address, field: args.field, start, limit_chars }))
 }
 
-fn answer(asked: &Asked, query: &WindowQuery, window: &Window) -> Result<Payload, ToolError> {
+fn answer(
+    asked: &Asked,
+    query: &WindowQuery,
+    window: &Window,
+    budget: PageBudget,
+) -> Result<Payload, ToolError> {
     let handle = Handle::mint(&window.address);
     let id = handle.as_ref().map_or(asked.id.as_str(), Handle::as_str);
     let from = |offset: usize, limit: usize| {
@@ -190,7 +196,7 @@ fn answer(asked: &Asked, query: &WindowQuery, window: &Window) -> Result<Payload
     let beside = 3 * (json_len(id) + json_len(&query.field))
         + HEADER
         + asked.source.as_ref().map_or(0, |source| 2 * json_len(source.as_str()));
-    let never_cut = (budget::DOCUMENT_TOKENS.saturating_sub(beside) / CHAR_BYTES).max(1);
+    let never_cut = (budget.tokens.saturating_sub(beside) / CHAR_BYTES).max(1);
     let piece = |text: &str, start_chars: usize| -> Result<String, ToolError> {
         let end_chars = start_chars + text.chars().count();
         json_of(&Answer {
@@ -210,15 +216,24 @@ fn answer(asked: &Asked, query: &WindowQuery, window: &Window) -> Result<Payload
         })
     };
     let whole = piece(&window.text, window.start_chars)?;
-    if is_document(&whole) {
-        return Payload::of_json(whole, budget::DOCUMENT);
+    let is_piece = window.text.chars().count() < window.total_chars;
+    let shaping = Shaping {
+        items: 1,
+        strategy: if is_piece { Strategy::Chunked } else { Strategy::Whole },
+        ..Shaping::default()
+    };
+    if whole.len() <= budget.bytes
+        && let Ok(tokens) = tokens_within(&whole, budget.tokens)
+    {
+        return Ok(Payload::of_fitting(whole, tokens)?.shaped(shaping));
     }
     // The rest is the next piece; what was looked for is in this one.
     let lead = window.found_chars.as_ref().map_or(0, |found| found.start.saturating_sub(window.start_chars));
     let dropped = lead.saturating_sub(LEAD_CHARS);
     let text = characters(&window.text, dropped, usize::MAX);
     let start_chars = window.start_chars + dropped;
-    let room = room_beside(&piece("", start_chars)?);
+    let room = room_beside(&piece("", start_chars)?, budget);
     let end = chunk_end(text, 0, room);
-    Payload::of_json(piece(text.get(..end).unwrap_or_default(), start_chars)?, budget::DOCUMENT)
+    let cut = Payload::of_json(piece(text.get(..end).unwrap_or_default(), start_chars)?, budget)?;
+    Ok(cut.shaped(Shaping { strategy: Strategy::Chunked, oversized: true, ..shaping }))
 }

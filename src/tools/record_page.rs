@@ -5,14 +5,15 @@ use std::io;
 use serde::Serialize;
 
 use super::payload::json_of;
+use super::previews::Previews;
 use super::shown_record::{ShownRecord, show};
 use super::unavailable::ShownUnavailable;
 use super::{Payload, ToolError};
-use crate::fit::{FIELD_WIDTHS, FieldWidth, count_tokens, widths_within, within_tokens};
+use crate::fit::{FieldWidth, FittedRows, PageBudget, Shaping, Strategy, fit_rows};
 use crate::source::Change;
 
 /// What `query_records` answers.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct RecordPage<'a> {
     pub(super) records: Vec<ShownRecord<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,17 +34,14 @@ pub(super) struct RecordPage<'a> {
     pub(super) warnings: Vec<String>,
 }
 
-/// What one page takes at most.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PageBudget {
-    pub(super) bytes: usize,
-    pub(super) tokens: usize,
-}
-
 /// A page that fits, or how many rows would.
 #[derive(Debug)]
 pub(super) enum Fitted {
-    Page(Payload),
+    Page {
+        payload: Payload,
+        /// Some row is a preview.
+        has_previews: bool,
+    },
     Rows(usize),
 }
 
@@ -51,57 +49,41 @@ pub(super) enum Fitted {
 pub(super) fn fit_page<'a>(
     mut page: RecordPage<'a>,
     rows: &'a [Change],
+    previews: &'a Previews,
     budget: PageBudget,
 ) -> Result<Fitted, ToolError> {
-    let nameable: Vec<&Change> = rows.iter().filter(|row| show(row, FieldWidth::None).is_some()).collect();
+    let nameable: Vec<&Change> =
+        rows.iter().filter(|row| show(row, FieldWidth::None, previews).is_some()).collect();
     page.omitted = Some(rows.len() - nameable.len()).filter(|omitted| *omitted > 0);
-    let mut room = budget.bytes.saturating_sub(json_of(&page)?.len());
-    let whole: Vec<usize> = nameable.iter().map(|row| size(row, FieldWidth::Whole)).collect();
-    // Other widths are measured when they are needed: when bytes, or then tokens, do not fit.
-    let mut only_whole = whole.iter().sum::<usize>() <= room;
-    let mut sizes: Vec<[usize; FIELD_WIDTHS.len()]> = if only_whole {
-        whole.iter().map(|size| [*size; FIELD_WIDTHS.len()]).collect()
-    } else {
-        sizes_of(&nameable)
+    let beside = json_of(&page)?.len();
+    let size_of = |row: usize, width| nameable.get(row).map_or(0, |row| size(row, width, previews));
+    let render = |widths: &[FieldWidth]| {
+        let shown = nameable.iter().zip(widths).filter_map(|(row, width)| show(row, *width, previews));
+        page.records = shown.collect();
+        json_of(&page)
     };
-    loop {
-        let Some(widths) = widths_within(&sizes, room) else {
-            return Ok(Fitted::Rows(rows_within(&sizes, room)));
-        };
-        page.records = nameable.iter().zip(widths).filter_map(|(row, width)| show(row, width)).collect();
-        let json = json_of(&page)?;
-        if within_tokens(&json, budget.tokens) {
-            return Payload::of_json(json, budget.bytes).map(Fitted::Page);
+    match fit_rows(nameable.len(), FieldWidth::None, size_of, beside, budget, render)? {
+        FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
+        FittedRows::All { json, widths, tokens } => {
+            let whole = nameable.iter().map(|row| size(row, FieldWidth::Whole, previews)).sum::<usize>();
+            let shaping = Shaping {
+                items: widths.len(),
+                strategy: if page.next_cursor.is_some() { Strategy::Paginated } else { Strategy::Whole },
+                summarized: widths.iter().any(|width| *width != FieldWidth::Whole),
+                oversized: beside + whole > budget.bytes,
+                ..Shaping::default()
+            };
+            let has_previews = widths.iter().any(|width| matches!(width, FieldWidth::Preview(_)));
+            let payload = Payload::of_fitting(json, tokens)?.shaped(shaping);
+            Ok(Fitted::Page { payload, has_previews })
         }
-        if only_whole {
-            sizes = sizes_of(&nameable);
-            only_whole = false;
-        }
-        // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
-        room = room.min(json.len()) * budget.tokens / count_tokens(&json) * 19 / 20;
     }
 }
 
-fn sizes_of(rows: &[&Change]) -> Vec<[usize; FIELD_WIDTHS.len()]> {
-    rows.iter().map(|row| FIELD_WIDTHS.map(|width| size(row, width))).collect()
-}
-
-/// How many rows from the first on fit at their narrowest.
-fn rows_within(sizes: &[[usize; FIELD_WIDTHS.len()]], room: usize) -> usize {
-    let mut taken = 0;
-    sizes
-        .iter()
-        .take_while(|own| {
-            taken += own.last().copied().unwrap_or(usize::MAX);
-            taken <= room
-        })
-        .count()
-}
-
 /// Bytes of a row as JSON, with its comma.
-fn size(row: &Change, width: FieldWidth) -> usize {
+fn size(row: &Change, width: FieldWidth, previews: &Previews) -> usize {
     let mut counter = Counter(1);
-    match show(row, width).map(|shown| serde_json::to_writer(&mut counter, &shown)) {
+    match show(row, width, previews).map(|shown| serde_json::to_writer(&mut counter, &shown)) {
         Some(Ok(())) => counter.0,
         Some(Err(_)) | None => usize::MAX / 1_000,
     }

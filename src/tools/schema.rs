@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{parse, unless_empty};
-use super::payload::{is_document, json_of};
+use super::payload::json_of;
 use super::unavailable::{ShownUnavailable, shown};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
-use crate::fit::{budget, clip};
+use crate::fit::{PageBudget, Shaping, clip};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{
     Capability, ConnectionSchema, FieldDetail, RecordData, Relation, RelationKind, Schema, StreamDetail,
@@ -130,7 +130,7 @@ pub(super) async fn schema(toolbox: &Toolbox, arguments: RecordData) -> Result<P
             return Err(ToolError::correct_argument("schema", "detail", problem));
         }
         let schema = source.schema().await.map_err(failed)?;
-        return overview(&schema, connection_id.as_ref(), failed);
+        return overview(&schema, connection_id.as_ref(), toolbox.budget("schema"), failed);
     };
     let query = StreamQuery { stream, connection: connection_id };
     let StreamAnswer { details, unavailable } = source.stream(&query).await.map_err(failed)?;
@@ -142,12 +142,13 @@ pub(super) async fn schema(toolbox: &Toolbox, arguments: RecordData) -> Result<P
         let choices = details.iter().map(choice).collect();
         return Err(ToolError::ChooseForDetail { stream: query.stream, choices });
     }
-    stream_answer(&query.stream, &details, &unavailable, detail)
+    stream_answer(&query.stream, &details, &unavailable, detail, toolbox.budget("schema"))
 }
 
 fn overview(
     schema: &Schema,
     only: Option<&ConnectionId>,
+    budget: PageBudget,
     failed: impl Fn(SourceError) -> ToolError,
 ) -> Result<Payload, ToolError> {
     let asked = |connection: &&ConnectionSchema| only.is_none_or(|only| connection.connection_id == *only);
@@ -173,8 +174,11 @@ fn overview(
     let mut shown = connections.len();
     loop {
         let overview = answer(names, shown);
-        if fits(&overview)? || (names == 0 && shown == 0) {
-            return Payload::within(&overview, budget::DOCUMENT);
+        if let Some(payload) = Payload::if_within(&overview, budget)? {
+            return Ok(payload.shaped(Shaping { items: shown, ..Shaping::default() }));
+        }
+        if names == 0 && shown == 0 {
+            return Payload::within(&overview, budget);
         }
         if names > 0 {
             names = names * 3 / 4;
@@ -202,6 +206,7 @@ fn stream_answer(
     details: &[StreamDetail],
     unavailable: &[Unavailable],
     detail: Detail,
+    budget: PageBudget,
 ) -> Result<Payload, ToolError> {
     let mut variants: Vec<Variant> = Vec::new();
     for one in details {
@@ -221,16 +226,16 @@ fn stream_answer(
         unavailable,
         warnings: more.into_iter().collect(),
     };
-    if fits(&answer)? {
-        return Payload::within(&answer, budget::DOCUMENT);
+    if let Some(payload) = Payload::if_within(&answer, budget)? {
+        return Ok(payload);
     }
     if detail == Detail::Full {
         let hint = "Ask with `detail` \"compact\".".to_owned();
-        return Err(ToolError::AskForLess { bytes: json_of(&answer)?.len(), budget: budget::DOCUMENT, hint });
+        return Err(ToolError::AskForLess { bytes: json_of(&answer)?.len(), budget: budget.bytes, hint });
     }
     answer.warnings.push("not all fields fit; fetch a record to see the fields it has".to_owned());
     let mut most = answer.variants.iter().map(|variant| variant.fields.len()).max().unwrap_or(0);
-    while !fits(&answer)? {
+    while Payload::if_within(&answer, budget)?.is_none() {
         if most == 0 {
             // Fields are gone, so it is the number of accounts.
             let kept = answer.variants.len().div_ceil(2);
@@ -250,7 +255,7 @@ fn stream_answer(
             variant.views = Map::new();
         }
     }
-    Payload::within(&answer, budget::DOCUMENT)
+    Payload::within(&answer, budget)
 }
 
 fn variant(detail: &StreamDetail, wanted: Detail) -> Variant {
@@ -300,8 +305,4 @@ fn words(field: &FieldDetail) -> String {
 
 fn label(text: Option<&str>) -> Option<String> {
     text.map(|text| clip(text, LABEL))
-}
-
-fn fits(answer: &impl Serialize) -> Result<bool, ToolError> {
-    Ok(is_document(&json_of(answer)?))
 }

@@ -12,7 +12,9 @@ use super::payload::json_of;
 use super::unavailable::{ShownUnavailable, shown};
 use super::{Payload, Profile, ToolError, ToolSpec, Toolbox};
 use crate::cursor::{Kind, MAX_CURSOR_CHARS};
-use crate::fit::{PageItem, Pressure, budget, clip, plan_page};
+use crate::fit::{
+    PageBudget, PageItem, PagePlan, Pressure, Shaping, Strategy, budget, clip, plan_page, tokens_within,
+};
 use crate::handle::{ConnectionId, Handle, RecordAddress, SourceName, StreamName};
 use crate::record::{Hit, HitId, RecordData, Unavailable};
 use crate::source::{Filter, SearchMode, SearchPosition, SearchQuery};
@@ -170,7 +172,7 @@ impl SeenIds {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct SearchPayload {
     results: Vec<SearchResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,7 +187,7 @@ struct SearchPayload {
     warnings: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct SearchResult {
     id: String,
     title: String,
@@ -294,12 +296,13 @@ impl Request {
         }
     }
 
-    fn budget(&self) -> usize {
-        match (self.profile, self.limit) {
+    fn budget(&self, toolbox: &Toolbox) -> PageBudget {
+        let bytes = match (self.profile, self.limit) {
             (Profile::OpenAi, _) => budget::SEARCH_OPENAI,
             (Profile::Standard, Some(limit)) => budget::search_with_limit(limit),
             (Profile::Standard, None) => budget::SEARCH,
-        }
+        };
+        PageBudget { bytes, ..toolbox.budget("search") }
     }
 }
 
@@ -323,19 +326,9 @@ async fn page(
     };
     // Everything that may stand beside the results is counted before, at its longest.
     let beside = json_of(&answer)?.len();
-    let budget = request.budget();
-    let room = budget.saturating_sub(beside);
-    let candidates = found.hits.iter().take(request.wanted());
-    let results: Vec<Option<SearchResult>> = candidates.clone().map(|hit| result_of(hit, room)).collect();
-    let items: Vec<PageItem<'_>> = candidates
-        .zip(&results)
-        .map(|(hit, result)| PageItem {
-            bare: result.as_ref().map_or(usize::MAX, bare_len),
-            excerpt: &hit.excerpt,
-        })
-        .collect();
-    let pressure = if request.limit.is_some() { Pressure::KeepHits } else { Pressure::KeepExcerpts };
-    let plan = plan_page(&items, room, pressure);
+    let budget = request.budget(toolbox);
+    let (results, plan) =
+        planned(request, &found.hits, &answer, budget.bytes.saturating_sub(beside), budget)?;
     let unread = found.hits.split_off(plan.shown.len());
     let unreachable = if can_page { 0 } else { unread.len() };
     answer.omitted = Some(plan.omitted() + unreachable).filter(|omitted| *omitted > 0);
@@ -356,7 +349,48 @@ async fn page(
             Next::Warning(warning) => answer.warnings.push(warning),
         }
     }
-    Payload::within(&answer, budget)
+    let shaping = Shaping {
+        items: answer.results.len(),
+        strategy: if answer.next_cursor.is_some() { Strategy::Paginated } else { Strategy::Whole },
+        ..Shaping::default()
+    };
+    Ok(Payload::within(&answer, budget)?.shaped(shaping))
+}
+
+/// Which hits a page shows, and how: what fits into `room` bytes, or into fewer where its tokens are too many.
+fn planned(
+    request: &Request,
+    hits: &[Hit],
+    beside: &SearchPayload,
+    mut room: usize,
+    budget: PageBudget,
+) -> Result<(Vec<Option<SearchResult>>, PagePlan), ToolError> {
+    let pressure = if request.limit.is_some() { Pressure::KeepHits } else { Pressure::KeepExcerpts };
+    loop {
+        let candidates = hits.iter().take(request.wanted());
+        let results: Vec<Option<SearchResult>> = candidates.clone().map(|hit| result_of(hit, room)).collect();
+        let items: Vec<PageItem<'_>> = candidates
+            .zip(&results)
+            .map(|(hit, result)| PageItem {
+                bare: result.as_ref().map_or(usize::MAX, bare_len),
+                excerpt: &hit.excerpt,
+            })
+            .collect();
+        let plan = plan_page(&items, room, pressure);
+        // A token is at least a byte.
+        if budget.bytes <= budget.tokens {
+            return Ok((results, plan));
+        }
+        let shown = results
+            .iter()
+            .zip(&plan.shown)
+            .filter_map(|(result, text)| Some(SearchResult { text: text.clone()?, ..result.clone()? }));
+        let draft = SearchPayload { results: shown.collect(), ..beside.clone() };
+        match tokens_within(&json_of(&draft)?, budget.tokens) {
+            Err(tokens) if room > 0 => room = room.min(budget.bytes) * budget.tokens / tokens * 19 / 20,
+            _ => return Ok((results, plan)),
+        }
+    }
 }
 
 impl Hit {

@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::previews::Previews;
 use crate::fit::{FieldWidth, narrow};
 use crate::handle::Handle;
 use crate::record::{Record, RecordData};
 use crate::source::Change;
 
 /// A record as a list shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct ShownRecord<'a> {
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +37,7 @@ fn is_none(count: &usize) -> bool {
 }
 
 /// A row at some width; `None` when it could not be fetched.
-pub(super) fn show(row: &Change, width: FieldWidth) -> Option<ShownRecord<'_>> {
+pub(super) fn show<'a>(row: &'a Change, width: FieldWidth, previews: &Previews) -> Option<ShownRecord<'a>> {
     match row {
         Change::Deleted { address, deleted_at } => Some(ShownRecord {
             id: Handle::mint(address)?.to_string(),
@@ -48,13 +49,13 @@ pub(super) fn show(row: &Change, width: FieldWidth) -> Option<ShownRecord<'_>> {
             deleted_at: deleted_at.as_deref(),
         }),
         Change::Present(record) => {
-            let (data, more_fields) = narrow(&record.data, width);
+            let (data, more_fields) = narrow(&record.data, width, previews.of(&record.address));
             let has_more = record.expanded.iter().filter(|relation| relation.has_more && relation.many);
             Some(ShownRecord {
                 id: Handle::mint(&record.address)?.to_string(),
                 data,
                 more_fields,
-                expanded: expanded(record, width),
+                expanded: expanded(record, width, previews),
                 expanded_more: has_more.map(|relation| relation.relation.as_str()).collect(),
                 deleted: false,
                 deleted_at: None,
@@ -64,11 +65,11 @@ pub(super) fn show(row: &Change, width: FieldWidth) -> Option<ShownRecord<'_>> {
 }
 
 /// Related records by the name of their relation: a list, or the one there is.
-fn expanded(record: &Record, width: FieldWidth) -> Map<String, Value> {
+fn expanded(record: &Record, width: FieldWidth, previews: &Previews) -> Map<String, Value> {
     let mut relations = Map::new();
     for relation in &record.expanded {
         let mut shown = relation.records.iter().filter_map(|record| {
-            let (data, more_fields) = narrow(&record.data, width);
+            let (data, more_fields) = narrow(&record.data, width, previews.of(&record.address));
             let mut shown = Map::new();
             shown.insert("id".to_owned(), Handle::mint(&record.address)?.to_string().into());
             if let Some(data) = data {

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use super::aggregate::aggregate;
 use super::fetch::fetch;
 use super::parts::Parts;
+use super::previews::KnownPreviews;
 use super::query_records::query_records;
 use super::read_record_field::read_record_field;
 use super::schema::schema;
@@ -17,7 +18,7 @@ use super::{
     ToolError, ToolSpec,
 };
 use crate::cursor::{Cursors, Skew};
-use crate::fit::Protection;
+use crate::fit::{Limits, PageBudget, Protection};
 use crate::handle::SourceName;
 use crate::record::RecordData;
 use crate::source::Source;
@@ -56,6 +57,8 @@ pub struct Toolbox {
     pub(super) seen_ids: SeenIds,
     /// Where the parts of long documents start.
     pub(super) parts: Parts,
+    /// What streams want shown of their records.
+    pub(super) previews: KnownPreviews,
     call_deadline: Duration,
     protection: Arc<Protection>,
 }
@@ -79,6 +82,7 @@ impl Toolbox {
             cursors,
             seen_ids: SeenIds::default(),
             parts: Parts::default(),
+            previews: KnownPreviews::default(),
             call_deadline,
             protection: Arc::default(),
         }
@@ -105,6 +109,7 @@ impl Toolbox {
             source,
             cursors: Arc::clone(&self.cursors),
             parts: self.parts.clone(),
+            previews: if is_same { self.previews.clone() } else { KnownPreviews::default() },
             call_deadline,
             protection,
         }
@@ -163,6 +168,15 @@ impl Toolbox {
         let answer = answer.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }));
         let tool = profile.tools().iter().find(|spec| spec.name == tool).map(|spec| spec.name);
         Some(answer.map_err(|error| error.asked_of(tool, profile)))
+    }
+
+    /// The most that a tool answers.
+    pub(super) fn budget(&self, tool: &str) -> PageBudget {
+        PageBudget::whole(&self.limits(tool))
+    }
+
+    pub(super) fn limits(&self, tool: &str) -> Limits {
+        self.protection.limits(&format!("tool:{tool}"))
     }
 
     /// The source to ask: the one that is named, or whatever has the answer.

@@ -19,7 +19,7 @@ use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{StreamDetail, Unavailable};
 
 /// One stream of every connection that has it, or of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StreamQuery {
     /// Its name.
     pub stream: StreamName,

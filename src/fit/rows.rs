@@ -1,0 +1,147 @@
+//! Fitting the rows of a page: all of them, the greatest the narrowest.
+
+use super::budget;
+use super::fields::{FIELD_WIDTHS, FieldWidth, widths_within};
+use super::protection::Limits;
+use super::tokens::tokens_within;
+
+/// What one page takes at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageBudget {
+    /// Bytes of JSON.
+    pub bytes: usize,
+    /// Tokens of it.
+    pub tokens: usize,
+}
+
+impl PageBudget {
+    /// What an answer takes that was asked to be large.
+    #[must_use]
+    pub fn whole(limits: &Limits) -> Self {
+        Self::of_tokens(limits.hard_cap)
+    }
+
+    /// What an answer takes when nobody said how large it should be.
+    #[must_use]
+    pub fn unasked(limits: &Limits) -> Self {
+        Self::of_tokens(limits.threshold.min(limits.hard_cap))
+    }
+
+    /// A token is about four bytes, so a text of few bytes need not be counted to be known as too long.
+    fn of_tokens(tokens: usize) -> Self {
+        Self { bytes: tokens.saturating_mul(budget::BYTES_PER_TOKEN), tokens }
+    }
+}
+
+/// A page that fits, or how many of its rows would.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FittedRows {
+    /// All rows are there.
+    All {
+        /// The page.
+        json: String,
+        /// How wide each row is.
+        widths: Vec<FieldWidth>,
+        /// Its tokens, if they had to be counted.
+        tokens: Option<usize>,
+    },
+    /// Only so many rows, from the first on, have room for the least of them.
+    Only(usize),
+}
+
+/// Fits `rows` rows into a budget. `size` is the bytes of a row at a width with its comma, `beside` those of the page
+/// without rows, and `render` writes the page with its rows at some widths. With `narrowest` at [`FieldWidth::Whole`]
+/// no row is narrowed, and fewer fit.
+///
+/// # Errors
+///
+/// Those of `render`.
+pub fn fit_rows<Failed>(
+    rows: usize,
+    narrowest: FieldWidth,
+    size: impl Fn(usize, FieldWidth) -> usize,
+    beside: usize,
+    budget: PageBudget,
+    mut render: impl FnMut(&[FieldWidth]) -> Result<String, Failed>,
+) -> Result<FittedRows, Failed> {
+    let mut room = budget.bytes.saturating_sub(beside);
+    let whole: Vec<usize> = (0..rows).map(|row| size(row, FieldWidth::Whole)).collect();
+    let sizes_of = || -> Vec<[usize; FIELD_WIDTHS.len()]> {
+        (0..rows).map(|row| FIELD_WIDTHS.map(|width| size(row, width))).collect()
+    };
+    // Other widths are measured when they are needed: when bytes, or then tokens, do not fit.
+    let mut only_whole = narrowest == FieldWidth::Whole || whole.iter().sum::<usize>() <= room;
+    let mut sizes: Vec<[usize; FIELD_WIDTHS.len()]> =
+        if only_whole { whole.iter().map(|size| [*size; FIELD_WIDTHS.len()]).collect() } else { sizes_of() };
+    loop {
+        let Some(widths) = widths_within(&sizes, room) else {
+            return Ok(FittedRows::Only(rows_within(&sizes, room)));
+        };
+        let json = render(&widths)?;
+        match tokens_within(&json, budget.tokens) {
+            Ok(tokens) => return Ok(FittedRows::All { json, widths, tokens }),
+            Err(tokens) => {
+                if only_whole && narrowest != FieldWidth::Whole {
+                    sizes = sizes_of();
+                    only_whole = false;
+                }
+                // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
+                room = room.min(json.len()) * budget.tokens / tokens.max(1) * 19 / 20;
+            }
+        }
+    }
+}
+
+/// How many rows from the first on fit at their narrowest.
+fn rows_within(sizes: &[[usize; FIELD_WIDTHS.len()]], room: usize) -> usize {
+    let mut taken = 0_usize;
+    sizes
+        .iter()
+        .take_while(|own| {
+            taken = taken.saturating_add(own.last().copied().unwrap_or(usize::MAX));
+            taken <= room
+        })
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: [&str; 3] = ["a", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", "cc"];
+
+    fn fitted(narrowest: FieldWidth, bytes: usize, tokens: usize) -> FittedRows {
+        let shown = |row: usize, width| match width {
+            FieldWidth::Whole => ROWS[row],
+            _ => "-",
+        };
+        let size = |row, width| shown(row, width).len() + 1;
+        let render = |widths: &[FieldWidth]| -> Result<String, ()> {
+            let rows: Vec<&str> = widths.iter().enumerate().map(|(row, width)| shown(row, *width)).collect();
+            Ok(format!("[{}]", rows.join(",")))
+        };
+        fit_rows(3, narrowest, size, 1, PageBudget { bytes, tokens }, render).unwrap()
+    }
+
+    fn json(fitted: &FittedRows) -> &str {
+        match fitted {
+            FittedRows::All { json, .. } => json,
+            FittedRows::Only(_) => "",
+        }
+    }
+
+    #[test]
+    fn rows_are_narrowed_before_they_are_left_out() {
+        let whole = format!("[{}]", ROWS.join(","));
+        assert_eq!(json(&fitted(FieldWidth::None, 100, 100)), whole);
+        assert_eq!(json(&fitted(FieldWidth::None, 40, 100)), "[a,-,cc]");
+        assert_eq!(json(&fitted(FieldWidth::None, 100, 6)), "[a,-,cc]");
+        assert_eq!(fitted(FieldWidth::None, 5, 100), FittedRows::Only(2));
+    }
+
+    #[test]
+    fn rows_that_stay_whole_are_left_out() {
+        assert_eq!(fitted(FieldWidth::Whole, 40, 100), FittedRows::Only(1));
+        assert_eq!(fitted(FieldWidth::Whole, 2, 100), FittedRows::Only(0));
+    }
+}

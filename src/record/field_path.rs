@@ -1,0 +1,347 @@
+//! Where a value is inside a record: `guestAddress.city`, `guests[].name`, `payments[-1].amount`, `"a.b".c`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use super::RecordData;
+
+/// The longest path that is read, in bytes.
+const PATH_MOST: usize = 500;
+
+/// The most steps of a path.
+const STEPS_MOST: usize = 16;
+
+/// The way to a value, or to several below lists. It is written as it is read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FieldPath {
+    /// The field of the record.
+    field: String,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Step {
+    /// A field of an object.
+    Field(String),
+    /// Every item of a list.
+    Each,
+    /// One item of a list, counted from its end when negative.
+    Item(i64),
+}
+
+/// Why a text is not a path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{quoted}` is no path of fields: {problem}; write `field`, `field.inner`, `list[].inner`, `list[-1]` or `\"a.b\".inner`"
+)]
+pub struct PathFault {
+    quoted: String,
+    problem: &'static str,
+}
+
+impl FieldPath {
+    /// A field of the record itself, whatever its name.
+    #[must_use]
+    pub fn field(name: &str) -> Self {
+        Self { field: name.to_owned(), steps: Vec::new() }
+    }
+
+    /// The field of the record that it begins with.
+    #[must_use]
+    pub fn root(&self) -> &str {
+        &self.field
+    }
+
+    /// The way to a field of what it leads to.
+    #[must_use]
+    pub fn then(&self, name: &str) -> Self {
+        let mut path = self.clone();
+        path.steps.push(Step::Field(name.to_owned()));
+        path
+    }
+
+    /// Bytes of the names on the way as JSON writes them at most.
+    #[must_use]
+    pub fn names_len(&self) -> usize {
+        let inner = self.steps.iter().map(|step| match step {
+            Step::Field(name) => written_len(name),
+            Step::Each | Step::Item(_) => 0,
+        });
+        written_len(&self.field) + inner.sum::<usize>()
+    }
+
+    /// Whether it leads to a whole field of the record.
+    #[must_use]
+    pub fn is_whole_field(&self) -> bool {
+        self.steps.is_empty()
+    }
+}
+
+/// The parts of a record that are at some paths, with the objects and lists around them and nothing else in them. Fields
+/// come in the order of the paths, items in the order of their list.
+#[must_use]
+pub fn project(data: &RecordData, paths: &[FieldPath]) -> RecordData {
+    let mut wanted = Wanted::default();
+    for FieldPath { field, steps } in paths {
+        wanted.field(field).add(steps);
+    }
+    wanted.of_fields(data)
+}
+
+/// What is wanted of a value.
+#[derive(Debug, Clone, Default)]
+struct Wanted {
+    whole: bool,
+    fields: Vec<(String, Self)>,
+    each: Option<Box<Self>>,
+    items: Vec<(i64, Self)>,
+}
+
+impl Wanted {
+    fn add(&mut self, steps: &[Step]) {
+        match steps.split_first() {
+            None => self.whole = true,
+            Some((Step::Field(name), rest)) => self.field(name).add(rest),
+            Some((Step::Each, rest)) => self.each.get_or_insert_default().add(rest),
+            Some((Step::Item(number), rest)) => {
+                let mut item = Self::default();
+                item.add(rest);
+                self.items.push((*number, item));
+            }
+        }
+    }
+
+    fn field(&mut self, name: &str) -> &mut Self {
+        entry(&mut self.fields, name)
+    }
+
+    /// Wants what another wants, too.
+    fn absorb(&mut self, other: &Self) {
+        self.whole |= other.whole;
+        for (name, wanted) in &other.fields {
+            self.field(name).absorb(wanted);
+        }
+        if let Some(each) = &other.each {
+            self.each.get_or_insert_default().absorb(each);
+        }
+        self.items.extend(other.items.iter().cloned());
+    }
+
+    fn of_fields(&self, fields: &RecordData) -> RecordData {
+        let picked = |(name, wanted): &(String, Self)| Some((name.clone(), wanted.of(fields.get(name)?)?));
+        self.fields.iter().filter_map(picked).collect()
+    }
+
+    /// What of it is there; nothing when there is nothing of it.
+    fn of(&self, value: &Value) -> Option<Value> {
+        match value {
+            value if self.whole => Some(value.clone()),
+            Value::Object(fields) => {
+                Some(self.of_fields(fields)).filter(|some| !some.is_empty()).map(Value::Object)
+            }
+            Value::Array(items) => {
+                let picked: Vec<Value> = items
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(at, item)| self.of_item(at, items.len()).of(item))
+                    .collect();
+                Some(picked).filter(|some| !some.is_empty()).map(Value::Array)
+            }
+            _ => None,
+        }
+    }
+
+    /// What is wanted of one of so many items.
+    fn of_item(&self, at: usize, items: usize) -> Self {
+        let mut wanted = self.each.as_deref().cloned().unwrap_or_default();
+        let is_it = |number: i64| match usize::try_from(number) {
+            Ok(number) => number == at,
+            Err(_negative) => {
+                usize::try_from(number.unsigned_abs()).is_ok_and(|back| items.checked_sub(back) == Some(at))
+            }
+        };
+        self.items.iter().filter(|(number, _)| is_it(*number)).for_each(|(_, item)| wanted.absorb(item));
+        wanted
+    }
+}
+
+/// The one of a name, made when it is not there.
+fn entry<'a>(fields: &'a mut Vec<(String, Wanted)>, name: &str) -> &'a mut Wanted {
+    let at = fields.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+        fields.push((name.to_owned(), Wanted::default()));
+        fields.len() - 1
+    });
+    #[expect(clippy::indexing_slicing, reason = "it was found or made there")]
+    &mut fields[at].1
+}
+
+/// Bytes of a name as a key of JSON.
+fn written_len(name: &str) -> usize {
+    let escaped: usize = name
+        .bytes()
+        .map(|byte| if byte < 0x20 { 6 } else { 1 + usize::from(matches!(byte, b'"' | b'\\')) })
+        .sum();
+    escaped + "\"\":".len()
+}
+
+impl FromStr for FieldPath {
+    type Err = PathFault;
+
+    fn from_str(text: &str) -> Result<Self, PathFault> {
+        let fault = |problem| PathFault { quoted: text.chars().take(80).collect(), problem };
+        if text.len() > PATH_MOST {
+            return Err(fault("it is too long"));
+        }
+        let (field, mut rest) = name(text).map_err(fault)?;
+        let mut steps = Vec::new();
+        while !rest.is_empty() {
+            if steps.len() == STEPS_MOST {
+                return Err(fault("it has too many steps"));
+            }
+            if let Some(inner) = rest.strip_prefix('.') {
+                let (field, after) = name(inner).map_err(fault)?;
+                steps.push(Step::Field(field));
+                rest = after;
+            } else if let Some(inner) = rest.strip_prefix('[') {
+                let (number, after) = inner.split_once(']').ok_or_else(|| fault("a `[` has no `]`"))?;
+                steps.push(match number {
+                    "" => Step::Each,
+                    number => {
+                        let is_number =
+                            number.strip_prefix('-').unwrap_or(number).bytes().all(|b| b.is_ascii_digit());
+                        let number = number.parse().ok().filter(|_| is_number);
+                        Step::Item(number.ok_or_else(|| fault("what stands in `[]` is no number"))?)
+                    }
+                });
+                rest = after;
+            } else {
+                return Err(fault("a `.` or `[` is missing"));
+            }
+        }
+        Ok(Self { field, steps })
+    }
+}
+
+/// The name that a text begins with, and what stands behind it.
+fn name(text: &str) -> Result<(String, &str), &'static str> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find(['.', '[', ']', '"']).unwrap_or(text.len());
+        return match text.split_at_checked(end) {
+            Some((name, rest)) if !name.is_empty() => Ok((name.to_owned(), rest)),
+            _ => Err("a name is empty"),
+        };
+    };
+    let mut name = String::new();
+    let mut characters = quoted.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return Ok((name, quoted.get(at + 1..).unwrap_or_default())),
+            '\\' => match characters.next() {
+                Some((_, escaped @ ('"' | '\\'))) => name.push(escaped),
+                _ => return Err("a `\\` stands before neither `\"` nor `\\`"),
+            },
+            other => name.push(other),
+        }
+    }
+    Err("a `\"` is not closed")
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quoted = |name: &str| {
+            if name.is_empty() || name.contains(['.', '[', ']', '"']) {
+                format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+            } else {
+                name.to_owned()
+            }
+        };
+        f.write_str(&quoted(&self.field))?;
+        for step in &self.steps {
+            match step {
+                Step::Field(name) => write!(f, ".{}", quoted(name))?,
+                Step::Each => f.write_str("[]")?,
+                Step::Item(number) => write!(f, "[{number}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn data(value: Value) -> RecordData {
+        match value {
+            Value::Object(data) => data,
+            other => panic!("{other}"),
+        }
+    }
+
+    #[track_caller]
+    fn check(paths: &[&str], expect: Value) {
+        let booking = data(json!({
+            "id": "BK1", "guest.name": "Jo", "note": null,
+            "guestAddress": {"city": "Lisbon", "zip": "1000", "geo": {"lat": 1}},
+            "guests": [{"name": "Ann", "age": 7}, {"name": "Bob"}, "loose"],
+            "payments": [{"amount": 1}, {"amount": 2}],
+        }));
+        let paths: Vec<FieldPath> = paths.iter().map(|path| path.parse().unwrap()).collect();
+        assert_eq!(Value::Object(project(&booking, &paths)), expect);
+    }
+
+    #[test]
+    fn values_keep_what_is_around_them() {
+        check(&["id"], json!({"id": "BK1"}));
+        check(&["note"], json!({"note": null}));
+        check(&["guestAddress.city"], json!({"guestAddress": {"city": "Lisbon"}}));
+        check(
+            &["guestAddress.geo.lat", "id", "guestAddress.zip"],
+            json!({"guestAddress": {"geo": {"lat": 1}, "zip": "1000"}, "id": "BK1"}),
+        );
+        check(&["guests[].name"], json!({"guests": [{"name": "Ann"}, {"name": "Bob"}]}));
+        check(&["payments[-1].amount"], json!({"payments": [{"amount": 2}]}));
+        check(&["payments[0]", "payments[-1]"], json!({"payments": [{"amount": 1}, {"amount": 2}]}));
+        check(
+            &["guests[].name", "guests[0].age"],
+            json!({"guests": [{"name": "Ann", "age": 7}, {"name": "Bob"}]}),
+        );
+        check(&["\"guest.name\""], json!({"guest.name": "Jo"}));
+        check(
+            &["missing", "id.inner", "guestAddress[].city", "payments.amount", "payments[9]", "payments[-9]"],
+            json!({}),
+        );
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for text in
+            ["", ".", "a.", "a..b", "a[", "a[x]", "a[+1]", "a[]b", "a]", "\"a", "\"a\\n\"", "a\"b\"", "[]"]
+        {
+            let problem = text.parse::<FieldPath>().unwrap_err().to_string();
+            assert!(problem.starts_with(&format!("`{text}` is no path")), "{problem}");
+        }
+        assert!("x".repeat(501).parse::<FieldPath>().is_err());
+        assert!(format!("a{}", ".a".repeat(17)).parse::<FieldPath>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_path_is_written_as_it_is_read(text in "\\PC{0,20}|[a-c.\\[\\]\"0-9-]{0,12}") {
+            if let Ok(path) = text.parse::<FieldPath>() {
+                prop_assert_eq!(path.to_string().parse::<FieldPath>(), Ok(path));
+            }
+        }
+
+        #[test]
+        fn any_field_has_a_path(name in "\\PC{1,30}") {
+            let path = FieldPath::field(&name);
+            prop_assert_eq!(path.to_string().parse::<FieldPath>(), Ok(path));
+        }
+    }
+}
