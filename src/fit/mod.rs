@@ -7,6 +7,7 @@
 
 pub mod budget;
 mod chunk;
+mod content;
 mod cut;
 mod excerpt;
 mod fields;
@@ -19,6 +20,7 @@ mod token_budget;
 mod tokens;
 
 pub use chunk::{ChunkBudget, chunk_end};
+pub use content::{CHUNK_BYTES, Chunk, ContentChunks, ContentKind};
 pub use cut::{characters, chars_before, clip, json_len, passage};
 pub use excerpt::shorten;
 pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, widths_within};

@@ -37,6 +37,11 @@ impl Previews {
         self.0.get(&(connection, address.stream.clone())).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether nothing is declared.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn read(details: &[StreamDetail]) -> Self {
         let preview = |detail: &StreamDetail| {
             // A name that is no path is one of the record's fields all the same.

@@ -163,6 +163,9 @@ async fn page(
     let RecordsQuery { stream, connection, .. } = &request.query;
     let asked = StreamQuery { stream: stream.clone(), connection: connection.clone() };
     let previews = toolbox.previews.of(source, asked).await;
+    if previews.is_empty() {
+        return Ok(fitted);
+    }
     beside_other_calls(move || fit_page(page, &rows, &previews, budget)).await
 }
 

@@ -1,0 +1,476 @@
+//! Cutting a text into chunks that end where a reader would pause: the seed's `ContentChunk`.
+//!
+//! What kind of text it is decides where that is: before a heading, at the end of a paragraph, before the next entry
+//! of a log, at the end of a line of code, at the end of a sentence. Where a text has no such place within the
+//! room of a chunk, it is cut between words or graphemes, and the chunk says so.
+//!
+//! Chunks depend on nothing but the text and their size, and put together they are the text.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::cut::{boundary_at_or_before, prefix};
+
+/// The most bytes of a chunk.
+pub const CHUNK_BYTES: usize = 8_192;
+
+/// The most lines of one.
+pub const CHUNK_LINES: usize = 200;
+
+/// The lines by which the kind of a text is told.
+const TELLING_LINES: usize = 200;
+
+/// How much of the end of a chunk is looked through for the end of a sentence, in bytes: first little, then more.
+const TAILS: [usize; 3] = [512, 2_048, CHUNK_BYTES];
+
+/// A text, cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentChunks {
+    /// What kind of text it was taken for.
+    pub kind: ContentKind,
+    chunks: Vec<Chunk>,
+    total_lines: usize,
+}
+
+/// What kind of text it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ContentKind {
+    /// Sections under headings.
+    Markdown,
+    /// Entries that begin with a time or a level.
+    Log,
+    /// Lines of a program, or of data.
+    Code,
+    /// Sentences and paragraphs.
+    Prose,
+}
+
+impl ContentKind {
+    /// Its name.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Markdown => "markdown",
+            Self::Log => "log",
+            Self::Code => "code",
+            Self::Prose => "prose",
+        }
+    }
+}
+
+/// A piece of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// Its first byte in the text.
+    pub start: usize,
+    /// The byte after its last.
+    pub end: usize,
+    /// The line it starts in, from 0.
+    pub start_line: usize,
+    /// The line its last character is in.
+    pub end_line: usize,
+    /// It ends where nobody would pause.
+    pub is_hard_split: bool,
+}
+
+/// How strong an end is. The strongest in the second half of a chunk is taken, else the last there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Pause {
+    Sentence,
+    Line,
+    Paragraph,
+    Section,
+}
+
+impl ContentChunks {
+    /// Cuts a text into chunks of at most `most` bytes, [`CHUNK_BYTES`] if that is less, that take no more as JSON.
+    #[must_use]
+    pub fn of(text: &str, most: usize) -> Self {
+        let most = most.min(CHUNK_BYTES);
+        let kind = kind_of(text);
+        let (mut chunks, mut start, mut line) = (Vec::new(), 0, 0);
+        while start < text.len() {
+            let (end, is_hard_split) = end_of_chunk(text, start, kind, most);
+            let piece = text.get(start..end).unwrap_or_default();
+            let breaks = line_breaks(piece);
+            let end_line = line + breaks - usize::from(piece.ends_with('\n'));
+            chunks.push(Chunk { start, end, start_line: line, end_line, is_hard_split });
+            line += breaks;
+            start = end;
+        }
+        let total_lines = line + usize::from(!text.is_empty() && !text.ends_with('\n'));
+        Self { kind, chunks, total_lines }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Whether there are none, because there is no text.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// One of them, from 0.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Chunk> {
+        self.chunks.get(index).copied()
+    }
+
+    /// The one that has a byte of the text.
+    #[must_use]
+    pub fn at(&self, byte: usize) -> Option<usize> {
+        let index = self.chunks.partition_point(|chunk| chunk.end <= byte);
+        (index < self.chunks.len()).then_some(index)
+    }
+
+    /// Lines of the text; a line break at its very end begins none.
+    #[must_use]
+    pub fn total_lines(&self) -> usize {
+        self.total_lines
+    }
+
+    /// The bytes of some lines, both ends included, as far as there are such lines. Looks through two chunks of
+    /// the text and not through all of it.
+    #[must_use]
+    pub fn lines(&self, text: &str, lines: Range<usize>) -> Range<usize> {
+        self.line_start(text, lines.start)..self.line_start(text, lines.end)
+    }
+
+    /// The byte where a line starts; the end of the text for one that is not there.
+    fn line_start(&self, text: &str, line: usize) -> usize {
+        if line >= self.total_lines {
+            return text.len();
+        }
+        // The first chunk that has some of it; it starts there, or in the one before when that ends with a break.
+        let index = self.chunks.partition_point(|chunk| chunk.end_line < line);
+        let Some(chunk) = self.get(index) else { return text.len() };
+        let piece = text.get(chunk.start..chunk.end).unwrap_or_default();
+        match line.checked_sub(chunk.start_line) {
+            None | Some(0) => chunk.start,
+            Some(nth) => {
+                let found = piece.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').nth(nth - 1);
+                found.map_or(chunk.end, |(at, _)| chunk.start + at + 1)
+            }
+        }
+    }
+}
+
+fn line_breaks(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
+}
+
+/// Where the chunk that starts at a byte ends, and whether that is no place to pause.
+fn end_of_chunk(text: &str, start: usize, kind: ContentKind, most: usize) -> (usize, bool) {
+    let rest = text.get(start..).unwrap_or_default();
+    let room = room(rest, most);
+    if room == rest.len() {
+        return (text.len(), false);
+    }
+    let pause = by_lines(rest, room, kind).or_else(|| by_sentences(rest, room));
+    if let Some(end) = pause {
+        return (start + end, false);
+    }
+    let piece = rest.get(..room).unwrap_or_default();
+    let after_word = piece.rfind(char::is_whitespace).map(|at| piece.ceil_char_boundary(at + 1));
+    let end = after_word.filter(|end| *end > room / 2 && boundary_at_or_before(rest, *end) == *end);
+    (start + end.unwrap_or(room), true)
+}
+
+/// The most of a text that one chunk can have: bytes, bytes as JSON, and lines, at a grapheme where there is one.
+fn room(rest: &str, most: usize) -> usize {
+    let window = rest.get(..rest.floor_char_boundary(most.saturating_add(64))).unwrap_or(rest);
+    let lines = window.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').nth(CHUNK_LINES - 1);
+    let by_lines = lines.map_or(rest.len(), |(at, _)| at + 1);
+    if rest.len() <= most && by_lines >= rest.len() && prefix(rest, most).len() == rest.len() {
+        return rest.len();
+    }
+    let fitting = prefix(window, most).len();
+    let fitting = if fitting <= most { fitting } else { boundary_at_or_before(window, most) };
+    let fitting = fitting.min(by_lines);
+    if fitting > 0 {
+        return fitting;
+    }
+    // One grapheme that is larger than a chunk is cut between its characters.
+    rest.floor_char_boundary(most).max(rest.chars().next().map_or(0, char::len_utf8))
+}
+
+/// The strongest end of a line in the second half of the room, else the last.
+fn by_lines(rest: &str, room: usize, kind: ContentKind) -> Option<usize> {
+    let piece = rest.get(..room)?;
+    let (mut best, mut last): (Option<(Pause, usize)>, Option<usize>) = (None, None);
+    for (at, _) in piece.bytes().enumerate().filter(|(_, byte)| *byte == b'\n') {
+        let end = at + 1;
+        let Some(pause) = pause_at(rest, end, kind) else { continue };
+        last = Some(end);
+        if end > room / 2 && best.is_none_or(|(strongest, _)| pause >= strongest) {
+            best = Some((pause, end));
+        }
+    }
+    best.map(|(_, end)| end).or(last)
+}
+
+/// How strong the end of a line is; nothing where the text goes on.
+fn pause_at(rest: &str, end: usize, kind: ContentKind) -> Option<Pause> {
+    let next = first_line(rest.get(end..)?);
+    let before = rest.get(..end)?.trim_end_matches([' ', '\t']);
+    let after_blank = before.ends_with("\n\n") || before.ends_with("\n\r\n");
+    let is_blank = next.trim().is_empty();
+    match kind {
+        ContentKind::Markdown if is_heading(next) => Some(Pause::Section),
+        // A blank line belongs to what is before it.
+        ContentKind::Markdown | ContentKind::Prose if after_blank && !is_blank => Some(Pause::Paragraph),
+        ContentKind::Markdown | ContentKind::Prose => ends_sentence(before).then_some(Pause::Sentence),
+        ContentKind::Log => begins_entry(next).then_some(Pause::Line),
+        ContentKind::Code if after_blank && !is_blank && !next.starts_with([' ', '\t', '}', ')', ']']) => {
+            Some(Pause::Paragraph)
+        }
+        ContentKind::Code => Some(Pause::Line),
+    }
+}
+
+/// The end of the last sentence that ends in the room.
+fn by_sentences(rest: &str, room: usize) -> Option<usize> {
+    let piece = rest.get(..room)?;
+    TAILS.into_iter().find_map(|tail| {
+        let from = piece.floor_char_boundary(piece.len().saturating_sub(tail));
+        // What stands behind the room decides whether a sentence ends at its edge.
+        let window = rest.get(from..rest.ceil_char_boundary((room + 64).min(rest.len())))?;
+        let ends = window.split_sentence_bound_indices().map(|(at, sentence)| from + at + sentence.len());
+        ends.filter(|end| *end <= room && piece.get(..*end).is_some_and(ends_sentence)).last()
+    })
+}
+
+/// Whether a text ends with the end of a sentence: a mark, what closes a quotation or parenthesis, and white space.
+fn ends_sentence(text: &str) -> bool {
+    let text =
+        text.trim_end().trim_end_matches(['"', '\'', ')', ']', '”', '’', '»', '」', '』', '）', '*', '_']);
+    text.ends_with(['.', '!', '?', '…', '。', '！', '？', '｡', '؟', '۔', '।', '॥', '։', ':'])
+}
+
+fn first_line(text: &str) -> &str {
+    text.split('\n').next().unwrap_or_default()
+}
+
+fn is_heading(line: &str) -> bool {
+    let level = line.bytes().take_while(|byte| *byte == b'#').count();
+    (1..=6).contains(&level)
+        && line.as_bytes().get(level).is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
+}
+
+/// Whether a line begins an entry of a log: with a time, a level, or either in brackets. What does not goes on with the
+/// entry before, as the lines of a stack trace do.
+fn begins_entry(line: &str) -> bool {
+    let line = line.trim_start_matches(['[', '(', '<', '{', '"']);
+    let word = line.split([' ', '\t', ']', ')', '>', ':', '=', '"', ',']).next().unwrap_or_default();
+    let is_level = matches!(
+        word.to_ascii_uppercase().as_str(),
+        "TRACE"
+            | "DEBUG"
+            | "INFO"
+            | "NOTICE"
+            | "WARN"
+            | "WARNING"
+            | "ERROR"
+            | "ERR"
+            | "CRITICAL"
+            | "FATAL"
+            | "TIME"
+            | "TS"
+            | "LEVEL"
+            | "TIMESTAMP"
+    );
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let is_month =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"].contains(&word);
+    // `2025-11-01T10`, `1697452800`, `10.0.0.1`, `12/Mar/2025`.
+    is_level
+        || is_month
+        || (digits >= 2 && digits * 2 >= word.len() && line.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn kind_of(text: &str) -> ContentKind {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).take(TELLING_LINES).collect();
+    let share = |tells: fn(&str) -> bool| {
+        let telling = lines.iter().filter(|line| tells(line)).count();
+        if lines.len() < 2 { 0 } else { telling * 100 / lines.len() }
+    };
+    let headings = lines.iter().filter(|line| is_heading(line) || line.starts_with("```")).count();
+    match () {
+        () if share(begins_entry) >= 50 => ContentKind::Log,
+        () if headings > 0 && share(is_code) < 60 => ContentKind::Markdown,
+        () if share(is_code) >= 50 => ContentKind::Code,
+        () => ContentKind::Prose,
+    }
+}
+
+/// Whether a line looks like one of a program or of data: indented, closed by its punctuation, or short and without any.
+fn is_code(line: &str) -> bool {
+    let trimmed = line.trim();
+    line.starts_with(['\t'])
+        || line.starts_with("    ")
+        || trimmed.ends_with(['{', '}', ';', '(', ')', '[', ']', ',', '\\', '>', '='])
+        || trimmed.starts_with("//")
+        || !trimmed.contains(' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fit::json_len;
+
+    fn pieces(text: &str, most: usize) -> (ContentChunks, Vec<&str>) {
+        let chunks = ContentChunks::of(text, most);
+        let pieces = chunks.chunks.iter().map(|chunk| text.get(chunk.start..chunk.end).unwrap()).collect();
+        (chunks, pieces)
+    }
+
+    #[track_caller]
+    fn check(text: &str, most: usize, kind: ContentKind, expect: &[&str]) {
+        let (chunks, pieces) = pieces(text, most);
+        assert_eq!((chunks.kind, pieces.as_slice()), (kind, expect));
+        assert!(chunks.chunks.iter().all(|chunk| !chunk.is_hard_split), "{chunks:?}");
+    }
+
+    #[test]
+    fn sections_stay_together() {
+        check(
+            "# One\n\nText of it.\n\nMore of it.\n## Two\n\nText of two.\n",
+            40,
+            ContentKind::Markdown,
+            &["# One\n\nText of it.\n\nMore of it.\n", "## Two\n\nText of two.\n"],
+        );
+    }
+
+    #[test]
+    fn an_entry_keeps_its_stack_trace() {
+        let entry = "2025-11-01T10:00:00Z ERROR it broke\n  at one\n  at two\n";
+        let log = format!(
+            "2025-11-01T09:00:00Z INFO ok\n{entry}2025-11-01T10:00:01Z INFO ok\n2025-11-01T10:00:02Z INFO ok\n"
+        );
+        let (chunks, pieces) = pieces(&log, 100);
+        assert_eq!(chunks.kind, ContentKind::Log);
+        assert!(pieces[0].ends_with("at two\n"), "{pieces:?}");
+    }
+
+    #[test]
+    fn code_is_cut_between_functions_then_lines() {
+        check(
+            "fn one() {\n    a();\n}\n\nfn two() {\n    b();\n}\n",
+            36,
+            ContentKind::Code,
+            &["fn one() {\n    a();\n}\n\n", "fn two() {\n    b();\n}\n"],
+        );
+    }
+
+    #[test]
+    fn prose_is_cut_at_paragraphs_then_sentences() {
+        check(
+            "One is here. Two is here.\n\nThree is there. Four is there, and \"five!\" Six.",
+            40,
+            ContentKind::Prose,
+            &["One is here. Two is here.\n\n", "Three is there. ", "Four is there, and \"five!\" Six."],
+        );
+        check(
+            "これは一つ。これは二つ。これは三つ。",
+            40,
+            ContentKind::Prose,
+            &["これは一つ。これは二つ。", "これは三つ。"],
+        );
+    }
+
+    #[test]
+    fn a_hard_split_says_so() {
+        let words = "word ".repeat(30);
+        let (chunks, pieces) = pieces(&words, 52);
+        assert_eq!(pieces[0], "word ".repeat(10));
+        assert!(chunks.get(0).unwrap().is_hard_split && !chunks.get(chunks.len() - 1).unwrap().is_hard_split);
+        assert_eq!(ContentChunks::of(&"x".repeat(100), 30).len(), 4);
+    }
+
+    /// Row 5.0: a log of 50 KB and 10,000 lines.
+    #[test]
+    fn ten_thousand_short_lines_come_two_hundred_at_a_time() {
+        let log: String = (0..10_000).map(|number| format!("{number:04}\n")).collect();
+        let chunks = ContentChunks::of(&log, CHUNK_BYTES);
+        assert_eq!((chunks.len(), chunks.total_lines()), (50, 10_000));
+        let first = chunks.get(0).unwrap();
+        assert_eq!((first.start_line, first.end_line, first.end), (0, 199, 1_000));
+        let lines = chunks.lines(&log, 100..201);
+        assert_eq!(log.get(lines).unwrap().lines().count(), 101);
+        assert_eq!(log.get(chunks.lines(&log, 9_999..20_000)), Some("9999\n"));
+        assert_eq!(log.get(chunks.lines(&log, 10_000..10_001)), Some(""));
+    }
+
+    #[test]
+    fn six_corpora_end_where_a_reader_pauses() {
+        let repeated = |piece: &dyn Fn(usize) -> String| (0..400).map(piece).collect::<String>();
+        let corpora = [
+            repeated(&|n| {
+                format!("## Section {n}\n\nSome words about {n}. And *more*:\n\n- a point\n- another\n\n")
+            }),
+            repeated(&|n| {
+                format!("2025-11-01 10:00:{:02},{n} INFO service - request {n} took 12 ms\n", n % 60)
+            }),
+            repeated(&|n| {
+                format!("fn function_{n}() -> u32 {{\n    let value = {n};\n    value + 1\n}}\n\n")
+            }),
+            repeated(&|n| format!("This is sentence {n} of a long letter, which says \"nothing much.\" ")),
+            repeated(&|n| format!("これは{n}番目の文です。そして次の文が続きます！")),
+            repeated(&|n| format!("{{\"id\": {n}, \"name\": \"row {n}\"}},\n")),
+        ];
+        for corpus in &corpora {
+            let (chunks, pieces) = pieces(corpus, CHUNK_BYTES);
+            assert!(chunks.len() > 1, "{:?}", chunks.kind);
+            for (piece, chunk) in pieces.iter().zip(&chunks.chunks) {
+                let pauses = piece.ends_with('\n') || ends_sentence(piece);
+                assert!(
+                    pauses && !chunk.is_hard_split,
+                    "{:?} {:?}",
+                    chunks.kind,
+                    &piece[piece.floor_char_boundary(piece.len() - 40)..]
+                );
+                assert!(
+                    piece.len() > CHUNK_BYTES / 4
+                        || chunk.end == corpus.len()
+                        || line_breaks(piece) * 2 >= CHUNK_LINES
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rule_chunks_put_together_are_the_text(
+            parts in proptest::collection::vec("[a-z .!?]{0,40}\n|\n\n|# [a-z]{3}\n|\\PC{0,9}|    x;\n|\u{1}{1,9}|👩‍👩‍👧|2025-01-01 [a-z]{5}\n|e\u{301}{1,80}", 0..60),
+            most in 16_usize..400,
+        ) {
+            let text = parts.concat();
+            let (chunks, pieces) = pieces(&text, most);
+            prop_assert_eq!(pieces.concat(), text.clone());
+            let (mut line, mut at) = (0, 0);
+            for (index, (piece, chunk)) in pieces.iter().zip(&chunks.chunks).enumerate() {
+                prop_assert!(!piece.is_empty() && piece.len() <= most);
+                prop_assert!(json_len(piece) <= most || piece.chars().count() * 6 <= most * 6);
+                prop_assert_eq!((chunk.start, chunk.start_line), (at, line));
+                prop_assert!(chunk.start_line <= chunk.end_line && chunk.end_line < chunks.total_lines());
+                prop_assert_eq!(chunks.at(at), Some(index));
+                let last = index + 1 == chunks.len();
+                prop_assert!(last || chunk.is_hard_split || piece.ends_with('\n') || ends_sentence(piece), "{:?}", piece);
+                line += line_breaks(piece);
+                at = chunk.end;
+            }
+            let lines: Vec<&str> = text.split_inclusive('\n').collect();
+            prop_assert_eq!(chunks.total_lines(), lines.len());
+            for (number, expect) in lines.iter().enumerate() {
+                prop_assert_eq!(text.get(chunks.lines(&text, number..number + 1)), Some(*expect));
+            }
+        }
+    }
+}
