@@ -45,10 +45,15 @@ pub enum Kind {
     V1Search,
     /// Records of a list by the record-server contract.
     V1Records,
+    /// Records of a list by the paths of a connector's API.
+    ApiRecords,
+    /// Chunks of a text.
+    Chunk,
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Search, Self::Records, Self::V1Search, Self::V1Records];
+    const ALL: [Self; 6] =
+        [Self::Search, Self::Records, Self::V1Search, Self::V1Records, Self::ApiRecords, Self::Chunk];
 
     /// The kind of a byte, if it is one.
     #[must_use]
@@ -64,6 +69,8 @@ impl Kind {
             Self::Records => 2,
             Self::V1Search => 3,
             Self::V1Records => 4,
+            Self::ApiRecords => 5,
+            Self::Chunk => 6,
         }
     }
 
@@ -75,6 +82,8 @@ impl Kind {
             Self::Records => "query_records",
             Self::V1Search => "/v1/search",
             Self::V1Records => "/v1/streams/{stream}/records",
+            Self::ApiRecords => "/api/v1",
+            Self::Chunk => "chunk",
         }
     }
 }

@@ -16,7 +16,7 @@ use super::cut::{boundary_at_or_before, prefix};
 pub const CHUNK_BYTES: usize = 8_192;
 
 /// The most lines of one.
-pub const CHUNK_LINES: usize = 200;
+const CHUNK_LINES: usize = 200;
 
 /// The lines by which the kind of a text is told.
 const TELLING_LINES: usize = 200;

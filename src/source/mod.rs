@@ -36,7 +36,7 @@ pub use query::{
 pub use unopened::Unopened;
 
 use self::federation::CircuitReport;
-use crate::handle::SourceName;
+use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Window};
 
 /// One record server. Dropping the future of a call abandons the call.
@@ -77,6 +77,12 @@ pub trait Source: Send + Sync + fmt::Debug {
 
     /// One record.
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError>;
+
+    /// A word that is another when the record was changed, where that can be told without reading the record; nothing
+    /// where it cannot, and for a record that is not there.
+    async fn version(&self, _address: &RecordAddress) -> Result<Option<String>, SourceError> {
+        Ok(None)
+    }
 
     /// A piece of one text field of a record.
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError>;

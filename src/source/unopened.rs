@@ -13,7 +13,7 @@ use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
     SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
-use crate::handle::SourceName;
+use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Window};
 
 type Opening = dyn Fn() -> Result<Arc<dyn Source>, SourceError> + Send + Sync;
@@ -84,6 +84,10 @@ impl Source for Unopened {
 
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         self.opened().await?.record(query).await
+    }
+
+    async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
+        self.opened().await?.version(address).await
     }
 
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {

@@ -55,6 +55,9 @@ pub enum ToolError {
     /// The cursor of a list is not good, or no longer.
     #[error("the cursor is not valid: {0}")]
     ListFromStart(CursorFault),
+    /// A cursor of a text cannot be used.
+    #[error("the cursor cannot be used: {0}")]
+    ReadFromStart(CursorFault),
     /// Positions of cursors cannot be read.
     #[error("{0}")]
     MendState(StateError),
@@ -211,7 +214,7 @@ impl ToolError {
             }
             Self::CorrectArgument { .. } => "invalid_argument",
             Self::DropConnectionArgument { .. } => "conflicting_connection_id",
-            Self::SearchFromStart(_) | Self::ListFromStart(_) => "invalid_cursor",
+            Self::SearchFromStart(_) | Self::ListFromStart(_) | Self::ReadFromStart(_) => "invalid_cursor",
             Self::MendState(_) => "state_unavailable",
             Self::ChooseForDetail { .. } => "ambiguous_schema_detail",
             Self::AskForLess { .. } => "response_too_large",
@@ -246,6 +249,7 @@ impl ToolError {
                 "Send the cursor with the arguments of the page it came from, or list again without it.".to_owned()
             }
             Self::ListFromStart(_) => "List again without `cursor`.".to_owned(),
+            Self::ReadFromStart(_) => "Read the text from its start, without `cursor`.".to_owned(),
             Self::ChooseForDetail { .. } => {
                 "Call again with `connection_id` set to one of available_connections.".to_owned()
             }
@@ -285,7 +289,9 @@ impl ToolError {
         };
         match self {
             Self::CorrectArgument { param, .. } => body.param = Some(quote(param)),
-            Self::SearchFromStart(fault) | Self::ListFromStart(fault) => body.reason = Some(fault.reason()),
+            Self::SearchFromStart(fault) | Self::ListFromStart(fault) | Self::ReadFromStart(fault) => {
+                body.reason = Some(fault.reason())
+            }
             Self::ChooseForDetail { choices, .. } => body.choose_from(choices, None),
             Self::CopyHandle { refused, .. } => body.reason = Some(refused.fault.reason()),
             Self::Source { source_name, error, asked } => {

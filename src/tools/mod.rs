@@ -6,9 +6,11 @@
 mod aggregate;
 mod arguments;
 mod blocking;
+mod chunked;
 mod error;
 mod error_body;
 mod fetch;
+mod field_chunk;
 mod live;
 mod paging;
 mod parts;

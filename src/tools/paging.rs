@@ -158,7 +158,7 @@ async fn position<Request>(
 
 /// What a position is good for: the sources as they are configured. A caller's grant goes in here, too, once there are
 /// callers to tell apart.
-fn binding(toolbox: &Toolbox) -> String {
+pub(super) fn binding(toolbox: &Toolbox) -> String {
     let digest = Sha256::digest(toolbox.source.identity());
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::aggregate::aggregate;
+use super::chunked::Texts;
 use super::fetch::fetch;
 use super::parts::Parts;
 use super::previews::KnownPreviews;
@@ -57,6 +58,8 @@ pub struct Toolbox {
     pub(super) seen_ids: SeenIds,
     /// Where the parts of long documents start.
     pub(super) parts: Parts,
+    /// Texts that are read chunk by chunk.
+    pub(super) texts: Texts,
     /// What streams want shown of their records.
     pub(super) previews: KnownPreviews,
     call_deadline: Duration,
@@ -82,6 +85,7 @@ impl Toolbox {
             cursors,
             seen_ids: SeenIds::default(),
             parts: Parts::default(),
+            texts: Texts::default(),
             previews: KnownPreviews::default(),
             call_deadline,
             protection: Arc::default(),
@@ -109,6 +113,7 @@ impl Toolbox {
             source,
             cursors: Arc::clone(&self.cursors),
             parts: self.parts.clone(),
+            texts: if is_same { self.texts.clone() } else { Texts::default() },
             previews: if is_same { self.previews.clone() } else { KnownPreviews::default() },
             call_deadline,
             protection,

@@ -203,6 +203,12 @@ impl Source for AllowedStreams {
         self.allowed.record(record).ok_or_else(|| Self::not_found(&query.address))
     }
 
+    async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
+        self.check(&address.stream, address.connection.as_ref()).await?;
+        let version = self.inner.version(address).await;
+        self.told(version, address.connection.as_ref(), [&address.stream]).await
+    }
+
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
         let RecordAddress { connection, stream, .. } = &query.address;
         self.check(stream, connection.as_ref()).await?;

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
 use super::circuit::{Circuit, CircuitState, Outcome, Pass};
-use crate::handle::SourceName;
+use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Window};
 use crate::source::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
@@ -122,6 +122,10 @@ impl Source for Guarded {
 
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         self.ask(self.source.record(query)).await
+    }
+
+    async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
+        self.ask(self.source.version(address)).await
     }
 
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {

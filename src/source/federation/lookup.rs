@@ -25,6 +25,16 @@ pub(super) async fn window(federation: &Federation, query: &WindowQuery) -> Resu
     find(federation, &query.address, |source| async move { source.window(query).await }).await
 }
 
+/// Only of a record whose connection is named, and so its source.
+pub(super) async fn version(
+    federation: &Federation,
+    address: &RecordAddress,
+) -> Result<Option<String>, SourceError> {
+    let Some(connection) = &address.connection else { return Ok(None) };
+    let source = federation.source_of(connection).await?;
+    source.version(address).await.map_err(|error| of(source, error))
+}
+
 async fn find<'a, Answer, Asked>(
     federation: &'a Federation,
     address: &RecordAddress,

@@ -37,7 +37,7 @@ use super::{
     AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
-use crate::handle::{ConnectionId, SourceName, StreamName};
+use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Window};
 
 /// How long a page is waited for when nothing else is said: less than a call may take.
@@ -215,6 +215,10 @@ impl Source for Federation {
 
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         lookup::record(self, query).await
+    }
+
+    async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
+        lookup::version(self, address).await
     }
 
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {

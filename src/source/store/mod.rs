@@ -58,7 +58,7 @@ use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
     SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
 };
-use crate::handle::SourceName;
+use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Window};
 
 /// An open store, to read from.
@@ -128,6 +128,11 @@ impl Source for Store {
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         let query = query.clone();
         self.blocking(move |inner, interrupt| read::record(&inner.database, &query, interrupt)).await
+    }
+
+    async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
+        let address = address.clone();
+        self.blocking(move |inner, _| read::version(&inner.database, &address)).await
     }
 
     async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {

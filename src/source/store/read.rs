@@ -96,6 +96,26 @@ pub(super) fn find(database: &Database, query: &RecordQuery) -> Result<Record, S
     }
 }
 
+/// The version of the one record of an address, as its row has it.
+pub(super) fn version(database: &Database, address: &RecordAddress) -> Result<Option<String>, SourceError> {
+    let RecordAddress { connection, stream, record } = address;
+    let versions = database.read(|sqlite| {
+        let mut statement = sqlite.prepare_cached(
+            "SELECT o.uuid || '.' || r.version FROM store o CROSS JOIN streams s CROSS JOIN connections c CROSS JOIN records r
+             WHERE s.name = ?2 AND c.id = s.connection AND (?3 IS NULL OR c.connection_id = ?3)
+               AND r.stream = s.id AND r.key = ?1 AND r.data IS NOT NULL",
+        )?;
+        let asked = params![record.as_str(), stream.as_str(), connection.as_ref().map(ConnectionId::as_str)];
+        let rows = statement.query_map(asked, |row| row.get(0))?;
+        rows.collect::<Result<Vec<String>, _>>()
+    })?;
+    match <[String; 1]>::try_from(versions) {
+        Ok([only]) => Ok(Some(only)),
+        // Reading it says what is wrong.
+        Err(_none_or_several) => Ok(None),
+    }
+}
+
 fn choice_of(record: &Record) -> Option<ConnectionChoice> {
     let connection_id = record.address.connection.clone()?;
     Some(ConnectionChoice { connection_id, display_name: record.display_name.clone() })

@@ -1,0 +1,116 @@
+//! A chunk of a text field, for `read_record_field`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::chunked::{ChunkedText, TextQuery, chunked, chunked_after};
+use super::{Payload, ToolError, Toolbox};
+use crate::fit::{CHUNK_BYTES, PageBudget, Shaping, Strategy, chars_before};
+use crate::handle::{Handle, RecordAddress, SourceName};
+
+/// The first chunk of a field, or the one that a cursor goes on with.
+#[derive(Debug)]
+pub(super) struct ChunkRequest {
+    pub(super) address: RecordAddress,
+    pub(super) field: String,
+    pub(super) cursor: Option<String>,
+    pub(super) source: Option<SourceName>,
+}
+
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    id: &'a str,
+    field: &'a str,
+    text: &'a str,
+    start_chars: usize,
+    end_chars: usize,
+    total_chars: usize,
+    chunk_index: usize,
+    total_chunks: usize,
+    start_line: usize,
+    end_line: usize,
+    total_lines: usize,
+    bytes_in_chunk: usize,
+    /// It ends in the middle of a sentence, entry or line, because nothing else was near.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    hard_split: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Value>,
+}
+
+/// The most bytes of a chunk, also as JSON, in an answer of some budget: what stands beside it takes the rest, and a token
+/// is at least a byte.
+pub(crate) fn chunk_most(budget: PageBudget) -> usize {
+    (budget.tokens.min(budget.bytes) * 2 / 3).clamp(1, CHUNK_BYTES)
+}
+
+pub(super) async fn chunk(toolbox: &Toolbox, request: ChunkRequest) -> Result<Payload, ToolError> {
+    let ChunkRequest { address, field, cursor, source } = request;
+    let budget = toolbox.budget("read_record_field");
+    let (text, index, named) = match cursor {
+        None => {
+            let asked = toolbox.source("read_record_field", source.as_ref())?;
+            let query = TextQuery { address, field: Some(field), most: chunk_most(budget) };
+            (chunked(toolbox, asked.as_ref(), query).await?, 0, source)
+        }
+        Some(cursor) => {
+            let (text, index, named) = chunked_after(toolbox, &cursor).await?;
+            let is_same = text.field.as_ref() == Some(&field)
+                && (text.address.stream == address.stream && text.address.record == address.record)
+                && address
+                    .connection
+                    .as_ref()
+                    .is_none_or(|asked| text.address.connection.as_ref() == Some(asked))
+                && source.as_ref().is_none_or(|asked| named.as_ref() == Some(asked));
+            if !is_same {
+                return Err(ToolError::ReadFromStart(crate::cursor::CursorFault::Mismatched));
+            }
+            (text, index, named)
+        }
+    };
+    let next = text.cursor(toolbox, named.as_ref(), index + 1).await?;
+    let shaping = Shaping {
+        items: 1,
+        strategy: if text.chunks.len() > 1 { Strategy::Chunked } else { Strategy::Whole },
+        ..Shaping::default()
+    };
+    Ok(answer(&text, index, next, named.as_ref(), budget)?.shaped(shaping))
+}
+
+fn answer(
+    text: &ChunkedText,
+    index: usize,
+    next: Option<String>,
+    source: Option<&SourceName>,
+    budget: PageBudget,
+) -> Result<Payload, ToolError> {
+    let id = Handle::mint(&text.address).map(|handle| handle.to_string()).unwrap_or_default();
+    let field = text.field.as_deref().unwrap_or_default();
+    let next = next.map(|cursor| {
+        let mut call = json!({ "id": id, "field": field, "unit": "chunk", "cursor": cursor });
+        if let (Some(call), Some(source)) = (call.as_object_mut(), source) {
+            call.insert("source".to_owned(), source.as_str().into());
+        }
+        call
+    });
+    let piece = text.piece(index);
+    let chunk = text.chunks.get(index);
+    let start_chars = chunk.map_or(0, |chunk| chars_before(&text.text, chunk.start));
+    let answer = Answer {
+        id: &id,
+        field,
+        text: piece,
+        start_chars,
+        end_chars: start_chars + piece.chars().count(),
+        total_chars: text.text.chars().count(),
+        chunk_index: index,
+        total_chunks: text.chunks.len(),
+        start_line: chunk.map_or(0, |chunk| chunk.start_line),
+        end_line: chunk.map_or(0, |chunk| chunk.end_line),
+        total_lines: text.chunks.total_lines(),
+        bytes_in_chunk: piece.len(),
+        hard_split: chunk.is_some_and(|chunk| chunk.is_hard_split),
+        next,
+    };
+    Payload::within(&answer, budget)
+}
