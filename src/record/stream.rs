@@ -123,4 +123,19 @@ impl StreamDetail {
     pub fn view(&self, name: &str) -> Option<&View> {
         self.views.iter().find(|view| view.name == name)
     }
+
+    /// The fields of records that a view is about. A view may name a part of a field, `guest.city`; the record's
+    /// field is then what stands before the first dot, unless one is called just that.
+    #[must_use]
+    pub fn view_fields(&self, name: &str) -> Option<Vec<String>> {
+        let mut fields: Vec<String> = Vec::new();
+        for named in &self.view(name)?.fields {
+            let whole = named.split('.').next().filter(|_| self.field(named).is_none());
+            let field = whole.unwrap_or(named);
+            if !fields.iter().any(|known| known == field) {
+                fields.push(field.to_owned());
+            }
+        }
+        Some(fields)
+    }
 }
