@@ -139,3 +139,29 @@ impl StreamDetail {
         Some(fields)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_in_a_view_stands_for_its_field() {
+        let field = |name: &str| FieldDetail { name: name.to_owned(), ..FieldDetail::default() };
+        let fields = ["id", "guest.city", "guest.street", "dotted.name"].map(str::to_owned).to_vec();
+        let detail = StreamDetail {
+            name: "reservations".parse().unwrap(),
+            connection_id: "c".parse().unwrap(),
+            display_name: None,
+            connector_key: None,
+            record_count: None,
+            primary_key: Vec::new(),
+            cursor_field: None,
+            fields: vec![field("id"), field("guest"), field("dotted.name")],
+            views: vec![View { name: "preview".to_owned(), fields }],
+            relations: Vec::new(),
+            declaration: None,
+        };
+        assert_eq!(detail.view_fields("preview").unwrap(), ["id", "guest", "dotted.name"]);
+        assert_eq!(detail.view_fields("other"), None);
+    }
+}
