@@ -71,7 +71,7 @@ impl Sample {
     fn query(self) -> &'static str {
         match self {
             Self::Mail => "invoice",
-            Self::Hostaway => "hot tub sunset",
+            Self::Hostaway => "boat builder terrace",
         }
     }
 

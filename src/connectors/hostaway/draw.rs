@@ -17,7 +17,7 @@ impl Draw {
         Self(seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95)))
     }
 
-    /// The next number of the series, as SplitMix64 has it.
+    /// The next number of the series, as `SplitMix64` has it.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
