@@ -142,7 +142,7 @@ pub(super) fn snippet(client: Client, program: &str, arguments: &[String]) -> Sn
 const TUNNEL: &str = "ngrok http 7400 --host-header=localhost:7400";
 
 /// A word as a POSIX shell reads it.
-fn shell_word(word: &str) -> String {
+pub(super) fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

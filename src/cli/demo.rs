@@ -1,72 +1,157 @@
 //! `fetchwell demo`: bundled sample data, searched and fetched as a client would.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use directories::ProjectDirs;
 use serde_json::{Value, json};
 
-use super::client_config::{Client, absolute, program, snippet};
+use super::client_config::{Client, absolute, program, shell_word, snippet};
 use super::failure::Failure;
 use super::open::{call, runtime, toolbox};
 use super::print::{FAINT, Printer, STRONG, grouped};
-use crate::connectors::{Intake, Report, import_records};
-use crate::handle::ConnectionId;
+use crate::connectors::{ImportError, SampleAccount, hostaway, import_account, import_records};
 use crate::record::RecordData;
-use crate::source::store::{Manifest, NewConnection, Store};
+use crate::source::store::Store;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
 
 /// Try fetchwell on bundled sample data: two accounts of one connector whose record ids collide.
 #[derive(Debug, Args)]
 pub(super) struct Demo {
+    /// Which sample.
+    #[arg(value_enum, default_value_t = Sample::Mail)]
+    sample: Sample,
     /// Where to keep the sample store [default: the user's data folder]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
 }
 
+/// What there is to try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sample {
+    /// A few messages and files.
+    Mail,
+    /// Holiday lets: 500 listings, 5,000 reservations and what belongs to them, with the paths of their API.
+    Hostaway,
+}
+
 const MANIFEST: &str = include_str!("../../fixtures/demo/manifest.json");
 
-/// The sample accounts: id, label, and their records.
-const ACCOUNTS: [(&str, &str, &str); 2] = [
+/// The accounts of the mail sample: id, label, and their records.
+const MAIL_ACCOUNTS: [(&str, &str, &str); 2] = [
     ("cin_work", "Work", include_str!("../../fixtures/demo/work.ndjson")),
     ("cin_home", "Home", include_str!("../../fixtures/demo/home.ndjson")),
 ];
 
-/// What the demo asks.
-const QUERY: &str = "invoice";
+impl Sample {
+    /// The file in the user's data folder.
+    fn file(self) -> &'static str {
+        match self {
+            Self::Mail => "demo.db",
+            Self::Hostaway => "hostaway.db",
+        }
+    }
+
+    fn accounts(self) -> [(&'static str, &'static str); 2] {
+        match self {
+            Self::Mail => MAIL_ACCOUNTS.map(|(id, label, _)| (id, label)),
+            Self::Hostaway => hostaway::SAMPLE_ACCOUNTS,
+        }
+    }
+
+    /// Says how many records there are. Importing them again changes nothing.
+    fn import(self, store: &Path) -> Result<u64, ImportError> {
+        match self {
+            Self::Mail => import_mail(store),
+            Self::Hostaway => hostaway::import_sample(store),
+        }
+    }
+
+    /// What the demo asks.
+    fn query(self) -> &'static str {
+        match self {
+            Self::Mail => "invoice",
+            Self::Hostaway => "boat builder terrace",
+        }
+    }
+
+    /// What handles are for.
+    fn collision(self) -> &'static str {
+        match self {
+            Self::Mail => "Both accounts have a message `m1`; the handle says whose is meant.",
+            Self::Hostaway => "Both accounts have a reservation `BK00001`; the handle says whose is meant.",
+        }
+    }
+}
 
 impl Demo {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
-        let store = self.store.unwrap_or_else(default_store);
-        let records = import_samples(&store)?;
+        let Self { sample, store } = self;
+        let store = store.unwrap_or_else(|| default_store(sample));
+        let records = sample.import(&store)?;
         let name = "demo".parse().map_err(|error| Failure::usage(&error))?;
         let toolbox = toolbox(std::sync::Arc::new(Store::open(name, &store)?), DEFAULT_CALL_DEADLINE)?;
-        let shown = runtime()?.block_on(ask(&toolbox))?;
-        let arguments = ["serve".to_owned(), "--store".to_owned(), absolute(&store)?];
-        let claude = snippet(Client::Claude, &program()?, &arguments);
+        let shown = runtime()?.block_on(ask(&toolbox, sample.query()))?;
+        let next = Next::of(sample, &store)?;
         if printer.json {
-            printer.value(&json!({
+            let mut value = json!({
                 "store": store,
                 "records": records,
                 "search": shown.found.into_parts().1,
                 "fetch": shown.fetched.into_parts().1,
-                "client_config": claude.text,
-            }));
+            });
+            let (name, next) = match next {
+                Next::Client { text, .. } => ("client_config", text.into()),
+                Next::Commands(commands) => ("commands", commands.into()),
+            };
+            value.as_object_mut().map(|fields| fields.insert(name.to_owned(), next));
+            printer.value(&value);
             return Ok(());
         }
-        let accounts = ACCOUNTS.map(|(id, label, _)| format!("{id} ({label})")).join(" and ");
+        let accounts = sample.accounts().map(|(id, label)| format!("{id} ({label})")).join(" and ");
         printer.line(format_args!(
-            "{STRONG}Sample data{STRONG:#}: {records} records of {accounts} in {}",
+            "{STRONG}Sample data{STRONG:#}: {} records of {accounts} in {}",
+            grouped(records),
             store.display()
         ));
-        print_call(printer, &format!("search({})", json!({ "query": QUERY })), &shown.found);
+        print_call(printer, &format!("search({})", json!({ "query": sample.query() })), &shown.found);
         print_call(printer, &format!("fetch({})", json!({ "id": shown.id })), &shown.fetched);
-        printer.line("\nBoth accounts have a message `m1`; the handle says whose is meant.");
-        printer.line(format_args!("\n{STRONG}To use it{STRONG:#}, in {}:", claude.goes));
-        printer.line(claude.text);
+        printer.line(format_args!("\n{}", sample.collision()));
+        match next {
+            Next::Client { goes, text } => {
+                printer.line(format_args!("\n{STRONG}To use it{STRONG:#}, in {goes}:"));
+                printer.line(text);
+            }
+            Next::Commands(commands) => {
+                printer.line(format_args!("\n{STRONG}To go on{STRONG:#}, each in a terminal of its own:"));
+                commands.iter().for_each(|command| printer.line(command));
+            }
+        }
         Ok(())
+    }
+}
+
+/// How to go on from here.
+enum Next {
+    /// With the configuration of a client.
+    Client { goes: &'static str, text: String },
+    /// With commands: a server, and questions to it.
+    Commands(Vec<String>),
+}
+
+impl Next {
+    fn of(sample: Sample, store: &Path) -> Result<Self, Failure> {
+        let store = absolute(store)?;
+        if sample == Sample::Hostaway {
+            return Ok(Self::Commands(vec![
+                format!("fetchwell serve --store {}", shell_word(&store)),
+                "curl 'http://127.0.0.1:7400/api/v1/listings?limit=50'".to_owned(),
+                "curl 'http://127.0.0.1:7400/api/v1/bookings/BK12345'".to_owned(),
+            ]));
+        }
+        let arguments = ["serve".to_owned(), "--store".to_owned(), store];
+        let claude = snippet(Client::Claude, &program()?, &arguments);
+        Ok(Self::Client { goes: claude.goes, text: claude.text })
     }
 }
 
@@ -77,8 +162,8 @@ struct Shown {
 }
 
 /// A search, and a fetch of its first result by nothing but what the answer says.
-async fn ask(toolbox: &Toolbox) -> Result<Shown, Failure> {
-    let found = call(toolbox, "search", RecordData::from_iter([("query".to_owned(), QUERY.into())])).await?;
+async fn ask(toolbox: &Toolbox, query: &str) -> Result<Shown, Failure> {
+    let found = call(toolbox, "search", RecordData::from_iter([("query".to_owned(), query.into())])).await?;
     let answer: Value = serde_json::from_str(found.json()).unwrap_or_default();
     let id = answer.pointer("/results/0/id").and_then(Value::as_str);
     let id = id
@@ -94,41 +179,17 @@ fn print_call(printer: Printer, call: &str, payload: &Payload) {
     printer.line(format_args!("{FAINT}{bytes} bytes, the same as text and as structuredContent{FAINT:#}"));
 }
 
-/// Imports the samples, and says how many records there are. Importing them again changes nothing.
-fn import_samples(store: &Path) -> Result<u64, Failure> {
-    if let Some(folder) = store.parent() {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| Failure::new(format!("{} cannot be made ({error})", folder.display())))?;
-    }
+fn import_mail(store: &Path) -> Result<u64, ImportError> {
     let mut records = 0;
-    for (id, label, lines) in ACCOUNTS {
-        let connection_id: ConnectionId = id.parse().map_err(|error| Failure::usage(&error))?;
-        let manifest = Manifest::parse(MANIFEST).map_err(|error| Failure::usage(&error))?;
-        let connection = NewConnection {
-            connection_id,
-            connector_key: manifest.connector_key().unwrap_or_default().to_owned(),
-            display_name: Some(label.to_owned()),
-            manifest: Some(manifest.text().to_owned()),
-        };
-        let (mut report, never) = (Unexpected, AtomicBool::new(false));
-        let mut intake = Intake::new(store, connection, Some(manifest), &mut report, &never);
-        import_records(&mut lines.as_bytes(), store, &mut intake)?;
-        let (tally, _) = intake.finish()?;
-        records += tally.added + tally.changed + tally.unchanged;
+    for (id, label, lines) in MAIL_ACCOUNTS {
+        let account = SampleAccount { id, label, manifest: MANIFEST };
+        records +=
+            import_account(store, account, |intake| import_records(&mut lines.as_bytes(), store, intake))?;
     }
     Ok(records)
 }
 
-/// The samples are ours and have no line that is refused.
-struct Unexpected;
-
-impl Report for Unexpected {
-    fn rejected(&mut self, place: &dyn fmt::Display, reason: &str) {
-        tracing::error!(%place, reason, "a line of the sample data was refused");
-    }
-}
-
-fn default_store() -> PathBuf {
+fn default_store(sample: Sample) -> PathBuf {
     let folder = ProjectDirs::from("", "", "fetchwell").map(|dirs| dirs.data_dir().to_owned());
-    folder.unwrap_or_else(|| std::env::temp_dir().join("fetchwell")).join("demo.db")
+    folder.unwrap_or_else(|| std::env::temp_dir().join("fetchwell")).join(sample.file())
 }

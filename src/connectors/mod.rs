@@ -5,6 +5,7 @@
 //! reason. A refused line never stops an import.
 
 mod csv;
+pub mod hostaway;
 mod intake;
 mod json;
 mod key;
@@ -13,6 +14,7 @@ mod markdown;
 mod mbox;
 mod meter;
 mod records;
+mod sample;
 
 use std::path::PathBuf;
 
@@ -22,6 +24,7 @@ pub use json::import_json;
 pub use markdown::import_markdown;
 pub use mbox::import_mbox;
 pub use records::import_records;
+pub use sample::{SampleAccount, import_account};
 
 use crate::source::store::StoreError;
 
@@ -47,6 +50,20 @@ pub enum ImportError {
         /// What the command reads.
         expected: &'static str,
         /// Where it differs.
+        problem: String,
+    },
+    /// The folder of the store is not there and cannot be made.
+    #[error("{} cannot be made ({problem})", .path.display())]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        problem: String,
+    },
+    /// Sample data of ours is not what it has to be.
+    #[error("the sample data is broken ({problem}); that is a defect of fetchwell")]
+    BrokenSample {
+        /// What is wrong.
         problem: String,
     },
     /// The user stopped it.

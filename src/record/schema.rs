@@ -1,6 +1,6 @@
 //! What there is to search and read.
 
-use super::Unavailable;
+use super::{HttpRoute, Unavailable};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 
 /// The connections of a source, in the source's order.
@@ -25,6 +25,8 @@ pub struct ConnectionSchema {
     pub connector_key: Option<String>,
     /// Its tables.
     pub streams: Vec<StreamSchema>,
+    /// The paths under which its connector's own API served them.
+    pub routes: Vec<HttpRoute>,
 }
 
 /// One table of one connection.

@@ -123,4 +123,45 @@ impl StreamDetail {
     pub fn view(&self, name: &str) -> Option<&View> {
         self.views.iter().find(|view| view.name == name)
     }
+
+    /// The fields of records that a view is about. A view may name a part of a field, `guest.city`; the record's
+    /// field is then what stands before the first dot, unless one is called just that.
+    #[must_use]
+    pub fn view_fields(&self, name: &str) -> Option<Vec<String>> {
+        let mut fields: Vec<String> = Vec::new();
+        for named in &self.view(name)?.fields {
+            let whole = named.split('.').next().filter(|_| self.field(named).is_none());
+            let field = whole.unwrap_or(named);
+            if !fields.iter().any(|known| known == field) {
+                fields.push(field.to_owned());
+            }
+        }
+        Some(fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_in_a_view_stands_for_its_field() {
+        let field = |name: &str| FieldDetail { name: name.to_owned(), ..FieldDetail::default() };
+        let fields = ["id", "guest.city", "guest.street", "dotted.name"].map(str::to_owned).to_vec();
+        let detail = StreamDetail {
+            name: "reservations".parse().unwrap(),
+            connection_id: "c".parse().unwrap(),
+            display_name: None,
+            connector_key: None,
+            record_count: None,
+            primary_key: Vec::new(),
+            cursor_field: None,
+            fields: vec![field("id"), field("guest"), field("dotted.name")],
+            views: vec![View { name: "preview".to_owned(), fields }],
+            relations: Vec::new(),
+            declaration: None,
+        };
+        assert_eq!(detail.view_fields("preview").unwrap(), ["id", "guest", "dotted.name"]);
+        assert_eq!(detail.view_fields("other"), None);
+    }
 }

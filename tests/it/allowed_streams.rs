@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use fetchwell::handle::{RecordAddress, SourceName, StreamName};
 use fetchwell::record::{
-    ConnectionSchema, Excerpt, Expanded, Hit, HitId, Record, Relation, RelationKind, Schema, SortValue,
-    StreamDetail, StreamSchema, Window,
+    ConnectionSchema, Excerpt, Expanded, Hit, HitId, HttpRoute, Record, Relation, RelationKind, Schema,
+    SortValue, StreamDetail, StreamSchema, Window,
 };
 use fetchwell::source::store::Store;
 use fetchwell::source::{
@@ -46,6 +46,10 @@ fn record(stream: &str, key: &str) -> Record {
     }
 }
 
+fn route(stream: &str) -> HttpRoute {
+    HttpRoute::new(&format!("/api/v1/{stream}"), name(stream), None).unwrap()
+}
+
 impl Talkative {
     fn unknown(stream: &StreamName) -> SourceError {
         SourceError::CorrectQuery {
@@ -75,6 +79,7 @@ impl Source for Talkative {
             display_name: None,
             connector_key: None,
             streams: streams.iter().map(|s| StreamSchema { name: name(s), record_count: None }).collect(),
+            routes: streams.iter().map(|s| route(s)).collect(),
         };
         let connections =
             vec![connection("both", &["messages", "files", "secrets"]), connection("hidden", &["secrets"])];
@@ -211,6 +216,7 @@ async fn only_the_streams_on_the_list_are_there() {
     let [both] = schema.connections.as_slice() else { panic!("{schema:?}") };
     let streams: Vec<&str> = both.streams.iter().map(|stream| stream.name.as_str()).collect();
     assert_eq!((both.connection_id.as_str(), streams), ("both", vec!["messages", "files"]));
+    assert_eq!(both.routes, [route("messages"), route("files")]);
     assert_eq!(source.identity(), r#"talkative streams ["files", "messages", "none"]"#);
     let query = StreamQuery { stream: name("messages"), connection: None };
     let detail = source.stream(&query).await.unwrap().details.remove(0);

@@ -133,6 +133,7 @@ impl Source for InMemory {
             display_name: None,
             connector_key: None,
             streams: vec![StreamSchema { name: "s".parse().unwrap(), record_count: None }],
+            routes: Vec::new(),
         };
         Ok(Schema { connections: connections.into_iter().map(connection).collect(), ..Schema::default() })
     }

@@ -141,6 +141,26 @@ fn every_bad_line_is_reported_with_its_number_and_reason() {
 }
 
 #[test]
+fn a_manifest_with_a_route_that_cannot_be_served_is_refused_by_its_path() {
+    let workshop = Workshop::new();
+    let file = workshop.file("r.ndjson", r#"{"stream":"messages","key":"m1","data":{}}"#);
+    let import = |path: &str| {
+        let routes = json!([{"path": path, "stream": "messages"}]);
+        let manifest = json!({"streams": [{"name": "messages"}], "routes": routes}).to_string();
+        let manifest = workshop.file("manifest.json", manifest);
+        workshop.import(&["records", &file, "--manifest", &manifest])
+    };
+    let output = import("/api/v1/../messages");
+    let said = stderr(&output);
+    assert!(
+        output.status.code() == Some(1) && said.contains("its route `/api/v1/../messages`"),
+        "{output:?}"
+    );
+    assert!(!Path::new(&workshop.store()).exists());
+    assert!(import("/api/v1/messages").status.success());
+}
+
+#[test]
 fn a_manifest_gives_keys_and_refuses_streams_it_does_not_declare() {
     let workshop = Workshop::new();
     let manifest = workshop.file(

@@ -17,6 +17,7 @@ mod faults;
 mod federation_turns;
 mod federation_walk;
 mod handles;
+mod hostaway;
 mod hostile_corpus;
 mod import;
 mod leaks;

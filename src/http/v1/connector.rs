@@ -8,9 +8,13 @@ use serde::Serialize;
 use super::capabilities::flags;
 use super::metadata::{
     Connection, ExpandCapability, StreamMetadata, connections, expand_capabilities, fields, primary_key,
+    with_routes,
 };
 use crate::handle::StreamName;
-use crate::record::StreamDetail;
+use crate::record::{ConnectionSchema, StreamDetail};
+
+/// Streams, each as the connections that have it describe it.
+pub(super) type Described = [(StreamName, Vec<StreamDetail>)];
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Connector {
@@ -66,14 +70,14 @@ impl Connector {
         }
     }
 
-    pub(super) fn full(key: &str, streams: &[(StreamName, Vec<StreamDetail>)]) -> Self {
+    pub(super) fn full(key: &str, streams: &Described, known: &[&ConnectionSchema]) -> Self {
         let entry = |(name, details): &(StreamName, Vec<StreamDetail>)| {
-            StreamEntry::Full(Box::new(StreamMetadata::of(name.as_str(), details)))
+            StreamEntry::Full(Box::new(StreamMetadata::of(name.as_str(), details, known)))
         };
         Self::of(key, streams.iter().map(entry).collect())
     }
 
-    pub(super) fn compact(key: &str, streams: &[(StreamName, Vec<StreamDetail>)]) -> Self {
+    pub(super) fn compact(key: &str, streams: &Described, known: &[&ConnectionSchema]) -> Self {
         let mut shared: Vec<Connection> = Vec::new();
         for connection in streams.iter().flat_map(|(_, details)| connections(details)) {
             if !shared.contains(&connection) {
@@ -90,10 +94,12 @@ impl Connector {
                     .map(|(name, field)| (name, flags(&field)))
                     .collect(),
                 expand_capabilities: expand_capabilities(details),
-                granted_connections: Some(own).filter(|own| *own != shared),
+                granted_connections: Some(own)
+                    .filter(|own| *own != shared)
+                    .map(|own| with_routes(own, known, Some(name.as_str()))),
             })
         };
         let streams = streams.iter().map(entry).collect();
-        Self { granted_connections: Some(shared), ..Self::of(key, streams) }
+        Self { granted_connections: Some(with_routes(shared, known, None)), ..Self::of(key, streams) }
     }
 }

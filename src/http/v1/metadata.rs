@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::capabilities::{FieldCapabilities, FieldSchema};
-use crate::record::{FieldDetail, Relation, RelationKind, StreamDetail, View};
+use super::http_route::{HttpRouteRow, routes_of};
+use crate::record::{ConnectionSchema, FieldDetail, Relation, RelationKind, StreamDetail, View};
 
 /// A stream.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -92,11 +93,15 @@ impl Freshness {
 pub(super) struct Connection {
     pub(super) connection_id: String,
     pub(super) display_name: Option<String>,
+    /// In a schema: the paths under which its connector's own API served what this stands with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) http_routes: Vec<HttpRouteRow>,
 }
 
 impl StreamMetadata {
-    /// One stream, as the connections that have it describe it; `details` holds at least one.
-    pub(super) fn of(name: &str, details: &[StreamDetail]) -> Self {
+    /// One stream, as the connections that have it describe it; `details` holds at least one. The stream's routes are
+    /// of the connections in `known`.
+    pub(super) fn of(name: &str, details: &[StreamDetail], known: &[&ConnectionSchema]) -> Self {
         let fields = fields(details);
         Self {
             object: "stream_metadata",
@@ -121,7 +126,7 @@ impl StreamMetadata {
             cursor_field: details.iter().find_map(|detail| detail.cursor_field.clone()),
             consent_time_field: None,
             instance_ids: details.iter().map(|detail| detail.connection_id.to_string()).collect(),
-            granted_connections: connections(details),
+            granted_connections: with_routes(connections(details), known, Some(name)),
         }
     }
 }
@@ -130,8 +135,21 @@ pub(super) fn connections(details: &[StreamDetail]) -> Vec<Connection> {
     let connection = |detail: &StreamDetail| Connection {
         connection_id: detail.connection_id.to_string(),
         display_name: detail.display_name.clone(),
+        http_routes: Vec::new(),
     };
     details.iter().map(connection).collect()
+}
+
+/// Connections with their routes, or with those of one stream.
+pub(super) fn with_routes(
+    mut connections: Vec<Connection>,
+    known: &[&ConnectionSchema],
+    stream: Option<&str>,
+) -> Vec<Connection> {
+    for connection in &mut connections {
+        connection.http_routes = routes_of(known, &connection.connection_id, stream);
+    }
+    connections
 }
 
 /// The fields of any of the connections, with all that any of them can be asked for.

@@ -9,6 +9,7 @@ mod connector;
 mod cursor;
 mod envelope;
 mod error;
+mod http_route;
 mod metadata;
 mod openapi;
 mod parameters;

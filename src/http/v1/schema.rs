@@ -78,7 +78,9 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     }
     let mut known = asked_connections(call).await?;
     for connection in &mut known {
-        connection.streams.retain(|stream| asked.as_deref().is_none_or(|name| name == stream.name.as_str()));
+        let is_asked = |name: &StreamName| asked.as_deref().is_none_or(|asked| asked == name.as_str());
+        connection.streams.retain(|stream| is_asked(&stream.name));
+        connection.routes.retain(|route| is_asked(&route.stream));
     }
     known.retain(|connection| !connection.streams.is_empty());
     if all && known.len() > 1 {
@@ -88,9 +90,9 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     for (key, connections) in by_connector(&known) {
         let details = streams_of(call, &connections).await?;
         connectors.push(if compact {
-            Connector::compact(key, &details)
+            Connector::compact(key, &details, &connections)
         } else {
-            Connector::full(key, &details)
+            Connector::full(key, &details, &connections)
         });
     }
     Answer::of(&SchemaObject {

@@ -101,7 +101,7 @@ pub(super) async fn one(call: &mut Call<'_>, stream: StreamName) -> Result<Answe
     let StreamAnswer { details, unavailable } = call.source.stream(&query).await?;
     call.missing(&unavailable);
     Answer::of(&StreamObject {
-        stream: StreamMetadata::of(query.stream.as_str(), &details),
+        stream: StreamMetadata::of(query.stream.as_str(), &details, &[]),
         links: call.links(),
         meta: call.meta(),
     })

@@ -32,6 +32,7 @@ impl Allowed {
     pub(super) fn schema(&self, mut schema: Schema) -> Schema {
         for connection in &mut schema.connections {
             connection.streams.retain(|stream| self.has(&stream.name));
+            connection.routes.retain(|route| self.has(&route.stream));
         }
         schema.connections.retain(|connection| !connection.streams.is_empty());
         schema

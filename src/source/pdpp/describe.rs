@@ -82,7 +82,7 @@ pub(super) async fn ordering(
         |detail: &StreamDetail| detail.cursor_field.clone().filter(|field| detail.field(field).is_some());
     let of = |detail: &StreamDetail| Ordering {
         by: by(detail),
-        view: view.and_then(|name| detail.view(name)).map(|view| view.fields.clone()),
+        view: view.and_then(|name| detail.view_fields(name)),
     };
     let known_ordering = of(known);
     if known_ordering.by.is_some() && known_ordering.view.is_some() == view.is_some() {

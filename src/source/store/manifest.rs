@@ -1,9 +1,11 @@
 //! PDPP connector manifests.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::declaration::StreamDeclaration;
-use crate::record::{RecordData, short_connector_key};
+use super::routes::routes;
+use crate::record::{HttpRoute, RecordData, short_connector_key};
 
 /// A connector's description of its streams. Accepted as it is: what is not listed here is kept in the
 /// text and given on unchanged.
@@ -13,6 +15,7 @@ pub struct Manifest {
     connector_key: Option<String>,
     display_name: Option<String>,
     streams: Vec<StreamDeclaration>,
+    routes: Vec<HttpRoute>,
 }
 
 /// Why a text is not a manifest.
@@ -27,6 +30,14 @@ pub enum ManifestError {
     /// One of its streams has no name.
     #[error("one of its `streams` has no `name`, which is a text")]
     NamelessStream,
+    /// One of its routes cannot be served.
+    #[error("its route `{route}` cannot be served: {problem}")]
+    BadRoute {
+        /// The route's path, or all of it when it has none.
+        route: String,
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
 impl Manifest {
@@ -34,8 +45,22 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// The text is not JSON, or has no streams.
+    /// The text is not JSON, has no streams, or has a route that cannot be served.
     pub fn parse(text: &str) -> Result<Self, ManifestError> {
+        let (mut manifest, routes) = Self::read(text)?;
+        manifest.routes = routes.into_iter().collect::<Result<_, _>>()?;
+        Ok(manifest)
+    }
+
+    /// A manifest that a store has, without the routes that cannot be served.
+    pub(super) fn kept(text: &str) -> Option<Self> {
+        let (mut manifest, routes) = Self::read(text).ok()?;
+        manifest.routes = routes.into_iter().filter_map(Result::ok).collect();
+        Some(manifest)
+    }
+
+    /// All but the routes, and each of these with what is wrong with it.
+    fn read(text: &str) -> Result<(Self, Vec<Result<HttpRoute, ManifestError>>), ManifestError> {
         #[derive(Deserialize)]
         struct Sent {
             connector_key: Option<String>,
@@ -44,19 +69,23 @@ impl Manifest {
             display_name: Option<String>,
             name: Option<String>,
             streams: Vec<RecordData>,
+            routes: Option<Value>,
         }
         let sent: Sent = serde_json::from_str(text)?;
         if sent.streams.is_empty() {
             return Err(ManifestError::NoStreams);
         }
-        let streams = sent.streams.into_iter().map(StreamDeclaration::read).collect::<Result<_, _>>()?;
+        let streams = sent.streams.into_iter().map(StreamDeclaration::read).collect::<Result<Vec<_>, _>>()?;
+        let routes = routes(sent.routes, |name| streams.iter().any(|stream| stream.name == name));
         let key = sent.connector_key.or(sent.connector_id).or(sent.key);
-        Ok(Self {
+        let manifest = Self {
             text: text.to_owned(),
             connector_key: key.map(|key| short_connector_key(&key).to_owned()),
             display_name: sent.display_name.or(sent.name),
             streams,
-        })
+            routes: Vec::new(),
+        };
+        Ok((manifest, routes))
     }
 
     /// The manifest as it was given.
@@ -75,6 +104,12 @@ impl Manifest {
     #[must_use]
     pub fn display_name(&self) -> Option<&str> {
         self.display_name.as_deref()
+    }
+
+    /// The paths under which its streams are served.
+    #[must_use]
+    pub fn routes(&self) -> &[HttpRoute] {
+        &self.routes
     }
 
     /// The declaration of a stream.

@@ -26,6 +26,7 @@ mod pick;
 mod predicate;
 mod put;
 mod read;
+mod routes;
 mod scope;
 mod search;
 mod selection;

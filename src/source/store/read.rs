@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::database::Database;
 use super::expand;
 use super::interrupt::Interrupt;
+use super::routes::routes_in;
 use super::selection::Projection;
 use super::streams::stream_rows;
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
@@ -149,7 +150,7 @@ pub(super) fn schema(database: &Database) -> Result<Schema, SourceError> {
 
 fn read_schema(sqlite: &Connection) -> Result<Schema, rusqlite::Error> {
     let mut statement = sqlite.prepare_cached(
-        "SELECT c.connection_id, c.display_name, c.connector_key, s.name, s.record_count
+        "SELECT c.connection_id, c.display_name, c.connector_key, s.name, s.record_count, c.manifest
          FROM connections c LEFT JOIN streams s ON s.connection = c.id ORDER BY c.id, s.id",
     )?;
     let mut rows = statement.query(())?;
@@ -163,6 +164,7 @@ fn read_schema(sqlite: &Connection) -> Result<Schema, rusqlite::Error> {
                 display_name: Some(row.get(1)?),
                 connector_key: Some(row.get(2)?),
                 streams: Vec::new(),
+                routes: row.get_ref(5)?.as_str_or_null()?.map(routes_in).unwrap_or_default(),
             });
         }
         let Some(last) = schema.connections.last_mut() else { continue };

@@ -36,8 +36,7 @@ impl Projection {
             Selection::View(name) => {
                 let mut fields = Vec::new();
                 for stream in streams {
-                    let view = stream.detail.view(name).ok_or_else(|| unknown_view(name, stream))?;
-                    fields.extend(view.fields.iter().cloned());
+                    fields.extend(stream.detail.view_fields(name).ok_or_else(|| unknown_view(name, stream))?);
                 }
                 Ok(Self(Some(fields)))
             }

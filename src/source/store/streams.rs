@@ -67,7 +67,7 @@ fn read_rows(
             continue;
         };
         let manifest: Option<String> = row.get(5)?;
-        let manifest = manifest.and_then(|text| Manifest::parse(&text).ok());
+        let manifest = manifest.and_then(|text| Manifest::kept(&text));
         let declaration = manifest.as_ref().and_then(|manifest| manifest.stream(stream.as_str()).ok());
         let id = row.get(0)?;
         found.push(StreamRow {

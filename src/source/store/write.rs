@@ -114,7 +114,7 @@ impl StoreWriter {
         index.catch_up(&database, &|_| {})?;
         let sqlite = database.writer()?;
         let (row, manifest) = put_connection(&sqlite, connection).map_err(|error| database.error(&error))?;
-        let manifest = manifest.and_then(|manifest| Manifest::parse(&manifest).ok());
+        let manifest = manifest.and_then(|manifest| Manifest::kept(&manifest));
         let version = database.read(identity)?.1;
         Ok(Self {
             database,

@@ -1,11 +1,13 @@
 //! Schemas, and the lists of streams that have record counts.
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 
 use super::tolerant::{LenientList, lenient};
 use super::{parse, wrong_shape};
 use crate::handle::{ConnectionId, StreamName};
-use crate::record::{ConnectionSchema, Schema, StreamSchema, short_connector_key};
+use crate::record::{ConnectionSchema, HttpRoute, Schema, StreamSchema, short_connector_key};
 use crate::source::{ConnectionChoice, SourceError};
 
 #[derive(Deserialize, Default)]
@@ -52,6 +54,17 @@ pub(super) struct WireConnection {
     display_name: Option<String>,
     #[serde(rename = "displayName", deserialize_with = "lenient")]
     display_name_camel: Option<String>,
+    http_routes: LenientList<WireRoute>,
+}
+
+/// A path of the connector's own API.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WireRoute {
+    path: String,
+    stream: String,
+    #[serde(rename = "type", deserialize_with = "lenient")]
+    record_type: Option<String>,
 }
 
 /// The connections of a schema, with the record counts of a stream list where there is one.
@@ -82,27 +95,87 @@ pub(in super::super) fn schema(body: &[u8], streams: Option<&[u8]>) -> Result<Sc
             };
             let own = &stream.granted_connections.0;
             let granted = if own.is_empty() { &connector.granted_connections.0 } else { own };
-            for ConnectionChoice { connection_id, display_name } in granted.iter().filter_map(choice) {
+            for wire in granted {
+                let Some(ConnectionChoice { connection_id, display_name }) = choice(wire) else { continue };
                 let record_count = count(&connection_id, &name);
                 let stream = StreamSchema { name: name.clone(), record_count };
+                let routes = routes_of(wire, &name);
                 match schema.connections.iter_mut().find(|known| known.connection_id == connection_id) {
-                    Some(known) => known.streams.push(stream),
+                    Some(known) => {
+                        known.streams.push(stream);
+                        known.routes.extend(routes);
+                    }
                     None => schema.connections.push(ConnectionSchema {
                         source: None,
                         connection_id,
                         display_name,
                         connector_key: key.clone(),
                         streams: vec![stream],
+                        routes,
                     }),
                 }
             }
         }
     }
+    for connection in &mut schema.connections {
+        let mut paths = HashSet::new();
+        connection.routes.retain(|route| paths.insert(route.path.clone()));
+    }
     Ok(schema)
+}
+
+/// The routes of one stream that can be served. The others are passed over.
+fn routes_of(wire: &WireConnection, stream: &StreamName) -> Vec<HttpRoute> {
+    let of_stream = wire.http_routes.0.iter().filter(|route| route.stream == stream.as_str());
+    of_stream
+        .filter_map(|route| HttpRoute::new(&route.path, stream.clone(), route.record_type.as_deref()).ok())
+        .collect()
 }
 
 pub(super) fn choice(wire: &WireConnection) -> Option<ConnectionChoice> {
     let connection_id = wire.connection_id.as_ref().or(wire.connection_id_camel.as_ref())?.parse().ok()?;
     let display_name = wire.display_name.clone().or_else(|| wire.display_name_camel.clone());
     Some(ConnectionChoice { connection_id, display_name })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn routes_are_read_with_their_connection_and_bad_ones_passed_over() {
+        let body = json!({"connectors": [{
+            "connector_key": "hostaway",
+            "granted_connections": [{"connection_id": "c1", "http_routes": [
+                {"path": "/api/v1/bookings", "stream": "reservations", "type": "Booking"},
+                {"path": "/api/v1/bookings", "stream": "listings"},
+                {"path": "/etc/passwd", "stream": "listings"},
+                {"path": "/api/v1/guests", "stream": "guests"},
+                {"path": ["/api/v1/x"], "stream": "listings"},
+                "listings", 7,
+                {"path": "/api/v1/listings", "stream": "listings", "type": 7}]},
+                {"connection_id": "c2", "http_routes": "none"}],
+            "streams": [{"name": "listings"}, {"name": "reservations"},
+                {"name": "reviews", "granted_connections": [{"connection_id": "c1", "http_routes": [
+                    {"path": "/api/v1/reviews", "stream": "reviews", "type": "Review"},
+                    {"path": "/api/v1/bookings", "stream": "reviews"}]}]}]}]});
+        let schema = schema(body.to_string().as_bytes(), None).unwrap();
+        let shown: Vec<String> = schema.connections[0]
+            .routes
+            .iter()
+            .map(|route| format!("{} {} {:?}", route.path, route.stream, route.record_type.as_deref()))
+            .collect();
+        // Of two with one path, that of the stream that comes first.
+        assert_eq!(
+            shown,
+            [
+                "/api/v1/bookings listings None",
+                "/api/v1/listings listings None",
+                "/api/v1/reviews reviews Some(\"Review\")"
+            ]
+        );
+        assert_eq!(schema.connections[1].routes, []);
+    }
 }

@@ -1,0 +1,47 @@
+//! Analytics: a report for each month, added up from the very reservations of the sample.
+
+use serde_json::{Value, json};
+
+use super::account::Account;
+use super::day::{later, moment, month};
+use super::money::amount;
+use super::property::tenths;
+use super::stay::Stay;
+
+/// How many months have a report: those in which stays begin.
+pub(super) const MONTHS: u64 = 14;
+
+/// The reports of an account. A stay counts for the month in which it begins.
+pub(super) fn reports(account: &Account) -> Vec<Value> {
+    let stays: Vec<Stay> = (0..account.reservations).map(|index| Stay::of(account, index)).collect();
+    let numbers = 0..i64::try_from(MONTHS).unwrap_or_default();
+    numbers.map(|number| report(account, number, &stays)).collect()
+}
+
+fn report(account: &Account, number: i64, stays: &[Stay]) -> Value {
+    let first = month(number);
+    let is_in = |stay: &&Stay| stay.check_in.first_of_month() == first;
+    let (began, cancelled): (Vec<&Stay>, Vec<&Stay>) =
+        stays.iter().filter(is_in).partition(|stay| stay.holds());
+    let nights: i64 = began.iter().map(|stay| stay.nights).sum();
+    let revenue: i64 = began.iter().map(|stay| stay.total).sum();
+    let accommodation: i64 = began.iter().map(|stay| stay.accommodation).sum();
+    let days = u64::try_from(first.days_in_month()).unwrap_or_default();
+    let on_offer = account.listings * days;
+    let occupancy = u64::try_from(nights).unwrap_or_default() * 1_000 / on_offer.max(1);
+    let name = first.strftime("%Y-%m").to_string();
+    json!({
+        "id": format!("AN{}-{name}", account.short),
+        "title": format!("{} in {name}", account.label),
+        "month": name,
+        "listings": account.listings,
+        "bookings": began.len(),
+        "cancellations": cancelled.len(),
+        "nights": nights,
+        "occupancy": tenths(occupancy),
+        "revenue": amount(revenue),
+        "adr": amount(accommodation / nights.max(1)),
+        "currency": account.currency,
+        "createdAt": moment(later(first.last_of_month(), 1), 3_600),
+    })
+}

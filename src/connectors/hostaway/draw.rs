@@ -1,0 +1,53 @@
+//! What looks like chance and is the same on every run.
+//!
+//! Every record draws for itself, from what it is and its number: one that is added or left out changes no other.
+
+/// A series of numbers that its seed decides.
+#[derive(Debug, Clone)]
+pub(super) struct Draw(u64);
+
+impl Draw {
+    /// The series of one thing of one account.
+    pub(super) fn of(what: &str, account: &str, index: u64) -> Self {
+        // FNV-1a, which is another for each text and has no more to it.
+        let bytes = what.bytes().chain([0]).chain(account.bytes());
+        let seed = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Self(seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95)))
+    }
+
+    /// The next number of the series, as `SplitMix64` has it.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number from `least` to `most`.
+    pub(super) fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.next() % (most.saturating_sub(least) + 1)
+    }
+
+    /// One of some items.
+    pub(super) fn one_of<T: Copy + Default>(&mut self, items: &[T]) -> T {
+        items.get(self.place_in(items.len())).copied().unwrap_or_default()
+    }
+
+    /// Some different items, one after the other from where chance falls.
+    pub(super) fn some_of<T: Copy>(&mut self, items: &[T], how_many: usize) -> Vec<T> {
+        let from = self.place_in(items.len());
+        items.iter().cycle().skip(from).take(how_many.min(items.len())).copied().collect()
+    }
+
+    /// Whether something is so that is so in so many of a hundred cases.
+    pub(super) fn chance(&mut self, percent: u64) -> bool {
+        self.between(1, 100) <= percent
+    }
+
+    fn place_in(&mut self, len: usize) -> usize {
+        let last = u64::try_from(len).unwrap_or(1).saturating_sub(1);
+        usize::try_from(self.between(0, last)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,59 @@
+//! Reservations. All have the same 15 fields; most of them say less in the groups of these than the known one does.
+
+use serde_json::{Value, json};
+
+use super::account::Account;
+use super::draw::Draw;
+use super::money::amount;
+use super::stay::{FAT, KNOWN, Stay};
+use super::{fat_booking, known_booking};
+
+/// One reservation of an account, by its number from 0.
+pub(super) fn reservation(account: &Account, index: u64) -> Value {
+    let stay = Stay::of(account, index);
+    match stay.id.as_str() {
+        KNOWN => known_booking::booking(&stay),
+        FAT => fat_booking::booking(&stay),
+        _ => usual(account, index, &stay),
+    }
+}
+
+fn usual(account: &Account, index: u64, stay: &Stay) -> Value {
+    let mut draw = Draw::of("reservation", account.id, index);
+    let property = &stay.property;
+    json!({
+        "id": stay.id,
+        "status": stay.status,
+        "guestName": stay.guest.name,
+        "guestEmail": stay.guest.email,
+        "guestPhone": stay.guest.phone,
+        "guestAddress": stay.guest.address,
+        "checkInDate": stay.check_in.to_string(),
+        "checkOutDate": stay.check_out().to_string(),
+        "totalPrice": amount(stay.total),
+        "currency": account.currency,
+        "priceBreakdown": {
+            "nightlyRate": amount(stay.nightly),
+            "nights": stay.nights,
+            "accommodation": amount(stay.accommodation),
+            "cleaningFee": amount(stay.cleaning),
+            "taxes": amount(stay.taxes),
+            "total": amount(stay.total),
+        },
+        "propertyId": property.id,
+        "propertyDetails": {
+            "name": property.name,
+            "type": property.kind,
+            "city": property.place.city,
+            "country": property.place.country,
+            "bedrooms": property.bedrooms,
+            "hostName": property.host,
+        },
+        "amenities": draw.some_of(&property.amenities, 5),
+        "policies": {
+            "cancellation": property.cancellation,
+            "checkIn": "from 15:00",
+            "checkOut": "until 11:00",
+        },
+    })
+}

@@ -1,0 +1,54 @@
+//! Reviews that guests leave after their stay.
+
+use serde_json::{Value, json};
+
+use super::account::Account;
+use super::day::{later, moment};
+use super::draw::Draw;
+use super::stay::{Stay, signed};
+
+/// A title and what goes with it, from one star to five.
+const VERDICTS: [(&str, &str); 5] = [
+    ("Not what was promised", "The heating did not work and nobody came to look at it."),
+    ("Below what we hoped for", "The beds were good, but the kitchen had not been cleaned."),
+    ("All right for a few days", "Everything worked, nothing was special, and the price was fair."),
+    ("A good stay", "Kind hosts, a quiet street and a kitchen that has what one needs."),
+    ("We did not want to leave", "We sat in the hot tub at sunset every evening and slept like stones."),
+];
+
+const SMALL_THINGS: [&str; 6] = [
+    "The bakery around the corner opens at six.",
+    "Bring shoes for the rocks.",
+    "The upper bedroom gets the morning sun.",
+    "Parking was easier than we had read.",
+    "The instructions for the stove are in the drawer.",
+    "The bus stops in front of the house.",
+];
+
+/// One review of an account, by its number from 0.
+pub(super) fn review(account: &Account, index: u64) -> Value {
+    let mut draw = Draw::of("review", account.id, index);
+    let stay = Stay::of(account, draw.between(0, account.reservations - 1));
+    let rating = draw.one_of(&[5_u64, 5, 5, 4, 4, 4, 3, 3, 2, 1]);
+    let verdict = usize::try_from(rating).unwrap_or_default().checked_sub(1);
+    let (title, text) = verdict.and_then(|verdict| VERDICTS.get(verdict)).copied().unwrap_or_default();
+    let created = later(stay.check_out(), signed(draw.between(1, 14)));
+    json!({
+        "id": format!("RV{}{:04}", account.short, index + 1),
+        "title": title,
+        "rating": rating,
+        "text": format!("{text} {}", draw.one_of(&SMALL_THINGS)),
+        "reservationId": stay.id,
+        "listingId": stay.property.id,
+        "listingName": stay.property.name,
+        "guestName": stay.guest.name,
+        "channel": draw.one_of(&["airbnb", "booking.com", "vrbo", "direct"]),
+        "categories": {
+            "cleanliness": (rating + draw.between(0, 1)).min(5),
+            "location": draw.between(3, 5),
+            "value": (rating + draw.between(0, 1)).min(5),
+        },
+        "hostReply": draw.chance(40).then_some("Thank you for staying with us and for writing."),
+        "createdAt": moment(created, draw.between(0, 86_399)),
+    })
+}

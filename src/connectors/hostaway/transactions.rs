@@ -1,0 +1,42 @@
+//! Financial transactions: what was paid for reservations, given back and paid out.
+
+use serde_json::{Value, json};
+
+use super::account::Account;
+use super::day::{later, moment};
+use super::draw::Draw;
+use super::money::amount;
+use super::stay::{Stay, signed};
+
+/// One transaction of an account, by its number from 0.
+pub(super) fn transaction(account: &Account, index: u64) -> Value {
+    let mut draw = Draw::of("transaction", account.id, index);
+    let stay = Stay::of(account, draw.between(0, account.reservations - 1));
+    let kind = if stay.holds() {
+        draw.one_of(&["payment", "payment", "payment", "payout", "fee"])
+    } else {
+        "refund"
+    };
+    // A payment is for a part of the price, what is paid out is less our share, and a refund is half.
+    let (hundredths, what) = match kind {
+        "payment" => (stay.total / signed(draw.between(1, 3)), "Payment of"),
+        "payout" => (-(stay.total - stay.total / 8), "Payout to the owner for"),
+        "fee" => (-(stay.total / 33), "Card fee of"),
+        _ => (-(stay.total / 2), "Refund of"),
+    };
+    let day = later(stay.booked, signed(draw.between(0, 20)));
+    json!({
+        "id": format!("FT{}{:05}", account.short, index + 1),
+        "type": kind,
+        "amount": amount(hundredths),
+        "currency": account.currency,
+        "status": draw.one_of(&["settled", "settled", "settled", "pending"]),
+        "method": draw.one_of(&["card", "card", "bank transfer", "channel"]),
+        "description": format!("{what} reservation {} of {}", stay.id, stay.guest.name),
+        "reservationId": stay.id,
+        "listingId": stay.property.id,
+        "guestName": stay.guest.name,
+        "reference": format!("{}-{:06}", account.short, draw.between(100_000, 999_999)),
+        "createdAt": moment(day, draw.between(0, 86_399)),
+    })
+}

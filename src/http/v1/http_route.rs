@@ -1,0 +1,39 @@
+//! The paths under which a connector's own API served a stream, as the schema lists them with each connection.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::record::{ConnectionSchema, HttpRoute};
+
+/// A path of the connector's own API, and what is served there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) struct HttpRouteRow {
+    /// Below `/api/v1/`.
+    path: String,
+    stream: String,
+    /// What a record is called, such as `Booking`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    record_type: Option<String>,
+}
+
+impl HttpRouteRow {
+    fn of(route: &HttpRoute) -> Self {
+        Self {
+            path: route.path.clone(),
+            stream: route.stream.to_string(),
+            record_type: route.record_type.clone(),
+        }
+    }
+}
+
+/// The routes of a connection, or of one stream of it.
+pub(super) fn routes_of(
+    known: &[&ConnectionSchema],
+    connection_id: &str,
+    stream: Option<&str>,
+) -> Vec<HttpRouteRow> {
+    let connection = known.iter().find(|known| known.connection_id.as_str() == connection_id);
+    let routes = connection.into_iter().flat_map(|connection| &connection.routes);
+    let asked = |route: &&HttpRoute| stream.is_none_or(|stream| route.stream.as_str() == stream);
+    routes.filter(asked).map(HttpRouteRow::of).collect()
+}
