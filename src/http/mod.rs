@@ -4,6 +4,7 @@
 //! source itself. Without authentication only loopback addresses are served.
 
 mod answers;
+mod api;
 mod cors;
 mod this_machine;
 mod v1;
@@ -17,6 +18,7 @@ use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::api::Api;
 use self::v1::RecordServer;
 use crate::mcp::mcp_service;
 use crate::telemetry::Telemetry;
@@ -109,6 +111,7 @@ fn app(site: &Site, address: IpAddr, drop_calls: &CancellationToken) -> Router {
         .route_service("/mcp", service(Profile::Standard))
         .route_service("/mcp/openai", service(Profile::OpenAi))
         .layer(from_fn(answers::as_specified))
+        .merge(Api::new(live.clone(), telemetry.clone()).routes())
         .merge(RecordServer::new(live.clone(), telemetry.clone()).routes())
         .layer(cors::from_this_machine())
         .fallback(answers::unknown_path)

@@ -5,7 +5,7 @@ use tokio::task::spawn_blocking;
 use super::ToolError;
 
 /// Runs work on a thread of its own.
-pub(super) async fn beside_other_calls<Answer: Send + 'static>(
+pub(crate) async fn beside_other_calls<Answer: Send + 'static>(
     work: impl FnOnce() -> Result<Answer, ToolError> + Send + 'static,
 ) -> Result<Answer, ToolError> {
     spawn_blocking(work).await.unwrap_or_else(|ended| match ended.try_into_panic() {

@@ -41,7 +41,7 @@ struct Answer<'a> {
 /// The most bytes of a chunk, also as JSON, in an answer of some budget: what stands beside it takes the rest, and a token
 /// is at least a byte.
 pub(crate) fn chunk_most(budget: PageBudget) -> usize {
-    (budget.tokens.min(budget.bytes) * 2 / 3).clamp(1, CHUNK_BYTES)
+    (budget.tokens.min(budget.bytes) * 3 / 4).clamp(1, CHUNK_BYTES)
 }
 
 pub(super) async fn chunk(toolbox: &Toolbox, request: ChunkRequest) -> Result<Payload, ToolError> {

@@ -28,11 +28,16 @@ mod toolbox;
 mod unavailable;
 
 pub use aggregate::AGGREGATE;
+pub(crate) use blocking::beside_other_calls;
+pub(crate) use chunked::{ChunkedText, TextQuery, chunked, chunked_after};
 pub use error::{Asked, ToolError};
 pub use error_body::ErrorBody;
 pub use fetch::{FETCH, FETCH_OPENAI};
+pub(crate) use field_chunk::chunk_most;
 pub use live::Live;
+pub(crate) use paging::{Next, Page, Paging, SoFar, begin};
 pub use payload::Payload;
+pub(crate) use previews::Previews;
 pub use query_records::QUERY_RECORDS;
 pub use read_record_field::READ_RECORD_FIELD;
 pub use resource::{RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};

@@ -14,28 +14,28 @@ use crate::record::RecordData;
 
 /// A tool that gives pages.
 #[derive(Debug)]
-pub(super) struct Paging<Request> {
+pub(crate) struct Paging<Request> {
     /// Its cursors.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// The argument it cannot do without, which the cursor has too.
-    pub(super) needed: &'static str,
+    pub(crate) needed: &'static str,
     /// Reads its arguments.
-    pub(super) resolve: fn(RecordData) -> Result<Request, ToolError>,
+    pub(crate) resolve: fn(RecordData) -> Result<Request, ToolError>,
     /// Whether two requests are about the same list; the size of a page may differ.
-    pub(super) same: fn(&Request, &Request) -> bool,
+    pub(crate) same: fn(&Request, &Request) -> bool,
     /// How it refuses a cursor.
-    pub(super) refused: fn(CursorFault) -> ToolError,
+    pub(crate) refused: fn(CursorFault) -> ToolError,
 }
 
 /// One page of a tool.
 #[derive(Debug)]
-pub(super) struct Page<Request, Rest> {
+pub(crate) struct Page<Request, Rest> {
     /// What to do, with the arguments of the first page where none were sent.
-    pub(super) request: Request,
+    pub(crate) request: Request,
     /// What the page before left, when there is one.
-    pub(super) rest: Option<Rest>,
+    pub(crate) rest: Option<Rest>,
     /// What the next page has to know of this one; nothing for a list that has one page.
-    pub(super) so_far: Option<SoFar>,
+    pub(crate) so_far: Option<SoFar>,
 }
 
 impl<Request, Rest> Page<Request, Rest> {
@@ -47,7 +47,7 @@ impl<Request, Rest> Page<Request, Rest> {
 
 /// A list up to a page.
 #[derive(Debug, Clone)]
-pub(super) struct SoFar {
+pub(crate) struct SoFar {
     kind: Kind,
     arguments: RecordData,
     /// How many rows came before.
@@ -56,7 +56,7 @@ pub(super) struct SoFar {
 
 /// How a page ends that is not the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// With the cursor of the next.
     Cursor(String),
     /// Without one, for a reason that is given as a warning: the page itself is not lost. It takes no more of the
@@ -78,7 +78,7 @@ struct Found<Rest> {
 }
 
 /// Begins a page: the first, or the one that the cursor among the arguments is for.
-pub(super) async fn begin<Request, Rest: DeserializeOwned>(
+pub(crate) async fn begin<Request, Rest: DeserializeOwned>(
     toolbox: &Toolbox,
     paging: &Paging<Request>,
     sent: RecordData,
@@ -118,7 +118,7 @@ pub(super) async fn begin<Request, Rest: DeserializeOwned>(
 
 impl SoFar {
     /// The cursor of the page after one of `shown` rows.
-    pub(super) async fn next(
+    pub(crate) async fn next(
         self,
         toolbox: &Toolbox,
         shown: usize,

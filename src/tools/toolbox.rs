@@ -9,7 +9,7 @@ use super::aggregate::aggregate;
 use super::chunked::Texts;
 use super::fetch::fetch;
 use super::parts::Parts;
-use super::previews::KnownPreviews;
+use super::previews::{KnownPreviews, Previews};
 use super::query_records::query_records;
 use super::read_record_field::read_record_field;
 use super::schema::schema;
@@ -22,7 +22,7 @@ use crate::cursor::{Cursors, Skew};
 use crate::fit::{Limits, PageBudget, Protection};
 use crate::handle::SourceName;
 use crate::record::RecordData;
-use crate::source::Source;
+use crate::source::{Source, StreamQuery};
 
 /// How long a whole call may take.
 pub const DEFAULT_CALL_DEADLINE: Duration = Duration::from_secs(20);
@@ -173,6 +173,11 @@ impl Toolbox {
         let answer = answer.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }));
         let tool = profile.tools().iter().find(|spec| spec.name == tool).map(|spec| spec.name);
         Some(answer.map_err(|error| error.asked_of(tool, profile)))
+    }
+
+    /// What a stream wants shown of its records.
+    pub(crate) async fn previews(&self, stream: StreamQuery) -> Arc<Previews> {
+        self.previews.of(self.source.as_ref(), stream).await
     }
 
     /// The most that a tool answers.

@@ -15,12 +15,13 @@ use crate::source::{Accuracy, Count, Source};
 /// The contract's version.
 pub(super) const VERSION: &str = "2026-04-06";
 
-pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+pub(in crate::http) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 pub(super) const PDPP_VERSION: HeaderName = HeaderName::from_static("pdpp-version");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// What stays as it is in a path segment or a value of a query string.
-pub(super) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(in crate::http) const SEGMENT: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// One request, as routes see it.
 #[derive(Debug)]
@@ -170,7 +171,7 @@ impl Answer {
 }
 
 /// The id of a request: the client's own when it is one that can be logged and echoed, else a new one.
-pub(super) fn request_id(headers: &HeaderMap) -> String {
+pub(in crate::http) fn request_id(headers: &HeaderMap) -> String {
     let sent = headers.get(X_REQUEST_ID).or_else(|| headers.get(REQUEST_ID));
     match sent.and_then(|id| id.to_str().ok()).filter(|id| is_sane(id)) {
         Some(id) => id.to_owned(),

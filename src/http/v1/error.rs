@@ -22,21 +22,21 @@ const FIELDS_SHOWN: usize = 30;
 
 /// Why a request is not answered.
 #[derive(Debug)]
-pub(super) struct ApiError {
-    pub(super) status: StatusCode,
-    pub(super) code: Cow<'static, str>,
+pub(in crate::http) struct ApiError {
+    pub(in crate::http) status: StatusCode,
+    pub(in crate::http) code: Cow<'static, str>,
     message: String,
     hint: Option<Box<str>>,
     param: Option<Box<str>>,
     choices: Box<[OfferedConnection]>,
     /// Seconds to wait.
-    pub(super) retry_after: Option<u64>,
+    pub(in crate::http) retry_after: Option<u64>,
 }
 
 /// The body of an error.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
-pub(super) struct ErrorEnvelope {
+pub(in crate::http) struct ErrorEnvelope {
     error: ErrorBody,
 }
 
@@ -86,66 +86,86 @@ enum ErrorType {
 
 /// A connection that an error offers.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub(super) struct OfferedConnection {
-    pub(super) connection_id: String,
+pub(in crate::http) struct OfferedConnection {
+    pub(in crate::http) connection_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) display_name: Option<String>,
+    pub(in crate::http) display_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) connector_key: Option<String>,
+    pub(in crate::http) connector_key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) stream: Option<String>,
+    pub(in crate::http) stream: Option<String>,
 }
 
 impl ApiError {
-    pub(super) fn new(status: StatusCode, code: impl Into<Cow<'static, str>>, message: String) -> Self {
+    pub(in crate::http) fn new(
+        status: StatusCode,
+        code: impl Into<Cow<'static, str>>,
+        message: String,
+    ) -> Self {
         let code = code.into();
         Self { status, code, message, hint: None, param: None, choices: Box::default(), retry_after: None }
     }
 
     /// A 400 of this code.
-    pub(super) fn bad(code: &'static str, message: String) -> Self {
+    pub(in crate::http) fn bad(code: &'static str, message: String) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
 
     /// A request that is not one of the contract's.
-    pub(super) fn request(message: String) -> Self {
+    pub(in crate::http) fn request(message: String) -> Self {
         Self::bad("invalid_request", message)
     }
 
-    pub(super) fn not_found(message: String) -> Self {
+    pub(in crate::http) fn not_found(message: String) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    pub(super) fn connection_not_found(asked: &str, problem: &dyn Display) -> Self {
+    pub(in crate::http) fn connection_not_found(asked: &str, problem: &dyn Display) -> Self {
         let message = format!("there is no connection `{}`: {problem}", clip(asked, 200));
         Self::new(StatusCode::NOT_FOUND, "connection_not_found", message).about("connection_id")
     }
 
     /// A defect of ours.
-    pub(super) fn internal() -> Self {
+    pub(in crate::http) fn internal() -> Self {
         let message = "fetchwell stopped at a defect of its own; call again, or report it".to_owned();
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)
     }
 
     /// Names the parameter that it is about.
-    pub(super) fn about(mut self, param: &str) -> Self {
+    pub(in crate::http) fn about(mut self, param: &str) -> Self {
         self.param = Some(clip(param, 200).into());
         self
     }
 
     /// Says how to ask instead; nothing when that is not known.
-    pub(super) fn hinting(mut self, hint: &str) -> Self {
+    pub(in crate::http) fn hinting(mut self, hint: &str) -> Self {
         self.hint = (!hint.is_empty()).then(|| clip(hint, HINT_MOST).into());
         self
     }
 
     /// Offers connections.
-    pub(super) fn offering(mut self, choices: Vec<OfferedConnection>) -> Self {
+    pub(in crate::http) fn offering(mut self, choices: Vec<OfferedConnection>) -> Self {
         self.choices = choices.into();
         self
     }
 
-    pub(super) fn body(&self, request_id: &str) -> ErrorEnvelope {
+    pub(in crate::http) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(in crate::http) fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    pub(in crate::http) fn param(&self) -> Option<&str> {
+        self.param.as_deref()
+    }
+
+    pub(in crate::http) fn choices(&self) -> &[OfferedConnection] {
+        &self.choices
+    }
+
+    pub(in crate::http) fn body(&self, request_id: &str) -> ErrorEnvelope {
         let retry = !self.choices.is_empty() || self.code == "ambiguous_connection";
         ErrorEnvelope {
             error: ErrorBody {

@@ -36,8 +36,10 @@ use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
 
 use self::cursor::Seal;
-use self::envelope::{Answer, Call, request_id, response};
-use self::error::ApiError;
+pub(super) use self::envelope::{REQUEST_ID, SEGMENT, request_id};
+pub(super) use self::error::{ApiError, OfferedConnection};
+
+use self::envelope::{Answer, Call, response};
 use self::openapi::Operation;
 use self::parameters::Parameters;
 use super::this_machine::asks_from_here;

@@ -1,0 +1,189 @@
+//! `GET /api/v1/content/{id}`: a long text, chunk by chunk or by its lines.
+
+use percent_encoding::percent_decode_str;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Call;
+use super::answer::Answer;
+use super::error::Failure;
+use crate::fit::{PageBudget, Shaping, Strategy, clip, tokens_within};
+use crate::handle::Handle;
+use crate::http::v1::ApiError;
+use crate::tools::{ChunkedText, TextQuery, chunk_most, chunked, chunked_after};
+
+/// A piece of a text: the seed's `ContentChunk`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ContentChunk<'a> {
+    content: &'a str,
+    /// From 0.
+    chunk_index: usize,
+    total_chunks: usize,
+    /// The next chunk; null at the end, and for lines that were asked for by number.
+    next_cursor: Option<String>,
+    metadata: ChunkMetadata,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ChunkMetadata {
+    /// The line it starts in, from 0.
+    start_line: usize,
+    /// The line it ends in; the next chunk starts with the one after it, or goes on with it after a split in a line.
+    end_line: usize,
+    total_lines: usize,
+    bytes_in_chunk: usize,
+    /// `markdown`, `log`, `code` or `prose`: what decides where chunks end.
+    content_type: &'static str,
+    /// It ends where nobody would pause: there was no better place near.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    hard_split: bool,
+}
+
+/// What is asked of a text.
+enum Piece {
+    Chunk(usize),
+    /// The first line, and the one after the last.
+    Lines(usize, usize),
+}
+
+pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Failure> {
+    let handle = handle(sent)?;
+    let field = call.parameters.take("field");
+    let cursor = call.parameters.take("cursor");
+    let index = call.parameters.number("chunkIndex")?;
+    let (first, last) = (call.parameters.number("startLine")?, call.parameters.number("endLine")?);
+    call.parameters.nothing_else()?;
+    let wrong = |param: &str, problem: &str| {
+        Failure::from(ApiError::bad("invalid_argument", problem.to_owned()).about(param))
+    };
+    let piece = match (index, first, last) {
+        (index, None, None) => Piece::Chunk(index.unwrap_or(0)),
+        (Some(_), _, _) => return Err(wrong("chunkIndex", "it does not go with `startLine` and `endLine`")),
+        (None, first, last) if last.is_some_and(|last| last < first.unwrap_or(0)) => {
+            return Err(wrong("endLine", "it is before `startLine`"));
+        }
+        (None, first, last) => {
+            Piece::Lines(first.unwrap_or(0), last.map_or(usize::MAX, |last| last.saturating_add(1)))
+        }
+    };
+    let budget = PageBudget::whole(&call.limits);
+    let toolbox = call.toolbox;
+    let (text, piece) = match cursor {
+        None => {
+            let query = TextQuery { address: handle.address().clone(), field, most: chunk_most(budget) };
+            (chunked(toolbox, toolbox.asked_source().as_ref(), query).await?, piece)
+        }
+        Some(cursor) => {
+            if index.is_some() || first.is_some() || last.is_some() {
+                return Err(wrong("cursor", "it says itself where to go on; leave out the rest"));
+            }
+            let (text, index, _) = chunked_after(toolbox, &cursor).await?;
+            let same = text.address.stream == handle.address().stream
+                && text.address.record == handle.address().record
+                && handle
+                    .address()
+                    .connection
+                    .as_ref()
+                    .is_none_or(|asked| text.address.connection.as_ref() == Some(asked))
+                && field.as_ref().is_none_or(|field| text.field.as_ref() == Some(field));
+            if !same {
+                let fault = crate::cursor::CursorFault::Mismatched;
+                return Err(crate::tools::ToolError::ReadFromStart(fault).into());
+            }
+            (text, Piece::Chunk(index))
+        }
+    };
+    match piece {
+        Piece::Chunk(index) => chunk(call, &text, index, budget).await,
+        Piece::Lines(first, end) => lines(&text, first, end, budget),
+    }
+}
+
+/// A handle as it was sent: as it is printed, or percent-encoded as a whole.
+fn handle(sent: &str) -> Result<Handle, Failure> {
+    let decoded = percent_decode_str(sent).decode_utf8_lossy();
+    let read = if sent.contains('/') { sent.parse().or_else(|_| decoded.parse()) } else { decoded.parse() };
+    read.map_err(|problem: crate::handle::InvalidHandle| {
+        let problem = format!("`{}` is no id: {problem}", clip(&decoded, 200));
+        ApiError::bad("invalid_handle", problem).hinting("Use an `id` as it was printed.").into()
+    })
+}
+
+async fn chunk(
+    call: &Call<'_>,
+    text: &ChunkedText,
+    index: usize,
+    budget: PageBudget,
+) -> Result<Answer, Failure> {
+    let total_chunks = text.chunks.len();
+    if index >= total_chunks.max(1) {
+        let problem = format!("the text has {total_chunks} chunks, numbered from 0");
+        return Err(ApiError::bad("invalid_argument", problem).about("chunkIndex").into());
+    }
+    let at = text.chunks.get(index);
+    let content = text.piece(index);
+    let body = ContentChunk {
+        content,
+        chunk_index: index,
+        total_chunks,
+        next_cursor: text.cursor(call.toolbox, None, index + 1).await?,
+        metadata: ChunkMetadata {
+            start_line: at.map_or(0, |chunk| chunk.start_line),
+            end_line: at.map_or(0, |chunk| chunk.end_line),
+            total_lines: text.chunks.total_lines(),
+            bytes_in_chunk: content.len(),
+            content_type: text.chunks.kind.word(),
+            hard_split: at.is_some_and(|chunk| chunk.is_hard_split),
+        },
+    };
+    let is_piece = total_chunks > 1;
+    written(&body, is_piece, budget)
+}
+
+fn lines(text: &ChunkedText, first: usize, end: usize, budget: PageBudget) -> Result<Answer, Failure> {
+    let total_lines = text.chunks.total_lines();
+    if first >= total_lines.max(1) {
+        let problem = format!("the text has {total_lines} lines, numbered from 0");
+        return Err(ApiError::bad("invalid_argument", problem).about("startLine").into());
+    }
+    let end = end.min(total_lines);
+    let bytes = text.chunks.lines(&text.text, first..end);
+    let chunk_index = text.chunks.at(bytes.start).unwrap_or(0);
+    let content = text.text.get(bytes).unwrap_or_default();
+    let body = ContentChunk {
+        content,
+        chunk_index,
+        total_chunks: text.chunks.len(),
+        next_cursor: None,
+        metadata: ChunkMetadata {
+            start_line: first,
+            end_line: end.saturating_sub(1).max(first),
+            total_lines,
+            bytes_in_chunk: content.len(),
+            content_type: text.chunks.kind.word(),
+            hard_split: false,
+        },
+    };
+    written(&body, end - first < total_lines, budget)
+}
+
+fn written(body: &ContentChunk<'_>, is_piece: bool, budget: PageBudget) -> Result<Answer, Failure> {
+    let too_large = || {
+        let problem = format!(
+            "{} lines take more than the hard cap of {} tokens",
+            body.content.lines().count(),
+            budget.tokens
+        );
+        ApiError::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
+            .hinting("Ask for fewer lines, or read on with `nextCursor`.")
+    };
+    if body.content.len() > budget.bytes {
+        return Err(too_large().into());
+    }
+    let json = serde_json::to_string(body).map_err(|_unwritable| ApiError::internal())?;
+    let tokens = tokens_within(&json, budget.tokens).map_err(|_over| too_large())?;
+    let strategy = if is_piece { Strategy::Chunked } else { Strategy::Whole };
+    Ok(Answer::shaped(json, Shaping { items: 1, strategy, tokens, ..Shaping::default() }))
+}

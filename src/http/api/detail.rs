@@ -1,0 +1,297 @@
+//! One record: itself when it is within the threshold or was asked for, else a summary that says how to get the rest.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Call;
+use super::answer::Answer;
+use super::error::Failure;
+use super::marks;
+use super::meta::{BudgetMeta, DetailParameters, Details, GROUPS_NAMED, RecordMeta, groups};
+use super::routes::Route;
+use crate::fit::{PageBudget, Shaping, TokenBudget, count_tokens, preview, tokens_within};
+use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId};
+use crate::http::v1::{ApiError, SEGMENT};
+use crate::record::{FieldPath, Record, RecordData, project};
+use crate::source::{RecordQuery, StreamQuery};
+use crate::tools::{Previews, beside_other_calls};
+
+/// The least a summary may take, in tokens: below that it would say nothing.
+const SUMMARY_LEAST: usize = 600;
+
+/// A summary takes at most this part of what it stands for.
+const SUMMARY_SHARE: (usize, usize) = (2, 5);
+
+/// The most names in `fields`.
+const FIELDS_MOST: usize = 100;
+
+/// Fields that a refusal names.
+const FIELDS_SHOWN: usize = 30;
+
+/// A record in less, or all of it with what is known of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct SummaryResponse<'a> {
+    /// The fields that tell most; long texts as `{"preview", "chars"}`.
+    summary: &'a RecordData,
+    meta: RecordMeta,
+}
+
+/// Which fields were asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fields {
+    /// None in particular.
+    Unsaid,
+    /// Every one.
+    All,
+    /// These, and the id.
+    These(Vec<FieldPath>),
+}
+
+impl Fields {
+    /// Reads `all`, or names and paths with commas between them.
+    pub(super) fn read(text: Option<&str>) -> Result<Self, ApiError> {
+        let Some(text) = text else { return Ok(Self::Unsaid) };
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        let paths: Result<Vec<FieldPath>, _> = split(text).map(str::parse).collect();
+        let wrong = |problem: String| ApiError::bad("invalid_argument", problem).about("fields");
+        let paths = paths.map_err(|problem| wrong(problem.to_string()))?;
+        if paths.len() > FIELDS_MOST {
+            return Err(wrong(format!("it names more than {FIELDS_MOST} fields")));
+        }
+        Ok(Self::These(paths))
+    }
+}
+
+/// Names between commas that are not inside quotation marks.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    text.split(move |character| {
+        quoted ^= character == '"';
+        character == ',' && !quoted
+    })
+    .map(str::trim)
+    .filter(|name| !name.is_empty())
+}
+
+/// What is asked of one record.
+struct Asked {
+    fields: Fields,
+    /// The record is to be put into an envelope, whole or not.
+    with_meta: bool,
+    connection: Option<ConnectionId>,
+    endpoint: String,
+}
+
+pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId) -> Result<Answer, Failure> {
+    let fields = Fields::read(call.parameters.take("fields").as_deref())?;
+    let with_meta = call.parameters.flag("meta")?;
+    // It is about lists, and means nothing here.
+    call.parameters.flag("summary")?;
+    let connection = call.parameters.take("connection_id").map(|id| {
+        id.parse::<ConnectionId>().map_err(|problem| ApiError::connection_not_found(&id, &problem))
+    });
+    let connection = connection.transpose()?;
+    call.parameters.nothing_else()?;
+    let source = call.toolbox.asked_source();
+    let address = RecordAddress { connection: connection.clone(), stream: route.stream.clone(), record };
+    let key = percent_encoding::utf8_percent_encode(address.record.as_str(), SEGMENT);
+    let endpoint = format!("{}/{key}", call.path);
+    let record = source.record(&RecordQuery::of(address)).await?;
+    let stream = StreamQuery { stream: route.stream.clone(), connection: record.address.connection.clone() };
+    let previews = call.toolbox.previews(stream).await;
+    if let Fields::These(paths) = &fields {
+        known(&record.data, paths)?;
+    }
+    let asked = Asked { fields, with_meta, connection, endpoint };
+    let (limits, estimator, compares) = (call.limits, call.toolbox.protection().estimator, call.compares);
+    let shaped = beside_other_calls(move || {
+        let data = match &asked.fields {
+            Fields::These(paths) => with_id(&record, project(&record.data, paths)),
+            Fields::All | Fields::Unsaid => record.data.clone(),
+        };
+        let json = serde_json::to_string(&data).unwrap_or_default();
+        let estimated = estimator.tokens(&json, limits.hard_cap);
+        let budget = TokenBudget::new(limits.threshold, limits.hard_cap.max(limits.threshold), estimated);
+        Ok((budget, json, data, asked, record))
+    });
+    let (budget, json, data, asked, record) = shaped.await?;
+    // A configuration is checked before it is used.
+    let budget = budget.map_err(|_unsound| ApiError::internal())?;
+    let cap = if limits.exempt {
+        PageBudget { bytes: usize::MAX, tokens: usize::MAX }
+    } else {
+        PageBudget::whole(&limits)
+    };
+    let summarizes = asked.fields == Fields::Unsaid && limits.summarization && budget.summary_mode();
+    let work = beside_other_calls(move || {
+        let original = if compares { count_tokens(&json) } else { 0 };
+        let shaped = if summarizes {
+            summarized(&record, &asked, &previews, &budget, cap)
+        } else {
+            full(&record, &data, json, &asked, &previews, &budget, cap)
+        };
+        Ok(shaped.map(|answer| {
+            let returned = || count_tokens(&String::from_utf8_lossy(&answer.body));
+            let compared = compares.then(|| (original, returned()));
+            Answer { compared, ..answer }
+        }))
+    });
+    work.await?.ok_or_else(|| too_large(cap).into())
+}
+
+fn too_large(budget: PageBudget) -> ApiError {
+    let problem = format!("not even the id of the record fits into the hard cap of {} tokens", budget.tokens);
+    ApiError::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
+        .hinting("Raise `hard_cap` for this path in the configuration.")
+}
+
+/// Refuses fields that the record does not have.
+fn known(data: &RecordData, paths: &[FieldPath]) -> Result<(), ApiError> {
+    let Some(stranger) = paths.iter().find(|path| !data.contains_key(path.root())) else { return Ok(()) };
+    let fields: Vec<&str> = data.keys().map(String::as_str).take(FIELDS_SHOWN).collect();
+    Err(ApiError::bad("unknown_field", format!("the record has no field `{}`", stranger.root()))
+        .about("fields")
+        .hinting(&format!("Its fields are: {}.", fields.join(", "))))
+}
+
+/// Fields that were picked, with the id before them.
+pub(super) fn with_id(record: &Record, picked: RecordData) -> RecordData {
+    if picked.contains_key("id") {
+        return picked;
+    }
+    let mut data = marks::only_id(record, &record.data);
+    data.extend(picked);
+    data
+}
+
+/// All that was asked for, or as much of it as fits under the hard cap.
+fn full(
+    record: &Record,
+    data: &RecordData,
+    json: String,
+    asked: &Asked,
+    previews: &Previews,
+    budget: &TokenBudget,
+    cap: PageBudget,
+) -> Option<Answer> {
+    let enveloped = |shown: &RecordData| {
+        let meta = RecordMeta {
+            kind: "full",
+            total_fields: record.data.len(),
+            total_fields_deep: deep(&record.data),
+            projected_fields: shown.keys().cloned().collect(),
+            details_available: None,
+            budget: BudgetMeta::from(budget),
+        };
+        serde_json::to_string(&SummaryResponse { summary: shown, meta }).ok()
+    };
+    let body = if asked.with_meta { enveloped(data)? } else { json };
+    let fields = Some((record.data.len(), data.len()));
+    let shaping = Shaping { items: 1, fields, oversized: budget.summary_mode(), ..Shaping::default() };
+    if body.len() <= cap.bytes
+        && let Ok(tokens) = tokens_within(&body, cap.tokens)
+    {
+        return Some(Answer::shaped(body, Shaping { tokens, candidate_tokens: tokens, ..shaping }));
+    }
+    let (marked, summarized) = marks::within(record, data, previews.of(&record.address), cap)?;
+    let estimated = budget.estimated_tokens();
+    Some(Answer::shaped(marked, Shaping { summarized, candidate_tokens: Some(estimated), ..shaping }))
+}
+
+/// The preview of a record, and how to get what is not in it.
+fn summarized(
+    record: &Record,
+    asked: &Asked,
+    previews: &Previews,
+    budget: &TokenBudget,
+    cap: PageBudget,
+) -> Option<Answer> {
+    let share = budget.estimated_tokens() * SUMMARY_SHARE.0 / SUMMARY_SHARE.1;
+    let tokens = budget.threshold().min(cap.tokens).min(share.max(SUMMARY_LEAST));
+    let total_fields_deep = deep(&record.data);
+    let (mut room, mut named) = (tokens * crate::fit::budget::BYTES_PER_TOKEN, GROUPS_NAMED);
+    loop {
+        let shown = preview(&record.data, previews.of(&record.address), room);
+        let (groups, more_groups) = groups(&shown.left_out, named);
+        let details = Details {
+            endpoint: asked.endpoint.clone(),
+            parameters: DetailParameters {
+                fields: "all".to_owned(),
+                connection_id: asked.connection.as_ref().map(ToString::to_string),
+            },
+            id: Handle::mint(&record.address).map(|handle| handle.to_string()),
+            groups,
+            more_groups,
+        };
+        let meta = RecordMeta {
+            kind: "preview",
+            total_fields: record.data.len(),
+            total_fields_deep,
+            projected_fields: shown.summary.keys().cloned().collect(),
+            details_available: Some(details),
+            budget: BudgetMeta::from(budget),
+        };
+        let body = serde_json::to_string(&SummaryResponse { summary: &shown.summary, meta }).ok()?;
+        match tokens_within(&body, tokens) {
+            Ok(counted) => {
+                let shaping = Shaping {
+                    items: 1,
+                    summarized: true,
+                    oversized: true,
+                    tokens: counted,
+                    candidate_tokens: Some(budget.estimated_tokens()),
+                    fields: Some((record.data.len(), shown.summary.len())),
+                    ..Shaping::default()
+                };
+                return Some(Answer::shaped(body, shaping));
+            }
+            // What stands around it takes all there is: fewer parts are named, then none.
+            Err(_) if room == 0 && named > 0 => named /= 2,
+            // A budget too small for any summary: then as much of the record itself as fits.
+            Err(_) if room == 0 => {
+                let (marked, summarized) =
+                    marks::within(record, &record.data, previews.of(&record.address), cap)?;
+                let shaping = Shaping { items: 1, summarized, oversized: true, ..Shaping::default() };
+                return Some(Answer::shaped(marked, shaping));
+            }
+            // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
+            Err(counted) => room = room.min(body.len()) * tokens / counted.max(1) * 19 / 20,
+        }
+    }
+}
+
+/// Fields of a record and of all objects inside.
+fn deep(data: &RecordData) -> usize {
+    fn inside(value: &Value) -> usize {
+        match value {
+            Value::Object(fields) => deep(fields),
+            Value::Array(items) => items.iter().map(inside).sum(),
+            _ => 0,
+        }
+    }
+    data.len() + data.values().map(inside).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_named_between_commas() {
+        let names = |text: &str| match Fields::read(Some(text)) {
+            Ok(Fields::These(paths)) => paths.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            names("guestDetails, priceBreakdown.nightlyRate"),
+            ["guestDetails", "priceBreakdown.nightlyRate"]
+        );
+        assert_eq!(names("\"a,b\",c"), ["a,b", "c"]);
+        assert_eq!(Fields::read(Some("all")).unwrap(), Fields::All);
+        assert_eq!(Fields::read(None).unwrap(), Fields::Unsaid);
+        assert_eq!(Fields::read(Some("a..b")).unwrap_err().code, "invalid_argument");
+    }
+}

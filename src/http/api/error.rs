@@ -1,0 +1,134 @@
+//! What goes wrong, in the seed's words: `{"error", "detail", "code", "request_id"}`.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::answer::written;
+use crate::cursor::CursorFault;
+use crate::http::v1::{ApiError, OfferedConnection};
+use crate::source::SourceError;
+use crate::tools::ToolError;
+
+/// Why a request is not answered.
+#[derive(Debug)]
+pub(super) struct Failure {
+    error: ApiError,
+    /// A finer word than the code.
+    reason: Option<&'static str>,
+}
+
+/// The body of an error.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ApiError")]
+pub(super) struct ErrorBody {
+    /// What it is, for people.
+    error: String,
+    /// What was wrong, and how to ask instead.
+    detail: String,
+    /// Stable; the one to decide by.
+    code: String,
+    request_id: String,
+    /// A finer word than the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    /// The parameter it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    param: Option<String>,
+    /// Connections to choose from, as `connection_id`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    available_connections: Vec<OfferedConnection>,
+}
+
+impl Failure {
+    pub(super) fn code(&self) -> &str {
+        &self.error.code
+    }
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self { error, reason: None }
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        let reason = matches!(error, SourceError::RestartSearch).then(|| CursorFault::Changed.reason());
+        Self { error: error.into(), reason }
+    }
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        let body = error.body();
+        let invalid_cursor = |fault: CursorFault| {
+            let problem = format!("Invalid cursor: {fault}. Re-query from the beginning, without `cursor`.");
+            Self {
+                error: ApiError::bad("invalid_cursor", problem).about("cursor"),
+                reason: Some(fault.reason()),
+            }
+        };
+        match error {
+            ToolError::Source { error, .. } => error.into(),
+            ToolError::ListFromStart(fault)
+            | ToolError::SearchFromStart(fault)
+            | ToolError::ReadFromStart(fault) => invalid_cursor(fault),
+            ToolError::CorrectArgument { param, problem, .. } => {
+                ApiError::bad("invalid_argument", problem).about(&param).into()
+            }
+            other => {
+                let status = match other {
+                    ToolError::CopyHandle { .. } | ToolError::DropConnectionArgument { .. } => {
+                        StatusCode::BAD_REQUEST
+                    }
+                    ToolError::AskForLess { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+                    ToolError::MendState(_) => StatusCode::SERVICE_UNAVAILABLE,
+                    ToolError::CallAgain { .. } => StatusCode::GATEWAY_TIMEOUT,
+                    _ => StatusCode::INTERNAL_SERVER_ERROR,
+                };
+                ApiError::new(status, body.code, body.message).hinting(&body.hint).into()
+            }
+        }
+    }
+}
+
+/// The answer to a request that is refused.
+pub(super) fn refusal(failure: &Failure, id: &str) -> Response {
+    let Failure { error, reason } = failure;
+    let code = error.code.to_ascii_uppercase();
+    let body = ErrorBody {
+        error: title(&error.code, error.message()),
+        detail: match error.hint() {
+            None => error.message().to_owned(),
+            Some(hint) => format!("{}. {hint}", error.message().trim_end_matches('.')),
+        },
+        code,
+        request_id: id.to_owned(),
+        reason: *reason,
+        param: error.param().map(str::to_owned),
+        available_connections: error.choices().to_vec(),
+    };
+    let mut response = written(error.status, id, serde_json::to_vec(&body).unwrap_or_default());
+    let headers = response.headers_mut();
+    if error.status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(header::ALLOW, HeaderValue::from_static("GET"));
+    }
+    if let Some(seconds) = error.retry_after {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// A code as people read it: `invalid_cursor` is `Invalid cursor`. A limit that is too high has the seed's own words.
+fn title(code: &str, message: &str) -> String {
+    if message.starts_with(super::list::LIMIT_EXCEEDS) {
+        return super::list::LIMIT_EXCEEDS.to_owned();
+    }
+    let mut words = code.replace('_', " ");
+    if let Some(first) = words.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    words
+}

@@ -1,0 +1,475 @@
+//! A list: the seed's `PaginatedResponse`.
+//!
+//! A page has the records that were asked for, narrower where they do not fit; where nothing may be narrowed it has
+//! fewer. Its cursor stands after the last record it has.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::answer::Answer;
+use super::detail::{Fields, with_id};
+use super::error::Failure;
+use super::marks;
+use super::meta::{BudgetMeta, DetailParameters, Details, Missing, PageMeta};
+use super::routes::Route;
+use super::{Call, parameters};
+use crate::cursor::Kind;
+use crate::fit::{
+    Estimator, FieldWidth, FittedRows, Limits, PageBudget, Shaping, Strategy, TokenBudget, count_tokens,
+    fit_rows, narrow,
+};
+use crate::handle::ConnectionId;
+use crate::http::v1::ApiError;
+use crate::record::{FieldPath, Record, RecordData, Unavailable, project};
+use crate::source::{
+    Accuracy, Change, Count, CountMode, Direction, Filter, RecordsPosition, RecordsQuery, SourceError, Start,
+    StreamQuery,
+};
+use crate::tools::{Next, Page, Paging, Previews, SoFar, ToolError, beside_other_calls};
+
+/// The seed's words for a limit that is too high.
+pub(super) const LIMIT_EXCEEDS: &str = "Limit exceeds maximum";
+
+/// The most records that a source gives at once.
+const BATCH: usize = 100;
+
+/// The most bytes that are read for a list whose hard cap is waived.
+const EXEMPT_BYTES: usize = 64 * 1024 * 1024;
+
+/// How a record is summarised whose stream does not say how.
+const UNDECLARED: FieldWidth = FieldWidth::Preview(60);
+
+const SUMMARY_NOTE: &str = "Items are summaries; ask for one by its id for all of it.";
+
+/// A page of a list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PaginatedResponse {
+    items: Vec<RecordData>,
+    /// Goes on with `cursor`; null at the end.
+    next_cursor: Option<String>,
+    meta: PageMeta,
+}
+
+/// A list as it will be made, from its start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Request {
+    path: String,
+    limit: Option<usize>,
+    fields: Fields,
+    summary: bool,
+    descending: bool,
+    sort: Option<String>,
+    connection: Option<ConnectionId>,
+    filter: Filter,
+}
+
+/// Where a list goes on.
+#[derive(Debug, Serialize, Deserialize)]
+struct Unlisted {
+    position: RecordsPosition,
+}
+
+const PAGING: Paging<Request> = Paging {
+    kind: Kind::ApiRecords,
+    needed: "path",
+    resolve,
+    // The size of a page may change.
+    same: |one, other| Request { limit: other.limit, ..one.clone() } == *other,
+    refused: ToolError::ListFromStart,
+};
+
+/// Records that were read for one page.
+#[derive(Debug, Default)]
+struct Read {
+    records: Vec<Record>,
+    next: Option<RecordsPosition>,
+    count: Option<Count>,
+    unavailable: Vec<Unavailable>,
+    notes: Vec<String>,
+}
+
+pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer, Failure> {
+    let sent = sent(call)?;
+    let Page { request, rest, so_far } = crate::tools::begin(call.toolbox, &PAGING, sent).await?;
+    let limits = call.limits;
+    let size = size(&request, &limits)?;
+    let mut query = RecordsQuery {
+        connection: request.connection.clone(),
+        filter: request.filter.clone(),
+        direction: if request.descending { Direction::Descending } else { Direction::Ascending },
+        sort: request.sort.clone(),
+        count: CountMode::Exact,
+        ..RecordsQuery::of(route.stream.clone(), size)
+    };
+    if let Some(Unlisted { position }) = rest {
+        query.start = Start::After(position);
+    }
+    let stream = StreamQuery { stream: route.stream.clone(), connection: request.connection.clone() };
+    let previews = call.toolbox.previews(stream.clone()).await;
+    let (mut wanted, mut narrowest) = (size, narrowest(&request, &limits));
+    loop {
+        let read = read(call, &query, wanted, &limits).await?;
+        if let Fields::These(paths) = &request.fields {
+            known(call, &stream, &read.records, paths).await?;
+        }
+        if !limits.pagination && read.next.is_some() {
+            return Err(too_many(&limits).into());
+        }
+        let rows = read.records.len();
+        match page(call, &request, (so_far.clone(), &previews), read, narrowest).await? {
+            Fitted::Page(answer) => return Ok(answer),
+            Fitted::Rows(_) if !limits.pagination => return Err(too_many(&limits).into()),
+            Fitted::Rows(fitting) if (1..rows).contains(&fitting) => wanted = fitting,
+            // One record that does not fit whole is narrowed after all.
+            Fitted::Rows(_) if narrowest == FieldWidth::Whole => (wanted, narrowest) = (1, FieldWidth::None),
+            Fitted::Rows(_) => return Err(too_many(&limits).into()),
+        }
+    }
+}
+
+/// The arguments as they are kept for the next page.
+fn sent(call: &mut Call<'_>) -> Result<RecordData, Failure> {
+    let parameters = &mut call.parameters;
+    let mut sent = RecordData::from_iter([("path".to_owned(), Value::from(call.path.clone()))]);
+    for name in ["limit", "cursor", "fields", "order_by", "connection_id"] {
+        sent.extend(parameters.take(name).map(|value| (name.to_owned(), value.into())));
+    }
+    if let Some(limit) = sent.get("limit").and_then(Value::as_str) {
+        parameters::number("limit", limit)?;
+    }
+    if parameters.flag("summary")? {
+        sent.insert("summary".to_owned(), true.into());
+    }
+    let filter = parameters.filter()?;
+    if !filter.is_empty() {
+        sent.insert("filter".to_owned(), filter.into());
+    }
+    Ok(sent)
+}
+
+fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
+    let wrong = |param: &str, problem: String| ToolError::CorrectArgument {
+        tool: super::BASE,
+        param: param.to_owned(),
+        problem,
+        hint: String::new(),
+    };
+    let filter = match arguments.get("filter") {
+        None => Filter::default(),
+        Some(filter) => {
+            Filter::deserialize(filter).map_err(|problem| wrong("filter", problem.to_string()))?
+        }
+    };
+    let connection = text("connection_id").map(|id| id.parse::<ConnectionId>());
+    let connection = connection.transpose().map_err(|problem| wrong("connection_id", problem.to_string()))?;
+    let (sort, descending) =
+        order(text("order_by").as_deref()).map_err(|problem| wrong("order_by", problem))?;
+    Ok(Request {
+        path: text("path").unwrap_or_default(),
+        limit: text("limit").and_then(|limit| limit.parse().ok()),
+        fields: Fields::read(text("fields").as_deref())
+            .map_err(|problem| wrong("fields", problem.message().to_owned()))?,
+        summary: arguments.get("summary").is_some_and(|summary| *summary == Value::Bool(true)),
+        descending,
+        sort,
+        connection,
+        filter,
+    })
+}
+
+/// `created_desc` is newest first, by whatever the stream is ordered by; a field of the stream can be named instead.
+fn order(order_by: Option<&str>) -> Result<(Option<String>, bool), String> {
+    let Some(order_by) = order_by else { return Ok((None, true)) };
+    let read = order_by.rsplit_once('_').and_then(|(field, direction)| match direction {
+        "desc" => Some((field, true)),
+        "asc" => Some((field, false)),
+        _ => None,
+    });
+    match read {
+        Some(("created", descending)) => Ok((None, descending)),
+        Some((field, descending)) if !field.is_empty() => Ok((Some(field.to_owned()), descending)),
+        _ => {
+            Err("it is not `created_desc`, `created_asc`, or a field with `_desc` or `_asc` behind it"
+                .to_owned())
+        }
+    }
+}
+
+/// How many records the page should have.
+fn size(request: &Request, limits: &Limits) -> Result<usize, ApiError> {
+    let wrong = |problem: String| ApiError::bad("invalid_argument", problem).about("limit");
+    match request.limit {
+        Some(0) => Err(wrong("Limit must be at least 1".to_owned())),
+        Some(limit) if limit > limits.max_page_size => {
+            Err(wrong(format!("{LIMIT_EXCEEDS} of {}; use a smaller `limit`", limits.max_page_size)))
+        }
+        // A record takes at least a token.
+        _ if !limits.pagination => Ok(if limits.exempt { usize::MAX } else { limits.hard_cap }),
+        Some(limit) => Ok(limit),
+        None => Ok(limits.page_size),
+    }
+}
+
+/// How narrow a record may become: not at all where all of it was asked for, or nothing is to be summarised.
+fn narrowest(request: &Request, limits: &Limits) -> FieldWidth {
+    if limits.summarization && request.fields != Fields::All { FieldWidth::None } else { FieldWidth::Whole }
+}
+
+fn too_many(limits: &Limits) -> ApiError {
+    let problem = format!("the list does not fit into the hard cap of {} tokens", limits.hard_cap);
+    ApiError::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
+        .hinting("Name `fields`, or let this path be paginated and summarised in the configuration.")
+}
+
+/// Reads records from where a page starts.
+async fn read(
+    call: &Call<'_>,
+    query: &RecordsQuery,
+    wanted: usize,
+    limits: &Limits,
+) -> Result<Read, Failure> {
+    let source = call.toolbox.asked_source();
+    let mut read = Read::default();
+    let mut query = query.clone();
+    let mut bytes = 0;
+    loop {
+        query.limit = BATCH.min(wanted - read.records.len());
+        let page = source.records(&query).await?;
+        read.count = read.count.or(page.count);
+        read.unavailable.extend(page.unavailable);
+        read.notes.extend(page.notes);
+        read.next = page.next;
+        for row in page.rows {
+            if let Change::Present(record) = row {
+                bytes += record.data.values().map(|value| value.as_str().map_or(8, str::len)).sum::<usize>();
+                read.records.push(*record);
+            }
+        }
+        if bytes > EXEMPT_BYTES {
+            return Err(too_many(limits).into());
+        }
+        match &read.next {
+            Some(next) if read.records.len() < wanted => query.start = Start::After(next.clone()),
+            _ => return Ok(read),
+        }
+        // It was counted.
+        query.count = CountMode::None;
+    }
+}
+
+/// Refuses fields that neither these records have nor their stream.
+async fn known(
+    call: &Call<'_>,
+    stream: &StreamQuery,
+    records: &[Record],
+    paths: &[FieldPath],
+) -> Result<(), Failure> {
+    let has = |path: &&FieldPath| !records.iter().any(|record| record.data.contains_key(path.root()));
+    let missing: Vec<&FieldPath> = paths.iter().filter(has).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let details = call.toolbox.asked_source().stream(stream).await?.details;
+    let fields: Vec<String> =
+        details.iter().flat_map(|detail| &detail.fields).map(|field| field.name.clone()).collect();
+    match missing.iter().find(|path| !fields.iter().any(|field| field == path.root())) {
+        None => Ok(()),
+        Some(stranger) => {
+            let (stream, field) = (stream.stream.to_string(), stranger.root().to_owned());
+            Err(SourceError::UseKnownField { stream, field, known: fields }.into())
+        }
+    }
+}
+
+/// A page that fits, or how many records would.
+enum Fitted {
+    Page(Answer),
+    Rows(usize),
+}
+
+/// Fits what was read.
+async fn page(
+    call: &Call<'_>,
+    request: &Request,
+    (so_far, previews): (Option<SoFar>, &Arc<Previews>),
+    read: Read,
+    narrowest: FieldWidth,
+) -> Result<Fitted, Failure> {
+    let Read { records, next, count, unavailable, notes } = read;
+    let mut warnings = notes;
+    let mut next_cursor = None;
+    if let (Some(position), Some(so_far)) = (next, so_far) {
+        match so_far.next(call.toolbox, records.len(), &Unlisted { position }).await? {
+            Next::Cursor(cursor) => next_cursor = Some(cursor),
+            Next::Warning(warning) => warnings.push(warning),
+        }
+    }
+    let meta = PageMeta {
+        total_count: count.map(|count| count.value),
+        total_count_accuracy: count.and_then(|count| accuracy(count.accuracy)),
+        page_size: records.len(),
+        has_more: next_cursor.is_some(),
+        summarized: false,
+        details_available: None,
+        note: request.summary.then_some(SUMMARY_NOTE),
+        budget: BudgetMeta {
+            estimated_tokens: 0,
+            threshold: call.limits.threshold,
+            hard_cap: call.limits.hard_cap,
+            budget_used: 0.0,
+            budget_remaining: 0,
+            budget_ratio: 0.0,
+            summary_mode: false,
+        },
+        unavailable: unavailable.iter().map(Missing::from).collect(),
+        warnings,
+    };
+    let work = PageWork {
+        records: records.into_iter().map(|record| selected(record, request, previews)).collect(),
+        response: PaginatedResponse { items: Vec::new(), next_cursor, meta },
+        previews: Arc::clone(previews),
+        budget: page_budget(request, &call.limits),
+        limits: call.limits,
+        estimator: call.toolbox.protection().estimator,
+        narrowest,
+        is_summary: request.summary,
+        endpoint: format!("{}/{{id}}", request.path),
+        compares: call.compares,
+    };
+    Ok(beside_other_calls(move || Ok(work.fitted())).await??)
+}
+
+fn accuracy(accuracy: Accuracy) -> Option<&'static str> {
+    match accuracy {
+        Accuracy::Exact => None,
+        Accuracy::Estimated => Some("estimated"),
+        Accuracy::LowerBound => Some("lower_bound"),
+    }
+}
+
+/// Small when nobody asked for more.
+fn page_budget(request: &Request, limits: &Limits) -> PageBudget {
+    match request.limit {
+        _ if limits.exempt => PageBudget { bytes: usize::MAX, tokens: usize::MAX },
+        None if limits.summarization && request.fields != Fields::All => PageBudget::unasked(limits),
+        _ => PageBudget::whole(limits),
+    }
+}
+
+/// A record with only what was asked of it.
+fn selected(mut record: Record, request: &Request, previews: &Previews) -> Record {
+    let picked = if request.summary {
+        match project(&record.data, previews.of(&record.address)) {
+            picked if picked.is_empty() => narrow(&record.data, UNDECLARED, &[]).0.map(Cow::into_owned),
+            picked => Some(picked),
+        }
+    } else if let Fields::These(paths) = &request.fields {
+        Some(project(&record.data, paths))
+    } else {
+        None
+    };
+    if let Some(picked) = picked {
+        record.data = with_id(&record, picked);
+    }
+    record
+}
+
+/// What is fitted, where it holds up nobody else.
+struct PageWork {
+    records: Vec<Record>,
+    response: PaginatedResponse,
+    previews: Arc<Previews>,
+    budget: PageBudget,
+    limits: Limits,
+    estimator: Estimator,
+    narrowest: FieldWidth,
+    is_summary: bool,
+    endpoint: String,
+    compares: bool,
+}
+
+impl PageWork {
+    fn fitted(mut self) -> Result<Fitted, ApiError> {
+        let unwritable = |_| ApiError::internal();
+        let whole: Vec<&RecordData> = self.records.iter().map(|record| &record.data).collect();
+        let whole = serde_json::to_string(&whole).map_err(unwritable)?;
+        let Limits { threshold, hard_cap, .. } = self.limits;
+        let estimated = self.estimator.tokens(&whole, hard_cap);
+        let budget = TokenBudget::new(threshold, hard_cap.max(threshold), estimated);
+        let budget = budget.map_err(|_unsound| ApiError::internal())?;
+        self.response.meta.budget = BudgetMeta::from(&budget);
+        // Counted as if it were there, so that it can be.
+        self.response.meta.summarized = true;
+        self.response.meta.details_available = Some(self.details());
+        let beside = serde_json::to_string(&self.response).map_err(unwritable)?.len();
+        let (records, previews) = (std::mem::take(&mut self.records), Arc::clone(&self.previews));
+        let item = |row: usize, width: FieldWidth| {
+            let record = records.get(row)?;
+            let shown = narrow(&record.data, width, previews.of(&record.address)).0;
+            Some(shown.map_or_else(|| marks::only_id(record, &record.data), Cow::into_owned))
+        };
+        let size = |row: usize, width: FieldWidth| {
+            let json = item(row, width).and_then(|item| serde_json::to_string(&item).ok());
+            json.map_or(0, |json| json.len() + 1)
+        };
+        let is_summary = self.is_summary;
+        let details = self.details();
+        let response = &mut self.response;
+        let render = |widths: &[FieldWidth]| {
+            let summarized = is_summary || widths.iter().any(|width| *width != FieldWidth::Whole);
+            response.meta.summarized = summarized;
+            response.meta.details_available = summarized.then(|| details.clone());
+            response.items = widths.iter().enumerate().filter_map(|(row, width)| item(row, *width)).collect();
+            serde_json::to_string(response).map_err(unwritable)
+        };
+        let fitted = fit_rows(records.len(), self.narrowest, size, beside, self.budget, render)?;
+        match fitted {
+            FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
+            FittedRows::All { json, widths, tokens } => {
+                let summarized = is_summary || widths.iter().any(|width| *width != FieldWidth::Whole);
+                let shaping = Shaping {
+                    items: widths.len(),
+                    strategy: if self.response.meta.has_more { Strategy::Paginated } else { Strategy::Whole },
+                    summarized,
+                    oversized: budget.summary_mode(),
+                    tokens,
+                    candidate_tokens: Some(estimated),
+                    ..Shaping::default()
+                };
+                let compared = self.compares.then(|| (count_tokens(&whole), count_tokens(&json)));
+                Ok(Fitted::Page(Answer { compared, ..Answer::shaped(json, shaping) }))
+            }
+        }
+    }
+
+    fn details(&self) -> Details {
+        Details {
+            endpoint: self.endpoint.clone(),
+            parameters: DetailParameters { fields: "all".to_owned(), connection_id: None },
+            id: None,
+            groups: Vec::new(),
+            more_groups: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn created_is_whatever_the_stream_is_ordered_by() {
+        assert_eq!(order(None), Ok((None, true)));
+        assert_eq!(order(Some("created_asc")), Ok((None, false)));
+        assert_eq!(order(Some("check_in_desc")), Ok((Some("check_in".to_owned()), true)));
+        for wrong in ["created", "_desc", "created_up", ""] {
+            assert!(order(Some(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

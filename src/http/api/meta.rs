@@ -1,0 +1,165 @@
+//! What stands beside items and summaries.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::fit::{LeftOut, TokenBudget};
+use crate::record::Unavailable;
+
+/// Fields left out that are named one by one.
+pub(super) const GROUPS_NAMED: usize = 24;
+
+/// The longest name of a field that is named; a longer one only counts.
+const NAME_MOST: usize = 120;
+
+/// How much of its budget the answer would take if nothing had been done to it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BudgetMeta {
+    /// Tokens of all there is to answer: of the items, or of the record.
+    pub(super) estimated_tokens: usize,
+    /// Tokens above which it is summarised.
+    pub(super) threshold: usize,
+    /// Tokens that no answer exceeds.
+    pub(super) hard_cap: usize,
+    /// The share of the threshold, at most 1.
+    pub(super) budget_used: f64,
+    /// Tokens below the threshold.
+    pub(super) budget_remaining: usize,
+    /// The tokens in thresholds.
+    pub(super) budget_ratio: f64,
+    /// It is above the threshold.
+    pub(super) summary_mode: bool,
+}
+
+impl From<&TokenBudget> for BudgetMeta {
+    fn from(budget: &TokenBudget) -> Self {
+        let rounded = |share: f64| (share * 10_000.0).round() / 10_000.0;
+        Self {
+            estimated_tokens: budget.estimated_tokens(),
+            threshold: budget.threshold(),
+            hard_cap: budget.hard_cap(),
+            budget_used: rounded(budget.budget_used()),
+            budget_remaining: budget.budget_remaining(),
+            budget_ratio: rounded(budget.budget_ratio()),
+            summary_mode: budget.summary_mode(),
+        }
+    }
+}
+
+/// What there is to know of a page.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PageMeta {
+    /// Records in all; null when no source could count them.
+    pub(super) total_count: Option<u64>,
+    /// It is about that many, or at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) total_count_accuracy: Option<&'static str>,
+    /// Records on this page.
+    pub(super) page_size: usize,
+    /// There is a next page.
+    pub(super) has_more: bool,
+    /// Some items are not whole: long values are replaced by marks, or left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) summarized: bool,
+    /// How to read an item whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) details_available: Option<Details>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) note: Option<&'static str>,
+    pub(super) budget: BudgetMeta,
+    /// Sources whose records are missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) unavailable: Vec<Missing>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) warnings: Vec<String>,
+}
+
+/// A source that did not answer.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Missing {
+    source: String,
+    code: String,
+}
+
+impl From<&Unavailable> for Missing {
+    fn from(missing: &Unavailable) -> Self {
+        Self { source: missing.source.to_string(), code: missing.code.to_string() }
+    }
+}
+
+/// What there is to know of one record.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RecordMeta {
+    /// `preview` or `full`.
+    pub(super) kind: &'static str,
+    /// Fields of the record.
+    pub(super) total_fields: usize,
+    /// Fields of it and of all objects inside.
+    pub(super) total_fields_deep: usize,
+    /// Fields that are there, whole or in part.
+    pub(super) projected_fields: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) details_available: Option<Details>,
+    pub(super) budget: BudgetMeta,
+}
+
+/// Calls that give what is missing.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Details {
+    /// Where to ask.
+    pub(super) endpoint: String,
+    /// With which parameters, for all of it.
+    pub(super) parameters: DetailParameters,
+    /// What `fetch` takes over MCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<String>,
+    /// The fields that are missing or not whole, and what to ask for each of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) groups: Vec<Group>,
+    /// Fields that are missing beside these.
+    #[serde(rename = "moreGroups", skip_serializing_if = "is_none")]
+    pub(super) more_groups: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+/// The parameters of a call for details.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct DetailParameters {
+    /// `all`, or the names of fields.
+    pub(super) fields: String,
+    /// Whose record it is, where that has to be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) connection_id: Option<String>,
+}
+
+/// A field that is missing, or not whole.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Group {
+    pub(super) fields: String,
+    /// What it takes, in bytes of JSON.
+    pub(super) bytes: usize,
+    /// Its items, if it is a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) items: Option<usize>,
+}
+
+/// The first of the fields that are left out, and how many more there are.
+pub(super) fn groups(left_out: &[LeftOut], most: usize) -> (Vec<Group>, usize) {
+    // A name with a comma would be read as two.
+    let nameable = |left: &&LeftOut| left.field.len() <= NAME_MOST && !left.field.contains(',');
+    let group = |left: &LeftOut| Group {
+        fields: crate::record::FieldPath::field(&left.field).to_string(),
+        bytes: left.bytes,
+        items: left.items,
+    };
+    let groups: Vec<Group> = left_out.iter().filter(nameable).take(most).map(group).collect();
+    let more = left_out.len() - groups.len();
+    (groups, more)
+}

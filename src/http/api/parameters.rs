@@ -1,0 +1,157 @@
+//! The query string of a request: what is ours by name, all else a filter.
+
+use std::collections::VecDeque;
+
+use serde_json::{Map, Value, json};
+use url::form_urlencoded;
+
+use super::error::Failure;
+use crate::fit::clip;
+use crate::http::v1::ApiError;
+use crate::record::RecordData;
+
+/// The most parameters of a request.
+const PARAMETERS_MOST: usize = 100;
+
+/// The parameters that were not read yet.
+#[derive(Debug, Default)]
+pub(super) struct Parameters(VecDeque<(String, String)>);
+
+impl Parameters {
+    /// Takes a query string apart.
+    pub(super) fn read(query: Option<&str>) -> Result<Self, Failure> {
+        let mut read: VecDeque<(String, String)> = VecDeque::new();
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            if read.len() == PARAMETERS_MOST {
+                let problem = format!("there are more than {PARAMETERS_MOST} parameters");
+                return Err(ApiError::bad("invalid_argument", problem).into());
+            }
+            if read.iter().any(|(known, _)| *known == name) {
+                let problem = format!("`{}` is there twice; send it once", clip(&name, 80));
+                return Err(ApiError::bad("invalid_argument", problem).about(&name).into());
+            }
+            read.push_back((name.into_owned(), value.into_owned()));
+        }
+        Ok(Self(read))
+    }
+
+    /// Takes one out. An empty one says nothing.
+    pub(super) fn take(&mut self, name: &str) -> Option<String> {
+        let at = self.0.iter().position(|(known, _)| known == name)?;
+        self.0.remove(at).map(|(_, value)| value).filter(|value| !value.is_empty())
+    }
+
+    /// A flag: `true`, `1` or nothing behind its name.
+    pub(super) fn flag(&mut self, name: &str) -> Result<bool, Failure> {
+        let Some(at) = self.0.iter().position(|(known, _)| known == name) else { return Ok(false) };
+        let Some((_, value)) = self.0.remove(at) else { return Ok(false) };
+        match value.as_str() {
+            "" | "true" | "1" => Ok(true),
+            "false" | "0" => Ok(false),
+            other => {
+                let problem = format!("`{}` is neither `true` nor `false`", clip(other, 80));
+                Err(ApiError::bad("invalid_argument", problem).about(name).into())
+            }
+        }
+    }
+
+    /// A whole number.
+    pub(super) fn number(&mut self, name: &str) -> Result<Option<usize>, Failure> {
+        self.take(name).map(|text| number(name, &text)).transpose()
+    }
+
+    /// Refuses what is left.
+    pub(super) fn nothing_else(&mut self) -> Result<(), Failure> {
+        match self.0.pop_front() {
+            None => Ok(()),
+            Some((name, _)) => {
+                let problem = format!("there is no parameter `{}` here; leave it out", clip(&name, 80));
+                Err(ApiError::bad("invalid_argument", problem).about(&name).into())
+            }
+        }
+    }
+
+    /// All that is left as the filter it is: `status=confirmed`, `totalPrice[gte]=100`, or either inside `filter[...]` for
+    /// a field that has the name of a parameter.
+    pub(super) fn filter(&mut self) -> Result<RecordData, Failure> {
+        let mut filter = Map::new();
+        for (name, value) in std::mem::take(&mut self.0) {
+            let wrong = || {
+                let problem = format!(
+                    "`{}` is no filter; write `field=value`, `field[gte]=value` or `filter[field][gte]=value`",
+                    clip(&name, 80)
+                );
+                Failure::from(ApiError::bad("invalid_filter", problem).about(&name))
+            };
+            let (field, operator) = field_and_operator(&name).ok_or_else(wrong)?;
+            match operator {
+                None => {
+                    filter.insert(field, value.into());
+                }
+                Some(operator) => {
+                    let range = filter.entry(field).or_insert_with(|| json!({}));
+                    range.as_object_mut().ok_or_else(wrong)?.insert(operator, Value::from(value));
+                }
+            }
+        }
+        Ok(filter)
+    }
+}
+
+/// A whole number that was sent as text.
+pub(super) fn number(name: &str, text: &str) -> Result<usize, Failure> {
+    text.parse().map_err(|_no_number| {
+        let problem = format!("`{}` is no whole number from 0 on", clip(text, 80));
+        ApiError::bad("invalid_argument", problem).about(name).into()
+    })
+}
+
+fn field_and_operator(name: &str) -> Option<(String, Option<String>)> {
+    let (head, brackets) = match name.split_once('[') {
+        None => return Some((name.to_owned(), None)),
+        Some((head, rest)) => (head, rest.strip_suffix(']')?),
+    };
+    let parts: Vec<&str> = brackets.split("][").collect();
+    match (head, parts.as_slice()) {
+        ("filter", [field]) => Some(((*field).to_owned(), None)),
+        ("filter", [field, operator]) => Some(((*field).to_owned(), Some((*operator).to_owned()))),
+        (field, [operator]) => Some((field.to_owned(), Some((*operator).to_owned()))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_name_of_ours_is_a_filter() {
+        let mut parameters = Parameters::read(Some(
+            "limit=5&status=confirmed&totalPrice[gte]=100&totalPrice[lt]=200&filter[limit]=x&meta",
+        ))
+        .unwrap();
+        assert_eq!(parameters.number("limit").unwrap(), Some(5));
+        assert!(parameters.flag("meta").unwrap() && !parameters.flag("summary").unwrap());
+        assert_eq!(
+            Value::Object(parameters.filter().unwrap()),
+            json!({"status": "confirmed", "totalPrice": {"gte": "100", "lt": "200"}, "limit": "x"})
+        );
+        assert!(parameters.nothing_else().is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_by_name() {
+        for (query, code) in [
+            ("a=1&a=2", "invalid_argument"),
+            ("a[b=1", "invalid_filter"),
+            ("a[b][c]=1", "invalid_filter"),
+            ("a=1&a[gte]=2", "invalid_filter"),
+        ] {
+            let refused = Parameters::read(Some(query)).and_then(|mut parameters| parameters.filter());
+            assert_eq!(refused.unwrap_err().code(), code, "{query}");
+        }
+        assert!(Parameters::read(Some("limit=-1")).unwrap().number("limit").is_err());
+        assert!(Parameters::read(Some("meta=maybe")).unwrap().flag("meta").is_err());
+        assert!(Parameters::read(Some(&"a&".repeat(101))).is_err());
+    }
+}

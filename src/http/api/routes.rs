@@ -1,0 +1,183 @@
+//! Where paths lead: by the routes of manifests, else by the names of streams.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use percent_encoding::percent_decode_str;
+use serde::Serialize;
+
+use super::answer::Answer;
+use super::error::Failure;
+use super::{BASE, Call};
+use crate::fit::clip;
+use crate::handle::{RecordId, StreamName};
+use crate::http::v1::ApiError;
+use crate::source::Source;
+use crate::tools::Toolbox;
+
+/// How long routes are believed before they are looked up again. A manifest changes with an import.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// Routes that a refusal names.
+const NAMED: usize = 30;
+
+/// A path and the stream it lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Route {
+    /// The whole path, such as `/api/v1/bookings`.
+    pub(super) path: String,
+    /// The stream.
+    pub(super) stream: StreamName,
+    /// What one of its records is called.
+    pub(super) record_type: Option<String>,
+    /// No manifest says so: it is the stream's name.
+    pub(super) is_by_name: bool,
+}
+
+/// What a path leads to.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// What there is.
+    Index(Arc<KnownRoutes>),
+    /// A text of a record; its handle as it was sent.
+    Content(String),
+    /// The records of a stream.
+    List(Route),
+    /// One of them.
+    Record(Route, RecordId),
+}
+
+/// The routes of a source, in the order of its connections.
+#[derive(Debug, Default)]
+pub(super) struct KnownRoutes(Vec<Route>);
+
+/// The routes that were seen last, and of which source.
+#[derive(Debug, Default)]
+pub(super) struct Routes(Mutex<Option<Seen>>);
+
+#[derive(Debug)]
+struct Seen {
+    identity: String,
+    at: Instant,
+    routes: Arc<KnownRoutes>,
+}
+
+/// What `/api/v1` answers.
+#[derive(Debug, Serialize)]
+struct Index<'a> {
+    routes: Vec<IndexRow<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct IndexRow<'a> {
+    path: &'a str,
+    stream: &'a str,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    record_type: Option<&'a str>,
+}
+
+impl Routes {
+    /// The routes of what is served now.
+    pub(super) async fn of(&self, toolbox: &Toolbox) -> Result<Arc<KnownRoutes>, Failure> {
+        let source = toolbox.asked_source();
+        let identity = source.identity();
+        if let Some(seen) =
+            self.seen().as_ref().filter(|seen| seen.identity == identity && seen.at.elapsed() < FRESH)
+        {
+            return Ok(Arc::clone(&seen.routes));
+        }
+        let routes = Arc::new(KnownRoutes::read(source.as_ref()).await?);
+        *self.seen() = Some(Seen { identity, at: Instant::now(), routes: Arc::clone(&routes) });
+        Ok(routes)
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, Option<Seen>> {
+        // Nothing is left half done by whoever panicked: what is there is replaced as a whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KnownRoutes {
+    async fn read(source: &dyn Source) -> Result<Self, Failure> {
+        let schema = source.schema().await?;
+        let mut routes: Vec<Route> = Vec::new();
+        for route in schema.connections.iter().flat_map(|connection| &connection.routes) {
+            // What the first connection says of a path goes for all: two connectors that take one path have to be
+            // served apart.
+            if !routes.iter().any(|known| known.path == route.path) {
+                routes.push(Route {
+                    path: route.path.clone(),
+                    stream: route.stream.clone(),
+                    record_type: route.record_type.clone(),
+                    is_by_name: false,
+                });
+            }
+        }
+        for stream in schema.connections.iter().flat_map(|connection| &connection.streams) {
+            let path = format!("{BASE}/{}", stream.name);
+            if !routes.iter().any(|known| known.path == path) {
+                routes.push(Route { path, stream: stream.name.clone(), record_type: None, is_by_name: true });
+            }
+        }
+        Ok(Self(routes))
+    }
+
+    /// What the rest of a path leads to: a list, or a record under its key.
+    pub(super) fn place(&self, rest: &str) -> Option<Place> {
+        let decoded =
+            |text: &str| percent_decode_str(text).decode_utf8().ok().map(std::borrow::Cow::into_owned);
+        let list = |path: &str| {
+            let path = format!("{BASE}/{}", decoded(path)?);
+            self.0.iter().find(|route| route.path == path).cloned()
+        };
+        if let Some(route) = list(rest) {
+            return Some(Place::List(route));
+        }
+        let (before, key) = rest.rsplit_once('/')?;
+        Some(Place::Record(list(before)?, decoded(key)?.parse().ok()?))
+    }
+
+    /// A path that leads nowhere.
+    pub(super) fn unknown(&self, rest: &str) -> ApiError {
+        let paths: Vec<&str> = self.0.iter().take(NAMED).map(|route| route.path.as_str()).collect();
+        let problem = format!("there is nothing at `{BASE}/{}`", clip(rest, 200));
+        ApiError::not_found(problem).hinting(&match paths.as_slice() {
+            [] => "No stream is served: import one.".to_owned(),
+            paths => format!("There are {}, and records below them by their id.", paths.join(", ")),
+        })
+    }
+
+    pub(super) fn index(&self, call: &mut Call<'_>) -> Result<Answer, Failure> {
+        call.parameters.nothing_else()?;
+        let row = |route| -> IndexRow<'_> {
+            let Route { path, stream, record_type, .. }: &Route = route;
+            IndexRow { path, stream: stream.as_str(), record_type: record_type.as_deref() }
+        };
+        Answer::of(&Index { routes: self.0.iter().map(row).collect() }, self.0.len())
+    }
+}
+
+impl Place {
+    /// What its calls are recorded as. A name that no manifest was checked for is not among it.
+    pub(super) fn template(&self) -> String {
+        let list = |route: &Route| match route.is_by_name {
+            true => format!("{BASE}/{{stream}}"),
+            false => route.path.clone(),
+        };
+        match self {
+            Self::Index(_) => BASE.to_owned(),
+            Self::Content(_) => format!("{BASE}/content/{{id}}"),
+            Self::List(route) => list(route),
+            Self::Record(route, _) => format!("{}/{{id}}", list(route)),
+        }
+    }
+
+    /// The path of its list.
+    pub(super) fn path(&self) -> String {
+        match self {
+            Self::Index(_) => BASE.to_owned(),
+            Self::Content(_) => format!("{BASE}/content"),
+            Self::List(route) | Self::Record(route, _) => route.path.clone(),
+        }
+    }
+}
