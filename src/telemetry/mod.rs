@@ -18,6 +18,8 @@ mod request_id;
 mod ring;
 mod store_error;
 mod stored;
+#[cfg(test)]
+mod tests;
 mod totals;
 mod writer;
 
