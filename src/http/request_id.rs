@@ -28,7 +28,7 @@ fn sent(headers: &HeaderMap) -> Option<RequestId> {
     [X_REQUEST_ID, REQUEST_ID, CORRELATION_ID]
         .iter()
         .filter_map(|name| headers.get(name)?.to_str().ok())
-        .find_map(RequestId::of_caller)
+        .find_map(|id| RequestId::of_caller(id.to_owned()))
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub struct Call {
 }
 
 impl Call {
-    pub(super) fn start(telemetry: Telemetry, endpoint: Endpoint, request_id: Option<&str>) -> Self {
+    pub(super) fn start(telemetry: Telemetry, endpoint: Endpoint, request_id: Option<String>) -> Self {
         let request_id = request_id.and_then(RequestId::of_caller).unwrap_or_else(RequestId::fresh);
         Self { telemetry, endpoint, request_id, started: Instant::now(), is_over: false }
     }

@@ -115,7 +115,7 @@ impl Telemetry {
     /// A call has come; its caller may have named it.
     #[must_use]
     pub fn call(&self, endpoint: Endpoint, request_id: Option<String>) -> Call {
-        Call::start(self.clone(), endpoint, request_id.as_deref())
+        Call::start(self.clone(), endpoint, request_id)
     }
 
     /// A call has ended.

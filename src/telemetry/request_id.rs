@@ -15,10 +15,10 @@ pub struct RequestId {
 impl RequestId {
     /// The id that a caller gave, when it is one that can be logged and echoed.
     #[must_use]
-    pub fn of_caller(text: &str) -> Option<Self> {
+    pub fn of_caller(text: String) -> Option<Self> {
         let usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
         let is_sane = (1..=CHARS_MOST).contains(&text.len()) && text.bytes().all(usual);
-        is_sane.then(|| Self { text: text.to_owned(), is_callers: true })
+        is_sane.then_some(Self { text, is_callers: true })
     }
 
     /// A new one.
@@ -55,7 +55,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, is_kept: bool) {
-        assert_eq!(RequestId::of_caller(text).is_some(), is_kept, "{text:?}");
+        assert_eq!(RequestId::of_caller(text.to_owned()).is_some(), is_kept, "{text:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! be written is tried again at growing intervals; what comes meanwhile is kept in memory, as far as there is room.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::database::Database;
-use super::keep::{Held, add, held};
+use super::keep::{Held, add, held, latencies};
 use super::ring::Ring;
 use super::totals::Totals;
 use super::{TelemetryError, TelemetryRecord};
@@ -120,16 +120,14 @@ impl Writer {
     pub(super) fn flush(&self, most: Duration) {
         let until = Instant::now() + most;
         let (done, is_done) = sync_channel(1);
-        let mut flush = Message::Flush(done);
-        while let Err(full) = self.queue.try_send(flush) {
-            let (std::sync::mpsc::TrySendError::Full(back)
-            | std::sync::mpsc::TrySendError::Disconnected(back)) = full;
+        // The queue has no send that ends at a time.
+        while let Err(TrySendError::Full(_)) = self.queue.try_send(Message::Flush(done.clone())) {
             if Instant::now() >= until {
                 return;
             }
-            flush = back;
             thread::park_timeout(PAUSE);
         }
+        drop(done);
         let _ = is_done.recv_timeout(until.saturating_duration_since(Instant::now()));
     }
 }
@@ -150,7 +148,7 @@ impl Keeper {
     /// Looks into the file. Whatever is wrong with it is tried again by the first write.
     fn open(&mut self, most: usize) -> Vec<u64> {
         let opened = self.database.writer().and_then(|connection| {
-            let read = || Ok((held(&connection)?, super::keep::latencies(&connection, most)?));
+            let read = || Ok((held(&connection)?, latencies(&connection, most)?));
             let (held, latencies) = read().map_err(|error| self.database.error(&error))?;
             Ok((connection, held, latencies))
         });

@@ -87,7 +87,7 @@ fn walls_between_rooms_hold() {
         ("reqwest", vec!["src/source/pdpp/"], "only the remote source calls over HTTP"),
         (
             "rusqlite",
-            vec!["src/source/store/", "src/cursor/"],
+            vec!["src/source/store/", "src/cursor/", "src/telemetry/"],
             "only what keeps things in files knows SQLite",
         ),
         ("tantivy", vec!["src/source/store/"], "only the store knows its index"),
