@@ -213,20 +213,21 @@ fn a_locked_file_delays_no_call_and_is_written_when_it_can_be() {
     let other = Connection::open(folder.path().join("telemetry.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let telemetry = Telemetry::in_directory(folder.path(), 10);
-    for _ in 0..100 {
+    // More than the queue takes, so that some are lost before and some behind it.
+    for _ in 0..6_000 {
         answered(&telemetry, &page());
     }
     telemetry.flush(LONG);
     let figures = telemetry.figures();
-    assert_eq!((figures.telemetry.state, figures.telemetry.dropped), (KeepingState::Degraded, 90));
-    assert_eq!(figures.context_protection.total_requests, 100);
+    assert_eq!((figures.telemetry.state, figures.telemetry.dropped), (KeepingState::Degraded, 5_990));
+    assert_eq!(figures.context_protection.total_requests, 6_000);
     other.execute_batch("COMMIT").unwrap();
     telemetry.flush(LONG);
     let figures = telemetry.figures();
     assert_eq!((figures.telemetry.state, figures.telemetry.stored), (KeepingState::Ok, 10));
     // Rows were lost, and no figure was.
-    assert_eq!(total(&open(&folder)), 100);
-    assert!(telemetry.exposition().contains("\nfetchwell_telemetry_dropped_total 90\n"));
+    assert_eq!(total(&open(&folder)), 6_000);
+    assert!(telemetry.exposition().contains("\nfetchwell_telemetry_dropped_total 5990\n"));
 }
 
 #[test]

@@ -247,6 +247,33 @@ fn one_source_of_two_that_is_gone_is_degraded() {
 }
 
 #[test]
+fn a_source_that_is_left_alone_is_degraded_without_being_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("near.db");
+    import_records(
+        &store,
+        "c_near",
+        "{\"stream\":\"messages\",\"key\":\"m1\",\"data\":{\"body\":\"text\"}}\n",
+    );
+    let far = FakeServer::start(|_| Reply::Abort);
+    connect(folder.path(), &far.url, CREDENTIAL);
+    let config = folder.path().join("fetchwell.toml");
+    let near = "[[source]]\nname = \"near\"\nstore = \"near.db\"\n";
+    let sources = format!("{near}[[source]]\nname = \"far\"\nurl = \"{}\"\ncache_root = \".\"\n", far.url);
+    std::fs::write(&config, sources).unwrap();
+    let server = HttpServer::start(["--config", text(&config)]);
+    let asked = far.requests().len();
+    assert_eq!((&health(&server)["status"], far.requests().len()), (&json!("healthy"), asked));
+    for _ in 0..3 {
+        assert_eq!(get(&server.address, "/v1/search?q=text").status, 200);
+    }
+    let asked = far.requests().len();
+    let degraded = health(&server);
+    assert_eq!((&degraded["status"], far.requests().len()), (&json!("degraded"), asked));
+    assert_eq!(degraded["unavailable"][0]["source"], "far", "{degraded}");
+}
+
+#[test]
 fn every_answer_says_which_request_it_is_of() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
@@ -337,11 +364,14 @@ fn recorded_calls_are_shown_beside_a_running_server() {
     assert!(stderr(&missing).contains("fetchwell serve") && missing.status.code() == Some(1), "{missing:?}");
     get(&server.address, "/v1/streams");
     get(&server.address, "/v1/search?q=secretive");
+    get(&server.address, "/v1/search?q=secretive&cursor=x%20y");
     get(&server.address, "/v1/streams/nowhere/records");
-    wait_until("the calls were written", || health(&server)["telemetry"]["stored"] == 3);
+    wait_until("the calls were written", || health(&server)["telemetry"]["stored"] == 4);
+    let scraped = Scrape::read(&get(&server.address, "/metrics").text);
+    assert_eq!(scraped.value("fetchwell_invalid_cursors_total{reason=\"malformed\"}"), 1.0);
     for (filters, expect) in [
-        (&[][..], 3),
-        (&["--endpoint", "/v1/search"], 1),
+        (&[][..], 4),
+        (&["--endpoint", "/v1/search"], 2),
         (&["--outcome", "stream_not_declared"], 1),
         (&["--outcome", "ok", "--since", "1h"], 2),
         (&["--outcome", "cancelled"], 0),
@@ -351,9 +381,9 @@ fn recorded_calls_are_shown_beside_a_running_server() {
     let shown = fetchwell(["telemetry", "endpoints", "--json", "--state-dir", text(state.path())]);
     let endpoints: Value = serde_json::from_str(&stdout(&shown)).unwrap();
     assert_eq!(endpoints.as_array().unwrap().len(), 3, "{endpoints}");
-    assert_eq!((&endpoints[0]["endpoint"], &endpoints[0]["calls"]), (&json!("/v1/search"), &json!(1)));
+    assert_eq!((&endpoints[0]["endpoint"], &endpoints[0]["calls"]), (&json!("/v1/search"), &json!(2)));
     let shown = stdout(&fetchwell(["telemetry", "tail", "--state-dir", text(state.path())]));
-    assert_eq!(shown.lines().count(), 4, "{shown}");
+    assert_eq!(shown.lines().count(), 5, "{shown}");
     // Neither the file nor its log has what was asked.
     for name in ["telemetry.db", "telemetry.db-wal"] {
         let kept = std::fs::read(state.path().join(name)).unwrap();

@@ -229,6 +229,29 @@ fn readme_names_every_command() {
 }
 
 #[test]
+fn every_code_of_a_route_is_counted_by_its_name() {
+    let (mut offenders, mut seen) = (Vec::new(), 0);
+    for file in rust_files("src/http") {
+        let code: String = read(&file).split_whitespace().collect();
+        let refusals = code
+            .split("ApiError::")
+            .skip(1)
+            .filter(|call| ["new(", "bad("].iter().any(|made| call.starts_with(made)));
+        // The first text of the call is its code, unless that is a variable.
+        let codes = refusals.filter_map(|call| {
+            let (before, rest) = call.split_once('"')?;
+            (!before.contains([')', ';'])).then(|| rest.split('"').next().unwrap_or_default().to_owned())
+        });
+        let codes: Vec<String> = codes.collect();
+        seen += codes.len();
+        let is_unknown = |code: &String| fetchwell::telemetry::Outcome::of_code(code).as_str() != code;
+        offenders.extend(codes.into_iter().filter(is_unknown).map(|code| format!("{file}: {code}")));
+    }
+    assert!(seen >= 10, "only {seen} codes were found");
+    none(offenders, "codes that src/telemetry/outcome.rs does not know");
+}
+
+#[test]
 fn dependencies_stay_below_the_ceiling() {
     let packages = read("Cargo.lock").lines().filter(|line| *line == "[[package]]").count();
     assert!(

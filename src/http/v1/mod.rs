@@ -40,6 +40,7 @@ use self::error::ApiError;
 use self::openapi::Operation;
 use self::parameters::Parameters;
 use super::this_machine::asks_from_here;
+use crate::cursor::CursorFault;
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
 use crate::tools::{Live, Toolbox};
 
@@ -148,7 +149,10 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
         }
         Err(error) => {
             let body = serde_json::to_vec(&error.body(id.as_str())).unwrap_or_default();
-            record.refused(&error.code, Refused { bytes: body.len(), reason: None });
+            record.refused(
+                &error.code,
+                Refused { bytes: body.len(), reason: error.cursor_fault.map(CursorFault::reason) },
+            );
             refusal(&error, body)
         }
     }
