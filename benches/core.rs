@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fetchwell::cursor::{Claims, Cursors, Key, KeyId, KeyRing, Kind, Skew, seal};
-use fetchwell::fit::{ChunkBudget, PageItem, Pressure, chunk_end, plan_page, shorten};
+use fetchwell::fit::{ChunkBudget, PageItem, Pressure, Shaping, chunk_end, plan_page, shorten};
 use fetchwell::handle::Handle;
 use fetchwell::record::{Excerpt, RecordData};
 use fetchwell::source::pdpp::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
 use fetchwell::source::{SearchQuery, Source};
+use fetchwell::telemetry::{Endpoint, RECORDS_IN_MEMORY, Telemetry};
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 
 fn handles(criterion: &mut Criterion) {
@@ -107,5 +108,16 @@ fn cursors(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, handles, search, fit, cursors);
+fn telemetry(criterion: &mut Criterion) {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = Telemetry::in_directory(folder.path(), RECORDS_IN_MEMORY);
+    let shaping = Shaping { bytes: 1_800, items: 13, ..Shaping::default() };
+    for (name, telemetry) in [("memory", Telemetry::default()), ("SQLite", kept)] {
+        criterion.bench_function(&format!("telemetry/one call, {name}"), |bench| {
+            bench.iter(|| telemetry.call(Endpoint::tool("search"), None).answered(black_box(&shaping)));
+        });
+    }
+}
+
+criterion_group!(benches, handles, search, fit, cursors, telemetry);
 criterion_main!(benches);

@@ -10,6 +10,7 @@ use crate::http::ListenError;
 use crate::source::SourceError;
 use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
 use crate::source::store::StoreError;
+use crate::telemetry::TelemetryError;
 use crate::tools::ToolError;
 
 /// A message with its remedy, and the exit code.
@@ -70,6 +71,12 @@ impl From<StoreError> for Failure {
 
 impl From<StateError> for Failure {
     fn from(error: StateError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<TelemetryError> for Failure {
+    fn from(error: TelemetryError) -> Self {
         Self::new(error.to_string())
     }
 }

@@ -23,6 +23,7 @@ mod serve;
 mod source;
 mod state;
 mod stop;
+mod telemetry;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -69,6 +70,7 @@ enum Command {
     Bench(bench::Bench),
     Doctor(doctor::Doctor),
     Cursor(cursor::Cursor),
+    Telemetry(telemetry::Telemetry),
     ClientConfig(client_config::ClientConfig),
     Completions(completions::Completions),
 }
@@ -103,6 +105,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Bench(command) => command.run(printer),
             Command::Doctor(command) => command.run(printer, &environment),
             Command::Cursor(command) => command.run(printer, skew),
+            Command::Telemetry(command) => command.run(printer),
             Command::ClientConfig(command) => command.run(printer),
             Command::Completions(command) => command.run(),
         });

@@ -16,7 +16,7 @@ use crate::config::Environment;
 use crate::cursor::{Cursors, Skew, StateError};
 use crate::http::{DEFAULT_LISTEN, Site, bind, serve};
 use crate::mcp::{Server, serve_stdio};
-use crate::telemetry::Telemetry;
+use crate::telemetry::{RECORDS_IN_MEMORY, Telemetry};
 use crate::tools::{Live, Profile, Toolbox};
 
 /// Serve MCP and the record-server API (/v1) over HTTP on this machine, or MCP over standard input and output.
@@ -52,6 +52,9 @@ enum ProfileArg {
 /// How long threads that wait for the system may hold up the end of the program.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
+/// How long the last calls may take to be written.
+const LAST_WRITE: Duration = Duration::from_secs(1);
+
 impl Serve {
     pub(super) fn run(self, environment: &Environment, skew: Skew) -> Result<(), Failure> {
         let settings = self.source.settings()?;
@@ -66,7 +69,10 @@ impl Serve {
             Some(state) => Cursors::in_directory(state, skew)?,
         };
         let toolbox = Toolbox::with_cursors(Arc::clone(&source), Arc::new(cursors), settings.call_deadline);
-        let (live, telemetry) = (Live::new(toolbox), Telemetry::default());
+        let of_directory = |state| Telemetry::in_directory(state, RECORDS_IN_MEMORY);
+        let (live, telemetry) =
+            (Live::new(toolbox), state.as_deref().map_or_else(Telemetry::default, of_directory));
+        let recorded = telemetry.clone();
         let threads =
             if self.stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
         let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
@@ -90,6 +96,7 @@ impl Serve {
         };
         // A read of standard input cannot be called off; the program ends without it.
         runtime.shutdown_timeout(LAST_WAIT);
+        recorded.flush(LAST_WRITE);
         served
     }
 }

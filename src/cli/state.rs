@@ -1,4 +1,4 @@
-//! Where a server keeps what outlives it: the keys and the positions of cursors.
+//! Where a server keeps what outlives it: the keys and the positions of cursors, and what it recorded of calls.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::failure::Failure;
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct StateArgs {
-    /// Where HTTP servers keep cursors and their keys [default: the user's state directory]
+    /// Where HTTP servers keep cursors, their keys and records of calls [default: the user's state directory]
     #[arg(long, global = true, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 }

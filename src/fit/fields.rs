@@ -101,7 +101,8 @@ pub fn widths_within(sizes: &[[usize; FIELD_WIDTHS.len()]], room: usize) -> Opti
 }
 
 /// A value, or a mark in its place that says what and how long it is.
-fn shortened(value: &Value, most: usize) -> Value {
+#[must_use]
+pub fn shortened(value: &Value, most: usize) -> Value {
     match value {
         Value::String(text) if json_len(text) + 2 > most => {
             let preview = clip(text, most.saturating_sub(MARK));

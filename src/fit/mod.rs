@@ -23,7 +23,7 @@ pub use chunk::{ChunkBudget, chunk_end};
 pub use content::{CHUNK_BYTES, Chunk, ContentChunks, ContentKind};
 pub use cut::{characters, chars_before, clip, json_len, passage};
 pub use excerpt::shorten;
-pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, widths_within};
+pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, shortened, widths_within};
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
 pub use preview::{LeftOut, Preview, preview};
 pub use protection::{Estimator, Limits, Overrides, Protection};

@@ -3,6 +3,7 @@
 use axum::http::{HeaderName, HeaderValue, Method, header, request};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use super::request_id::{CORRELATION_ID, REQUEST_ID, X_REQUEST_ID};
 use super::this_machine::is_local_origin;
 
 /// Lets pages served from this machine (an MCP inspector, say) call the endpoints. Other origins get no
@@ -21,5 +22,9 @@ pub(super) fn from_this_machine() -> CorsLayer {
             HeaderName::from_static("mcp-name"),
             HeaderName::from_static("mcp-session-id"),
             HeaderName::from_static("last-event-id"),
+            REQUEST_ID,
+            CORRELATION_ID,
+            X_REQUEST_ID,
         ])
+        .expose_headers([REQUEST_ID, CORRELATION_ID])
 }

@@ -1,11 +1,14 @@
-//! HTTP on this machine: the MCP endpoints, and the record-server contract.
+//! HTTP on this machine: the MCP endpoints, the record-server contract, and how the server is doing.
 //!
 //! `/mcp` serves the standard profile and `/mcp/openai` the one of ChatGPT's deep research; `/v1` serves the
-//! source itself. Without authentication only loopback addresses are served.
+//! source itself; `/health` and `/metrics` say how it goes. Without authentication only loopback addresses are served.
 
 mod answers;
 mod api;
 mod cors;
+mod health;
+mod metrics;
+mod request_id;
 mod this_machine;
 mod v1;
 
@@ -113,6 +116,9 @@ fn app(site: &Site, address: IpAddr, drop_calls: &CancellationToken) -> Router {
         .layer(from_fn(answers::as_specified))
         .merge(Api::new(live.clone(), telemetry.clone()).routes())
         .merge(RecordServer::new(live.clone(), telemetry.clone()).routes())
+        .merge(health::routes(site.clone()))
+        .merge(metrics::routes(telemetry.clone()))
         .layer(cors::from_this_machine())
         .fallback(answers::unknown_path)
+        .layer(from_fn(request_id::identified))
 }

@@ -14,11 +14,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::resources;
-use super::result::{failure, success};
+use super::result::{failure, of_request, success};
 use super::tool_list::tool_list;
 use crate::fit::clip;
 use crate::record::RecordData;
-use crate::telemetry::{Endpoint, Telemetry};
+use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
 use crate::tools::{Live, Payload, Profile, ResourceCall, ToolError};
 
 /// What every client is told at the start. Its first 512 characters stand alone.
@@ -51,17 +51,32 @@ impl Server {
 
     /// Calls a tool, logs it, and answers even when it panics: rmcp sends no reply for a panic, and the client
     /// would wait for ever. `None` when there is no such tool.
-    async fn call(&self, name: &str, arguments: RecordData) -> Option<Result<Payload, ToolError>> {
-        let record = self.telemetry.call(Endpoint::tool(name), None);
+    async fn call(
+        &self,
+        name: &str,
+        arguments: RecordData,
+        request_id: Option<&RequestId>,
+    ) -> Option<Result<Payload, ToolError>> {
+        // A name that a client made up is not written down.
+        let known = self.profile.tools().iter().find(|tool| tool.name == name);
+        let endpoint = Endpoint::tool(known.map_or("unknown", |tool| tool.name));
+        let record = self.telemetry.call(endpoint, request_id.map(ToString::to_string));
         let toolbox = self.live.now();
         let call = toolbox.call(self.profile, name, arguments);
         let answer = match AssertUnwindSafe(call).catch_unwind().await {
-            Ok(answer) => answer?,
+            Ok(Some(answer)) => answer,
+            Ok(None) => {
+                record.failed("unknown_tool");
+                return None;
+            }
             Err(_panic) => Err(ToolError::Report { problem: "it stopped at a defect of its own".to_owned() }),
         };
         match &answer {
             Ok(payload) => record.answered(payload.shaping()),
-            Err(error) => record.failed(error.code()),
+            Err(error) => {
+                let body = error.body();
+                record.refused(error.code(), Refused { bytes: body.json().len(), reason: body.reason });
+            }
         }
         Some(answer)
     }
@@ -78,6 +93,11 @@ async fn unless_cancelled<Answer>(
         }
         answer = call => Ok(answer),
     }
+}
+
+/// The id of the HTTP request that a message came with.
+fn request_id(context: &RequestContext<RoleServer>) -> Option<RequestId> {
+    context.extensions.get::<http::request::Parts>()?.extensions.get::<RequestId>().cloned()
 }
 
 /// Older revisions do not know how long an answer may be kept, and every byte is read by a model.
@@ -123,13 +143,14 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name;
-        let call = self.call(&name, request.arguments.unwrap_or_default());
+        let id = request_id(&context);
+        let call = self.call(&name, request.arguments.unwrap_or_default(), id.as_ref());
         let result = match unless_cancelled(context.ct.clone(), call).await? {
             None => return Err(unknown_tool(self.profile, &name)),
             Some(Ok(payload)) => success(payload),
             Some(Err(error)) => failure(&error),
         };
-        Ok(result.into())
+        Ok(of_request(result, id.as_ref()).into())
     }
 
     async fn list_resource_templates(
@@ -153,7 +174,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let ResourceCall { tool, arguments } = resources::call_of(&request.uri)?;
-        let call = self.call(tool, arguments);
+        let id = request_id(&context);
+        let call = self.call(tool, arguments, id.as_ref());
         let answer = unless_cancelled(context.ct.clone(), call).await?;
         let answer = answer.ok_or_else(|| unknown_tool(self.profile, tool))?;
         resources::contents(&request.uri, answer, knows_hints(&context)).map(ReadResourceResponse::from)

@@ -37,7 +37,7 @@ pub use unopened::Unopened;
 
 use self::federation::CircuitReport;
 use crate::handle::{RecordAddress, SourceName};
-use crate::record::{Record, Schema, Window};
+use crate::record::{Record, Schema, Unavailable, Window};
 
 /// One record server. Dropping the future of a call abandons the call.
 #[async_trait]
@@ -61,6 +61,12 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// The source of a name behind this one, for questions about a connection that several of them have.
     fn member(&self, _name: &SourceName) -> Option<Arc<dyn Source>> {
         None
+    }
+
+    /// Whether it can be asked, without asking over a network: an error when nothing behind it can be, else the sources
+    /// behind it that cannot.
+    async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
+        Ok(Vec::new())
     }
 
     /// Its connections and the names of their streams.

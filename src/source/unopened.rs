@@ -14,7 +14,7 @@ use super::{
     SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::handle::{RecordAddress, SourceName};
-use crate::record::{Record, Schema, Window};
+use crate::record::{Record, Schema, Unavailable, Window};
 
 type Opening = dyn Fn() -> Result<Arc<dyn Source>, SourceError> + Send + Sync;
 
@@ -64,6 +64,10 @@ impl Source for Unopened {
 
     fn identity(&self) -> String {
         self.identity.clone()
+    }
+
+    async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
+        self.opened().await?.health().await
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {

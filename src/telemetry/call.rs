@@ -3,18 +3,18 @@
 use std::fmt;
 use std::time::Instant;
 
+use jiff::Timestamp;
+
+use super::record::{Optimization, TelemetryRecord, estimate_tokens, whole};
+use super::{Outcome, RequestId, Telemetry};
 use crate::fit::Shaping;
 
-/// Where calls are recorded.
-#[derive(Debug, Clone, Default)]
-pub struct Telemetry {}
-
 /// What is called: a tool, or a route. Never what a client wrote.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint(String);
 
 impl Endpoint {
-    /// A tool of ours.
+    /// A tool of ours; one that there is not is `unknown`.
     #[must_use]
     pub fn tool(name: &str) -> Self {
         Self(format!("tool:{name}"))
@@ -25,6 +25,12 @@ impl Endpoint {
     pub fn route(template: &str) -> Self {
         Self(template.to_owned())
     }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 impl fmt::Display for Endpoint {
@@ -33,49 +39,101 @@ impl fmt::Display for Endpoint {
     }
 }
 
-impl Telemetry {
-    /// A call has come; its caller may have named it.
-    #[must_use]
-    pub fn call(&self, endpoint: Endpoint, request_id: Option<String>) -> Call {
-        Call { endpoint, request_id, started: Instant::now(), is_over: false }
-    }
+/// What is known of an error that went out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Refused {
+    /// Bytes of its body.
+    pub bytes: usize,
+    /// A finer word than its code.
+    pub reason: Option<&'static str>,
 }
 
 /// One call, to be recorded when it ends. One that is dropped was cancelled.
 #[derive(Debug)]
 pub struct Call {
+    telemetry: Telemetry,
     endpoint: Endpoint,
-    request_id: Option<String>,
+    request_id: RequestId,
     started: Instant,
     is_over: bool,
 }
 
 impl Call {
+    pub(super) fn start(telemetry: Telemetry, endpoint: Endpoint, request_id: Option<String>) -> Self {
+        let request_id = request_id.and_then(RequestId::of_caller).unwrap_or_else(RequestId::fresh);
+        Self { telemetry, endpoint, request_id, started: Instant::now(), is_over: false }
+    }
+
     /// It was answered.
     pub fn answered(mut self, shaping: &Shaping) {
-        self.is_over = true;
-        let response_bytes = shaping.bytes;
-        tracing::info!(endpoint = %self.endpoint, request_id = self.request_id, outcome = "ok", response_bytes, latency_us = self.micros(), "call");
+        self.end(Outcome::OK, shaping, None);
     }
 
     /// It ended with an error of this code.
-    pub fn failed(mut self, code: &str) {
-        self.is_over = true;
-        // A code of a record server's own is its text, and not ours to log.
-        let code =
-            if code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') { code } else { "source_error" };
-        tracing::info!(endpoint = %self.endpoint, request_id = self.request_id, outcome = code, latency_us = self.micros(), "call");
+    pub fn failed(self, code: &str) {
+        self.refused(code, Refused::default());
     }
 
-    fn micros(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+    /// It ended with an error of this code, of which more is known.
+    pub fn refused(mut self, code: &str, refused: Refused) {
+        let shaping = Shaping { bytes: refused.bytes, ..Shaping::default() };
+        self.end(Outcome::of_code(code), &shaping, refused.reason);
+    }
+
+    fn end(&mut self, outcome: Outcome, shaping: &Shaping, reason: Option<&'static str>) {
+        self.is_over = true;
+        let response_bytes = whole(shaping.bytes);
+        let record = TelemetryRecord {
+            request_id: self.request_id.clone(),
+            endpoint: self.endpoint.clone(),
+            timestamp: Timestamp::now(),
+            estimated_tokens: shaping.tokens.map_or_else(|| estimate_tokens(response_bytes), whole),
+            response_bytes,
+            item_count: whole(shaping.items),
+            latency_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            strategy: shaping.strategy,
+            summarization_used: shaping.summarized,
+            oversized: shaping.oversized,
+            outcome,
+            optimization: Optimization::of(shaping),
+        };
+        log(&record);
+        self.telemetry.ended(record, reason);
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
         if !self.is_over {
-            tracing::info!(endpoint = %self.endpoint, request_id = self.request_id, outcome = "cancelled", latency_us = self.micros(), "call");
+            self.end(Outcome::CANCELLED, &Shaping::default(), None);
         }
+    }
+}
+
+fn log(record: &TelemetryRecord) {
+    let TelemetryRecord { endpoint, request_id, outcome, response_bytes, latency_us, .. } = record;
+    let outcome = outcome.as_str();
+    if record.oversized {
+        let Optimization { original_tokens, .. } = record.optimization;
+        let tokens = record.estimated_tokens;
+        tracing::info!(%endpoint, %request_id, outcome, response_bytes, latency_us, oversized = true, original_tokens, tokens, "call");
+    } else {
+        tracing::info!(%endpoint, %request_id, outcome, response_bytes, latency_us, "call");
+    }
+}
+
+/// A moment as it is written everywhere: UTC, with milliseconds.
+pub(super) fn shown_time(time: Timestamp) -> String {
+    format!("{time:.3}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_has_milliseconds_and_is_utc() {
+        let time: Timestamp = "2026-10-15T16:30:00.1239+02:00".parse().unwrap();
+        assert_eq!(shown_time(time), "2026-10-15T14:30:00.123Z");
     }
 }

@@ -31,6 +31,7 @@ mod schemas;
 mod sources;
 mod store;
 mod store_figures;
+mod telemetry;
 mod tidy;
 mod transport;
 mod v1_http;

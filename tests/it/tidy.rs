@@ -87,7 +87,7 @@ fn walls_between_rooms_hold() {
         ("reqwest", vec!["src/source/pdpp/"], "only the remote source calls over HTTP"),
         (
             "rusqlite",
-            vec!["src/source/store/", "src/cursor/"],
+            vec!["src/source/store/", "src/cursor/", "src/telemetry/"],
             "only what keeps things in files knows SQLite",
         ),
         ("tantivy", vec!["src/source/store/"], "only the store knows its index"),
@@ -226,6 +226,29 @@ fn readme_names_every_command() {
     assert!(names.len() >= 9, "{help}");
     let unnamed = names.iter().filter(|name| !readme.contains(&format!("fetchwell {name}")));
     none(unnamed.map(ToString::to_string), "commands that README.md does not show");
+}
+
+#[test]
+fn every_code_of_a_route_is_counted_by_its_name() {
+    let (mut offenders, mut seen) = (Vec::new(), 0);
+    for file in rust_files("src/http") {
+        let code: String = read(&file).split_whitespace().collect();
+        let refusals = code
+            .split("ApiError::")
+            .skip(1)
+            .filter(|call| ["new(", "bad("].iter().any(|made| call.starts_with(made)));
+        // The first text of the call is its code, unless that is a variable.
+        let codes = refusals.filter_map(|call| {
+            let (before, rest) = call.split_once('"')?;
+            (!before.contains([')', ';'])).then(|| rest.split('"').next().unwrap_or_default().to_owned())
+        });
+        let codes: Vec<String> = codes.collect();
+        seen += codes.len();
+        let is_unknown = |code: &String| fetchwell::telemetry::Outcome::of_code(code).as_str() != code;
+        offenders.extend(codes.into_iter().filter(is_unknown).map(|code| format!("{file}: {code}")));
+    }
+    assert!(seen >= 10, "only {seen} codes were found");
+    none(offenders, "codes that src/telemetry/outcome.rs does not know");
 }
 
 #[test]

@@ -344,7 +344,7 @@ fn what_it_logs_is_one_line_a_call() {
     get(&server.address, "/v1/search?q=invoice");
     get(&server.address, "/v1/search?q=invoice&bogus=s3cret");
     let log = server.end();
-    let lines: Vec<&str> = log.lines().filter(|line| line.contains("v1_search")).collect();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("endpoint=/v1/search ")).collect();
     assert!(
         lines.len() == 2 && lines[0].contains("outcome=\"ok\"") && lines[1].contains("invalid_request"),
         "{log}"

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::error::Failure;
 use crate::fit::Shaping;
-use crate::http::v1::{ApiError, REQUEST_ID};
+use crate::http::v1::ApiError;
 
 const ORIGINAL_TOKENS: HeaderName = HeaderName::from_static("x-context-original-tokens");
 const RETURNED_TOKENS: HeaderName = HeaderName::from_static("x-context-returned-tokens");
@@ -35,8 +35,8 @@ impl Answer {
 }
 
 /// An answer as it goes out.
-pub(super) fn response(answer: &Answer, id: &str) -> Response {
-    let mut response = written(StatusCode::OK, id, answer.body.clone());
+pub(super) fn response(answer: Answer) -> Response {
+    let mut response = written(StatusCode::OK, answer.body);
     if let Some((original, returned)) = answer.compared {
         response.headers_mut().insert(ORIGINAL_TOKENS, HeaderValue::from(original));
         response.headers_mut().insert(RETURNED_TOKENS, HeaderValue::from(returned));
@@ -44,13 +44,10 @@ pub(super) fn response(answer: &Answer, id: &str) -> Response {
     response
 }
 
-pub(super) fn written(status: StatusCode, id: &str, body: Vec<u8>) -> Response {
+pub(super) fn written(status: StatusCode, body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
-    if let Ok(id) = HeaderValue::from_str(id) {
-        headers.insert(REQUEST_ID, id);
-    }
     response
 }

@@ -1,5 +1,6 @@
 //! `GET /api/v1/content/{id}`: a long text, chunk by chunk or by its lines.
 
+use axum::http::StatusCode;
 use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -176,7 +177,7 @@ fn written(body: &ContentChunk<'_>, is_piece: bool, budget: PageBudget) -> Resul
             body.content.lines().count(),
             budget.tokens
         );
-        ApiError::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
+        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
             .hinting("Ask for fewer lines, or read on with `nextCursor`.")
     };
     if body.content.len() > budget.bytes {

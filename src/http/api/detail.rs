@@ -1,5 +1,6 @@
 //! One record: itself when it is within the threshold or was asked for, else a summary that says how to get the rest.
 
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -144,7 +145,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
 
 fn too_large(budget: PageBudget) -> ApiError {
     let problem = format!("not even the id of the record fits into the hard cap of {} tokens", budget.tokens);
-    ApiError::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
         .hinting("Raise `hard_cap` for this path in the configuration.")
 }
 

@@ -14,9 +14,7 @@ use crate::tools::ToolError;
 /// Why a request is not answered.
 #[derive(Debug)]
 pub(super) struct Failure {
-    error: ApiError,
-    /// A finer word than the code.
-    reason: Option<&'static str>,
+    error: Box<ApiError>,
 }
 
 /// The body of an error.
@@ -45,18 +43,38 @@ impl Failure {
     pub(super) fn code(&self) -> &str {
         &self.error.code
     }
+
+    pub(super) fn reason(&self) -> Option<&'static str> {
+        self.error.cursor_fault.map(CursorFault::reason)
+    }
+
+    pub(super) fn body(&self, id: &str) -> Vec<u8> {
+        let error = &self.error;
+        let body = ErrorBody {
+            error: title(&error.code, error.message()),
+            detail: match error.hint() {
+                None => error.message().to_owned(),
+                Some(hint) => format!("{}. {hint}", error.message().trim_end_matches('.')),
+            },
+            code: error.code.to_ascii_uppercase(),
+            request_id: id.to_owned(),
+            reason: self.reason(),
+            param: error.param().map(str::to_owned),
+            available_connections: error.choices().to_vec(),
+        };
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
 }
 
 impl From<ApiError> for Failure {
     fn from(error: ApiError) -> Self {
-        Self { error, reason: None }
+        Self { error: Box::new(error) }
     }
 }
 
 impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
-        let reason = matches!(error, SourceError::RestartSearch).then(|| CursorFault::Changed.reason());
-        Self { error: error.into(), reason }
+        ApiError::from(error).into()
     }
 }
 
@@ -65,10 +83,7 @@ impl From<ToolError> for Failure {
         let body = error.body();
         let invalid_cursor = |fault: CursorFault| {
             let problem = format!("Invalid cursor: {fault}. Re-query from the beginning, without `cursor`.");
-            Self {
-                error: ApiError::bad("invalid_cursor", problem).about("cursor"),
-                reason: Some(fault.reason()),
-            }
+            Self::from(ApiError::cursor(fault, problem))
         };
         match error {
             ToolError::Source { error, .. } => error.into(),
@@ -95,22 +110,9 @@ impl From<ToolError> for Failure {
 }
 
 /// The answer to a request that is refused.
-pub(super) fn refusal(failure: &Failure, id: &str) -> Response {
-    let Failure { error, reason } = failure;
-    let code = error.code.to_ascii_uppercase();
-    let body = ErrorBody {
-        error: title(&error.code, error.message()),
-        detail: match error.hint() {
-            None => error.message().to_owned(),
-            Some(hint) => format!("{}. {hint}", error.message().trim_end_matches('.')),
-        },
-        code,
-        request_id: id.to_owned(),
-        reason: *reason,
-        param: error.param().map(str::to_owned),
-        available_connections: error.choices().to_vec(),
-    };
-    let mut response = written(error.status, id, serde_json::to_vec(&body).unwrap_or_default());
+pub(super) fn refusal(failure: &Failure, body: Vec<u8>) -> Response {
+    let error = &failure.error;
+    let mut response = written(error.status, body);
     let headers = response.headers_mut();
     if error.status == StatusCode::METHOD_NOT_ALLOWED {
         headers.insert(header::ALLOW, HeaderValue::from_static("GET"));

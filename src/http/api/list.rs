@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -223,7 +224,7 @@ fn narrowest(request: &Request, limits: &Limits) -> FieldWidth {
 
 fn too_many(limits: &Limits) -> ApiError {
     let problem = format!("the list does not fit into the hard cap of {} tokens", limits.hard_cap);
-    ApiError::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
         .hinting("Name `fields`, or let this path be paginated and summarised in the configuration.")
 }
 

@@ -31,9 +31,9 @@ use self::error::{Failure, refusal};
 use self::parameters::Parameters;
 use self::routes::{Place, Routes};
 use super::this_machine::asks_from_here;
-use super::v1::{ApiError, request_id};
+use super::v1::ApiError;
 use crate::fit::Limits;
-use crate::telemetry::{Endpoint, Telemetry};
+use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
 use crate::tools::{Live, Toolbox};
 
 /// Where all of it is.
@@ -80,23 +80,24 @@ impl Api {
 async fn answer(State(api): State<Api>, request: Request) -> Response {
     // A body is not looked at: no route takes one.
     let (request, _) = request.into_parts();
-    let id = request_id(&request.headers);
+    let id = request.extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
     let toolbox = api.live.now();
     let place = match checked(&request) {
         Ok(()) => find(&api, &toolbox, request.uri.path()).await,
         Err(error) => Err(error.into()),
     };
     let endpoint = place.as_ref().map_or_else(|_| format!("{BASE}/{{unknown}}"), Place::template);
-    let record = api.telemetry.call(Endpoint::route(&endpoint), Some(id.clone()));
+    let record = api.telemetry.call(Endpoint::route(&endpoint), Some(id.to_string()));
     let call = AssertUnwindSafe(answered(&toolbox, place, &request)).catch_unwind();
     match call.await.unwrap_or_else(|_panic| Err(ApiError::internal().into())) {
         Ok(answer) => {
             record.answered(&answer.shaping);
-            response(&answer, &id)
+            response(answer)
         }
         Err(failure) => {
-            record.failed(failure.code());
-            refusal(&failure, &id)
+            let body = failure.body(id.as_str());
+            record.refused(failure.code(), Refused { bytes: body.len(), reason: failure.reason() });
+            refusal(&failure, body)
         }
     }
 }

@@ -18,6 +18,9 @@ use crate::tools::Toolbox;
 /// How long routes are believed before they are looked up again. A manifest changes with an import.
 const FRESH: Duration = Duration::from_secs(10);
 
+/// The most routes of manifests.
+const ROUTES_MOST: usize = 200;
+
 /// Routes that a refusal names.
 const NAMED: usize = 30;
 
@@ -113,6 +116,8 @@ impl KnownRoutes {
                 });
             }
         }
+        // A path is the name of an endpoint in what is counted, and these names are bounded.
+        routes.truncate(ROUTES_MOST);
         for stream in schema.connections.iter().flat_map(|connection| &connection.streams) {
             let path = format!("{BASE}/{}", stream.name);
             if !routes.iter().any(|known| known.path == path) {

@@ -136,7 +136,8 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         let (count, value) = if counts { (Some(value), None) } else { (None, Some(value)) };
         GroupRow { key, count, value }
     };
-    Answer::of(&Aggregation {
+    let items = found.groups.as_ref().filter(|_| grouped).map_or(1, Vec::len);
+    let answer = Answer::of(&Aggregation {
         object: "aggregation",
         stream: query.stream.into(),
         metric: query.metric.word(),
@@ -153,7 +154,8 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         approximate: false,
         links: call.links(),
         meta: call.counted(None, found.notes),
-    })
+    })?;
+    Ok(answer.with_items(items))
 }
 
 fn question(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQuery, ApiError> {

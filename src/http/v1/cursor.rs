@@ -81,7 +81,7 @@ impl Seal {
             (Some(position), _) => position,
             (None, Some(signed)) => self.verify(LIST, signed),
             (None, None) if cursor.contains(' ') => {
-                Err(ApiError::bad("invalid_cursor", "Cursor is malformed".to_owned()).about("cursor"))
+                Err(ApiError::cursor(CursorFault::Malformed, "Cursor is malformed".to_owned()))
             }
             (None, None) => Ok(cursor.to_owned()),
         }
@@ -101,17 +101,15 @@ impl Seal {
         if !cursor.starts_with(PREFIX) {
             return None;
         }
-        let invalid = |problem: &dyn fmt::Display| {
-            let problem = format!("Cursor: {problem}; ask again without it");
-            ApiError::bad("invalid_cursor", problem).about("cursor")
-        };
+        let again = |problem: &dyn fmt::Display| format!("Cursor: {problem}; ask again without it");
+        let invalid = |fault: CursorFault| ApiError::cursor(fault, again(&fault));
         Some(match self.cursors.position(kind, cursor).await {
             Ok(position) if position.binding == self.binding(question) => Ok(position.text),
-            Ok(_) => Err(invalid(&CursorFault::Mismatched)),
-            Err(NoPosition::Refused(fault)) => Err(invalid(&fault)),
+            Ok(_) => Err(invalid(CursorFault::Mismatched)),
+            Err(NoPosition::Refused(fault)) => Err(invalid(fault)),
             Err(NoPosition::State(error)) => {
                 tracing::warn!(%error, "cursor store");
-                Err(invalid(&"it cannot be read now"))
+                Err(ApiError::bad("invalid_cursor", again(&"it cannot be read now")).about("cursor"))
             }
         })
     }
@@ -133,9 +131,12 @@ impl Seal {
     }
 
     fn verify(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
-        let invalid = |problem: &str| ApiError::bad("invalid_cursor", problem.to_owned()).about("cursor");
-        let malformed = || invalid("Cursor is malformed");
-        let other = || invalid("Cursor is of another search, or too old; search again without it");
+        let malformed = || ApiError::cursor(CursorFault::Malformed, "Cursor is malformed".to_owned());
+        // Of another question, or signed with a key that is gone: which of them cannot be told.
+        let other = || {
+            let problem = "Cursor is of another search, or too old; search again without it";
+            ApiError::cursor(CursorFault::Mismatched, problem.to_owned())
+        };
         let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_not_base64| malformed())?;
         let (id, rest) = bytes.split_first_chunk::<4>().ok_or_else(malformed)?;
         let (tag, position) = rest.split_at_checked(TAG).ok_or_else(malformed)?;

@@ -1,7 +1,7 @@
-//! What stands around every answer: links, the count, warnings, the request's id and the contract's version.
+//! What stands around every answer: links, the count, warnings and the contract's version.
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,15 +9,14 @@ use serde::Serialize;
 use super::cursor::Seal;
 use super::error::ApiError;
 use super::parameters::Parameters;
+use crate::fit::{Shaping, Strategy};
 use crate::record::Unavailable;
 use crate::source::{Accuracy, Count, Source};
 
 /// The contract's version.
 pub(super) const VERSION: &str = "2026-04-06";
 
-pub(in crate::http) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 pub(super) const PDPP_VERSION: HeaderName = HeaderName::from_static("pdpp-version");
-const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// What stays as it is in a path segment or a value of a query string.
 pub(in crate::http) const SEGMENT: &AsciiSet =
@@ -160,44 +159,44 @@ impl Call<'_> {
     }
 }
 
-/// The body of an answer: compact JSON.
+/// The body of an answer, compact JSON, and what it is for whoever counts answers.
 #[derive(Debug)]
-pub(super) struct Answer(pub(super) Vec<u8>);
+pub(super) struct Answer {
+    pub(super) body: Vec<u8>,
+    pub(super) shaping: Shaping,
+}
 
 impl Answer {
+    /// An answer that is no list.
     pub(super) fn of(body: &impl Serialize) -> Result<Self, ApiError> {
-        serde_json::to_vec(body).map(Self).map_err(|_unwritable| ApiError::internal())
+        serde_json::to_vec(body).map(Self::of_json).map_err(|_unwritable| ApiError::internal())
     }
-}
 
-/// The id of a request: the client's own when it is one that can be logged and echoed, else a new one.
-pub(in crate::http) fn request_id(headers: &HeaderMap) -> String {
-    let sent = headers.get(X_REQUEST_ID).or_else(|| headers.get(REQUEST_ID));
-    match sent.and_then(|id| id.to_str().ok()).filter(|id| is_sane(id)) {
-        Some(id) => id.to_owned(),
-        None => {
-            let mut random = [0; 8];
-            // Without random bytes the id is all zeros, which is no reason to refuse the request.
-            let _ = getrandom::fill(&mut random);
-            format!("req_{:016x}", u64::from_be_bytes(random))
-        }
+    /// One that is JSON already.
+    pub(super) fn of_json(body: Vec<u8>) -> Self {
+        let shaping = Shaping { bytes: body.len(), items: 1, ..Shaping::default() };
+        Self { body, shaping }
     }
-}
 
-fn is_sane(id: &str) -> bool {
-    let usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
-    (1..=128).contains(&id.len()) && id.bytes().all(usual)
+    /// Says how many rows it has.
+    pub(super) fn with_items(mut self, items: usize) -> Self {
+        self.shaping.items = items;
+        self
+    }
+
+    /// Says that it is one of several, or not.
+    pub(super) fn one_of(mut self, strategy: Strategy) -> Self {
+        self.shaping.strategy = strategy;
+        self
+    }
 }
 
 /// An HTTP response with the contract's headers.
-pub(super) fn response(status: StatusCode, request_id: &str, body: Vec<u8>) -> Response<Body> {
+pub(super) fn response(status: StatusCode, body: Vec<u8>) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
     headers.insert(PDPP_VERSION, HeaderValue::from_static(VERSION));
-    if let Ok(id) = HeaderValue::from_str(request_id) {
-        headers.insert(REQUEST_ID, id);
-    }
     response
 }

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::cursor::CursorFault;
 use crate::fit::clip;
 use crate::handle::SourceName;
 use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, QueryFault, SourceError};
@@ -31,6 +32,8 @@ pub(in crate::http) struct ApiError {
     choices: Box<[OfferedConnection]>,
     /// Seconds to wait.
     pub(in crate::http) retry_after: Option<u64>,
+    /// What is wrong with the cursor, for whoever counts errors.
+    pub(in crate::http) cursor_fault: Option<CursorFault>,
 }
 
 /// The body of an error.
@@ -103,7 +106,16 @@ impl ApiError {
         message: String,
     ) -> Self {
         let code = code.into();
-        Self { status, code, message, hint: None, param: None, choices: Box::default(), retry_after: None }
+        Self {
+            status,
+            code,
+            message,
+            hint: None,
+            param: None,
+            choices: Box::default(),
+            retry_after: None,
+            cursor_fault: None,
+        }
     }
 
     /// A 400 of this code.
@@ -114,6 +126,11 @@ impl ApiError {
     /// A request that is not one of the contract's.
     pub(in crate::http) fn request(message: String) -> Self {
         Self::bad("invalid_request", message)
+    }
+
+    /// A cursor that is not good, or no longer.
+    pub(in crate::http) fn cursor(fault: CursorFault, message: String) -> Self {
+        Self { cursor_fault: Some(fault), ..Self::bad("invalid_cursor", message).about("cursor") }
     }
 
     pub(in crate::http) fn not_found(message: String) -> Self {
@@ -228,7 +245,7 @@ impl From<SourceError> for ApiError {
                 unknown.hinting(&format!("Its fields are: {}.", known.join(", ")))
             }
             SourceError::CorrectQuery { fault, problem, hint } => of_query(fault, &problem, &hint),
-            SourceError::RestartSearch => as_is(StatusCode::BAD_REQUEST, "invalid_cursor").about("cursor"),
+            SourceError::RestartSearch => Self::cursor(CursorFault::Changed, message.clone()),
             SourceError::RetryAfterTimeout { .. } => as_is(StatusCode::GATEWAY_TIMEOUT, "source_timeout"),
             SourceError::CheckServer { .. } | SourceError::AskInTurn | SourceError::MendStore(_) => {
                 as_is(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable")
@@ -298,12 +315,14 @@ fn of_query(fault: QueryFault, problem: &str, hint: &str) -> ApiError {
     };
     let problem = if problem.is_empty() { "this source does not answer that" } else { problem };
     let error = ApiError::new(status, fault.code(), problem.to_owned()).hinting(hint);
+    let of_cursor = |fault| ApiError::cursor(fault, problem.to_owned()).hinting(hint);
     match fault {
         QueryFault::InvalidFilter => error.about("filter"),
         QueryFault::InvalidSort => error.about("sort"),
         QueryFault::InvalidView => error.about("view"),
         QueryFault::InvalidExpand => error.about("expand"),
-        QueryFault::MismatchedCursor | QueryFault::MalformedCursor => error.about("cursor"),
+        QueryFault::MismatchedCursor => of_cursor(CursorFault::Mismatched),
+        QueryFault::MalformedCursor => of_cursor(CursorFault::Malformed),
         QueryFault::ExpiredCursor => error.about("changes_since"),
         QueryFault::QueryNotFound => error.about("q"),
         QueryFault::FieldNotFound | QueryFault::FieldNotText => error.about("field"),

@@ -36,15 +36,15 @@ use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
 
 use self::cursor::Seal;
-pub(super) use self::envelope::{REQUEST_ID, SEGMENT, request_id};
+pub(super) use self::envelope::SEGMENT;
 pub(super) use self::error::{ApiError, OfferedConnection};
 
 use self::envelope::{Answer, Call, response};
 use self::openapi::Operation;
 use self::parameters::Parameters;
 use super::this_machine::asks_from_here;
-use crate::fit::Shaping;
-use crate::telemetry::{Endpoint, Telemetry};
+use crate::cursor::CursorFault;
+use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
 use crate::tools::{Live, Toolbox};
 
 /// A source served by the contract.
@@ -134,11 +134,11 @@ impl<'a> Route<'a> {
 async fn answer(State(server): State<RecordServer>, request: Request) -> Response {
     // A body is not looked at: no route takes one.
     let (request, _) = request.into_parts();
-    let id = request_id(&request.headers);
+    let id = request.extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
     let route = Route::of(request.uri.path());
     let record = server
         .telemetry
-        .call(Endpoint::route(route.map_or("/v1/{unknown}", Route::template)), Some(id.clone()));
+        .call(Endpoint::route(route.map_or("/v1/{unknown}", Route::template)), Some(id.to_string()));
     let toolbox = server.live.now();
     let call = AssertUnwindSafe(checked(&toolbox, route, &request)).catch_unwind();
     let answered = match call.await {
@@ -146,20 +146,23 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
         Err(_panic) => Err(ApiError::internal()),
     };
     match answered {
-        Ok(Answer(body)) => {
-            record.answered(&Shaping { bytes: body.len(), items: 1, ..Shaping::default() });
-            response(StatusCode::OK, &id, body)
+        Ok(Answer { body, shaping }) => {
+            record.answered(&shaping);
+            response(StatusCode::OK, body)
         }
         Err(error) => {
-            record.failed(&error.code);
-            refusal(&error, &id)
+            let body = serde_json::to_vec(&error.body(id.as_str())).unwrap_or_default();
+            record.refused(
+                &error.code,
+                Refused { bytes: body.len(), reason: error.cursor_fault.map(CursorFault::reason) },
+            );
+            refusal(&error, body)
         }
     }
 }
 
-fn refusal(error: &ApiError, id: &str) -> Response {
-    let body = serde_json::to_vec(&error.body(id)).unwrap_or_default();
-    let mut response = response(error.status, id, body);
+fn refusal(error: &ApiError, body: Vec<u8>) -> Response {
+    let mut response = response(error.status, body);
     if error.status == StatusCode::METHOD_NOT_ALLOWED {
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
     }
@@ -183,7 +186,7 @@ async fn checked(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) -
         return Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
     }
     let Some(operation) = route.operation() else {
-        return Ok(Answer(openapi::DOCUMENT.as_bytes().to_vec()));
+        return Ok(Answer::of_json(openapi::DOCUMENT.as_bytes().to_vec()));
     };
     let (path, query) = (request.uri.path(), request.uri.query());
     let parameters = Parameters::read(query, operation.parameters)?;

@@ -105,7 +105,9 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, error: &Sche
 fn response(about: &str, schema: &Schema, extra: &[&str]) -> Value {
     let text = json!({ "schema": { "type": "string" } });
     let mut headers = Map::new();
-    headers.insert("Request-Id".to_owned(), json!({ "required": true, "schema": { "type": "string" } }));
+    for name in ["Request-Id", "X-Correlation-ID"] {
+        headers.insert(name.to_owned(), json!({ "required": true, "schema": { "type": "string" } }));
+    }
     headers.insert("PDPP-Version".to_owned(), json!({ "required": true, "schema": { "const": VERSION } }));
     headers.extend(extra.iter().map(|name| ((*name).to_owned(), text.clone())));
     json!({ "description": about, "headers": headers, "content": { "application/json": { "schema": schema } } })

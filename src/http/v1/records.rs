@@ -11,6 +11,7 @@ use super::rows::Row;
 use super::table::{
     CONNECTION, CONNECTION_ALIAS, CURSOR, EXPAND, EXPAND_LIMIT, FIELDS, FILTER, LIMIT, Parameter, Takes,
 };
+use crate::fit::Strategy;
 use crate::handle::StreamName;
 use crate::source::{
     ChangesToken, CountMode, Direction, Expansion, RecordsPosition, RecordsQuery, Selection, Start,
@@ -92,7 +93,9 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         (None, Some(token)) if page.has_more => Some(("changes_since", token.as_str())),
         _ => None,
     };
-    Answer::of(&RecordList {
+    let (items, is_first) = (page.rows.len(), !matches!(query.start, Start::After(_)));
+    let strategy = if is_first && !page.has_more { Strategy::Whole } else { Strategy::Paginated };
+    let answer = Answer::of(&RecordList {
         object: "list",
         data: page.rows.into_iter().map(Row::of).collect(),
         has_more: page.has_more,
@@ -101,7 +104,8 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         meta: call.counted(page.count, page.notes),
         next_cursor,
         next_changes_since,
-    })
+    })?;
+    Ok(answer.with_items(items).one_of(strategy))
 }
 
 /// What changed comes in the order of the changes, uncounted and with nothing brought along.

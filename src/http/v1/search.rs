@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use axum::http::StatusCode;
 use percent_encoding::utf8_percent_encode;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use super::error::ApiError;
 use super::openapi::Operation;
 use super::parameters::Parameters;
 use super::table::{CONNECTION, CONNECTION_ALIAS, CURSOR, FILTER, LIMIT, Parameter, Takes};
+use crate::fit::Strategy;
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{ConnectionSchema, Excerpt, Hit, HitId};
 use crate::source::{Accuracy, Count, SearchMode, SearchPosition, SearchQuery};
@@ -124,7 +126,11 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     };
     let is_all = query.position.is_none() && next_cursor.is_none() && !page.windowed;
     let count = page.count.or_else(|| is_all.then(|| Count::exact(page.hits.len() as u64)));
-    Answer::of(&SearchList {
+    let data: Vec<SearchResult> =
+        page.hits.into_iter().filter_map(|hit| SearchResult::of(hit, &connections)).collect();
+    let (items, is_whole) = (data.len(), query.position.is_none() && next_cursor.is_none());
+    let strategy = if is_whole { Strategy::Whole } else { Strategy::Paginated };
+    let answer = Answer::of(&SearchList {
         object: "list",
         has_more: next_cursor.is_some(),
         url: call.path.to_owned(),
@@ -142,9 +148,10 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
             },
             warnings: call.warnings(page.notes),
         },
-        data: page.hits.into_iter().filter_map(|hit| SearchResult::of(hit, &connections)).collect(),
+        data,
         next_cursor,
-    })
+    })?;
+    Ok(answer.with_items(items).one_of(strategy))
 }
 
 fn accuracy(count: Option<Count>) -> CountAccuracy {
@@ -163,7 +170,7 @@ fn question(sent: &mut Parameters) -> Result<SearchQuery, ApiError> {
     for name in sent.repeated("streams") {
         let stream = name.parse().map_err(|problem| {
             let problem = format!("there is no stream `{name}`: {problem}");
-            ApiError::new(axum::http::StatusCode::NOT_FOUND, "stream_not_declared", problem).about("streams")
+            ApiError::new(StatusCode::NOT_FOUND, "stream_not_declared", problem).about("streams")
         })?;
         if !streams.contains(&stream) {
             streams.push(stream);

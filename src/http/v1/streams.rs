@@ -65,13 +65,16 @@ struct StreamObject {
 
 pub(super) async fn list(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     let connections = super::schema::asked_connections(call).await?;
-    Answer::of(&StreamList {
+    let data = rows(&connections);
+    let items = data.len();
+    let answer = Answer::of(&StreamList {
         object: "list",
-        data: rows(&connections),
+        data,
         has_more: false,
         links: call.list_links(None),
         meta: call.meta(),
-    })
+    })?;
+    Ok(answer.with_items(items))
 }
 
 /// The rows of a stream's connections stand together, in the order in which streams first occur.

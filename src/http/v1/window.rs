@@ -8,6 +8,7 @@ use super::error::ApiError;
 use super::openapi::Operation;
 use super::parameters::Parameters;
 use super::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
+use crate::fit::Strategy;
 use crate::handle::{RecordAddress, RecordId, StreamName};
 use crate::record::Window;
 use crate::source::{WindowQuery, WindowStart};
@@ -108,16 +109,20 @@ pub(super) async fn answer(
     let connection = call.parameters.connection()?;
     let query = question(&mut call.parameters, RecordAddress { connection, stream, record })?;
     let window = call.source.window(&query).await?;
-    Answer::of(&FieldWindow {
+    let (stream, record) = (window.address.stream.to_string(), window.address.record.to_string());
+    let piece = Piece::of(window, &query.start, query.limit_chars);
+    let strategy = if piece.complete { Strategy::Whole } else { Strategy::Chunked };
+    let answer = Answer::of(&FieldWindow {
         object: "field_window",
-        stream: window.address.stream.to_string(),
-        record_id: window.address.record.to_string(),
+        stream,
+        record_id: record,
         field: WindowField { path: query.field, kind: "string" },
-        window: Piece::of(window, &query.start, query.limit_chars),
+        window: piece,
         url: call.path.to_owned(),
         links: call.links(),
         meta: call.meta(),
-    })
+    })?;
+    Ok(answer.one_of(strategy))
 }
 
 fn question(sent: &mut Parameters, address: RecordAddress) -> Result<WindowQuery, ApiError> {

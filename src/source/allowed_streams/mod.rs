@@ -19,7 +19,7 @@ use super::{
     SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
-use crate::record::{ConnectionSchema, Record, Schema, Window};
+use crate::record::{ConnectionSchema, Record, Schema, Unavailable, Window};
 
 /// A source behind a list of the streams that may be seen of it.
 #[derive(Debug)]
@@ -151,6 +151,10 @@ impl Source for AllowedStreams {
 
     fn identity(&self) -> String {
         format!("{} streams {}", self.inner.identity(), self.allowed)
+    }
+
+    async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
+        self.inner.health().await
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {

@@ -10,7 +10,7 @@ use tokio::time::timeout_at;
 
 use super::circuit::{Circuit, CircuitState, Outcome, Pass};
 use crate::handle::{RecordAddress, SourceName};
-use crate::record::{Record, Schema, Window};
+use crate::record::{Record, Schema, Unavailable, Window};
 use crate::source::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
     SourceError, StreamAnswer, StreamQuery, WindowQuery,
@@ -102,6 +102,14 @@ impl Source for Guarded {
 
     fn identity(&self) -> String {
         self.source.identity()
+    }
+
+    /// Not asked as a question: that nothing was found wrong without asking must not close a circuit.
+    async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
+        match self.circuit() {
+            (CircuitState::Open, _, pause) => Err(SourceError::LeaveAlone { pause }),
+            _ => self.source.health().await,
+        }
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {

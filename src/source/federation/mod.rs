@@ -38,7 +38,7 @@ use super::{
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
-use crate::record::{Record, Schema, Window};
+use crate::record::{Record, Schema, Unavailable, Window};
 
 /// How long a page is waited for when nothing else is said: less than a call may take.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -195,6 +195,20 @@ impl Source for Federation {
 
     fn member(&self, name: &SourceName) -> Option<Arc<dyn Source>> {
         self.named(name).map(|source| Arc::clone(source) as Arc<dyn Source>)
+    }
+
+    async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
+        let asked = self.sources.iter().map(|source| async move { (source.name(), source.health().await) });
+        let mut failed = Failures::default();
+        for (name, health) in futures_util::future::join_all(asked).await {
+            if let Err(error) = health {
+                failed.add(name, error);
+            }
+        }
+        if failed.len() == self.sources.len() {
+            return Err(failed.none_answered("no source can be asked".to_owned()));
+        }
+        Ok(failed.beside_an_answer())
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {

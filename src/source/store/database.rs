@@ -75,6 +75,13 @@ impl Database {
         Ok(database)
     }
 
+    /// Whether the file is still there and can be read.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        // A connection goes on reading a file that was deleted.
+        check_file(&self.path)?;
+        self.read(|connection| connection.query_one("SELECT version FROM store", (), |_row| Ok(())))
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -60,7 +60,7 @@ use super::{
     SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::handle::{RecordAddress, SourceName};
-use crate::record::{Record, Schema, Window};
+use crate::record::{Record, Schema, Unavailable, Window};
 
 /// An open store, to read from.
 #[derive(Debug, Clone)]
@@ -115,6 +115,11 @@ impl Source for Store {
 
     fn identity(&self) -> String {
         Self::identity_at(&self.name, self.inner.database.path())
+    }
+
+    async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
+        self.blocking(|inner, _| Ok(inner.database.check()?)).await?;
+        Ok(Vec::new())
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {

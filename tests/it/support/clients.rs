@@ -121,9 +121,12 @@ impl HttpServer {
         let mut process =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
-        let first = lines.next().unwrap().unwrap();
-        let address = first.split("http://").nth(1).unwrap_or_else(|| panic!("{first}"));
-        let address = address.split('/').next().unwrap().to_owned();
+        // What is wrong with its files is said before it serves.
+        let mut first = lines.next().unwrap().unwrap();
+        while !first.contains("http://") {
+            first = format!("{first}\n{}", lines.next().unwrap_or_else(|| panic!("{first}")).unwrap());
+        }
+        let address = first.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
         let log = Arc::new(Mutex::new(first));
         let rest = Arc::clone(&log);
         let reader = std::thread::spawn(move || {

@@ -5,6 +5,7 @@ mod fake_server;
 mod faulty_server;
 mod federation_client;
 mod plain_http;
+mod prometheus;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -15,7 +16,8 @@ pub(crate) use clients::{HttpServer, Model, StdioServer};
 pub(crate) use fake_server::{FakeServer, Reply, Request};
 pub(crate) use faulty_server::{Account, Fault, RecordServer};
 pub(crate) use federation_client::{Called, FederationClient, Vitals, configured, rows_of, walk};
-pub(crate) use plain_http::{Answer, ask, get};
+pub(crate) use plain_http::{Answer, ask, get, post};
+pub(crate) use prometheus::Scrape;
 
 /// The built binary.
 pub(crate) fn binary() -> Command {

@@ -30,6 +30,19 @@ impl Answer {
 /// Sends `method target` with these header lines, and `Host` unless they hold one.
 #[track_caller]
 pub(crate) fn ask(address: &str, method: &str, target: &str, headers: &[&str]) -> Answer {
+    send(address, method, target, headers, "")
+}
+
+/// Sends JSON with a `POST`.
+#[track_caller]
+pub(crate) fn post(address: &str, target: &str, headers: &[&str], body: &str) -> Answer {
+    let length = format!("content-length: {}", body.len());
+    let own = ["content-type: application/json", "accept: application/json, text/event-stream", &length];
+    send(address, "POST", target, &[headers, &own].concat(), body)
+}
+
+#[track_caller]
+fn send(address: &str, method: &str, target: &str, headers: &[&str], body: &str) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
     let mut request = format!("{method} {target} HTTP/1.1\r\nconnection: close\r\n");
     if headers.iter().all(|line| !line.to_ascii_lowercase().starts_with("host:")) {
@@ -38,7 +51,7 @@ pub(crate) fn ask(address: &str, method: &str, target: &str, headers: &[&str]) -
     for line in headers {
         request.push_str(&format!("{line}\r\n"));
     }
-    write!(stream, "{request}\r\n").unwrap();
+    write!(stream, "{request}\r\n{body}").unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
     let answer = String::from_utf8(bytes).unwrap();

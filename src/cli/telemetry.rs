@@ -1,0 +1,204 @@
+//! `fetchwell telemetry`: the calls that HTTP servers recorded, and what those of each endpoint come to.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use jiff::{SignedDuration, Timestamp};
+
+use super::failure::Failure;
+use super::print::{Printer, grouped, safe};
+use super::state::StateArgs;
+use crate::config::read_file;
+use crate::telemetry::{EndpointFigures, StoredCall, StoredCalls, Wanted};
+
+/// Look at the calls that HTTP servers recorded: when, how long, how large, and never what was asked.
+#[derive(Debug, Args)]
+pub(super) struct Telemetry {
+    #[command(subcommand)]
+    command: Command,
+
+    #[command(flatten)]
+    state: StateArgs,
+
+    /// The configuration file of the server, which may name its directory.
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "state_dir")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the latest calls, one a line, the newest last.
+    #[command(visible_alias = "query")]
+    Tail {
+        /// At most so many [default: 20, or all with --json]
+        #[arg(short, value_name = "N")]
+        number: Option<u32>,
+
+        /// Calls of this route or tool alone, such as /v1/search or tool:fetch.
+        #[arg(long)]
+        endpoint: Option<String>,
+
+        /// Calls that ended so: ok, cancelled, `source_error`, or the code of an error.
+        #[arg(long)]
+        outcome: Option<String>,
+
+        /// Calls of the last 30s, 10m, 2h or 7d alone.
+        #[arg(long, value_name = "TIME")]
+        since: Option<Ago>,
+    },
+    /// Print what the calls of each route and tool come to.
+    Endpoints {
+        /// Calls of the last 30s, 10m, 2h or 7d alone.
+        #[arg(long, value_name = "TIME")]
+        since: Option<Ago>,
+    },
+}
+
+/// Lines for people when no number is asked.
+const SHOWN: u32 = 20;
+
+/// How long ago.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ago(Duration);
+
+impl FromStr for Ago {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let units = [("s", 1), ("m", 60), ("h", 60 * 60), ("d", 24 * 60 * 60)];
+        let number = |(unit, seconds): (&str, u64)| {
+            let number: u32 = text.strip_suffix(unit)?.parse().ok()?;
+            Some(Duration::from_secs(u64::from(number) * seconds))
+        };
+        let ago = units.into_iter().find_map(number);
+        ago.map(Self).ok_or_else(|| "write a number and s, m, h or d, such as 10m".to_owned())
+    }
+}
+
+impl Ago {
+    /// The moment, as records have theirs.
+    fn moment(self) -> String {
+        let ago = SignedDuration::try_from(self.0).unwrap_or(SignedDuration::MAX);
+        let moment = Timestamp::now().checked_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH);
+        format!("{:.3}", moment.max(Timestamp::UNIX_EPOCH))
+    }
+}
+
+impl Telemetry {
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        let configured = self.config.as_deref().map(read_file).transpose()?;
+        let configured = configured.and_then(|settings| settings.state_dir);
+        let stored = StoredCalls::open(&self.state.directory(configured)?)?;
+        match self.command {
+            Command::Tail { number, endpoint, outcome, since } => {
+                let most = number.or((!printer.json).then_some(SHOWN));
+                let since = since.map(Ago::moment);
+                tail(printer, &stored.calls(&Wanted { endpoint, outcome, since, most })?);
+            }
+            Command::Endpoints { since } => {
+                let wanted = Wanted { since: since.map(Ago::moment), ..Wanted::default() };
+                endpoints(printer, &EndpointFigures::of(&stored.calls(&wanted)?));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// With `--json` one value a line, so that lines can be counted.
+fn tail(printer: Printer, calls: &[StoredCall]) {
+    if printer.json {
+        calls.iter().for_each(|call| printer.value(call));
+        return;
+    }
+    let heading = ["time", "endpoint", "outcome", "ms", "bytes", "tokens", "items", "shaped", "request id"];
+    let mut table = vec![heading.map(str::to_owned).to_vec()];
+    table.extend(calls.iter().map(|call| {
+        vec![
+            safe(&call.timestamp),
+            safe(&call.endpoint),
+            safe(&call.outcome),
+            grouped(call.latency_ms),
+            grouped(call.response_bytes),
+            grouped(call.estimated_tokens),
+            grouped(call.item_count),
+            shaped(call),
+            safe(&call.request_id),
+        ]
+    }));
+    printer.table(&table);
+}
+
+fn shaped(call: &StoredCall) -> String {
+    let how = [
+        (call.pagination_used, "page"),
+        (call.chunking_used, "piece"),
+        (call.summarization_used, "preview"),
+        (call.oversized, "oversized"),
+    ];
+    let how: Vec<&str> = how.into_iter().filter(|(is_so, _)| *is_so).map(|(_, word)| word).collect();
+    how.join(" ")
+}
+
+fn endpoints(printer: Printer, figures: &[EndpointFigures]) {
+    if printer.json {
+        printer.value(&figures);
+        return;
+    }
+    let heading = [
+        "endpoint",
+        "calls",
+        "errors",
+        "p50 ms",
+        "p95 ms",
+        "p99 ms",
+        "bytes",
+        "tokens",
+        "pages",
+        "previews",
+        "pieces",
+        "oversized",
+    ];
+    let mut table = vec![heading.map(str::to_owned).to_vec()];
+    let share = |share: f64| format!("{:.1} %", share * 100.0);
+    table.extend(figures.iter().map(|of| {
+        vec![
+            safe(&of.endpoint),
+            grouped(of.calls),
+            grouped(of.errors),
+            format!("{:.1}", of.p50_ms),
+            format!("{:.1}", of.p95_ms),
+            format!("{:.1}", of.p99_ms),
+            format!("{:.0}", of.avg_response_bytes),
+            format!("{:.0}", of.avg_tokens),
+            share(of.pagination_adoption),
+            share(of.summarization_adoption),
+            share(of.chunking_adoption),
+            grouped(of.oversized),
+        ]
+    }));
+    printer.table(&table);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, seconds: Option<u64>) {
+        assert_eq!(text.parse().ok(), seconds.map(|seconds| Ago(Duration::from_secs(seconds))), "{text}");
+    }
+
+    #[test]
+    fn a_time_ago_has_a_unit() {
+        check("30s", Some(30));
+        check("10m", Some(600));
+        check("2h", Some(7_200));
+        check("7d", Some(604_800));
+        for wrong in ["10", "m", "-1m", "1.5h", "10 m", "1w", ""] {
+            check(wrong, None);
+        }
+        assert_eq!(Ago(Duration::from_secs(u64::MAX)).moment(), "1970-01-01T00:00:00.000Z");
+    }
+}

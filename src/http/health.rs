@@ -1,0 +1,98 @@
+//! `GET /health`: whether records can be read, and what all calls come to.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::Site;
+use super::this_machine::asks_from_here;
+use crate::record::Unavailable;
+use crate::telemetry::{ContextProtection, Figures, Keeping};
+
+/// How long the sources may take to say that they can be read.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    /// All records can be read.
+    Healthy,
+    /// Those of some sources cannot.
+    Degraded,
+    /// None can.
+    Unhealthy,
+}
+
+#[derive(Debug, Serialize)]
+struct Health {
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'static str>,
+    timestamp: String,
+    version: &'static str,
+    service: &'static str,
+    database: &'static str,
+    /// What is remembered between calls is in memory.
+    cache: &'static str,
+    uptime_seconds: u64,
+    /// Sources that cannot be asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unavailable: Vec<Missing>,
+    context_protection: ContextProtection,
+    telemetry: Keeping,
+}
+
+#[derive(Debug, Serialize)]
+struct Missing {
+    source: String,
+    code: String,
+}
+
+impl From<Unavailable> for Missing {
+    fn from(missing: Unavailable) -> Self {
+        Self { source: missing.source.to_string(), code: missing.code }
+    }
+}
+
+/// The route. It is no call: nothing counts it.
+pub(super) fn routes(site: Site) -> Router {
+    Router::new().route("/health", get(answer)).with_state(site)
+}
+
+async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Response {
+    if !asks_from_here(&uri, &headers) {
+        return (StatusCode::FORBIDDEN, "Only this machine may ask: `Host` and `Origin` have to name it.\n")
+            .into_response();
+    }
+    let toolbox = site.live.now();
+    let asked = tokio::time::timeout(PATIENCE, toolbox.asked_source().health()).await;
+    let (status, unavailable) = match asked {
+        Ok(Ok(missing)) if missing.is_empty() => (Status::Healthy, missing),
+        Ok(Ok(missing)) => (Status::Degraded, missing),
+        Ok(Err(_)) | Err(_) => (Status::Unhealthy, Vec::new()),
+    };
+    let is_down = status == Status::Unhealthy;
+    let Figures { context_protection, telemetry } = site.telemetry.figures();
+    let health = Health {
+        status,
+        error: is_down.then_some("Database connection failed"),
+        timestamp: format!("{:.3}", Timestamp::now()),
+        version: env!("CARGO_PKG_VERSION"),
+        service: "fetchwell",
+        database: if is_down { "disconnected" } else { "connected" },
+        cache: "memory",
+        uptime_seconds: context_protection.uptime_seconds,
+        unavailable: unavailable.into_iter().map(Missing::from).collect(),
+        context_protection,
+        telemetry,
+    };
+    let code = if is_down { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    (code, headers, serde_json::to_string(&health).unwrap_or_default()).into_response()
+}

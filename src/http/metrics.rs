@@ -1,0 +1,24 @@
+//! `GET /metrics`: the counters of this process in Prometheus' text format.
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::this_machine::asks_from_here;
+use crate::telemetry::Telemetry;
+
+/// The route. It is no call: nothing counts it.
+pub(super) fn routes(telemetry: Telemetry) -> Router {
+    Router::new().route("/metrics", get(answer)).with_state(telemetry)
+}
+
+async fn answer(State(telemetry): State<Telemetry>, uri: Uri, headers: HeaderMap) -> Response {
+    if !asks_from_here(&uri, &headers) {
+        return (StatusCode::FORBIDDEN, "Only this machine may ask: `Host` and `Origin` have to name it.\n")
+            .into_response();
+    }
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], telemetry.exposition())
+        .into_response()
+}

@@ -1,0 +1,54 @@
+//! Which request an answer is of: the id that a client sends is on its answer and in its record, or else a new one is.
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use crate::telemetry::RequestId;
+
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+pub(super) const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
+pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Puts the id of a request where whoever answers it finds it, and on the answer.
+pub(super) async fn identified(mut request: Request, next: Next) -> Response {
+    let id = sent(request.headers()).unwrap_or_else(RequestId::fresh);
+    request.extensions_mut().insert(id.clone());
+    let mut response = next.run(request).await;
+    if let Ok(id) = HeaderValue::from_str(id.as_str()) {
+        response.headers_mut().insert(REQUEST_ID, id.clone());
+        response.headers_mut().insert(CORRELATION_ID, id);
+    }
+    response
+}
+
+/// The first id that a client sent which can be logged and echoed.
+fn sent(headers: &HeaderMap) -> Option<RequestId> {
+    [X_REQUEST_ID, REQUEST_ID, CORRELATION_ID]
+        .iter()
+        .filter_map(|name| headers.get(name)?.to_str().ok())
+        .find_map(|id| RequestId::of_caller(id.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(headers: &[(HeaderName, &'static str)], expect: Option<&str>) {
+        let headers: HeaderMap =
+            headers.iter().map(|(name, id)| (name.clone(), HeaderValue::from_static(id))).collect();
+        assert_eq!(sent(&headers).as_ref().map(RequestId::as_str), expect, "{headers:?}");
+    }
+
+    #[test]
+    fn any_of_three_headers_names_a_request() {
+        check(&[(CORRELATION_ID, "c")], Some("c"));
+        check(&[(CORRELATION_ID, "c"), (REQUEST_ID, "r")], Some("r"));
+        check(&[(CORRELATION_ID, "c"), (REQUEST_ID, "r"), (X_REQUEST_ID, "x")], Some("x"));
+        check(&[(CORRELATION_ID, "c"), (X_REQUEST_ID, "not one")], Some("c"));
+        check(&[(REQUEST_ID, "")], None);
+        check(&[], None);
+    }
+}

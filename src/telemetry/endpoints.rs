@@ -1,0 +1,72 @@
+//! What the calls of each endpoint come to.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::StoredCall;
+use super::record::whole;
+use super::totals::{millis, percentile, ratio};
+
+/// The calls of one endpoint.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EndpointFigures {
+    /// What was called.
+    pub endpoint: String,
+    /// How often.
+    pub calls: u64,
+    /// How often it was not answered.
+    pub errors: u64,
+    /// Milliseconds that half of the calls took at most.
+    pub p50_ms: f64,
+    /// Milliseconds that 95 of 100 calls took at most.
+    pub p95_ms: f64,
+    /// Milliseconds that 99 of 100 calls took at most.
+    pub p99_ms: f64,
+    /// Bytes of an answer, on average.
+    pub avg_response_bytes: f64,
+    /// Tokens of an answer, on average.
+    pub avg_tokens: f64,
+    /// The share that gave a page of a list.
+    pub pagination_adoption: f64,
+    /// The share that gave previews in place of texts.
+    pub summarization_adoption: f64,
+    /// The share that gave a piece of a text.
+    pub chunking_adoption: f64,
+    /// Answers that were over their threshold before they were shaped.
+    pub oversized: u64,
+}
+
+impl EndpointFigures {
+    /// Of each endpoint that was called, by name.
+    #[must_use]
+    pub fn of(calls: &[StoredCall]) -> Vec<Self> {
+        let mut by_endpoint: BTreeMap<&str, Vec<&StoredCall>> = BTreeMap::new();
+        for call in calls {
+            by_endpoint.entry(&call.endpoint).or_default().push(call);
+        }
+        by_endpoint.into_iter().map(|(endpoint, calls)| Self::of_one(endpoint, &calls)).collect()
+    }
+
+    fn of_one(endpoint: &str, calls: &[&StoredCall]) -> Self {
+        let mut latencies: Vec<u64> = calls.iter().map(|call| call.latency_us).collect();
+        latencies.sort_unstable();
+        let count = whole(calls.len());
+        let having = |is_so: fn(&StoredCall) -> bool| whole(calls.iter().filter(|call| is_so(call)).count());
+        let sum = |figure: fn(&StoredCall) -> u64| calls.iter().map(|call| figure(call)).sum();
+        Self {
+            endpoint: endpoint.to_owned(),
+            calls: count,
+            errors: having(|call| call.outcome != "ok"),
+            p50_ms: millis(percentile(&latencies, 50)),
+            p95_ms: millis(percentile(&latencies, 95)),
+            p99_ms: millis(percentile(&latencies, 99)),
+            avg_response_bytes: ratio(sum(|call| call.response_bytes), count),
+            avg_tokens: ratio(sum(|call| call.estimated_tokens), count),
+            pagination_adoption: ratio(having(|call| call.pagination_used), count),
+            summarization_adoption: ratio(having(|call| call.summarization_used), count),
+            chunking_adoption: ratio(having(|call| call.chunking_used), count),
+            oversized: having(|call| call.oversized),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Prometheus' text format (0.0.4), written.
+
+use std::fmt::{Display, Write};
+
+/// What kind of figure it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Type {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// A text being written, one metric after the other.
+#[derive(Debug, Default)]
+pub(super) struct Exposition(String);
+
+impl Exposition {
+    /// Starts a metric; its samples follow.
+    pub(super) fn metric(&mut self, name: &str, kind: Type, help: &str) {
+        let kind = match kind {
+            Type::Counter => "counter",
+            Type::Gauge => "gauge",
+            Type::Histogram => "histogram",
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    /// A sample.
+    pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.0.push_str(name);
+        for (number, (label, text)) in labels.iter().enumerate() {
+            self.0.push(if number == 0 { '{' } else { ',' });
+            let text = text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
+            let _ = write!(self.0, "{label}=\"{text}\"");
+        }
+        if !labels.is_empty() {
+            self.0.push('}');
+        }
+        let _ = writeln!(self.0, " {value}");
+    }
+
+    /// A metric of one sample without labels.
+    pub(super) fn single(&mut self, name: &str, kind: Type, help: &str, value: impl Display) {
+        self.metric(name, kind, help);
+        self.sample(name, &[], value);
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_cannot_end_its_quotes() {
+        let mut exposition = Exposition::default();
+        exposition.metric("calls_total", Type::Counter, "Calls.");
+        exposition.sample("calls_total", &[("a", "x\"y\\z\n"), ("b", "")], 3);
+        exposition.single("share", Type::Gauge, "A share.", 0.5);
+        assert_eq!(
+            exposition.into_text(),
+            "# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{a=\"x\\\"y\\\\z\\n\",b=\"\"} 3\n\
+             # HELP share A share.\n# TYPE share gauge\nshare 0.5\n"
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! How many of the numbers seen are at most so large.
+
+use super::exposition::Exposition;
+
+/// Numbers counted in buckets.
+#[derive(Debug, Clone)]
+pub(super) struct Histogram {
+    /// The largest number of each bucket, in order.
+    bounds: &'static [f64],
+    /// Numbers in each bucket; those above the last bound are counted in `count` alone.
+    buckets: Vec<u64>,
+    count: u64,
+    sum: f64,
+}
+
+impl Histogram {
+    pub(super) fn of(bounds: &'static [f64]) -> Self {
+        Self { bounds, buckets: vec![0; bounds.len()], count: 0, sum: 0.0 }
+    }
+
+    pub(super) fn observe(&mut self, number: f64) {
+        self.count += 1;
+        self.sum += number;
+        let bucket = self.bounds.partition_point(|bound| *bound < number);
+        if let Some(bucket) = self.buckets.get_mut(bucket) {
+            *bucket += 1;
+        }
+    }
+
+    /// Its samples, with these labels.
+    pub(super) fn expose(&self, exposition: &mut Exposition, name: &str, labels: &[(&str, &str)]) {
+        let bucket = format!("{name}_bucket");
+        let mut below = 0;
+        let mut sample = |bound: &str, count: u64| {
+            let labels: Vec<(&str, &str)> = labels.iter().copied().chain([("le", bound)]).collect();
+            exposition.sample(&bucket, &labels, count);
+        };
+        for (bound, count) in self.bounds.iter().zip(&self.buckets) {
+            below += count;
+            sample(&bound.to_string(), below);
+        }
+        sample("+Inf", self.count);
+        exposition.sample(&format!("{name}_sum"), labels, self.sum);
+        exposition.sample(&format!("{name}_count"), labels, self.count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_hold_all_that_is_at_most_their_bound() {
+        let mut histogram = Histogram::of(&[0.5, 1.0, 10.0]);
+        for number in [0.0, 0.5, 0.75, 1.0, 10.0, 11.0] {
+            histogram.observe(number);
+        }
+        let mut exposition = Exposition::default();
+        histogram.expose(&mut exposition, "x", &[("of", "y")]);
+        let expect = "x_bucket{of=\"y\",le=\"0.5\"} 2\nx_bucket{of=\"y\",le=\"1\"} 4\nx_bucket{of=\"y\",le=\"10\"} 5\n\
+                      x_bucket{of=\"y\",le=\"+Inf\"} 6\nx_sum{of=\"y\"} 23.25\nx_count{of=\"y\"} 6\n";
+        assert_eq!(exposition.into_text(), expect);
+    }
+}

@@ -1,0 +1,113 @@
+//! Writing calls to their file, many in one transaction, and reading what a server starts with.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, Row, ToSql, Transaction, TransactionBehavior, params};
+
+use super::TelemetryRecord;
+use super::call::shown_time;
+use super::record::Optimization;
+use super::totals::Totals;
+use crate::fit::Strategy;
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Held {
+    pub(super) totals: Totals,
+    pub(super) rows: u64,
+}
+
+/// Adds calls, and what they and others whose rows were lost come to. Gives what the file holds then.
+pub(super) fn add<'a>(
+    connection: &mut Connection,
+    records: impl Iterator<Item = &'a Arc<TelemetryRecord>>,
+    more: Totals,
+    rows_most: i64,
+) -> Result<Held, rusqlite::Error> {
+    // Immediate: a transaction that reads first could find that it may no longer write.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for record in records {
+        insert(&transaction, record)?;
+    }
+    let oldest = "DELETE FROM telemetry WHERE id <= (SELECT max(id) FROM telemetry) - ?1";
+    transaction.prepare_cached(oldest)?.execute([rows_most])?;
+    let add = "UPDATE totals SET requests = requests + ?1, paginated = paginated + ?2, \
+        summarized = summarized + ?3, chunked = chunked + ?4, oversized = oversized + ?5, \
+        response_bytes = response_bytes + ?6, latency_us = latency_us + ?7";
+    transaction.prepare_cached(add)?.execute(params![
+        signed(more.requests),
+        signed(more.paginated),
+        signed(more.summarized),
+        signed(more.chunked),
+        signed(more.oversized),
+        signed(more.response_bytes),
+        signed(more.latency_us),
+    ])?;
+    let held = held(&transaction)?;
+    transaction.commit()?;
+    Ok(held)
+}
+
+/// What a file holds.
+pub(super) fn held(connection: &Connection) -> Result<Held, rusqlite::Error> {
+    let read = "SELECT requests, paginated, summarized, chunked, oversized, response_bytes, latency_us, \
+        coalesce((SELECT max(id) FROM telemetry) - (SELECT min(id) FROM telemetry) + 1, 0) FROM totals";
+    connection.prepare_cached(read)?.query_one((), |row| {
+        let totals = Totals {
+            requests: unsigned(row, 0)?,
+            paginated: unsigned(row, 1)?,
+            summarized: unsigned(row, 2)?,
+            chunked: unsigned(row, 3)?,
+            oversized: unsigned(row, 4)?,
+            response_bytes: unsigned(row, 5)?,
+            latency_us: unsigned(row, 6)?,
+        };
+        Ok(Held { totals, rows: unsigned(row, 7)? })
+    })
+}
+
+/// How long the latest calls took, in microseconds, the oldest first.
+pub(super) fn latencies(connection: &Connection, most: usize) -> Result<Vec<u64>, rusqlite::Error> {
+    let latest = "SELECT latency_us FROM telemetry ORDER BY id DESC LIMIT ?1";
+    let mut statement = connection.prepare(latest)?;
+    let rows = statement.query_map([i64::try_from(most).unwrap_or(i64::MAX)], |row| unsigned(row, 0))?;
+    let mut latencies = rows.collect::<Result<Vec<u64>, _>>()?;
+    latencies.reverse();
+    Ok(latencies)
+}
+
+fn insert(transaction: &Transaction<'_>, record: &TelemetryRecord) -> Result<(), rusqlite::Error> {
+    let insert = "INSERT INTO telemetry (request_id, endpoint, timestamp, outcome, estimated_tokens, original_tokens, \
+        response_bytes, item_count, latency_us, pagination_used, summarization_used, chunking_used, oversized, \
+        optimization_metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    let values: [&dyn ToSql; 14] = [
+        &record.request_id.as_str(),
+        &record.endpoint.as_str(),
+        &shown_time(record.timestamp),
+        &record.outcome.as_str(),
+        &signed(record.estimated_tokens),
+        &record.optimization.original_tokens.map(signed),
+        &signed(record.response_bytes),
+        &signed(record.item_count),
+        &signed(record.latency_us),
+        &(record.strategy == Strategy::Paginated),
+        &record.summarization_used,
+        &(record.strategy == Strategy::Chunked),
+        &record.oversized,
+        &as_json(&record.optimization),
+    ];
+    transaction.prepare_cached(insert)?.execute(values.as_slice()).map(|_one| ())
+}
+
+fn as_json(optimization: &Optimization) -> String {
+    serde_json::to_string(optimization).unwrap_or_else(|_unwritable| "{}".to_owned())
+}
+
+/// SQLite's numbers have a sign; no figure comes near their end.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, rusqlite::Error> {
+    row.get::<_, i64>(column).map(|number| u64::try_from(number).unwrap_or(0))
+}

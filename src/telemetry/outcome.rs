@@ -1,0 +1,103 @@
+//! How a call ended, in one of a known number of words.
+//!
+//! What a record server calls its own errors is its text: it is counted as `source_error` and never written down.
+
+use std::fmt;
+
+/// Codes of errors of this program. Whoever adds an error adds its code; any other counts as `source_error`.
+const CODES: [&str; 33] = [
+    "ambiguous_connection",
+    "ambiguous_schema_detail",
+    "conflicting_connection_id",
+    "connection_not_found",
+    "cursor_expired",
+    "field_not_found",
+    "field_not_text",
+    "forbidden",
+    "internal_error",
+    "invalid_argument",
+    "invalid_cursor",
+    "invalid_expand",
+    "invalid_field_path",
+    "invalid_filter",
+    "invalid_handle",
+    "invalid_request",
+    "invalid_sort",
+    "invalid_window",
+    "method_not_allowed",
+    "not_found",
+    "not_supported",
+    "query_not_found",
+    "rate_limited",
+    "reauthorize",
+    "response_too_large",
+    "source_protocol",
+    "source_rate_limited",
+    "source_timeout",
+    "source_unavailable",
+    "state_unavailable",
+    "stream_not_declared",
+    "unknown_field",
+    "unknown_tool",
+];
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Outcome(&'static str);
+
+impl Outcome {
+    /// It was answered.
+    pub const OK: Self = Self("ok");
+    /// Its caller left, or the server stopped, before it was answered.
+    pub const CANCELLED: Self = Self("cancelled");
+    /// A record server refused with a code of its own.
+    pub const SOURCE_ERROR: Self = Self("source_error");
+    /// A cursor was not good, or no longer.
+    pub const INVALID_CURSOR: Self = Self("invalid_cursor");
+
+    /// That of an error of this code.
+    #[must_use]
+    pub fn of_code(code: &str) -> Self {
+        CODES.into_iter().find(|known| *known == code).map_or(Self::SOURCE_ERROR, Self)
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_in_the_table_of_errors_is_known() {
+        let map = include_str!("../../ARCHITECTURE.md");
+        let rows = map.lines().skip_while(|line| *line != "## Errors").skip(1);
+        let rows = rows.take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with("| `"));
+        let cells = rows.filter_map(|line| line.split('|').nth(1));
+        let codes: Vec<&str> = cells
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .filter(|code| *code != "reason")
+            .collect();
+        assert!(codes.len() > 20, "{codes:?}");
+        for code in codes {
+            assert_eq!(Outcome::of_code(code).as_str(), code);
+        }
+    }
+
+    #[test]
+    fn a_code_of_a_record_server_is_not_written_down() {
+        for code in ["grant_revoked", "Bob's secret", "", "cancelled", "ok"] {
+            assert_eq!(Outcome::of_code(code), Outcome::SOURCE_ERROR, "{code}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The newest of what comes, as many as there is room for.
+
+use std::collections::VecDeque;
+
+/// Keeps the newest.
+#[derive(Debug)]
+pub(super) struct Ring<Item> {
+    most: usize,
+    items: VecDeque<Item>,
+}
+
+impl<Item> Ring<Item> {
+    pub(super) fn of(most: usize) -> Self {
+        Self { most, items: VecDeque::new() }
+    }
+
+    /// Keeps one more, and gives the oldest when it had to go.
+    pub(super) fn push(&mut self, item: Item) -> Option<Item> {
+        self.items.push_back(item);
+        if self.items.len() > self.most { self.items.pop_front() } else { None }
+    }
+
+    /// The oldest first.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Item> {
+        self.items.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.items.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_go() {
+        let mut ring = Ring::of(3);
+        let gone: Vec<Option<u8>> = (0..5).map(|item| ring.push(item)).collect();
+        assert_eq!(gone, [None, None, None, Some(0), Some(1)]);
+        assert_eq!(ring.iter().copied().collect::<Vec<u8>>(), [2, 3, 4]);
+        assert_eq!(Ring::of(0).push(7), Some(7));
+    }
+}
