@@ -20,6 +20,6 @@ pub use cut::{characters, chars_before, clip, json_len, passage};
 pub use excerpt::shorten;
 pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, widths_within};
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
-pub use protection::{Estimator, Limits, Overrides, Protection};
+pub use protection::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
 pub use shaping::{Shaping, Strategy};
 pub use tokens::{count_tokens, within_tokens};

@@ -3,6 +3,7 @@
 use axum::http::{HeaderName, HeaderValue, Method, header, request};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use super::rate_limit::{LIMIT, REMAINING, RESET};
 use super::this_machine::is_local_origin;
 
 /// Lets pages served from this machine (an MCP inspector, say) call the endpoints. Other origins get no
@@ -22,4 +23,5 @@ pub(super) fn from_this_machine() -> CorsLayer {
             HeaderName::from_static("mcp-session-id"),
             HeaderName::from_static("last-event-id"),
         ])
+        .expose_headers([header::RETRY_AFTER, LIMIT, REMAINING, RESET])
 }

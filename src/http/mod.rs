@@ -5,6 +5,7 @@
 
 mod answers;
 mod cors;
+mod rate_limit;
 mod this_machine;
 mod v1;
 
@@ -12,11 +13,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use axum::Router;
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::rate_limit::limited;
+pub use self::rate_limit::{RateLimit, RateLimiter};
 use self::v1::RecordServer;
 use crate::mcp::mcp_service;
 use crate::telemetry::Telemetry;
@@ -69,6 +72,8 @@ pub struct Site {
     pub live: Live,
     /// Where calls are recorded.
     pub telemetry: Telemetry,
+    /// How often each client may ask.
+    pub rate_limiter: RateLimiter,
 }
 
 /// Serves until `stop` is cancelled; calls in flight are then answered, or dropped after five seconds.
@@ -94,6 +99,7 @@ pub async fn serve(listener: TcpListener, site: Site, stop: CancellationToken) -
             tracing::debug!(%error, "TCP_NODELAY");
         }
     });
+    let app = app.into_make_service_with_connect_info::<SocketAddr>();
     let served = axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned());
     tokio::select! {
         ended = async { served.await } => ended,
@@ -102,7 +108,7 @@ pub async fn serve(listener: TcpListener, site: Site, stop: CancellationToken) -
 }
 
 fn app(site: &Site, address: IpAddr, drop_calls: &CancellationToken) -> Router {
-    let Site { live, telemetry } = site;
+    let Site { live, telemetry, rate_limiter } = site;
     let service =
         |profile| mcp_service(live.clone(), profile, telemetry.clone(), address, drop_calls.child_token());
     Router::new()
@@ -110,6 +116,7 @@ fn app(site: &Site, address: IpAddr, drop_calls: &CancellationToken) -> Router {
         .route_service("/mcp/openai", service(Profile::OpenAi))
         .layer(from_fn(answers::as_specified))
         .merge(RecordServer::new(live.clone(), telemetry.clone()).routes())
-        .layer(cors::from_this_machine())
         .fallback(answers::unknown_path)
+        .layer(from_fn_with_state(rate_limiter.clone(), limited))
+        .layer(cors::from_this_machine())
 }

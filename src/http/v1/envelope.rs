@@ -170,7 +170,7 @@ impl Answer {
 }
 
 /// The id of a request: the client's own when it is one that can be logged and echoed, else a new one.
-pub(super) fn request_id(headers: &HeaderMap) -> String {
+pub(in crate::http) fn request_id(headers: &HeaderMap) -> String {
     let sent = headers.get(X_REQUEST_ID).or_else(|| headers.get(REQUEST_ID));
     match sent.and_then(|id| id.to_str().ok()).filter(|id| is_sane(id)) {
         Some(id) => id.to_owned(),

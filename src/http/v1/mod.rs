@@ -28,14 +28,15 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
 
 use self::cursor::Seal;
-use self::envelope::{Answer, Call, request_id, response};
+pub(super) use self::envelope::request_id;
+use self::envelope::{Answer, Call, response};
 use self::error::ApiError;
 use self::openapi::Operation;
 use self::parameters::Parameters;
@@ -152,6 +153,18 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
             refusal(&error, &id)
         }
     }
+}
+
+/// Whether a path is one of the contract's.
+pub(super) fn is_contract(path: &str) -> bool {
+    path == "/v1" || path.starts_with("/v1/") || path == "/openapi.json"
+}
+
+/// A client that asks too often, in the contract's words.
+pub(super) fn rate_limited(headers: &HeaderMap, problem: String, wait: u64) -> Response {
+    let mut error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", problem);
+    error.retry_after = Some(wait);
+    refusal(&error, &request_id(headers))
 }
 
 fn refusal(error: &ApiError, id: &str) -> Response {
