@@ -95,7 +95,7 @@ fn print_call(printer: Printer, call: &str, payload: &Payload) {
 }
 
 /// Imports the samples, and says how many records there are. Importing them again changes nothing.
-fn import_samples(store: &Path) -> Result<u64, Failure> {
+pub(super) fn import_samples(store: &Path) -> Result<u64, Failure> {
     if let Some(folder) = store.parent() {
         std::fs::create_dir_all(folder)
             .map_err(|error| Failure::new(format!("{} cannot be made ({error})", folder.display())))?;
