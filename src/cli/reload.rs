@@ -100,3 +100,90 @@ fn note_what_waits(before: &FileSettings, after: &FileSettings) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::cli::demo::import_samples;
+    use crate::cli::open::{AS_IT_IS, open_sources};
+    use crate::cli::settings::{PlaceArgs, SourceArgs};
+    use crate::config::DEFAULT_CACHE_ROOT;
+    use crate::source::Source;
+    use crate::tools::Toolbox;
+
+    const TWO: &str =
+        "[[source]]\nname = \"a\"\nstore = \"a.db\"\n[[source]]\nname = \"b\"\nstore = \"b.db\"\n";
+    const THIRD: &str = "[[source]]\nname = \"c\"\nstore = \"c.db\"\n";
+
+    fn serving(text: &str) -> (TempDir, Reload) {
+        let folder = tempfile::tempdir().unwrap();
+        for store in ["a.db", "b.db", "c.db"] {
+            import_samples(&folder.path().join(store)).unwrap();
+        }
+        let file = folder.path().join("fetchwell.toml");
+        std::fs::write(&file, text).unwrap();
+        let place = PlaceArgs { store: None, provider_url: None };
+        let cache_root = Path::new(DEFAULT_CACHE_ROOT).into();
+        let arguments = SourceArgs { place, config: Some(file), cache_root };
+        let environment = Environment::default();
+        let configured = arguments.configured(&environment).unwrap();
+        let opened = open_sources(&configured.settings, &environment, AS_IT_IS).unwrap();
+        let deadline = configured.settings.call_deadline;
+        let live = Live::new(Toolbox::new(joined(opened.clone(), deadline).unwrap(), deadline).unwrap());
+        let (rate_limiter, reloads) = (RateLimiter::default(), Reloads::default());
+        (folder, Reload { configured, environment, opened, live, rate_limiter, reloads })
+    }
+
+    fn asked(reload: &Reload) -> Arc<dyn Source> {
+        Arc::clone(reload.live.now().asked_source())
+    }
+
+    fn open(reload: &Reload) -> Vec<Arc<dyn Source>> {
+        reload.opened.iter().map(|opened| Arc::clone(&opened.source)).collect()
+    }
+
+    #[test]
+    fn what_did_not_change_stays_open() {
+        let (_folder, mut reload) = serving(TWO);
+        let (before, sources) = (asked(&reload), open(&reload));
+        reload.apply(&format!("{TWO}[context_protection]\noutput_token_threshold = 3000\n")).unwrap();
+        assert_eq!(reload.live.now().protection().global.threshold, 3_000);
+        assert!(Arc::ptr_eq(&before, &asked(&reload)), "what is asked is the very same");
+        reload.apply(&format!("{THIRD}{TWO}")).unwrap();
+        assert!(!Arc::ptr_eq(&before, &asked(&reload)));
+        let after = open(&reload);
+        assert!(
+            after.len() == 3 && Arc::ptr_eq(&after[1], &sources[0]) && Arc::ptr_eq(&after[2], &sources[1])
+        );
+        // One that is left alone is itself, and not a federation of one.
+        reload.apply(THIRD).unwrap();
+        assert!(Arc::ptr_eq(&asked(&reload), &after[0]));
+        reload.apply(&format!("call_deadline = \"3s\"\n{THIRD}")).unwrap();
+        assert!(Arc::ptr_eq(&asked(&reload), &after[0]));
+        assert_eq!(reload.live.now().call_deadline().as_secs(), 3);
+    }
+
+    #[test]
+    fn what_is_refused_changes_nothing() {
+        let (_folder, mut reload) = serving(TWO);
+        let (before, now) = (asked(&reload), Instant::now());
+        for text in [
+            "",
+            "listen = 1\n",
+            "[[source]]\nname = \"a\"\nstore = \"nowhere.db\"\n",
+            "[context_protection]\nmax_page_size = 1\n",
+        ] {
+            reload.notice(Noticed::Text { text: text.to_owned(), at: now });
+            assert!(Arc::ptr_eq(&before, &asked(&reload)), "{text}");
+        }
+        reload.notice(Noticed::Removed);
+        assert_eq!((reload.reloads.applied(), reload.reloads.refused()), (0, 5));
+        reload.notice(Noticed::Text { text: format!("{TWO}# the same\n"), at: now });
+        assert_eq!((reload.reloads.applied(), reload.reloads.refused()), (1, 5));
+        assert!(Arc::ptr_eq(&before, &asked(&reload)) && reload.reloads.last_micros() > 0);
+    }
+}

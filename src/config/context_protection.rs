@@ -184,6 +184,7 @@ fn key_of_all(limit: Limit) -> &'static str {
         Limit::HardCap => "hard_output_token_cap",
         Limit::PageSize => "default_page_size",
         Limit::MaxPageSize => "max_page_size",
+        Limit::Exempt => "exempt",
     }
 }
 
@@ -192,6 +193,7 @@ fn key_of_endpoint(limit: Limit) -> Option<&'static str> {
         Limit::Threshold => Some("threshold"),
         Limit::HardCap => Some("hard_cap"),
         Limit::PageSize => Some("page_size"),
+        Limit::Exempt => Some("exempt"),
         Limit::MaxPageSize => None,
     }
 }

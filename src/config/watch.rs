@@ -117,7 +117,7 @@ pub fn watch(
         places,
         watched: BTreeSet::new(),
         known,
-        is_gone: false,
+        problem: None,
         on_change: Box::new(on_change),
     };
     watch.follow().map_err(|error| unwatched(error.to_string()))?;
@@ -166,7 +166,8 @@ struct Watch {
     watched: BTreeSet<PathBuf>,
     /// The last text that was told.
     known: String,
-    is_gone: bool,
+    /// What was told last that was no text.
+    problem: Option<String>,
     on_change: Box<dyn FnMut(Noticed) + Send>,
 }
 
@@ -281,19 +282,22 @@ impl Watch {
     }
 
     fn tell(&mut self, text: Result<String, ConfigError>, is_missing: bool, at: Instant) {
-        match text {
-            Ok(text) if text == self.known => self.is_gone = false,
+        let (problem, noticed) = match text {
             Ok(text) => {
-                self.is_gone = false;
-                self.known.clone_from(&text);
-                (self.on_change)(Noticed::Text { text, at });
-            }
-            Err(_) if is_missing => {
-                if !std::mem::replace(&mut self.is_gone, true) {
-                    (self.on_change)(Noticed::Removed);
+                self.problem = None;
+                if text != self.known {
+                    self.known.clone_from(&text);
+                    (self.on_change)(Noticed::Text { text, at });
                 }
+                return;
             }
-            Err(error) => (self.on_change)(Noticed::Unreadable(error)),
+            Err(_) if is_missing => ("gone".to_owned(), Noticed::Removed),
+            Err(error) => (error.to_string(), Noticed::Unreadable(error)),
+        };
+        // A folder that is looked at again and again is no news every time.
+        if self.problem.as_ref() != Some(&problem) {
+            self.problem = Some(problem);
+            (self.on_change)(noticed);
         }
     }
 }
@@ -341,5 +345,6 @@ fn names(_metadata: &fs::Metadata) -> u64 {
     1
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;

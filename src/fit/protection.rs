@@ -126,6 +126,11 @@ impl Protection {
                         });
                     }
                 }
+                if overrides.exempt == Some(true) {
+                    let problem = format!("no tool is exempt: a tool's answers never exceed {most} tokens");
+                    let limits = vec![Limit::Exempt];
+                    return Err(Contradiction { endpoint: Some(endpoint.clone()), limits, problem });
+                }
                 limits.of_a_tool_of(overrides).check(Some(endpoint), &own)?;
             } else {
                 limits.check(Some(endpoint), &own)?;
@@ -157,13 +162,15 @@ pub enum Limit {
     PageSize,
     /// See [`Limits::max_page_size`].
     MaxPageSize,
+    /// See [`Limits::exempt`].
+    Exempt,
 }
 
 impl Limits {
     /// What a tool may take: its answers have a bound of their own, whatever else is set.
     fn of_a_tool(self) -> Self {
         let hard_cap = self.hard_cap.min(budget::DOCUMENT_TOKENS);
-        Self { hard_cap, threshold: self.threshold.min(hard_cap), ..self }
+        Self { hard_cap, threshold: self.threshold.min(hard_cap), exempt: false, ..self }
     }
 
     /// The same, in which what is inherited gives way to that bound and what was written for the tool does not.
@@ -285,7 +292,7 @@ mod tests {
 
     #[test]
     fn what_contradicts_itself_is_named() {
-        use Limit::{HardCap, MaxPageSize, PageSize, Threshold};
+        use Limit::{Exempt, HardCap, MaxPageSize, PageSize, Threshold};
         let none = Overrides::default();
         let limits = Limits::default();
         for (global, endpoint, overrides, expect) in [
@@ -304,6 +311,7 @@ mod tests {
                 Overrides { page_size: Some(101), ..none },
                 vec![PageSize, MaxPageSize],
             ),
+            (limits, Some("tool:fetch"), Overrides { exempt: Some(true), ..none }, vec![Exempt]),
             (
                 Limits { hard_cap: 50_000, ..limits },
                 Some("tool:fetch"),

@@ -98,6 +98,7 @@ fn mistakes_are_named_with_line_and_key_in_both_formats() {
         ("max_page_size = 10", "/a", "unknown field `max_page_size`"),
         ("hard_cap = 12001", "tool:fetch", "12001 is too much: a tool's answers never exceed 12000 tokens"),
         ("exempt = 1", "tool:fetch", "invalid type"),
+        ("exempt = true", "tool:fetch", "no tool is exempt"),
     ] {
         let (name, value) = line.split_once(" = ").unwrap();
         let (toml, yaml, key) = match key {
@@ -243,7 +244,7 @@ fn no_text_takes_long() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let before = format!("*a{}", level - 1);
-        let all = vec![before.as_str(); 10].join(", ");
+        let all = [before.as_str(); 10].join(", ");
         bomb.push_str(&format!("a{level}: &a{level} [{all}]\n"));
     }
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
