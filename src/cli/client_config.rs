@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::open::{SourceArgs, found_file};
 use super::print::{FAINT, Printer};
+use super::settings::{SourceArgs, found_file};
 use crate::config::DEFAULT_CACHE_ROOT;
 
 /// Print the configuration that makes a client use fetchwell.
@@ -65,7 +65,7 @@ impl SourceArgs {
         if let Some(path) = &self.place.store {
             add("--store", absolute(path)?);
         }
-        if let Some(path) = &self.place.config {
+        if let Some(path) = &self.config {
             add("--config", absolute(path)?);
         } else if self.place.store.is_none() && self.place.provider_url.is_none() {
             // Named, it is the same wherever the client starts the program.

@@ -4,8 +4,9 @@ use clap::Args;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::open::{SourceArgs, runtime};
+use super::open::runtime;
 use super::print::{Printer, STRONG, grouped, safe};
+use super::settings::SourceArgs;
 use crate::config::Environment;
 use crate::record::{ConnectionSchema, Schema};
 

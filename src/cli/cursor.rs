@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::print::{Printer, safe};
 use super::state::StateArgs;
-use crate::config::read_file;
+use crate::config::{check_text, read_text};
 use crate::cursor::{
     Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, Sealed, Skew, SqlitePositions, StateError,
     VALID_FOR,
@@ -105,8 +105,10 @@ struct Listed {
 
 impl Cursor {
     pub(super) fn run(self, printer: Printer, skew: Skew) -> Result<(), Failure> {
-        let configured = self.config.as_deref().map(read_file).transpose()?;
-        let configured = configured.and_then(|settings| settings.state_dir);
+        let configured = match &self.config {
+            None => None,
+            Some(path) => check_text(&read_text(path)?, path)?.state_dir,
+        };
         let state = State::of(self.state.directory(configured)?, skew)?;
         match self.command {
             Command::Inspect { token } => state.inspect(printer, token.trim()),

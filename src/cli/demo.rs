@@ -179,7 +179,7 @@ fn print_call(printer: Printer, call: &str, payload: &Payload) {
     printer.line(format_args!("{FAINT}{bytes} bytes, the same as text and as structuredContent{FAINT:#}"));
 }
 
-fn import_mail(store: &Path) -> Result<u64, ImportError> {
+pub(super) fn import_mail(store: &Path) -> Result<u64, ImportError> {
     let mut records = 0;
     for (id, label, lines) in MAIL_ACCOUNTS {
         let account = SampleAccount { id, label, manifest: MANIFEST };

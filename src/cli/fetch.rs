@@ -4,8 +4,9 @@ use clap::Args;
 use serde_json::Value;
 
 use super::failure::Failure;
-use super::open::{AS_IT_IS, SourceArgs, call, joined, open_sources, runtime, toolbox};
+use super::open::{AS_IT_IS, call, joined, open_sources, runtime, toolbox};
 use super::print::{FAINT, Printer, STRONG, safe};
+use super::settings::SourceArgs;
 use crate::config::Environment;
 use crate::record::RecordData;
 use crate::tools::Toolbox;
@@ -31,7 +32,7 @@ pub(super) struct Fetch {
 
 impl Fetch {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let settings = self.source.settings()?;
+        let settings = self.source.settings(environment)?;
         let source = joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)?;
         let toolbox = toolbox(source, settings.call_deadline)?;
         let mut arguments = RecordData::new();

@@ -8,6 +8,7 @@ mod budget;
 mod circuits;
 mod client_config;
 mod completions;
+mod config;
 mod connections;
 mod cursor;
 mod demo;
@@ -18,8 +19,10 @@ mod import;
 mod open;
 mod print;
 mod probe;
+mod reload;
 mod search;
 mod serve;
+mod settings;
 mod source;
 mod state;
 mod stop;
@@ -71,6 +74,7 @@ enum Command {
     Doctor(doctor::Doctor),
     Cursor(cursor::Cursor),
     Telemetry(telemetry::Telemetry),
+    Config(config::Config),
     ClientConfig(client_config::ClientConfig),
     Completions(completions::Completions),
 }
@@ -106,6 +110,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Doctor(command) => command.run(printer, &environment),
             Command::Cursor(command) => command.run(printer, skew),
             Command::Telemetry(command) => command.run(printer),
+            Command::Config(command) => command.run(printer, &environment),
             Command::ClientConfig(command) => command.run(printer),
             Command::Completions(command) => command.run(),
         });

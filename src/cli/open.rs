@@ -1,20 +1,15 @@
-//! From flags to an open source.
+//! From settings to open sources.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 
 use super::failure::{Failure, OWNER};
 use super::print::note;
-use crate::config::{
-    CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FileSettings, FoundFile, SourcePlace,
-    SourceSettings, default_file, read_file,
-};
-use crate::handle::SourceName;
+use super::settings::SourceArgs;
+use crate::config::{CredentialSettings, Environment, FileSettings, SourcePlace, SourceSettings};
 use crate::record::RecordData;
 use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{Credentials, Pdpp, ProviderUrl};
@@ -22,38 +17,11 @@ use crate::source::store::{Store, StoreError};
 use crate::source::{AllowedStreams, Source, SourceError, Unopened};
 use crate::tools::{Payload, Profile, Toolbox};
 
-/// Which source to use.
-#[derive(Debug, Clone, Args)]
-pub(super) struct SourceArgs {
-    #[command(flatten)]
-    pub(super) place: PlaceArgs,
-
-    /// Where `pdpp connect` keeps credentials.
-    #[arg(long, value_name = "DIR", requires = "provider_url", default_value = DEFAULT_CACHE_ROOT)]
-    pub(super) cache_root: PathBuf,
-}
-
-#[derive(Debug, Clone, Args)]
-#[group(multiple = false)]
-pub(super) struct PlaceArgs {
-    /// An embedded store, made by `fetchwell import`.
-    #[arg(long, value_name = "DB")]
-    pub(super) store: Option<PathBuf>,
-
-    /// A record server that `pdpp connect` was run for.
-    #[arg(long, value_name = "URL")]
-    pub(super) provider_url: Option<String>,
-
-    /// A configuration file [default: fetchwell.toml of this folder, else the user's own]
-    #[arg(long, value_name = "FILE")]
-    pub(super) config: Option<PathBuf>,
-}
-
-/// A source, with what goes for it among others.
+/// A source, with what it was opened by.
+#[derive(Debug, Clone)]
 pub(super) struct OpenedSource {
     pub(super) source: Arc<dyn Source>,
-    /// How long a question to it may take.
-    pub(super) deadline: Duration,
+    settings: SourceSettings,
 }
 
 /// What is done with a store before it is asked.
@@ -66,53 +34,11 @@ pub(super) const AS_IT_IS: Prepare = |_store| Ok(());
 pub(super) const WITH_WHOLE_INDEX: Prepare = |store| store.complete_index().map(|_state| ());
 
 impl SourceArgs {
-    /// What the flags, or the file they name, say; without any, what the file says that is found.
-    pub(super) fn settings(&self) -> Result<FileSettings, Failure> {
-        let (name, place) = match &self.place {
-            PlaceArgs { config: Some(path), .. } => return Ok(read_file(path)?),
-            PlaceArgs { provider_url: Some(url), .. } => {
-                let credential = CredentialSettings::PdppCache(self.cache_root.clone());
-                ("provider", SourcePlace::Provider { url: url.parse::<ProviderUrl>()?, credential })
-            }
-            PlaceArgs { store: Some(path), .. } => ("store", SourcePlace::Store { path: path.clone() }),
-            PlaceArgs { .. } => return found_settings(),
-        };
-        let name: SourceName = name.parse().map_err(|error| Failure::usage(&error))?;
-        Ok(FileSettings::of(SourceSettings::new(name, place)))
-    }
-
     /// All that is to be asked, as one source, checked as far as that needs no network.
     pub(super) fn open(&self, environment: &Environment) -> Result<Arc<dyn Source>, Failure> {
-        let settings = self.settings()?;
+        let settings = self.settings(environment)?;
         joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)
     }
-}
-
-/// The configuration file that is there although none was named.
-pub(super) fn found_file() -> Result<FoundFile, Failure> {
-    default_file().ok_or_else(|| {
-        Failure::usage(
-            &"name a source: --store, --provider-url or --config, or add one with `fetchwell source add`",
-        )
-    })
-}
-
-fn found_settings() -> Result<FileSettings, Failure> {
-    let found = found_file()?;
-    let settings = read_file(found.path())?;
-    match found.overreaching(&settings) {
-        None => Ok(settings),
-        Some(source) => Err(Failure::new(untrusted(found.path(), &source.name))),
-    }
-}
-
-/// Why a file that was found is not used as it is.
-pub(super) fn untrusted(path: &Path, source: &SourceName) -> String {
-    format!(
-        "source `{source}` of {path} gets its credential from a variable, a file or a command, which a file that was only \
-         found may not ask for; if you trust it, name it: --config {path}",
-        path = path.display()
-    )
 }
 
 /// Opens sources. One alone that cannot be opened, or whose credential is missing, expired or an owner's, ends the
@@ -122,11 +48,36 @@ pub(super) fn open_sources(
     environment: &Environment,
     prepare: Prepare,
 ) -> Result<Vec<OpenedSource>, Failure> {
-    if let [only] = settings.sources.as_slice() {
-        return Ok(vec![opened(only, open_source(only, environment, prepare)?)]);
-    }
-    let open = |source| opened(source, open_among_others(source, environment, prepare));
-    Ok(settings.sources.iter().map(open).collect())
+    open_all(settings, environment, prepare, &[])
+}
+
+/// Opens the sources that are not open yet, by the same rules; others are as they were.
+pub(super) fn reopen_sources(
+    settings: &FileSettings,
+    environment: &Environment,
+    open: &[OpenedSource],
+) -> Result<Vec<OpenedSource>, Failure> {
+    open_all(settings, environment, AS_IT_IS, open)
+}
+
+fn open_all(
+    settings: &FileSettings,
+    environment: &Environment,
+    prepare: Prepare,
+    open: &[OpenedSource],
+) -> Result<Vec<OpenedSource>, Failure> {
+    let is_alone = settings.sources.len() == 1;
+    let one = |source: &SourceSettings| {
+        if let Some(known) = open.iter().find(|known| known.settings == *source) {
+            return Ok(known.clone());
+        }
+        let fresh = match is_alone {
+            true => open_source(source, environment, prepare)?,
+            false => open_among_others(source, environment, prepare),
+        };
+        Ok(OpenedSource { source: allowed(source, fresh), settings: source.clone() })
+    };
+    settings.sources.iter().map(one).collect()
 }
 
 /// The sources as the one that is asked. A federation of one would add nothing.
@@ -142,14 +93,9 @@ pub(super) fn joined(
     let name = "sources".parse().map_err(|error| Failure::usage(&error))?;
     // What answered has to be put together and sent before the call itself is over.
     let most = call_deadline * 3 / 4;
-    let member = |OpenedSource { source, deadline }| Member { source, deadline: deadline.min(most) };
+    let member = |OpenedSource { source, settings }| Member { source, deadline: settings.deadline.min(most) };
     let federation = Federation::new(name, opened.into_iter().map(member).collect());
     Ok(Arc::new(federation.with_patience(most)))
-}
-
-fn opened(settings: &SourceSettings, source: Arc<dyn Source>) -> OpenedSource {
-    let source = allowed(settings, source);
-    OpenedSource { source, deadline: settings.deadline }
 }
 
 /// What may be seen of a source.

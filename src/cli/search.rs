@@ -4,8 +4,9 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::open::{SourceArgs, WITH_WHOLE_INDEX, call, joined, open_sources, runtime, toolbox};
+use super::open::{WITH_WHOLE_INDEX, call, joined, open_sources, runtime, toolbox};
 use super::print::{FAINT, Printer, STRONG, note, safe};
+use super::settings::SourceArgs;
 use crate::config::Environment;
 use crate::record::RecordData;
 
@@ -29,7 +30,7 @@ pub(super) struct Search {
 
 impl Search {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let settings = self.source.settings()?;
+        let settings = self.source.settings(environment)?;
         let source = joined(open_sources(&settings, environment, WITH_WHOLE_INDEX)?, settings.call_deadline)?;
         let toolbox = toolbox(source, settings.call_deadline)?;
         let mut arguments = RecordData::new();

@@ -9,12 +9,14 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
-use super::open::{AS_IT_IS, SourceArgs, joined, open_sources};
+use super::open::{AS_IT_IS, joined, open_sources};
+use super::reload::Reload;
+use super::settings::SourceArgs;
 use super::state::StateArgs;
 use super::{circuits, print, stop};
 use crate::config::Environment;
 use crate::cursor::{Cursors, Skew, StateError};
-use crate::http::{DEFAULT_LISTEN, Site, bind, serve};
+use crate::http::{DEFAULT_LISTEN, RateLimiter, Site, bind, serve};
 use crate::mcp::{Server, serve_stdio};
 use crate::telemetry::{RECORDS_IN_MEMORY, Telemetry};
 use crate::tools::{Live, Profile, Toolbox};
@@ -57,8 +59,10 @@ const LAST_WRITE: Duration = Duration::from_secs(1);
 
 impl Serve {
     pub(super) fn run(self, environment: &Environment, skew: Skew) -> Result<(), Failure> {
-        let settings = self.source.settings()?;
-        let source = joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)?;
+        let configured = self.source.configured(environment)?;
+        let settings = configured.settings.clone();
+        let opened = open_sources(&settings, environment, AS_IT_IS)?;
+        let source = joined(opened.clone(), settings.call_deadline)?;
         // One client keeps its server running for as long as it pages; many clients outlive a restart.
         let state = match self.stdio {
             true => None,
@@ -68,11 +72,13 @@ impl Serve {
             None => Cursors::in_memory(skew).map_err(StateError::from)?,
             Some(state) => Cursors::in_directory(state, skew)?,
         };
-        let toolbox = Toolbox::with_cursors(Arc::clone(&source), Arc::new(cursors), settings.call_deadline);
+        let toolbox = Toolbox::with_cursors(source, Arc::new(cursors), settings.call_deadline);
+        let live = Live::new(toolbox.protected_by(Arc::new(settings.protection)));
         let of_directory = |state| Telemetry::in_directory(state, RECORDS_IN_MEMORY);
-        let (live, telemetry) =
-            (Live::new(toolbox), state.as_deref().map_or_else(Telemetry::default, of_directory));
+        let telemetry = state.as_deref().map_or_else(Telemetry::default, of_directory);
         let recorded = telemetry.clone();
+        let rate_limiter = RateLimiter::default();
+        rate_limiter.replace(settings.rate_limit);
         let threads =
             if self.stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
         let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
@@ -81,8 +87,17 @@ impl Serve {
         let stop = CancellationToken::new();
         runtime.spawn(stop_at_signal(stop.clone()));
         if let Some(state) = state {
-            runtime.spawn(circuits::report(source, state, stop.clone()));
+            runtime.spawn(circuits::report(live.clone(), state, stop.clone()));
         }
+        let reload = Reload {
+            configured,
+            environment: environment.clone(),
+            opened,
+            live: live.clone(),
+            rate_limiter: rate_limiter.clone(),
+            telemetry: telemetry.clone(),
+        };
+        let _watching = reload.follow(runtime.handle().clone());
         let served = if self.stdio {
             let profile = match self.profile {
                 ProfileArg::Standard => Profile::Standard,
@@ -92,7 +107,7 @@ impl Serve {
             served.map_err(Failure::new)
         } else {
             let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
-            runtime.block_on(serve_http(address, Site { live, telemetry }, stop))
+            runtime.block_on(serve_http(address, Site { live, telemetry, rate_limiter }, stop))
         };
         // A read of standard input cannot be called off; the program ends without it.
         runtime.shutdown_timeout(LAST_WAIT);

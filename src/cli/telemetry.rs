@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::failure::Failure;
 use super::print::{Printer, grouped, safe};
 use super::state::StateArgs;
-use crate::config::read_file;
+use crate::config::{check_text, read_text};
 use crate::telemetry::{EndpointFigures, StoredCall, StoredCalls, Wanted};
 
 /// Look at the calls that HTTP servers recorded: when, how long, how large, and never what was asked.
@@ -88,8 +88,9 @@ impl Ago {
 
 impl Telemetry {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
-        let configured = self.config.as_deref().map(read_file).transpose()?;
-        let configured = configured.and_then(|settings| settings.state_dir);
+        let state_dir =
+            |path: &PathBuf| check_text(&read_text(path)?, path).map(|settings| settings.state_dir);
+        let configured = self.config.as_ref().map(state_dir).transpose()?.flatten();
         let stored = StoredCalls::open(&self.state.directory(configured)?)?;
         match self.command {
             Command::Tail { number, endpoint, outcome, since } => {

@@ -5,6 +5,16 @@ use secrecy::SecretString;
 /// Variables that hold credentials of an owner.
 pub(super) const OWNER_VARIABLES: [&str; 2] = ["PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE"];
 
+/// Variables that go before `[context_protection]` of the file, with the keys they stand for.
+pub(super) const PROTECTION_VARIABLES: [(&str, &str); 6] = [
+    ("MCP_OUTPUT_TOKEN_THRESHOLD", "output_token_threshold"),
+    ("MCP_HARD_OUTPUT_TOKEN_CAP", "hard_output_token_cap"),
+    ("MCP_DEFAULT_PAGE_SIZE", "default_page_size"),
+    ("MCP_MAX_PAGE_SIZE", "max_page_size"),
+    ("MCP_FEATURE_PAGINATION", "enable_pagination"),
+    ("MCP_FEATURE_SUMMARY_PREVIEW", "enable_summarization"),
+];
+
 /// What the environment says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
@@ -14,6 +24,8 @@ pub struct Environment {
     /// With one of these in reach nothing remote is served: what a model reads must be what a client was
     /// granted. The value is not read.
     pub owner_credential: Option<&'static str>,
+    /// Variables such as `MCP_OUTPUT_TOKEN_THRESHOLD` that are set, by their names, with what they say.
+    pub protection: Vec<(&'static str, String)>,
 }
 
 /// Reads the environment of this process.
@@ -23,7 +35,11 @@ pub fn environment() -> Environment {
     let is_set = |name: &&'static str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     let log = std::env::var("RUST_LOG").ok();
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    let said = |name: &'static str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let protection = PROTECTION_VARIABLES.into_iter().filter_map(|(name, _)| Some((name, said(name)?)));
     Environment {
+        protection: protection.filter(|(_, value)| !value.is_empty()).collect(),
         log: log.filter(|filter| !filter.is_empty()),
         owner_credential: OWNER_VARIABLES.into_iter().find(is_set),
     }

@@ -1,4 +1,4 @@
-//! The configuration file.
+//! The configuration file, TOML as here or YAML by its name.
 //!
 //! ```toml
 //! listen = "127.0.0.1:7400"
@@ -14,18 +14,22 @@
 //! ```
 
 use std::collections::HashMap;
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
-use toml::Spanned;
 
-use super::values::{CredentialText, DurationText, Label, SourceTitle};
-use super::{CredentialSettings, DEFAULT_CACHE_ROOT, SourcePlace, SourceSettings};
-use crate::handle::StreamName;
+use super::context_protection::ProtectionTable;
+use super::error::ConfigError;
+use super::text::read_text;
+use super::tree::{Mistake, Node, key_of};
+use super::values::{Count, CredentialText, DurationText, Label, SourceTitle};
+use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
+use crate::fit::Protection;
+use crate::handle::{SourceName, StreamName};
+use crate::http::RateLimit;
 use crate::source::pdpp::{DEFAULT_DEADLINE, ProviderUrl};
 use crate::tools::DEFAULT_CALL_DEADLINE;
 
@@ -40,46 +44,28 @@ pub struct FileSettings {
     pub call_deadline: Duration,
     /// What to serve.
     pub sources: Vec<SourceSettings>,
+    /// How much answers may take.
+    pub protection: Protection,
+    /// How often a client may ask over HTTP; as often as it likes when `None`.
+    pub rate_limit: Option<RateLimit>,
 }
 
 impl FileSettings {
-    /// One source, and nothing else said.
-    #[must_use]
-    pub fn of(source: SourceSettings) -> Self {
-        Self { listen: None, state_dir: None, call_deadline: DEFAULT_CALL_DEADLINE, sources: vec![source] }
+    /// One source, and nothing else said but by the environment.
+    ///
+    /// # Errors
+    ///
+    /// A variable says what it cannot.
+    pub fn of(source: SourceSettings, environment: &Environment) -> Result<Self, ConfigError> {
+        Ok(Self {
+            listen: None,
+            state_dir: None,
+            call_deadline: DEFAULT_CALL_DEADLINE,
+            sources: vec![source],
+            protection: ProtectionTable::default().with(environment)?.alone()?,
+            rate_limit: None,
+        })
     }
-}
-
-/// Why a configuration file is refused. The message names the file, and the line where it can.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// It cannot be read.
-    #[error("the configuration {} cannot be read ({problem}); check the path", .path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        problem: String,
-    },
-    /// It is not valid.
-    #[error("the configuration {} is not valid: {problem}", .path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with its line where it is known.
-        problem: String,
-    },
-    /// It names nothing to serve.
-    #[error("the configuration {} has no [[source]]; add one with `fetchwell source add`", .0.display())]
-    Empty(PathBuf),
-    /// It cannot be written.
-    #[error("the configuration {} cannot be written ({problem}); nothing was changed", .path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        problem: String,
-    },
 }
 
 #[derive(Deserialize)]
@@ -90,12 +76,15 @@ struct File {
     call_deadline: Option<DurationText>,
     #[serde(default)]
     source: Vec<Source>,
+    #[serde(default)]
+    context_protection: ProtectionTable,
+    rate_limit: Option<RateLimitTable>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Source {
-    name: Spanned<SourceTitle>,
+    name: SourceTitle,
     label: Option<Label>,
     store: Option<PathBuf>,
     #[serde(default, deserialize_with = "provider_url")]
@@ -112,61 +101,78 @@ struct Source {
 /// # Errors
 ///
 /// It cannot be read, is not valid, or has no source.
-pub fn read_file(path: &Path) -> Result<FileSettings, ConfigError> {
-    let settings = check_text(&read_text(path)?, path)?;
+pub fn read_file(path: &Path, environment: &Environment) -> Result<FileSettings, ConfigError> {
+    let settings = settings_of(&read_text(path)?, path, environment)?;
     if settings.sources.is_empty() { Err(ConfigError::Empty(path.to_owned())) } else { Ok(settings) }
 }
 
-/// The text of a configuration file.
-///
-/// # Errors
-///
-/// It cannot be read.
-pub fn read_text(path: &Path) -> Result<String, ConfigError> {
-    fs::read_to_string(path)
-        .map_err(|error| ConfigError::Unreadable { path: path.to_owned(), problem: error.to_string() })
-}
-
-/// What a text says as the configuration file at `path`. It may have no source.
+/// What a text says as the configuration file at `path`, by itself. It may have no source.
 ///
 /// # Errors
 ///
 /// It is not valid.
 pub fn check_text(text: &str, path: &Path) -> Result<FileSettings, ConfigError> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    parse(text, folder).map_err(|problem| ConfigError::Invalid { path: path.to_owned(), problem })
+    settings_of(text, path, &Environment::default())
 }
 
-fn parse(text: &str, folder: &Path) -> Result<FileSettings, String> {
-    let line = |offset: usize| 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
-    let file: File = toml::from_str(text).map_err(|error| {
-        // The parser's own display quotes the line, which may hold a secret.
-        let at = error.span().map_or_else(String::new, |span| format!("line {}: ", line(span.start)));
-        format!("{at}{}", error.message().trim_end())
-    })?;
-    let mut lines = HashMap::new();
-    let mut sources = Vec::with_capacity(file.source.len());
-    for source in file.source {
-        let at = line(source.name.span().start);
-        if let Some(earlier) = lines.insert(source.name.get_ref().0.clone(), at) {
-            let name = &source.name.get_ref().0;
-            return Err(format!(
-                "line {at}: there is a source `{name}` on line {earlier} already; give each a name of its own"
-            ));
-        }
-        sources.push(source.settings(folder).map_err(|problem| format!("line {at}: {problem}"))?);
-    }
+/// What a text says as the configuration file at `path`, where the environment goes before it. It may have no source.
+///
+/// # Errors
+///
+/// It is not valid, by itself or together with the environment.
+pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result<FileSettings, ConfigError> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mistaken = |mistake| ConfigError::Invalid { path: path.to_owned(), mistake };
+    let tree = Node::of(text, path).map_err(mistaken)?;
+    let file: File = tree.read().map_err(mistaken)?;
+    let sources = sources(&tree, file.source, folder).map_err(mistaken)?;
+    let protection = file.context_protection.with(environment)?;
     Ok(FileSettings {
         listen: file.listen,
         state_dir: file.state_dir.map(|path| folder.join(path)),
         call_deadline: file.call_deadline.map_or(DEFAULT_CALL_DEADLINE, |deadline| deadline.0),
         sources,
+        protection: protection.checked(&tree, path)?,
+        rate_limit: file.rate_limit.map(RateLimitTable::settings),
     })
+}
+
+/// The sources with their names, of which each stands once.
+fn sources(tree: &Node, listed: Vec<Source>, folder: &Path) -> Result<Vec<SourceSettings>, Mistake> {
+    let mut places: HashMap<SourceName, usize> = HashMap::new();
+    let mut sources = Vec::with_capacity(listed.len());
+    for (number, source) in listed.into_iter().enumerate() {
+        let number = number.to_string();
+        let path = ["source", &number, "name"];
+        let line = tree.line_of(&path);
+        let wrong = |problem: String| Mistake { line, key: Some(key_of(&path)), problem };
+        let name = source.name.0.clone();
+        if let Some(earlier) = places.insert(name.clone(), line.unwrap_or_default()) {
+            return Err(wrong(format!(
+                "there is a source `{name}` on line {earlier} already; give each a name of its own"
+            )));
+        }
+        sources.push(source.settings(folder).map_err(wrong)?);
+    }
+    Ok(sources)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RateLimitTable {
+    requests: Count,
+    per: DurationText,
+}
+
+impl RateLimitTable {
+    fn settings(self) -> RateLimit {
+        RateLimit { requests: self.requests.of_requests(), per: self.per.0 }
+    }
 }
 
 impl Source {
     fn settings(self, folder: &Path) -> Result<SourceSettings, String> {
-        let SourceTitle(name) = self.name.into_inner();
+        let SourceTitle(name) = self.name;
         let place = match (self.store, self.url) {
             (Some(path), None) if self.credential.is_none() && self.cache_root.is_none() => {
                 SourcePlace::Store { path: folder.join(path) }
@@ -227,7 +233,7 @@ mod tests {
     use crate::source::pdpp::CommandLine;
 
     fn read(text: &str) -> FileSettings {
-        parse(text, Path::new("/etc/fetchwell")).unwrap()
+        check_text(text, Path::new("/etc/fetchwell/fetchwell.toml")).unwrap()
     }
 
     /// The credential of a source with this line.
@@ -290,43 +296,61 @@ mod tests {
         let url = "[[source]]\nname = \"a\"\nurl = \"x.example\"\n";
         let store = "[[source]]\nname = \"a\"\nstore = \"x\"\n";
         for (text, expect) in [
-            ("[[source]]\nname = \"a\"\n".to_owned(), "line 2: source `a` needs either store or url"),
-            (format!("{store}url = \"y\"\n"), "line 2: source `a` needs either store or url"),
-            (format!("{store}credential = \"env:T\"\n"), "line 2: source `a` is a store"),
-            (format!("{store}cache_root = \"c\"\n"), "line 2: source `a` is a store"),
-            ("[[source]]\nname = \"a\"\nstor = \"x\"\n".to_owned(), "line 3: unknown field `stor`"),
-            ("lisen = 1\n".to_owned(), "line 1: unknown field `lisen`"),
-            ("[[source]]\nname = \"..\"\nstore = \"x\"\n".to_owned(), "line 2: `..` cannot be the name"),
-            ("[[source]]\nstore = \"x\"\n".to_owned(), "line 1: missing field `name`"),
+            (
+                "[[source]]\nname = \"a\"\n".to_owned(),
+                "2: source[0].name: source `a` needs either store or url",
+            ),
+            (format!("{store}url = \"y\"\n"), "2: source[0].name: source `a` needs either store or url"),
+            (format!("{store}credential = \"env:T\"\n"), "2: source[0].name: source `a` is a store"),
+            (format!("{store}cache_root = \"c\"\n"), "2: source[0].name: source `a` is a store"),
+            (
+                "[[source]]\nname = \"a\"\nstor = \"x\"\n".to_owned(),
+                "3: source[0].stor: unknown field `stor`",
+            ),
+            ("lisen = 1\n".to_owned(), "1: lisen: unknown field `lisen`"),
+            (
+                "[[source]]\nname = \"..\"\nstore = \"x\"\n".to_owned(),
+                "2: source[0].name: `..` cannot be the name",
+            ),
+            ("[[source]]\nstore = \"x\"\n".to_owned(), "1: source[0]: missing field `name`"),
             (
                 "[[source]]\nname = \"a\"\nurl = \"ftp://x\"\n".to_owned(),
-                "line 3: `ftp://x` is not a provider URL",
+                "3: source[0].url: `ftp://x` is not a provider URL",
             ),
             (
                 format!("{store}\n[[source]]\nname = \"a\"\nstore = \"y\"\n"),
-                "line 6: there is a source `a` on line 2 already",
+                "6: source[1].name: there is a source `a` on line 2 already",
             ),
-            (format!("{url}deadline = \"0s\"\n"), "line 4: `0s` is not between"),
-            (format!("{url}deadline = 2\n"), "line 4: invalid type: integer `2`, expected a duration"),
-            (format!("{url}deadline_seconds = 2\n"), "line 4: unknown field `deadline_seconds`"),
-            (format!("{url}credential = \"sekret\"\n"), "line 4: the credential is none of"),
+            (format!("{url}deadline = \"0s\"\n"), "4: source[0].deadline: `0s` is not between"),
+            (
+                format!("{url}deadline = 2\n"),
+                "4: source[0].deadline: invalid type: integer `2`, expected a duration",
+            ),
+            (
+                format!("{url}deadline_seconds = 2\n"),
+                "4: source[0].deadline_seconds: unknown field `deadline_seconds`",
+            ),
+            (format!("{url}credential = \"sekret\"\n"), "4: source[0].credential: the credential is none of"),
             (
                 format!("{url}credential = \"env:PDPP_OWNER_TOKEN\"\n"),
-                "line 4: `PDPP_OWNER_TOKEN` is an owner",
+                "4: source[0].credential: `PDPP_OWNER_TOKEN` is an owner",
             ),
             (
                 format!("{url}credential = \"env:T\"\ncache_root = \"c\"\n"),
-                "line 2: source `a` has a cache_root",
+                "2: source[0].name: source `a` has a cache_root",
             ),
-            (format!("{url}streams = []\n"), "line 4: streams is empty"),
-            (format!("{url}streams = [\"a\", \"..\"]\n"), "line 4: it holds the path segment"),
-            (format!("{url}label = \"\"\n"), "line 4: the label is empty"),
-            (format!("{url}credential = \"command:sekret\n"), "line 4: "),
-            ("call_deadline = \"2 hours\"\n".to_owned(), "line 1: `2 hours` is not between"),
-            ("listen = \"7400\"\n".to_owned(), "line 1: "),
+            (format!("{url}streams = []\n"), "4: source[0].streams: streams is empty"),
+            (
+                format!("{url}streams = [\"a\", \"..\"]\n"),
+                "4: source[0].streams[1]: it holds the path segment",
+            ),
+            (format!("{url}label = \"\"\n"), "4: source[0].label: the label is empty"),
+            (format!("{url}credential = \"command:sekret\n"), "4: "),
+            ("call_deadline = \"2 hours\"\n".to_owned(), "1: call_deadline: `2 hours` is not between"),
+            ("listen = \"7400\"\n".to_owned(), "1: listen: "),
         ] {
-            let problem = parse(&text, Path::new("")).unwrap_err();
-            assert!(problem.starts_with(expect), "{text}{problem}");
+            let problem = check_text(&text, Path::new("c.toml")).unwrap_err().to_string();
+            assert!(problem.starts_with(&format!("c.toml:{expect}")), "{text}{problem}");
             assert!(!problem.contains("sekret"), "{problem}");
         }
     }

@@ -1,24 +1,33 @@
-//! Configuration: which sources to serve, from flags or a TOML file.
+//! Configuration: which sources to serve and how, from flags, the environment, and a TOML or YAML file.
 //!
 //! Relative paths in a file are relative to the file, so that it works wherever a client starts the
 //! program. Unknown keys are refused with their line.
 
+mod context_protection;
 mod edit;
 mod env;
+mod error;
 mod file;
 mod found;
 mod save;
+mod text;
+mod tree;
 mod values;
+mod watch;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use edit::{NewSource, with_source, without_source};
 pub use env::{Environment, environment};
-pub use file::{ConfigError, FileSettings, check_text, read_file, read_text};
+pub use error::ConfigError;
+pub use file::{FileSettings, check_text, read_file, settings_of};
 pub use found::{FoundFile, default_file, file_to_edit};
 pub use save::save;
+pub use text::read_text;
+pub use tree::{Mistake, is_yaml};
 pub use values::{DurationText, Label, SourceTitle};
+pub use watch::{Noticed, WatchError, Watching, watch};
 
 use crate::handle::{SourceName, StreamName};
 use crate::source::pdpp::{CommandLine, DEFAULT_DEADLINE, ProviderUrl};

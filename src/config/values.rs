@@ -3,6 +3,7 @@
 //! Their messages never quote a credential: who puts a token where its place belongs must not find it in a log.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
@@ -138,6 +139,79 @@ impl<'de> Deserialize<'de> for DurationText {
             }
         }
         deserializer.deserialize_any(Text)
+    }
+}
+
+/// The greatest number of tokens, records or requests that is taken.
+const COUNT_MOST: u64 = 1_000_000;
+
+/// A whole number of something, at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Count(NonZeroU32);
+
+impl Count {
+    /// Of tokens or records.
+    pub(super) fn of_tokens(self) -> usize {
+        usize::try_from(self.0.get()).unwrap_or(usize::MAX)
+    }
+
+    /// Of requests.
+    pub(super) fn of_requests(self) -> NonZeroU32 {
+        self.0
+    }
+}
+
+impl TryFrom<i128> for Count {
+    type Error = String;
+
+    fn try_from(number: i128) -> Result<Self, String> {
+        let count = u32::try_from(number).ok().filter(|count| u64::from(*count) <= COUNT_MOST);
+        let count = count.and_then(NonZeroU32::new);
+        count.map(Self).ok_or_else(|| format!("{number} is not between 1 and {COUNT_MOST}"))
+    }
+}
+
+impl FromStr for Count {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim().parse::<i128>();
+        number.map_err(|_other| format!("`{}` is no whole number", shown(text)))?.try_into()
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a whole number between 1 and {COUNT_MOST}")
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Count, E> {
+                i128::from(number).try_into().map_err(E::custom)
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Count, E> {
+                i128::from(number).try_into().map_err(E::custom)
+            }
+
+            fn visit_i128<E: Error>(self, number: i128) -> Result<Count, E> {
+                number.try_into().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
+}
+
+/// A switch as the environment has it.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "1" | "on" | "yes" => Ok(true),
+        "false" | "0" | "off" | "no" => Ok(false),
+        _ => Err(format!("`{}` is neither on nor off", shown(text))),
     }
 }
 

@@ -26,7 +26,7 @@ pub use excerpt::shorten;
 pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, shortened, widths_within};
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
 pub use preview::{LeftOut, Preview, preview};
-pub use protection::{Estimator, Limits, Overrides, Protection};
+pub use protection::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
 pub use rows::{FittedRows, PageBudget, fit_rows};
 pub use shaping::{Shaping, Strategy};
 pub use token_budget::{TokenBudget, UnsoundBudget};

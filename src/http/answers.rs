@@ -72,7 +72,8 @@ fn is_json(headers: &HeaderMap) -> bool {
         .is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-fn json_rpc_error(status: StatusCode, code: i32, message: &str) -> Response {
+/// An error of the protocol, about no request in particular.
+pub(super) fn json_rpc_error(status: StatusCode, code: i32, message: &str) -> Response {
     let body =
         serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
     (status, [(header::CONTENT_TYPE, JSON)], body.to_string()).into_response()

@@ -3,6 +3,7 @@
 use axum::http::{HeaderName, HeaderValue, Method, header, request};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use super::rate_limit::{LIMIT, REMAINING, RESET};
 use super::request_id::{CORRELATION_ID, REQUEST_ID, X_REQUEST_ID};
 use super::this_machine::is_local_origin;
 
@@ -26,5 +27,5 @@ pub(super) fn from_this_machine() -> CorsLayer {
             CORRELATION_ID,
             X_REQUEST_ID,
         ])
-        .expose_headers([REQUEST_ID, CORRELATION_ID])
+        .expose_headers([REQUEST_ID, CORRELATION_ID, header::RETRY_AFTER, LIMIT, REMAINING, RESET])
 }

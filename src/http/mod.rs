@@ -8,6 +8,7 @@ mod api;
 mod cors;
 mod health;
 mod metrics;
+mod rate_limit;
 mod request_id;
 mod this_machine;
 mod v1;
@@ -16,12 +17,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use axum::Router;
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub use self::rate_limit::{RateLimit, RateLimiter};
+
 use self::api::Api;
+use self::rate_limit::limited;
 use self::v1::RecordServer;
 use crate::mcp::mcp_service;
 use crate::telemetry::Telemetry;
@@ -74,6 +78,8 @@ pub struct Site {
     pub live: Live,
     /// Where calls are recorded.
     pub telemetry: Telemetry,
+    /// How often each client may ask.
+    pub rate_limiter: RateLimiter,
 }
 
 /// Serves until `stop` is cancelled; calls in flight are then answered, or dropped after five seconds.
@@ -99,6 +105,7 @@ pub async fn serve(listener: TcpListener, site: Site, stop: CancellationToken) -
             tracing::debug!(%error, "TCP_NODELAY");
         }
     });
+    let app = app.into_make_service_with_connect_info::<SocketAddr>();
     let served = axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned());
     tokio::select! {
         ended = async { served.await } => ended,
@@ -107,7 +114,7 @@ pub async fn serve(listener: TcpListener, site: Site, stop: CancellationToken) -
 }
 
 fn app(site: &Site, address: IpAddr, drop_calls: &CancellationToken) -> Router {
-    let Site { live, telemetry } = site;
+    let Site { live, telemetry, rate_limiter } = site;
     let service =
         |profile| mcp_service(live.clone(), profile, telemetry.clone(), address, drop_calls.child_token());
     Router::new()
@@ -116,9 +123,10 @@ fn app(site: &Site, address: IpAddr, drop_calls: &CancellationToken) -> Router {
         .layer(from_fn(answers::as_specified))
         .merge(Api::new(live.clone(), telemetry.clone()).routes())
         .merge(RecordServer::new(live.clone(), telemetry.clone()).routes())
+        .fallback(answers::unknown_path)
+        .layer(from_fn_with_state((rate_limiter.clone(), telemetry.clone()), limited))
         .merge(health::routes(site.clone()))
         .merge(metrics::routes(telemetry.clone()))
         .layer(cors::from_this_machine())
-        .fallback(answers::unknown_path)
         .layer(from_fn(request_id::identified))
 }

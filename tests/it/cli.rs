@@ -85,9 +85,11 @@ fn credentials_have_the_exit_codes_of_pdpp() {
 
 #[test]
 fn one_source_has_to_be_named() {
-    for arguments in
-        [&["serve", "--stdio"][..], &["search", "x"], &["serve", "--stdio", "--store", "a", "--config", "b"]]
-    {
+    for arguments in [
+        &["serve", "--stdio"][..],
+        &["search", "x"],
+        &["serve", "--stdio", "--store", "a", "--provider-url", "b"],
+    ] {
         let output = binary().args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(stderr(&output).contains("--store"), "{output:?}");
@@ -103,7 +105,10 @@ fn a_configuration_file_is_taken_and_its_mistakes_are_named() {
     assert!(stdout(&fetchwell(["doctor", "--config", text(&config)])).contains("14 records"));
     std::fs::write(&config, "[[source]]\nname = \"demo\"\nstor = \"demo.db\"\n").unwrap();
     let output = fetchwell(["serve", "--stdio", "--config", text(&config)]);
-    assert!(output.status.code() == Some(1) && stderr(&output).contains("line 3"), "{output:?}");
+    assert!(
+        output.status.code() == Some(1) && stderr(&output).contains("fetchwell.toml:3: source[0].stor: "),
+        "{output:?}"
+    );
     let output = fetchwell(["serve", "--stdio", "--config", "/no/such/file.toml"]);
     assert!(output.status.code() == Some(1) && stderr(&output).contains("check the path"), "{output:?}");
 }

@@ -11,6 +11,7 @@ mod allowed_streams;
 mod budgets;
 mod changed_sources;
 mod cli;
+mod configuration;
 mod conformance;
 mod cursors;
 mod faults;

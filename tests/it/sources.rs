@@ -158,10 +158,13 @@ fn what_would_not_be_valid_is_never_written() {
     }
     // A file that is wrong already is left to the hands that wrote it.
     for (wrong, part) in [
-        ("[[source]]\nname = \"a\"\nstor = \"x\"\n", "line 3: unknown field `stor`"),
+        (
+            "[[source]]\nname = \"a\"\nstor = \"x\"\n",
+            "fetchwell.toml:3: source[0].stor: unknown field `stor`",
+        ),
         (
             "[[source]]\nname = \"a\"\nstore = \"x\"\n\n[[source]]\nname = \"a\"\nstore = \"y\"\n",
-            "line 6: there is a source `a` on line 2 already",
+            "fetchwell.toml:6: source[1].name: there is a source `a` on line 2 already",
         ),
         ("source = [{name = \"a\", store = \"x\"}]\n", "inline"),
     ] {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fetchwell::handle::{RecordAddress, SourceName};
-use fetchwell::http::{Site, bind, serve};
+use fetchwell::http::{RateLimiter, Site, bind, serve};
 use fetchwell::record::{
     Capability, Expanded, FieldDetail, Record, Relation, RelationKind, Scalar, Schema, StreamDetail, View,
     Window,
@@ -126,7 +126,11 @@ fn serve_source(source: Canned) -> Served {
     let live = Live::new(Toolbox::new(source, Duration::from_millis(300)).unwrap());
     let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap())).unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    runtime.spawn(serve(listener, Site { live, telemetry: Telemetry::default() }, CancellationToken::new()));
+    runtime.spawn(serve(
+        listener,
+        Site { live, telemetry: Telemetry::default(), rate_limiter: RateLimiter::default() },
+        CancellationToken::new(),
+    ));
     Served { address, asked, _runtime: runtime }
 }
 

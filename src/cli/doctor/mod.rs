@@ -11,8 +11,9 @@ use self::checks::{Examined, examine};
 use self::collisions::collisions;
 use super::circuits::reported;
 use super::failure::Failure;
-use super::open::{SourceArgs, runtime};
+use super::open::runtime;
 use super::print::{BAD, FAINT, GOOD, Printer, STRONG, UNSURE, safe};
+use super::settings::SourceArgs;
 use super::state::StateArgs;
 use crate::config::{Environment, SourceSettings};
 
@@ -75,7 +76,7 @@ impl Doctor {
 
     /// Checks all sources at the same time: one that does not answer hides no other.
     fn checks(self, environment: &Environment) -> Result<Vec<Check>, Failure> {
-        let settings = match self.source.settings() {
+        let settings = match self.source.settings(environment) {
             Ok(settings) => settings,
             Err(failure) => return Ok(vec![Check::of_all("settings", Err(failure.message))]),
         };

@@ -64,7 +64,7 @@ struct Place {
 
 impl Add {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
-        let path = self.file.path();
+        let path = self.file.path_to_edit()?;
         let text = match read_text(&path) {
             Ok(text) => text,
             Err(_) if is_missing(&path) => String::new(),
@@ -80,7 +80,7 @@ impl Add {
         }
         let source = self.written(&absolute(path.parent().unwrap_or(Path::new("")))?)?;
         let edited = with_source(&text, &source);
-        let edited = edited.map_err(|problem| ConfigError::Invalid { path: path.clone(), problem })?;
+        let edited = edited.map_err(|problem| ConfigError::invalid(path.clone(), problem))?;
         // A file that could not be read again is not written.
         check_text(&edited, &path)?;
         save(&path, &edited)?;

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 
 use super::failure::Failure;
 use super::print::Printer;
-use crate::config::{Environment, FileSettings, check_text, file_to_edit, read_text};
+use crate::config::{ConfigError, Environment, FileSettings, check_text, file_to_edit, is_yaml, read_text};
 
 /// Add, list, test and remove the sources of a configuration file.
 #[derive(Debug, Args)]
@@ -50,6 +50,17 @@ struct FileArgs {
 impl FileArgs {
     fn path(&self) -> PathBuf {
         self.config.clone().unwrap_or_else(file_to_edit)
+    }
+
+    /// The file, when it is one that can be edited with all else as it is.
+    fn path_to_edit(&self) -> Result<PathBuf, Failure> {
+        let path = self.path();
+        if is_yaml(&path) {
+            let problem =
+                "only TOML is edited; edit YAML by hand, and see `fetchwell config check`".to_owned();
+            return Err(ConfigError::invalid(path, problem).into());
+        }
+        Ok(path)
     }
 
     /// The file with what it says. It may have no source.

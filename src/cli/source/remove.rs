@@ -20,9 +20,10 @@ pub(super) struct Remove {
 
 impl Remove {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        self.file.path_to_edit()?;
         let (path, text, settings) = self.file.read()?;
         let edited = without_source(&text, &self.name);
-        let edited = edited.map_err(|problem| ConfigError::Invalid { path: path.clone(), problem })?;
+        let edited = edited.map_err(|problem| ConfigError::invalid(path.clone(), problem))?;
         let edited = edited.ok_or_else(|| unknown(&self.name, &settings))?;
         // A file that could not be read again is not written.
         check_text(&edited, &path)?;

@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use super::{FileArgs, unknown};
 use crate::cli::failure::Failure;
-use crate::cli::open::{AS_IT_IS, allowed, open_source, runtime, untrusted};
+use crate::cli::open::{AS_IT_IS, allowed, open_source, runtime};
 use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE, safe};
 use crate::cli::probe::{Extent, absent_streams, place, probe, what_is_wrong};
+use crate::cli::settings::untrusted;
 use crate::config::{Environment, SourceSettings, default_file};
 
 /// Ask each source what it has, and say what is wrong where one does not answer

@@ -161,6 +161,18 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
     }
 }
 
+/// Whether a path is one of the contract's.
+pub(super) fn is_contract(path: &str) -> bool {
+    path == "/v1" || path.starts_with("/v1/") || path == "/openapi.json"
+}
+
+/// A client that asks too often, in the contract's words.
+pub(super) fn rate_limited(id: &RequestId, problem: String, wait: u64) -> Response {
+    let mut error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", problem);
+    error.retry_after = Some(wait);
+    refusal(&error, serde_json::to_vec(&error.body(id.as_str())).unwrap_or_default())
+}
+
 fn refusal(error: &ApiError, body: Vec<u8>) -> Response {
     let mut response = response(error.status, body);
     if error.status == StatusCode::METHOD_NOT_ALLOWED {

@@ -141,6 +141,11 @@ impl HttpServer {
         format!("http://{}{path}", self.address)
     }
 
+    /// What it wrote to standard error until now.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
     /// Ends it, and gives all that it wrote to standard error: what was written before an answer may be read
     /// after it.
     pub(crate) fn end(mut self) -> String {

@@ -19,10 +19,23 @@ pub(crate) use federation_client::{Called, FederationClient, Vitals, configured,
 pub(crate) use plain_http::{Answer, ask, get, post};
 pub(crate) use prometheus::Scrape;
 
+/// Variables that would change how much every answer may take.
+const PROTECTION_VARIABLES: [&str; 6] = [
+    "MCP_OUTPUT_TOKEN_THRESHOLD",
+    "MCP_HARD_OUTPUT_TOKEN_CAP",
+    "MCP_DEFAULT_PAGE_SIZE",
+    "MCP_MAX_PAGE_SIZE",
+    "MCP_FEATURE_PAGINATION",
+    "MCP_FEATURE_SUMMARY_PREVIEW",
+];
+
 /// The built binary.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fetchwell"));
     for variable in ["RUST_LOG", "PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE", "NO_COLOR"] {
+        command.env_remove(variable);
+    }
+    for variable in PROTECTION_VARIABLES {
         command.env_remove(variable);
     }
     // A configuration of whoever runs the tests is none of theirs.

@@ -1,0 +1,40 @@
+//! `fetchwell bench`: what the parts of a call, and a change of the configuration, take on this machine.
+
+mod cursor;
+mod reload;
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::failure::Failure;
+use super::print::Printer;
+
+/// Measure what parts of fetchwell take on this machine.
+#[derive(Debug, Args)]
+pub(super) struct Bench {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Writing and reading the text of a cursor.
+    Cursor,
+    /// A change of the configuration file, from the write to the moment it is live, while calls are answered.
+    Reload,
+}
+
+impl Bench {
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        match self.command {
+            Command::Cursor => cursor::run(printer),
+            Command::Reload => reload::run(printer),
+        }
+    }
+}
+
+/// What so many hundredths of the times, which are sorted, do not exceed.
+fn percentile(sorted: &[Duration], share: usize) -> Duration {
+    sorted.get(sorted.len() * share / 100).copied().unwrap_or_default()
+}

@@ -1,0 +1,226 @@
+//! `fetchwell bench reload`: a server of the demo under load, whose configuration changes all the time.
+//!
+//! Clients call `search` over HTTP without a pause, as bytes on a socket: only the remote source has an HTTP client.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::percentile;
+use crate::cli::demo::import_mail;
+use crate::cli::failure::Failure;
+use crate::cli::open::{AS_IT_IS, joined, open_sources};
+use crate::cli::print::{Printer, grouped};
+use crate::cli::reload::Reload;
+use crate::cli::settings::{PlaceArgs, SourceArgs};
+use crate::config::{DEFAULT_CACHE_ROOT, Environment, Watching};
+use crate::cursor::{Cursors, Skew, StateError};
+use crate::http::{RateLimiter, Site, bind, serve};
+use crate::telemetry::Telemetry;
+use crate::tools::{Live, Toolbox};
+
+/// How often the file changes: in turn in place and by another file that is put there.
+const CHANGES: usize = 200;
+
+/// Clients that call all the time.
+const CLIENTS: usize = 4;
+
+/// The time between two changes, for calls to begin and end.
+const BETWEEN: Duration = Duration::from_millis(10);
+
+/// How often is looked whether a change is live.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// How long a change may take before it counts as missed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One call.
+const BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"invoice"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-06-18"}}}"#;
+
+#[derive(Debug, Serialize)]
+struct Measured {
+    changes: usize,
+    /// Changes that did not come into force in time.
+    missed: usize,
+    p50_us: u64,
+    p99_us: u64,
+    max_us: u64,
+    calls: u64,
+    failed_calls: u64,
+}
+
+/// What the clients count.
+#[derive(Debug, Default)]
+struct Calls {
+    made: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// What is measured.
+struct Server {
+    live: Live,
+    address: SocketAddr,
+    stop: CancellationToken,
+    _watching: Watching,
+}
+
+pub(super) fn run(printer: Printer) -> Result<(), Failure> {
+    let folder = tempfile::tempdir().map_err(|error| failed("no temporary folder", &error))?;
+    let file = folder.path().join("fetchwell.toml");
+    import_mail(&folder.path().join("demo.db"))?;
+    write(&file, 1, false)?;
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| failed("no threads", &error))?;
+    let server = start(&file, &runtime)?;
+    let calls = Arc::new(Calls::default());
+    let ended = CancellationToken::new();
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| runtime.spawn(call_until(server.address, Arc::clone(&calls), ended.clone())))
+        .collect();
+    let taken = runtime.block_on(change(&server.live, &file));
+    ended.cancel();
+    for client in clients {
+        // A client that failed has counted it.
+        let _ = runtime.block_on(client);
+    }
+    server.stop.cancel();
+    let measured = measured(taken?, &calls);
+    print(printer, &measured);
+    match (measured.failed_calls, measured.missed) {
+        (0, 0) if measured.calls > 0 => Ok(()),
+        (0, 0) => Err(Failure::new("no call was made")),
+        (failed, missed) => Err(Failure::new(format!("{failed} calls failed, {missed} changes were missed"))),
+    }
+}
+
+/// The parts of `serve`, put together as it does.
+fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
+    let place = PlaceArgs { store: None, provider_url: None };
+    let arguments =
+        SourceArgs { place, config: Some(file.to_owned()), cache_root: DEFAULT_CACHE_ROOT.into() };
+    let environment = Environment::default();
+    let configured = arguments.configured(&environment)?;
+    let settings = configured.settings.clone();
+    let opened = open_sources(&settings, &environment, AS_IT_IS)?;
+    let source = joined(opened.clone(), settings.call_deadline)?;
+    let cursors = Cursors::in_memory(Skew::default()).map_err(StateError::from)?;
+    let live = Live::new(Toolbox::with_cursors(source, Arc::new(cursors), settings.call_deadline));
+    let rate_limiter = RateLimiter::default();
+    let stop = CancellationToken::new();
+    let listener = runtime.block_on(bind(SocketAddr::from(([127, 0, 0, 1], 0))))?;
+    let address = listener.local_addr().map_err(|error| failed("no address", &error))?;
+    let site =
+        Site { live: live.clone(), telemetry: Telemetry::default(), rate_limiter: rate_limiter.clone() };
+    runtime.spawn(serve(listener, site, stop.clone()));
+    let reload = Reload {
+        configured,
+        environment,
+        opened,
+        live: live.clone(),
+        rate_limiter,
+        telemetry: Telemetry::default(),
+    };
+    let watching = reload.follow(runtime.handle().clone());
+    let watching = watching.ok_or_else(|| Failure::new("the system does not tell of changes"))?;
+    Ok(Server { live, address, stop, _watching: watching })
+}
+
+/// Writes the file with a threshold, in place or by another file that is put there.
+fn write(file: &Path, threshold: usize, in_place: bool) -> Result<(), Failure> {
+    let text = format!(
+        "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n\n[context_protection]\noutput_token_threshold = {threshold}\n"
+    );
+    let written = if in_place {
+        std::fs::write(file, text)
+    } else {
+        let fresh = file.with_extension("new");
+        std::fs::write(&fresh, text).and_then(|()| std::fs::rename(&fresh, file))
+    };
+    written.map_err(|error| failed("the configuration cannot be written", &error))
+}
+
+/// Changes the file again and again. Gives how long each change took, without those that were missed.
+async fn change(live: &Live, file: &Path) -> Result<Vec<Duration>, Failure> {
+    let mut taken = Vec::with_capacity(CHANGES);
+    for number in 0..CHANGES {
+        let threshold = 2_000 + number;
+        sleep(BETWEEN).await;
+        let started = Instant::now();
+        write(file, threshold, number % 2 == 0)?;
+        while live.now().protection().global.threshold != threshold && started.elapsed() < PATIENCE {
+            sleep(LOOK).await;
+        }
+        if started.elapsed() < PATIENCE {
+            taken.push(started.elapsed());
+        }
+    }
+    Ok(taken)
+}
+
+async fn call_until(address: SocketAddr, calls: Arc<Calls>, ended: CancellationToken) {
+    while !ended.is_cancelled() {
+        let is_answered = call(address).await.unwrap_or(false);
+        calls.made.fetch_add(1, Ordering::Relaxed);
+        calls.failed.fetch_add(u64::from(!is_answered), Ordering::Relaxed);
+    }
+}
+
+/// Whether a call is answered with what was asked for.
+async fn call(address: SocketAddr) -> std::io::Result<bool> {
+    let mut stream = TcpStream::connect(address).await?;
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+         mcp-protocol-version: 2025-06-18\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        BODY.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(BODY.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await?;
+    let answer = String::from_utf8_lossy(&answer);
+    Ok(answer.starts_with("HTTP/1.1 200")
+        && answer.contains("\"results\"")
+        && !answer.contains("\"isError\":true"))
+}
+
+fn measured(mut taken: Vec<Duration>, calls: &Calls) -> Measured {
+    taken.sort_unstable();
+    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    Measured {
+        changes: CHANGES,
+        missed: CHANGES - taken.len(),
+        p50_us: micros(percentile(&taken, 50)),
+        p99_us: micros(percentile(&taken, 99)),
+        max_us: micros(taken.last().copied().unwrap_or_default()),
+        calls: calls.made.load(Ordering::Relaxed),
+        failed_calls: calls.failed.load(Ordering::Relaxed),
+    }
+}
+
+fn print(printer: Printer, measured: &Measured) {
+    if printer.json {
+        printer.value(measured);
+        return;
+    }
+    let Measured { changes, missed, p50_us, p99_us, max_us, calls, failed_calls } = *measured;
+    printer.line(format_args!(
+        "reload  p50 {} us  p99 {} us  longest {} us  of {changes} changes, {missed} missed",
+        grouped(p50_us),
+        grouped(p99_us),
+        grouped(max_us)
+    ));
+    printer.line(format_args!("{} calls meanwhile, {failed_calls} failed", grouped(calls)));
+}
+
+fn failed(what: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("{what} ({error})"))
+}

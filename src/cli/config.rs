@@ -1,0 +1,109 @@
+//! `fetchwell config`: whether a configuration file is valid, as `serve` would read it.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::failure::Failure;
+use super::print::{Printer, grouped};
+use super::settings::{found_file, untrusted};
+use crate::config::{ConfigError, Environment, FileSettings, FoundFile, read_text, settings_of};
+
+/// Check a configuration file without using it.
+#[derive(Debug, Args)]
+pub(super) struct Config {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check a whole file, with the environment that goes before it; no source is asked.
+    Check {
+        /// The file [default: fetchwell.toml of this folder, else the user's own]
+        file: Option<PathBuf>,
+    },
+}
+
+impl Config {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let Command::Check { file } = self.command;
+        let found = match file {
+            Some(_) => None,
+            None => Some(found_file()?),
+        };
+        let path = file.or_else(|| found.as_ref().map(|found| found.path().to_owned())).unwrap_or_default();
+        let settings = read_text(&path).and_then(|text| settings_of(&text, &path, environment));
+        match settings {
+            Ok(settings) => {
+                if let Some(source) =
+                    found.as_ref().and_then(|found| FoundFile::overreaching(found, &settings))
+                {
+                    return Err(Failure::new(untrusted(&path, &source.name)));
+                }
+                print_valid(printer, &path, &settings);
+                Ok(())
+            }
+            Err(error) => {
+                if printer.json {
+                    printer.value(&refusal(&path, &error));
+                }
+                Err(error.into())
+            }
+        }
+    }
+}
+
+fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
+    let protection = &settings.protection;
+    let (threshold, hard_cap) = (protection.global.threshold, protection.global.hard_cap);
+    if printer.json {
+        printer.value(&json!({
+            "ok": true,
+            "config": path,
+            "sources": settings.sources.len(),
+            "output_token_threshold": threshold,
+            "hard_output_token_cap": hard_cap,
+            "default_page_size": protection.global.page_size,
+            "max_page_size": protection.global.max_page_size,
+            "endpoints": protection.endpoints.len(),
+            "rate_limit": settings.rate_limit.map(|limit| json!({
+                "requests": limit.requests, "per_seconds": limit.per.as_secs_f64(),
+            })),
+        }));
+        return;
+    }
+    let sources = match settings.sources.len() {
+        0 => "no sources (name one with --store or --provider-url)".to_owned(),
+        1 => "1 source".to_owned(),
+        many => format!("{many} sources"),
+    };
+    let grouped = |tokens: usize| grouped(u64::try_from(tokens).unwrap_or(u64::MAX));
+    let endpoints = match protection.endpoints.len() {
+        0 => String::new(),
+        1 => ", 1 endpoint of its own".to_owned(),
+        many => format!(", {many} endpoints of their own"),
+    };
+    let rate = settings
+        .rate_limit
+        .map(|limit| format!(", {} requests per {:?}", limit.requests, limit.per))
+        .unwrap_or_default();
+    printer.line(format_args!(
+        "{} is valid: {sources}, answers of {} tokens and {} at most{endpoints}{rate}",
+        path.display(),
+        grouped(threshold),
+        grouped(hard_cap)
+    ));
+}
+
+fn refusal(path: &Path, error: &ConfigError) -> serde_json::Value {
+    let (line, key, problem) = match error {
+        ConfigError::Invalid { mistake, .. } => (mistake.line, mistake.key.clone(), mistake.problem.clone()),
+        ConfigError::Variable { name, problem } => (None, Some((*name).to_owned()), problem.clone()),
+        ConfigError::Unreadable { .. } | ConfigError::Empty(_) | ConfigError::Unwritable { .. } => {
+            (None, None, error.to_string())
+        }
+    };
+    json!({ "ok": false, "config": path, "line": line, "key": key, "problem": problem })
+}

@@ -1,0 +1,199 @@
+//! A changed configuration file, put in force while calls are answered.
+//!
+//! A call ends with what it began with. A file that is not valid changes nothing: all of it is live, or none of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::runtime::Handle;
+
+use super::failure::Failure;
+use super::open::{OpenedSource, joined, reopen_sources};
+use super::settings::Configured;
+use crate::config::{Environment, FileSettings, Noticed, Watching, watch};
+use crate::http::RateLimiter;
+use crate::telemetry::Telemetry;
+use crate::tools::Live;
+
+/// What is served, with all that a change of it takes.
+pub(super) struct Reload {
+    pub(super) configured: Configured,
+    pub(super) environment: Environment,
+    /// The sources of `configured`, as they are open.
+    pub(super) opened: Vec<OpenedSource>,
+    pub(super) live: Live,
+    pub(super) rate_limiter: RateLimiter,
+    pub(super) telemetry: Telemetry,
+}
+
+impl Reload {
+    /// Follows the file until what this gives is dropped. A file that cannot be followed is served as it was.
+    pub(super) fn follow(mut self, runtime: Handle) -> Option<Watching> {
+        let file = self.configured.file.as_ref()?;
+        let (path, text) = (file.path().to_owned(), file.text.clone());
+        let watching = watch(&path, text, move |noticed| {
+            // A source may begin tasks when it is opened.
+            let _inside = runtime.enter();
+            self.notice(noticed);
+        });
+        match watching {
+            Ok(watching) => Some(watching),
+            Err(error) => {
+                tracing::warn!("{error}");
+                None
+            }
+        }
+    }
+
+    fn notice(&mut self, noticed: Noticed) {
+        let refused = match noticed {
+            Noticed::Text { text, at } => match self.apply(&text) {
+                Ok(()) => return self.is_live(at),
+                Err(failure) => failure.message,
+            },
+            Noticed::Removed => "the configuration file is gone".to_owned(),
+            Noticed::Unreadable(error) => error.to_string(),
+        };
+        self.telemetry.reload_refused();
+        tracing::warn!("{refused}; what was configured before stays in force");
+    }
+
+    fn is_live(&self, at: Instant) {
+        let took = at.elapsed();
+        self.telemetry.reloaded(took);
+        let latency_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        tracing::info!(latency_us, "configuration reloaded");
+    }
+
+    fn apply(&mut self, text: &str) -> Result<(), Failure> {
+        let settings = self.configured.again(text, &self.environment)?;
+        let before = &self.configured.settings;
+        let now = self.live.now();
+        // With it, what is known of sources stays: circuits, caches, where lists go on.
+        let source = if settings.sources == before.sources && settings.call_deadline == before.call_deadline {
+            Arc::clone(now.asked_source())
+        } else {
+            let opened = reopen_sources(&settings, &self.environment, &self.opened)?;
+            let source = joined(opened.clone(), settings.call_deadline)?;
+            self.opened = opened;
+            source
+        };
+        let protection = match settings.protection == **now.protection() {
+            true => Arc::clone(now.protection()),
+            false => Arc::new(settings.protection.clone()),
+        };
+        self.rate_limiter.replace(settings.rate_limit);
+        self.live.replace(now.succeeded_by(source, settings.call_deadline, protection));
+        note_what_waits(before, &settings);
+        // What waits for the next start is told once, and not with every change after it.
+        self.configured.settings = settings;
+        Ok(())
+    }
+}
+
+/// Says what a running server does not change.
+fn note_what_waits(before: &FileSettings, after: &FileSettings) {
+    for (key, is_changed) in
+        [("listen", before.listen != after.listen), ("state_dir", before.state_dir != after.state_dir)]
+    {
+        if is_changed {
+            tracing::warn!(key, "takes effect at the next start");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::cli::demo::import_mail;
+    use crate::cli::open::{AS_IT_IS, open_sources};
+    use crate::cli::settings::{PlaceArgs, SourceArgs};
+    use crate::config::DEFAULT_CACHE_ROOT;
+    use crate::source::Source;
+    use crate::tools::Toolbox;
+
+    const TWO: &str =
+        "[[source]]\nname = \"a\"\nstore = \"a.db\"\n[[source]]\nname = \"b\"\nstore = \"b.db\"\n";
+    const THIRD: &str = "[[source]]\nname = \"c\"\nstore = \"c.db\"\n";
+
+    fn serving(text: &str) -> (TempDir, Reload) {
+        let folder = tempfile::tempdir().unwrap();
+        for store in ["a.db", "b.db", "c.db"] {
+            import_mail(&folder.path().join(store)).unwrap();
+        }
+        let file = folder.path().join("fetchwell.toml");
+        std::fs::write(&file, text).unwrap();
+        let place = PlaceArgs { store: None, provider_url: None };
+        let cache_root = Path::new(DEFAULT_CACHE_ROOT).into();
+        let arguments = SourceArgs { place, config: Some(file), cache_root };
+        let environment = Environment::default();
+        let configured = arguments.configured(&environment).unwrap();
+        let opened = open_sources(&configured.settings, &environment, AS_IT_IS).unwrap();
+        let deadline = configured.settings.call_deadline;
+        let live = Live::new(Toolbox::new(joined(opened.clone(), deadline).unwrap(), deadline).unwrap());
+        let (rate_limiter, telemetry) = (RateLimiter::default(), Telemetry::default());
+        (folder, Reload { configured, environment, opened, live, rate_limiter, telemetry })
+    }
+
+    fn asked(reload: &Reload) -> Arc<dyn Source> {
+        Arc::clone(reload.live.now().asked_source())
+    }
+
+    fn open(reload: &Reload) -> Vec<Arc<dyn Source>> {
+        reload.opened.iter().map(|opened| Arc::clone(&opened.source)).collect()
+    }
+
+    #[test]
+    fn what_did_not_change_stays_open() {
+        let (_folder, mut reload) = serving(TWO);
+        let (before, sources) = (asked(&reload), open(&reload));
+        reload.apply(&format!("{TWO}[context_protection]\noutput_token_threshold = 3000\n")).unwrap();
+        assert_eq!(reload.live.now().protection().global.threshold, 3_000);
+        assert!(Arc::ptr_eq(&before, &asked(&reload)), "what is asked is the very same");
+        reload.apply(&format!("{THIRD}{TWO}")).unwrap();
+        assert!(!Arc::ptr_eq(&before, &asked(&reload)));
+        let after = open(&reload);
+        assert!(
+            after.len() == 3 && Arc::ptr_eq(&after[1], &sources[0]) && Arc::ptr_eq(&after[2], &sources[1])
+        );
+        // One that is left alone is itself, and not a federation of one.
+        reload.apply(THIRD).unwrap();
+        assert!(Arc::ptr_eq(&asked(&reload), &after[0]));
+        reload.apply(&format!("call_deadline = \"3s\"\n{THIRD}")).unwrap();
+        assert!(Arc::ptr_eq(&asked(&reload), &after[0]));
+        assert_eq!(reload.live.now().call_deadline().as_secs(), 3);
+    }
+
+    /// Changes that are live, and changes that were refused.
+    fn counted(reload: &Reload) -> [u64; 2] {
+        let text = reload.telemetry.exposition();
+        ["applied", "refused"].map(|outcome| {
+            let name = format!("fetchwell_config_reloads_total{{outcome=\"{outcome}\"}} ");
+            text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+        })
+    }
+
+    #[test]
+    fn what_is_refused_changes_nothing() {
+        let (_folder, mut reload) = serving(TWO);
+        let (before, now) = (asked(&reload), Instant::now());
+        for text in [
+            "",
+            "listen = 1\n",
+            "[[source]]\nname = \"a\"\nstore = \"nowhere.db\"\n",
+            "[context_protection]\nmax_page_size = 1\n",
+        ] {
+            reload.notice(Noticed::Text { text: text.to_owned(), at: now });
+            assert!(Arc::ptr_eq(&before, &asked(&reload)), "{text}");
+        }
+        reload.notice(Noticed::Removed);
+        assert_eq!(counted(&reload), [0, 5]);
+        reload.notice(Noticed::Text { text: format!("{TWO}# the same\n"), at: now });
+        assert_eq!(counted(&reload), [1, 5]);
+        assert!(Arc::ptr_eq(&before, &asked(&reload)));
+    }
+}

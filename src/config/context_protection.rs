@@ -1,0 +1,266 @@
+//! `[context_protection]`: how much answers may take, from the file and from the environment, which goes before it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+use super::env::{Environment, PROTECTION_VARIABLES};
+use super::error::ConfigError;
+use super::tree::{Mistake, Node, key_of};
+use super::values::{Count, switch};
+use crate::fit::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
+use crate::tools::Profile;
+
+/// The table's own name.
+const TABLE: &str = "context_protection";
+
+/// The most entries of `endpoints`. Every call looks through them.
+const ENDPOINTS_MOST: usize = 200;
+
+/// The longest name of one, in bytes.
+const NAME_MOST: usize = 200;
+
+/// The table as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProtectionTable {
+    output_token_threshold: Option<Count>,
+    hard_output_token_cap: Option<Count>,
+    default_page_size: Option<Count>,
+    max_page_size: Option<Count>,
+    enable_summarization: Option<bool>,
+    enable_pagination: Option<bool>,
+    estimator: Option<EstimatorName>,
+    #[serde(default, deserialize_with = "endpoints")]
+    endpoints: Vec<(String, EndpointTable)>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+enum EstimatorName {
+    #[serde(rename = "o200k")]
+    O200k,
+    #[serde(rename = "chars4")]
+    Chars4,
+}
+
+/// What is different for an endpoint.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EndpointTable {
+    page_size: Option<Count>,
+    threshold: Option<Count>,
+    hard_cap: Option<Count>,
+    summarization_enabled: Option<bool>,
+    pagination_enabled: Option<bool>,
+    exempt: Option<bool>,
+}
+
+/// The table with what the environment says, not yet looked at as a whole.
+#[derive(Debug)]
+pub(super) struct Merged {
+    protection: Protection,
+    /// Variables that are set, by the keys they stand for.
+    variables: HashMap<&'static str, &'static str>,
+}
+
+impl ProtectionTable {
+    /// Puts the environment before the file.
+    pub(super) fn with(mut self, environment: &Environment) -> Result<Merged, ConfigError> {
+        let mut variables = HashMap::new();
+        for (name, value) in &environment.protection {
+            let Some((_, key)) = PROTECTION_VARIABLES.into_iter().find(|(known, _)| known == name) else {
+                continue;
+            };
+            let wrong = |takes: &str, problem: String| ConfigError::Variable {
+                name,
+                problem: format!("{problem}; it takes {takes}"),
+            };
+            let count = || {
+                let count = value.parse::<Count>();
+                count.map(Some).map_err(|problem| wrong("a whole number such as 4000", problem))
+            };
+            let on = || switch(value).map(Some).map_err(|problem| wrong("true or false", problem));
+            match key {
+                "output_token_threshold" => self.output_token_threshold = count()?,
+                "hard_output_token_cap" => self.hard_output_token_cap = count()?,
+                "default_page_size" => self.default_page_size = count()?,
+                "max_page_size" => self.max_page_size = count()?,
+                "enable_pagination" => self.enable_pagination = on()?,
+                _ => self.enable_summarization = on()?,
+            }
+            variables.insert(key, *name);
+        }
+        Ok(Merged { protection: self.protection(), variables })
+    }
+
+    fn protection(self) -> Protection {
+        let default = Limits::default();
+        let or = |count: Option<Count>, default: usize| count.map_or(default, Count::of_tokens);
+        Protection {
+            estimator: match self.estimator {
+                None | Some(EstimatorName::O200k) => Estimator::O200k,
+                Some(EstimatorName::Chars4) => Estimator::Chars4,
+            },
+            global: Limits {
+                threshold: or(self.output_token_threshold, default.threshold),
+                hard_cap: or(self.hard_output_token_cap, default.hard_cap),
+                page_size: or(self.default_page_size, default.page_size),
+                max_page_size: or(self.max_page_size, default.max_page_size),
+                summarization: self.enable_summarization.unwrap_or(default.summarization),
+                pagination: self.enable_pagination.unwrap_or(default.pagination),
+                exempt: default.exempt,
+            },
+            endpoints: self.endpoints.into_iter().map(|(name, table)| (name, table.overrides())).collect(),
+        }
+    }
+}
+
+impl EndpointTable {
+    fn overrides(self) -> Overrides {
+        Overrides {
+            threshold: self.threshold.map(Count::of_tokens),
+            hard_cap: self.hard_cap.map(Count::of_tokens),
+            page_size: self.page_size.map(Count::of_tokens),
+            summarization: self.summarization_enabled,
+            pagination: self.pagination_enabled,
+            exempt: self.exempt,
+        }
+    }
+}
+
+impl Merged {
+    /// The settings, when all of them can be kept; else the key in the file, or the variable, to look at.
+    pub(super) fn checked(self, tree: &Node, path: &Path) -> Result<Protection, ConfigError> {
+        let Err(contradiction) = self.protection.check() else { return Ok(self.protection) };
+        let Contradiction { endpoint, limits, problem } = &contradiction;
+        let in_file = limits.iter().find_map(|limit| {
+            let own = endpoint.as_deref().and_then(|endpoint| {
+                let path = [TABLE, "endpoints", endpoint, key_of_endpoint(*limit)?];
+                tree.line_of(&path).map(|line| (line, key_of(&path)))
+            });
+            own.or_else(|| {
+                let key = key_of_all(*limit);
+                let path = [TABLE, key];
+                let written = tree.line_of(&path).filter(|_| !self.variables.contains_key(key));
+                written.map(|line| (line, key_of(&path)))
+            })
+        });
+        let wrong = |line, key| {
+            let problem = match self.variable(limits) {
+                Some(name) => format!("{problem} ({name} is set, and goes before the file)"),
+                None => problem.clone(),
+            };
+            let mistake = Mistake { line, key, problem };
+            Err(ConfigError::Invalid { path: path.to_owned(), mistake })
+        };
+        match (in_file, self.variable(limits)) {
+            (Some((line, key)), _) => wrong(Some(line), Some(key)),
+            (None, Some(name)) => Err(ConfigError::Variable { name, problem: problem.clone() }),
+            // Every number of a contradiction is one that somebody wrote, or the defaults would contradict each other.
+            (None, None) => wrong(tree.line_of(&[TABLE]), Some(TABLE.to_owned())),
+        }
+    }
+
+    /// The settings of the environment alone.
+    pub(super) fn alone(self) -> Result<Protection, ConfigError> {
+        let Err(Contradiction { limits, problem, .. }) = self.protection.check() else {
+            return Ok(self.protection);
+        };
+        let name = self.variable(&limits).unwrap_or("MCP_OUTPUT_TOKEN_THRESHOLD");
+        Err(ConfigError::Variable { name, problem })
+    }
+
+    /// The variable that has a part in a contradiction.
+    fn variable(&self, limits: &[Limit]) -> Option<&'static str> {
+        limits.iter().find_map(|limit| self.variables.get(key_of_all(*limit)).copied())
+    }
+}
+
+fn key_of_all(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Threshold => "output_token_threshold",
+        Limit::HardCap => "hard_output_token_cap",
+        Limit::PageSize => "default_page_size",
+        Limit::MaxPageSize => "max_page_size",
+        Limit::Exempt => "exempt",
+    }
+}
+
+fn key_of_endpoint(limit: Limit) -> Option<&'static str> {
+    match limit {
+        Limit::Threshold => Some("threshold"),
+        Limit::HardCap => Some("hard_cap"),
+        Limit::PageSize => Some("page_size"),
+        Limit::Exempt => Some("exempt"),
+        Limit::MaxPageSize => None,
+    }
+}
+
+/// The entries with their names in order.
+fn endpoints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, EndpointTable)>, D::Error> {
+    struct Entries;
+    impl<'de> Visitor<'de> for Entries {
+        type Value = Vec<(String, EndpointTable)>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a table of endpoints")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Vec::new())
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+            let mut read = Vec::new();
+            while let Some(EndpointName(name)) = entries.next_key()? {
+                if read.len() == ENDPOINTS_MOST {
+                    return Err(A::Error::custom(format!("there are more than {ENDPOINTS_MOST} endpoints")));
+                }
+                read.push((name, entries.next_value()?));
+            }
+            Ok(read)
+        }
+    }
+    deserializer.deserialize_any(Entries)
+}
+
+/// A path, or a tool.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct EndpointName(String);
+
+impl TryFrom<String> for EndpointName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        if let Some(tool) = name.strip_prefix("tool:") {
+            let tools = Profile::Standard.tools();
+            if tools.iter().any(|spec| spec.name == tool) {
+                return Ok(Self(name));
+            }
+            let names: Vec<&str> = tools.iter().map(|spec| spec.name).collect();
+            return Err(format!("there is no such tool; there are {}", names.join(", ")));
+        }
+        if !name.starts_with('/') {
+            return Err(
+                "the name of an endpoint is a path that begins with `/`, or `tool:` with a tool".to_owned()
+            );
+        }
+        let path = name.strip_suffix('*').unwrap_or(&name);
+        if path.contains('*') {
+            return Err("`*` can only be the end of an endpoint's name".to_owned());
+        }
+        if name.len() > NAME_MOST || name.contains(|c: char| c.is_control() || c.is_whitespace() || c == '?')
+        {
+            return Err(format!(
+                "the name of an endpoint is a path of at most {NAME_MOST} bytes, without spaces and without a query"
+            ));
+        }
+        Ok(Self(name))
+    }
+}
+
+#[cfg(test)]
+mod tests;

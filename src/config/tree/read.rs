@@ -1,0 +1,189 @@
+//! From the tree to settings: a deserializer that knows line and key of what does not fit.
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess, VariantAccess,
+    Visitor,
+};
+
+use super::{Key, Mistake, Node, Value, key_of};
+
+/// What does not fit. Its place is found on the way out.
+#[derive(Debug)]
+pub(in crate::config) struct Fault {
+    problem: String,
+    line: Option<usize>,
+    /// From the inside to the outside.
+    steps: Vec<String>,
+}
+
+impl Fault {
+    pub(super) fn mistake(self) -> Mistake {
+        let steps: Vec<&str> = self.steps.iter().rev().map(String::as_str).collect();
+        let key = (!steps.is_empty()).then(|| key_of(&steps));
+        Mistake { line: self.line, key, problem: self.problem }
+    }
+
+    fn within(mut self, step: &str, line: usize) -> Self {
+        self.line.get_or_insert(line);
+        self.steps.push(step.to_owned());
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl Error for Fault {
+    fn custom<T: fmt::Display>(problem: T) -> Self {
+        Self { problem: problem.to_string(), line: None, steps: Vec::new() }
+    }
+}
+
+impl<'de> Deserializer<'de> for &'de Node {
+    type Error = Fault;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match &self.value {
+            Value::Nothing => visitor.visit_unit(),
+            Value::Boolean(boolean) => visitor.visit_bool(*boolean),
+            Value::Integer(number) => match (i64::try_from(*number), u64::try_from(*number)) {
+                (Ok(number), _) => visitor.visit_i64(number),
+                (_, Ok(number)) => visitor.visit_u64(number),
+                _ => visitor.visit_i128(*number),
+            },
+            Value::Float(number) => visitor.visit_f64(*number),
+            Value::Text(text) => visitor.visit_borrowed_str(text),
+            Value::List(nodes) => visitor.visit_seq(Items { nodes: nodes.iter(), at: 0 }),
+            Value::Table(entries) => visitor.visit_map(Entries { entries: entries.iter(), open: None }),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match &self.value {
+            // A key without a value says nothing, in YAML; TOML has no such thing.
+            Value::Nothing => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        match &self.value {
+            Value::Text(text) => visitor.visit_enum(Word(text)),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        match &self.value {
+            // Derived code would take a list for its fields in order.
+            Value::List(_) => Err(Fault::custom("this is a list, and a table of keys was expected")),
+            Value::Nothing => Err(Fault::custom("this is empty; write its keys, or leave it out")),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+struct Items<'de> {
+    nodes: std::slice::Iter<'de, Node>,
+    at: usize,
+}
+
+impl<'de> SeqAccess<'de> for Items<'de> {
+    type Error = Fault;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
+        let Some(node) = self.nodes.next() else { return Ok(None) };
+        let step = self.at.to_string();
+        self.at += 1;
+        seed.deserialize(node).map(Some).map_err(|fault| fault.within(&step, node.line))
+    }
+}
+
+struct Entries<'de> {
+    entries: std::slice::Iter<'de, (Key, Node)>,
+    open: Option<&'de (Key, Node)>,
+}
+
+impl<'de> MapAccess<'de> for Entries<'de> {
+    type Error = Fault;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+        self.open = self.entries.next();
+        let Some((key, _)) = self.open else { return Ok(None) };
+        let name: StrDeserializer<'_, Fault> = key.name.as_str().into_deserializer();
+        seed.deserialize(name).map(Some).map_err(|fault| fault.within(&key.name, key.line))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+        let Some((key, node)) = self.open.take() else { return Err(Fault::custom("a value without a key")) };
+        seed.deserialize(node).map_err(|fault| fault.within(&key.name, node.line))
+    }
+}
+
+/// One of a set of words.
+struct Word<'de>(&'de str);
+
+impl<'de> EnumAccess<'de> for Word<'de> {
+    type Error = Fault;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Fault> {
+        let word: StrDeserializer<'_, Fault> = self.0.into_deserializer();
+        Ok((seed.deserialize(word)?, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Word<'de> {
+    type Error = Fault;
+
+    fn unit_variant(self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _seed: T) -> Result<T::Value, Fault> {
+        Err(Fault::custom("a word was expected"))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _most: usize, _visitor: V) -> Result<V::Value, Fault> {
+        Err(Fault::custom("a word was expected"))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _fields: &'static [&'static str],
+        _visitor: V,
+    ) -> Result<V::Value, Fault> {
+        Err(Fault::custom("a word was expected"))
+    }
+}

@@ -1,0 +1,363 @@
+//! What a configuration file and the environment say, checked and changed while a server runs, through the built
+//! binary.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{
+    HttpServer, Model, StdioServer, ask, binary, demo_store, fetchwell, get, import_records, stderr, stdout,
+    text,
+};
+
+/// As it was asked for, unchanged.
+const SEED: &str = "context_protection:
+  output_token_threshold: 4000
+  hard_output_token_cap: 12000
+  default_page_size: 50
+  max_page_size: 200
+  enable_summarization: true
+  enable_pagination: true
+  # Per-endpoint overrides
+  endpoints:
+    /api/v1/listings:
+      page_size: 50
+      threshold: 4000
+    /api/v1/analytics:
+      summarization_enabled: false
+";
+
+/// A folder with two stores and a configuration file.
+struct Place(TempDir);
+
+impl Place {
+    fn new(name: &str, config: &str) -> Self {
+        let (folder, _store) = demo_store();
+        let place = Self(folder);
+        import_records(
+            &place.path("more.db"),
+            "cin_more",
+            &json!({"stream": "notes", "key": "n1", "data": {"title": "One more"}}).to_string(),
+        );
+        place.write(name, config);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Another file in its place, as editors do.
+    fn put(&self, name: &str, text: &str) {
+        self.write("fresh", text);
+        std::fs::rename(self.path("fresh"), self.path(name)).unwrap();
+    }
+}
+
+const ONE: &str = "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n";
+const TWO: &str =
+    "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n[[source]]\nname = \"more\"\nstore = \"more.db\"\n";
+
+/// A limit that gives nothing back while a test runs.
+fn limited(requests: u32) -> String {
+    format!("{ONE}[rate_limit]\nrequests = {requests}\nper = \"1h\"\n")
+}
+
+/// Waits until something is so.
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(60), "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn shows(server: &HttpServer, connection: &str) -> bool {
+    let answer = get(&server.address, "/v1/schema");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.text.contains(connection)
+}
+
+fn limit(server: &HttpServer) -> Option<String> {
+    get(&server.address, "/nowhere").header("x-ratelimit-limit").map(str::to_owned)
+}
+
+fn check(file: &Path, variables: &[(&str, &str)]) -> Output {
+    binary().args(["config", "check", "--json"]).arg(file).envs(variables.iter().copied()).output().unwrap()
+}
+
+#[track_caller]
+fn failed(output: &Output, code: i32, part: &str) {
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
+    assert!(stderr(output).contains(part), "`{part}` is not in {}", stderr(output));
+}
+
+#[tokio::test]
+async fn the_seed_says_the_rest_beside_a_store() {
+    let place = Place::new("config.yaml", SEED);
+    let (store, config) = (place.path("demo.db"), place.path("config.yaml"));
+    let server = HttpServer::start(["--store", text(&store), "--config", text(&config)]);
+    assert!(shows(&server, "cin_work"));
+    let model = Model::over_stdio(["--store", text(&store), "--config", text(&config)]).await;
+    let found = model.call("search", json!({"query": "invoice"})).await;
+    assert!(!found["results"].as_array().unwrap().is_empty(), "{found}");
+    // Alone it names nothing to serve, and with sources of its own it is not the rest.
+    let alone = fetchwell(["serve", "--stdio", "--config", text(&config)]);
+    failed(&alone, 1, "fetchwell source add");
+    failed(&alone, 1, "--store DB or --provider-url URL");
+    place.write("own.toml", ONE);
+    let both = fetchwell(["search", "x", "--store", text(&store), "--config", text(&place.path("own.toml"))]);
+    failed(&both, 2, "own.toml has sources of its own, and --store names another; leave --store out");
+    let edited = fetchwell(["source", "add", "x", "--store", "x.db", "--config", text(&config)]);
+    failed(&edited, 1, "only TOML is edited; edit YAML by hand");
+    assert_eq!(std::fs::read_to_string(&config).unwrap(), SEED);
+}
+
+#[test]
+fn examples_are_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (example, sources) in [("config.example.yaml", 0), ("docs/fetchwell.example.toml", 2)] {
+        let checked: Value = serde_json::from_str(&stdout(&check(&root.join(example), &[]))).unwrap();
+        assert_eq!((&checked["ok"], &checked["sources"]), (&json!(true), &json!(sources)), "{checked}");
+    }
+    let said = stdout(&fetchwell(["config", "check", text(&root.join("docs/fetchwell.example.toml"))]));
+    assert!(said.contains("is valid: 2 sources, answers of 4,000 tokens and 12,000 at most"), "{said}");
+    assert!(
+        said.contains("4 endpoints of their own, 60 requests per 10s") && said.lines().count() == 1,
+        "{said}"
+    );
+}
+
+#[test]
+fn the_environment_goes_before_the_file() {
+    let place = Place::new("config.yaml", SEED);
+    let (config, store) = (place.path("config.yaml"), place.path("demo.db"));
+    let set = [
+        ("MCP_OUTPUT_TOKEN_THRESHOLD", "3000"),
+        ("MCP_HARD_OUTPUT_TOKEN_CAP", "9000"),
+        ("MCP_DEFAULT_PAGE_SIZE", "10"),
+        ("MCP_MAX_PAGE_SIZE", "60"),
+        ("MCP_FEATURE_PAGINATION", "OFF"),
+        ("MCP_FEATURE_SUMMARY_PREVIEW", "yes"),
+    ];
+    let checked: Value = serde_json::from_str(&stdout(&check(&config, &set))).unwrap();
+    for (key, expect) in [
+        ("output_token_threshold", 3_000),
+        ("hard_output_token_cap", 9_000),
+        ("default_page_size", 10),
+        ("max_page_size", 60),
+    ] {
+        assert_eq!(checked[key], json!(expect), "{checked}");
+    }
+    for (name, value, part) in [
+        ("MCP_OUTPUT_TOKEN_THRESHOLD", "-1", "it takes a whole number"),
+        ("MCP_HARD_OUTPUT_TOKEN_CAP", "3000", "the hard cap, 3000, is below the threshold, 4000"),
+        ("MCP_FEATURE_PAGINATION", "maybe", "it takes true or false"),
+    ] {
+        let file = check(&config, &[(name, value)]);
+        failed(&file, 1, name);
+        failed(&file, 1, part);
+        // Without a file it is refused at the start all the same.
+        let mut command = binary();
+        command.args(["serve", "--stdio", "--store", text(&store)]).env(name, value);
+        let started = command.output().unwrap();
+        failed(&started, 1, name);
+        failed(&started, 1, part);
+    }
+}
+
+#[test]
+fn a_check_names_file_line_and_key() {
+    let place = Place::new("fetchwell.toml", ONE);
+    for (file, config, line, key) in [
+        (
+            "c.yaml",
+            SEED.replace("threshold: 4000\n  hard", "threshold: 0\n  hard"),
+            2,
+            "context_protection.output_token_threshold",
+        ),
+        ("c.yaml", SEED.replace("cap: 12000", "cap: -1"), 3, "context_protection.hard_output_token_cap"),
+        ("c.yaml", SEED.replace("cap: 12000", "cap: 2000"), 3, "context_protection.hard_output_token_cap"),
+        (
+            "c.yaml",
+            SEED.replace("      threshold: 4000", "      threshold: 20000"),
+            12,
+            "context_protection.endpoints.\"/api/v1/listings\".threshold",
+        ),
+        (
+            "c.yaml",
+            SEED.replace("max_page_size: 200", "max_page_sizes: 200"),
+            5,
+            "context_protection.max_page_sizes",
+        ),
+        ("c.yaml", SEED.replace("max_page_size: 200", "default_page_size: 60"), 5, "default_page_size"),
+        ("c.toml", format!("{ONE}store = \"other.db\"\n"), 4, "store"),
+        ("c.toml", format!("{ONE}[rate_limit]\nrequests = 1.5\nper = \"1s\"\n"), 5, "rate_limit.requests"),
+    ] {
+        place.write(file, &config);
+        let path = place.path(file);
+        let refused = check(&path, &[]);
+        failed(&refused, 1, &format!("{}:{line}: {key}: ", text(&path)));
+        let said: Value = serde_json::from_slice(&refused.stdout).unwrap();
+        assert_eq!((&said["ok"], &said["line"], &said["key"]), (&json!(false), &json!(line), &json!(key)));
+    }
+    // Half of a file, nothing in it, no file, a folder.
+    place.write("half.yaml", "context_protection:\n  endpoints: {/a: {page_size");
+    failed(&check(&place.path("half.yaml"), &[]), 1, "half.yaml:2: ");
+    place.write("half.toml", "[[source]]\nname = \"demo");
+    failed(&check(&place.path("half.toml"), &[]), 1, "half.toml:2: ");
+    place.write("empty.yaml", "");
+    failed(&check(&place.path("empty.yaml"), &[]), 1, "empty.yaml: the file says nothing");
+    failed(&check(&place.path("nowhere.toml"), &[]), 1, "nowhere.toml cannot be read");
+    failed(&check(place.0.path(), &[]), 1, "it is a directory");
+    std::fs::write(place.path("bytes.toml"), [b'a', b'\n', 0xff]).unwrap();
+    failed(&check(&place.path("bytes.toml"), &[]), 1, "it is not UTF-8 on line 2");
+    // Without a name it is the file that would be found.
+    let found = binary().args(["config", "check"]).current_dir(place.0.path()).output().unwrap();
+    assert!(stdout(&found).contains("fetchwell.toml is valid: 1 source"), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_saved_file_is_live() {
+    let place = Place::new("fetchwell.toml", ONE);
+    let config = place.path("fetchwell.toml");
+    let server = HttpServer::start(["--config", text(&config)]);
+    assert!(!shows(&server, "cin_more") && limit(&server).is_none());
+    let search = "/v1/search?q=invoice&limit=1";
+    let first = get(&server.address, search).json();
+    let next = first["next_cursor"].as_str().unwrap().to_owned();
+    // Another file in its place, in which nothing changed but a limit: where a search goes on is still known.
+    place.put("fetchwell.toml", &limited(900));
+    until("the limit is there", || limit(&server).as_deref() == Some("900")).await;
+    let second = get(&server.address, &format!("{search}&cursor={next}"));
+    assert_eq!(second.status, 200, "{second:?}");
+    // Written in place; a source more, a limit less.
+    place.write("fetchwell.toml", TWO);
+    until("the source is there", || shows(&server, "cin_more")).await;
+    assert!(shows(&server, "cin_work"));
+    until("the limit is gone", || limit(&server).is_none()).await;
+    place.put("fetchwell.toml", "[[source]]\nname = \"more\"\nstore = \"more.db\"\n");
+    until("the source is gone", || !shows(&server, "cin_work")).await;
+    // What is not valid changes nothing.
+    place.write("fetchwell.toml", &format!("{ONE}[context_protection]\nmax_page_size = 0\n"));
+    until("the line is logged", || server.log().contains("fetchwell.toml:5: ")).await;
+    assert!(shows(&server, "cin_more") && !shows(&server, "cin_work"));
+    std::fs::remove_file(&config).unwrap();
+    until("that it is gone is logged", || server.log().contains("is gone")).await;
+    assert!(shows(&server, "cin_more"));
+    // A source alone that cannot be opened is no configuration to go on with.
+    place.put("fetchwell.toml", "[[source]]\nname = \"x\"\nstore = \"nowhere.db\"\n");
+    until("the store is named", || server.log().contains("nowhere.db")).await;
+    assert!(shows(&server, "cin_more"));
+    place.put("fetchwell.toml", &format!("listen = \"127.0.0.1:1\"\nstate_dir = \"other\"\n{ONE}"));
+    until("it is back", || shows(&server, "cin_work")).await;
+    until("what waits is logged", || server.log().matches("takes effect at the next start").count() == 2)
+        .await;
+    let log = server.end();
+    let refused = "fetchwell.toml:5: context_protection.max_page_size: 0 is not between 1 and 1000000; what was configured";
+    assert_eq!(log.matches(refused).count(), 1, "{log}");
+    assert!(log.contains("configuration reloaded latency_us="), "{log}");
+}
+
+#[tokio::test]
+async fn the_seed_is_reloaded_beside_a_store() {
+    let place = Place::new("config.yaml", SEED);
+    let (store, config) = (place.path("demo.db"), place.path("config.yaml"));
+    let server = HttpServer::start(["--store", text(&store), "--config", text(&config)]);
+    place.put("config.yaml", &format!("{SEED}rate_limit: {{requests: 700, per: 1h}}\n"));
+    until("the limit is there", || limit(&server).as_deref() == Some("700")).await;
+    // Sources belong to the flag.
+    place.put("config.yaml", &format!("{SEED}source: [{{name: more, store: more.db}}]\n"));
+    until("that is logged", || server.log().contains("leave --store out")).await;
+    assert!(shows(&server, "cin_work") && limit(&server).as_deref() == Some("700"));
+}
+
+#[tokio::test]
+async fn stdio_is_reloaded_too() {
+    let place = Place::new("fetchwell.toml", ONE);
+    let config = place.path("fetchwell.toml");
+    let model = Model::over_stdio(["--config", text(&config)]).await;
+    let schema = model.call("schema", json!({})).await.to_string();
+    assert!(schema.contains("cin_work") && !schema.contains("cin_more"), "{schema}");
+    // A limit is for clients over HTTP.
+    place.put("fetchwell.toml", &format!("{TWO}[rate_limit]\nrequests = 1\nper = \"1h\"\n"));
+    let started = Instant::now();
+    while !model.call("schema", json!({})).await.to_string().contains("cin_more") {
+        assert!(started.elapsed() < Duration::from_secs(60), "the source never came");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    place.write("fetchwell.toml", "call_deadline = 1\n");
+    place.write("fetchwell.toml", TWO);
+    model.call("schema", json!({})).await;
+    // The end of the input is the end of the program, watched file or not.
+    let mut server = StdioServer::start(["--config", text(&config)]);
+    server.initialize("2025-06-18");
+    let (_, status, log) = server.end();
+    assert!(status.success(), "{log}");
+}
+
+#[test]
+fn one_request_too_many_is_refused_in_the_words_of_whom_it_asked() {
+    let place = Place::new("fetchwell.toml", &limited(15));
+    let server = HttpServer::start(["--config", text(&place.path("fetchwell.toml"))]);
+    for left in (0..15).rev() {
+        let answer = get(&server.address, "/v1/schema");
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(answer.header("x-ratelimit-limit"), Some("15"));
+        assert_eq!(answer.header("x-ratelimit-remaining"), Some(left.to_string().as_str()));
+        assert!(answer.header("x-ratelimit-reset").is_some() && answer.header("retry-after").is_none());
+    }
+    for (method, path) in
+        [("GET", "/v1/schema"), ("POST", "/mcp"), ("POST", "/mcp/openai"), ("GET", "/nowhere")]
+    {
+        // Whatever a header says, it is the same client.
+        let headers = ["x-forwarded-for: 192.0.2.7", "forwarded: for=192.0.2.7"];
+        let answer = ask(&server.address, method, path, &headers);
+        assert_eq!(answer.status, 429, "{answer:?}");
+        let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=240).contains(&wait), "{answer:?}");
+        assert_eq!(answer.header("x-ratelimit-remaining"), Some("0"));
+        assert!(answer.header("x-ratelimit-reset").is_some());
+        let body = answer.json();
+        match path {
+            "/v1/schema" => {
+                assert_eq!(body["error"]["type"], "rate_limit_error");
+                assert_eq!(body["error"]["code"], "rate_limited");
+            }
+            "/nowhere" => {
+                assert_eq!((&body["error"], &body["code"]), (&json!("RATE_LIMITED"), &json!("RATE_LIMITED")));
+                assert!(body["request_id"].is_string() && body["detail"].is_string(), "{body}");
+            }
+            _ => assert_eq!((&body["jsonrpc"], &body["error"]["code"]), (&json!("2.0"), &json!(-32029))),
+        }
+        assert!(body.to_string().contains("ask again after"), "{body}");
+    }
+    for free in ["/health", "/metrics"] {
+        let answer = get(&server.address, free);
+        assert!(answer.status != 429 && answer.header("x-ratelimit-limit").is_none(), "{answer:?}");
+    }
+}
+
+#[test]
+fn fifteen_in_ten_seconds_are_not_forty_at_once() {
+    let place = Place::new("fetchwell.toml", &limited(15).replace("1h", "10s"));
+    let server = HttpServer::start(["--config", text(&place.path("fetchwell.toml"))]);
+    let statuses: Vec<u16> = (0..200).map(|_| get(&server.address, "/nowhere").status).collect();
+    assert!(statuses.iter().take(15).all(|status| *status == 404), "{statuses:?}");
+    assert!(statuses.contains(&429), "{statuses:?}");
+}
+
+#[test]
+fn changes_under_load_lose_no_call() {
+    let measured: Value = serde_json::from_str(&stdout(&fetchwell(["bench", "reload", "--json"]))).unwrap();
+    for (key, expect) in [("changes", 200), ("missed", 0), ("failed_calls", 0)] {
+        assert_eq!(measured[key], json!(expect), "{measured}");
+    }
+}
