@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::open::{runtime, toolbox};
 use super::print::{BAD, GOOD, Printer, grouped};
-use crate::fit::{budget, count_tokens};
+use crate::fit::{Protection, budget, count_tokens};
 use crate::mcp::{INSTRUCTIONS, tool_list_json};
 use crate::record::RecordData;
 use crate::source::pdpp::{
@@ -170,7 +170,7 @@ fn fixture(text: &str) -> Result<Arc<Toolbox>, Failure> {
     let name = "fixture".parse().map_err(|error| Failure::usage(&error))?;
     let (search, record, records) = (fat_search_reply(), long_record_reply(text), fat_records_reply());
     let recorded = Recorded { name, search, record, records, schema: wide_schema_reply(24, 30) };
-    toolbox(Arc::new(recorded), DEFAULT_CALL_DEADLINE)
+    toolbox(Arc::new(recorded), DEFAULT_CALL_DEADLINE, &Protection::default())
 }
 
 async fn answer(

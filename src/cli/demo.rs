@@ -11,6 +11,7 @@ use super::failure::Failure;
 use super::open::{call, runtime, toolbox};
 use super::print::{FAINT, Printer, STRONG, grouped};
 use crate::connectors::{ImportError, SampleAccount, hostaway, import_account, import_records};
+use crate::fit::Protection;
 use crate::record::RecordData;
 use crate::source::store::Store;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
@@ -90,7 +91,11 @@ impl Demo {
         let store = store.unwrap_or_else(|| default_store(sample));
         let records = sample.import(&store)?;
         let name = "demo".parse().map_err(|error| Failure::usage(&error))?;
-        let toolbox = toolbox(std::sync::Arc::new(Store::open(name, &store)?), DEFAULT_CALL_DEADLINE)?;
+        let toolbox = toolbox(
+            std::sync::Arc::new(Store::open(name, &store)?),
+            DEFAULT_CALL_DEADLINE,
+            &Protection::default(),
+        )?;
         let shown = runtime()?.block_on(ask(&toolbox, sample.query()))?;
         let next = Next::of(sample, &store)?;
         if printer.json {

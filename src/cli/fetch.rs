@@ -34,7 +34,7 @@ impl Fetch {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.source.settings(environment)?;
         let source = joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)?;
-        let toolbox = toolbox(source, settings.call_deadline)?;
+        let toolbox = toolbox(source, settings.call_deadline, &settings.protection)?;
         let mut arguments = RecordData::new();
         arguments.insert("id".to_owned(), self.id.into());
         arguments.extend(self.connection_id.map(|id| ("connection_id".to_owned(), id.into())));

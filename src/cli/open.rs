@@ -10,6 +10,7 @@ use super::failure::{Failure, OWNER};
 use super::print::note;
 use super::settings::SourceArgs;
 use crate::config::{CredentialSettings, Environment, FileSettings, SourcePlace, SourceSettings};
+use crate::fit::Protection;
 use crate::record::RecordData;
 use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{Credentials, Pdpp, ProviderUrl};
@@ -204,9 +205,15 @@ pub(super) fn credentials(
     }
 }
 
-pub(super) fn toolbox(source: Arc<dyn Source>, call_deadline: Duration) -> Result<Arc<Toolbox>, Failure> {
-    let toolbox = Toolbox::new(source, call_deadline);
-    toolbox.map(Arc::new).map_err(|error| Failure::new(format!("the system gives no random bytes ({error})")))
+/// The tools over a source, for a command that ends.
+pub(super) fn toolbox(
+    source: Arc<dyn Source>,
+    call_deadline: Duration,
+    protection: &Protection,
+) -> Result<Arc<Toolbox>, Failure> {
+    let toolbox = Toolbox::new(source, call_deadline)
+        .map_err(|error| Failure::new(format!("the system gives no random bytes ({error})")))?;
+    Ok(Arc::new(toolbox.protected_by(Arc::new(protection.clone()))))
 }
 
 /// Calls a tool as a client would.

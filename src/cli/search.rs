@@ -32,7 +32,7 @@ impl Search {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.source.settings(environment)?;
         let source = joined(open_sources(&settings, environment, WITH_WHOLE_INDEX)?, settings.call_deadline)?;
-        let toolbox = toolbox(source, settings.call_deadline)?;
+        let toolbox = toolbox(source, settings.call_deadline, &settings.protection)?;
         let mut arguments = RecordData::new();
         arguments.insert("query".to_owned(), self.query.into());
         arguments.insert("limit".to_owned(), self.limit.into());

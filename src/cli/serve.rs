@@ -125,7 +125,7 @@ async fn serve_http(address: SocketAddr, site: Site, stop: CancellationToken) ->
     let listener = bind(address).await?;
     let address = listener.local_addr().unwrap_or(address);
     print::note(&format_args!(
-        "fetchwell serves MCP at http://{address}/mcp (and /mcp/openai), records at /v1; stop it with Ctrl-C"
+        "fetchwell serves MCP at http://{address}/mcp (and /mcp/openai), records at /v1 and /api/v1; stop it with Ctrl-C"
     ));
     let served = serve(listener, site, stop).await;
     served.map_err(|error| Failure::new(format!("the server stopped ({error})")))

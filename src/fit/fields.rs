@@ -114,8 +114,23 @@ pub fn shortened(value: &Value, most: usize) -> Value {
     }
 }
 
+/// Whether a value takes more than `most` bytes. It is written no further than to there.
 fn is_longer(value: &Value, most: usize) -> bool {
-    serde_json::to_string(value).map_or(usize::MAX, |json| json.len()) > most
+    serde_json::to_writer(Room(most), value).is_err()
+}
+
+/// Takes what is written, keeps none of it, and fails when it is too much.
+struct Room(usize);
+
+impl std::io::Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod faults;
 mod federation_turns;
 mod federation_walk;
 mod handles;
+mod hard_cap;
 mod hostaway;
 mod hostile_corpus;
 mod import;

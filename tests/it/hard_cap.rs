@@ -1,0 +1,448 @@
+//! Whatever a source sends, no answer is over its hard cap by an exact count, and what stands in place of what was
+//! left out leads to it: 10,000 random payloads through every tool.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use fetchwell::fit::{Limits, Protection, count_tokens};
+use fetchwell::handle::{RecordAddress, SourceName};
+use fetchwell::record::{
+    ConnectionSchema, Excerpt, FieldDetail, Hit, HitId, Record, RecordData, Scalar, Schema, StreamDetail,
+    StreamSchema, View, Window,
+};
+use fetchwell::source::{
+    AggregateAnswer, AggregateQuery, Change, Group, QueryFault, RecordQuery, RecordsPage, RecordsPosition,
+    RecordsQuery, SearchPage, SearchQuery, Source, SourceError, Start, StreamAnswer, StreamQuery,
+    WindowQuery, WindowStart,
+};
+use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
+use serde_json::{Map, Value, json};
+
+/// How many payloads, over all hard caps.
+const PAYLOADS: u64 = 10_000;
+
+/// Of how many one is large.
+const LARGE: u64 = 100;
+
+/// The caps that are tried in turn: the smaller are what ordinary records exceed.
+const CAPS: [usize; 4] = [12_000, 4_000, 2_500, 12_000];
+
+/// Numbers that look random and are the same each time (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, most: u64) -> u64 {
+        self.roll() % most.max(1)
+    }
+
+    fn size(&mut self, most: u64) -> usize {
+        // Small ones are common.
+        let most = 1 + self.below(most.max(1));
+        usize::try_from(self.below(most)).unwrap()
+    }
+
+    fn one_of<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[usize::try_from(self.below(of.len() as u64)).unwrap()]
+    }
+
+    /// A text of one of the kinds that models and encodings find hard.
+    fn text(&mut self, most: u64) -> String {
+        let characters = self.size(most);
+        let alphabet: &[&str] = match self.below(12) {
+            0 => &["the ", "record ", "of ", "an ", "invoice. ", "It is due.\n"],
+            1 => &["A", "b", "9", "+", "/", "x", "Q", "z", "0", "7"],
+            2 => &["日", "本", "語", "の", "文", "。"],
+            3 => &["😀", "👩‍👩‍👧", "🏳️‍🌈", "e\u{301}\u{302}\u{303}"],
+            4 => &["\u{1}", "\u{7}", "\\", "\"", "\n", "\t"],
+            5 => &["ﷺ", "ꙮ", "𒐫", "ß", "ﬃ"],
+            6 => &["2026-01-02T03:04:05Z ERROR it broke\n", "  at one\n"],
+            7 => &["# Title\n\n", "- a point\n", "words of it. "],
+            8 => &["x"],
+            9 => &["सब", "ใน", "안녕", "привет ", "مرحبا "],
+            10 => &["0", "1", "f", "-", "a"],
+            _ => &["    let x = 1;\n", "}\n", "fn f() {\n"],
+        };
+        let mut text = String::new();
+        for _ in 0..characters {
+            let piece: &&str = self.one_of(alphabet);
+            text.push_str(piece);
+        }
+        text
+    }
+
+    fn value(&mut self, most: u64, depth: u64) -> Value {
+        match self.below(if depth == 0 { 5 } else { 8 }) {
+            0 => Value::Null,
+            1 => json!(self.below(2) == 0),
+            2 => json!(self.roll()),
+            3 | 4 => self.text(most).into(),
+            5 | 6 => (0..self.size(most / 100 + 4)).map(|_| self.value(most / 16, depth - 1)).collect(),
+            _ => Value::Object(self.fields(most / 200 + 4, most / 8, depth - 1)),
+        }
+    }
+
+    fn fields(&mut self, names: u64, most: u64, depth: u64) -> RecordData {
+        let mut fields = Map::new();
+        for number in 0..self.size(names) {
+            let name = match self.below(6) {
+                0 => format!("field {number}"),
+                1 => format!("feld.{number}[x]"),
+                2 => self.text(6).trim().to_owned(),
+                _ => format!("f{number}"),
+            };
+            // An empty name cannot be asked for.
+            if !name.is_empty() {
+                let value = self.value(most, depth);
+                fields.insert(name, value);
+            }
+        }
+        fields
+    }
+
+    fn key(&mut self, number: usize) -> String {
+        match self.below(8) {
+            0 => format!("[Gmail]/All Mail/{number}"),
+            1 => format!("日本語 {number}"),
+            2 => format!("{number}{}", "k".repeat(self.size(900))),
+            3 => format!("a:b:{number}"),
+            _ => format!("r{number}"),
+        }
+    }
+}
+
+/// What the source has now.
+#[derive(Debug, Default)]
+struct Payload {
+    records: Vec<Record>,
+    texts: Vec<String>,
+}
+
+impl Payload {
+    fn random(dice: &mut Dice) -> Self {
+        let large = dice.below(LARGE) == 0;
+        let most = if large { 20_000 } else { 400 };
+        let count = if large { dice.size(4) } else { dice.size(16) } + 1;
+        let (names, depth) = if large && dice.below(8) == 0 { (10_000, 0) } else { (18, 3) };
+        let most = if names > 18 { 30 } else { most };
+        let record = |number: usize, dice: &mut Dice| Record {
+            address: RecordAddress {
+                connection: Some("cin_one".parse().unwrap()),
+                stream: "things".parse().unwrap(),
+                record: dice.key(number).parse().unwrap(),
+            },
+            data: dice.fields(names, most, depth),
+            emitted_at: Some("2026-01-02T03:04:05Z".to_owned()),
+            connector_key: None,
+            display_name: Some(dice.text(20)),
+            record_url: None,
+            expanded: Vec::new(),
+        };
+        let records = (0..count).map(|number| record(number, dice)).collect();
+        Self { records, texts: (0..100).map(|_| dice.text(most.min(600))).collect() }
+    }
+}
+
+/// A source that has one random payload at a time.
+#[derive(Debug)]
+struct Random {
+    name: SourceName,
+    payload: Mutex<Arc<Payload>>,
+}
+
+impl Random {
+    fn now(&self) -> Arc<Payload> {
+        Arc::clone(&self.payload.lock().unwrap())
+    }
+
+    fn find(&self, address: &RecordAddress) -> Result<Record, SourceError> {
+        let payload = self.now();
+        let found = payload.records.iter().find(|record| record.address.record == address.record);
+        found.cloned().ok_or_else(|| SourceError::SearchAgain { what: address.record.to_string() })
+    }
+}
+
+#[async_trait]
+impl Source for Random {
+    fn name(&self) -> &SourceName {
+        &self.name
+    }
+
+    fn identity(&self) -> String {
+        "random".to_owned()
+    }
+
+    async fn schema(&self) -> Result<Schema, SourceError> {
+        let payload = self.now();
+        let streams = payload.records.iter().enumerate().map(|(number, _)| StreamSchema {
+            name: format!("things{number}").parse().unwrap(),
+            record_count: Some(1),
+        });
+        let connection = ConnectionSchema {
+            connection_id: "cin_one".parse().unwrap(),
+            source: None,
+            display_name: payload.texts.first().cloned(),
+            connector_key: None,
+            streams: streams.collect(),
+            routes: Vec::new(),
+        };
+        Ok(Schema { connections: vec![connection; payload.records.len()], unavailable: Vec::new() })
+    }
+
+    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+        let payload = self.now();
+        let names = || payload.records.iter().flat_map(|record| record.data.keys());
+        let field = |name: &String| FieldDetail { name: name.clone(), ..FieldDetail::default() };
+        let detail = StreamDetail {
+            name: query.stream.clone(),
+            connection_id: "cin_one".parse().unwrap(),
+            display_name: payload.texts.first().cloned(),
+            connector_key: None,
+            record_count: None,
+            primary_key: Vec::new(),
+            cursor_field: None,
+            fields: names().map(field).collect(),
+            views: vec![View { name: "preview".to_owned(), fields: names().take(6).cloned().collect() }],
+            relations: Vec::new(),
+            declaration: None,
+        };
+        Ok(StreamAnswer::from(vec![detail]))
+    }
+
+    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        let payload = self.now();
+        let hit = |(record, text): (&Record, &String)| Hit {
+            id: HitId::Record(record.address.clone()),
+            title: text.clone(),
+            link: None,
+            excerpt: Excerpt::new(text, 0..0),
+            time: None,
+        };
+        let hits = payload.records.iter().cycle().zip(&payload.texts).take(query.limit).map(hit).collect();
+        Ok(SearchPage {
+            hits,
+            next: None,
+            windowed: false,
+            count: None,
+            unavailable: Vec::new(),
+            notes: Vec::new(),
+        })
+    }
+
+    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        let payload = self.now();
+        let start = match &query.start {
+            Start::After(RecordsPosition(position)) => position.parse().unwrap(),
+            Start::First | Start::Changes(_) => 0,
+        };
+        let records = payload.records.iter().skip(start).take(query.limit).cloned();
+        let rows: Vec<Change> = records.map(|record| Change::Present(Box::new(record))).collect();
+        let end = start + rows.len();
+        let next = (end < payload.records.len()).then(|| RecordsPosition(end.to_string()));
+        Ok(RecordsPage { rows, has_more: next.is_some(), next, ..RecordsPage::default() })
+    }
+
+    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+        let mut record = self.find(&query.address)?;
+        if !query.fields.is_empty() {
+            record.data.retain(|name, _| query.fields.contains(name));
+        }
+        Ok(record)
+    }
+
+    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
+        let record = self.find(&query.address)?;
+        let Some(Value::String(text)) = record.data.get(&query.field) else {
+            return Err(SourceError::CorrectQuery {
+                fault: QueryFault::FieldNotText,
+                problem: "no text".to_owned(),
+                hint: String::new(),
+            });
+        };
+        let WindowStart::Offset(start) = query.start else { panic!("not asked here") };
+        Ok(Window {
+            address: record.address,
+            text: text.chars().skip(start).take(query.limit_chars).collect(),
+            start_chars: start,
+            total_chars: text.chars().count(),
+            found_chars: None,
+        })
+    }
+
+    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        let payload = self.now();
+        let group = |text: &String| Group { key: Some(Scalar::Text(text.clone())), value: None };
+        Ok(AggregateAnswer {
+            value: None,
+            groups: Some(payload.texts.iter().take(query.limit).map(group).collect()),
+            other_count: None,
+            filtered_count: None,
+            unavailable: Vec::new(),
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// What was seen over all payloads.
+#[derive(Debug, Default)]
+struct Seen {
+    answers: usize,
+    refusals: usize,
+    counted: usize,
+    marks: usize,
+    handles: usize,
+    parts: usize,
+}
+
+struct Checked<'a> {
+    toolbox: &'a Toolbox,
+    cap: usize,
+    seen: Seen,
+}
+
+impl Checked<'_> {
+    /// An answer of a tool within its cap; nothing when it is refused for its size.
+    async fn call(&mut self, tool: &str, arguments: Value) -> Option<Value> {
+        let Value::Object(sent) = arguments.clone() else { panic!("{arguments}") };
+        match self.toolbox.call(Profile::Standard, tool, sent).await.unwrap() {
+            Ok(payload) => {
+                let json = payload.json();
+                self.seen.answers += 1;
+                assert!(json.len() <= 4 * self.cap, "{tool}: {} bytes of {}", json.len(), 4 * self.cap);
+                // A token is at least a byte.
+                if json.len() > self.cap {
+                    self.seen.counted += 1;
+                    let tokens = count_tokens(json);
+                    assert!(
+                        tokens <= self.cap,
+                        "{tool} {arguments}: {tokens} tokens, the cap is {}",
+                        self.cap
+                    );
+                }
+                Some(payload.into_parts().1)
+            }
+            Err(error) => {
+                let body = error.body();
+                assert!(body.json().len() <= 2_048);
+                assert_eq!(body.code, "response_too_large", "{tool} {arguments}: {}", body.json());
+                self.seen.refusals += 1;
+                None
+            }
+        }
+    }
+
+    async fn all_tools(&mut self, dice: &mut Dice) {
+        let limit = 1 + dice.below(100);
+        let with_limit = dice.below(2) == 0;
+        let limited = |mut arguments: Value| {
+            if with_limit {
+                arguments["limit"] = limit.into();
+            }
+            arguments
+        };
+        self.call("schema", json!({})).await;
+        self.call("schema", json!({"stream": "things"})).await;
+        self.call(
+            "aggregate",
+            json!({"stream": "things", "metric": "count", "group_by": "x", "limit": limit}),
+        )
+        .await;
+        let found = self.call("search", limited(json!({"query": "x"}))).await.unwrap_or_default();
+        for hit in found["results"].as_array().into_iter().flatten().take(3) {
+            self.fetch_all(&hit["id"]).await;
+        }
+        let page = self.call("query_records", limited(json!({"stream": "things"}))).await.unwrap_or_default();
+        for record in page["records"].as_array().into_iter().flatten() {
+            self.follow(record, dice).await;
+        }
+    }
+
+    /// Every part of a document.
+    async fn fetch_all(&mut self, id: &Value) {
+        let mut id = id.clone();
+        // A record of megabytes has many parts; the first ones show that they go on.
+        for _ in 0..3 {
+            self.seen.handles += 1;
+            let document = self.call("fetch", json!({"id": id})).await.unwrap_or_default();
+            let Some(next) = document["metadata"].get("next") else { break };
+            self.seen.parts += 1;
+            id = next.clone();
+        }
+    }
+
+    /// What stands in place of what was left out leads to it.
+    async fn follow(&mut self, record: &Value, dice: &mut Dice) {
+        let id = &record["id"];
+        let whole = self.toolbox.asked_source();
+        let handle: fetchwell::handle::Handle = id.as_str().unwrap().parse().unwrap();
+        let whole = whole.record(&RecordQuery::of(handle.address().clone())).await.unwrap().data;
+        if record.get("more_fields").is_some() && dice.below(4) == 0 {
+            self.fetch_all(id).await;
+        }
+        let shown = record["data"].as_object().cloned().unwrap_or_default();
+        let replaced = shown.iter().filter(|(name, value)| whole.get(*name) != Some(*value));
+        for (name, mark) in replaced.take(3) {
+            self.seen.marks += 1;
+            if mark.get("chars").is_some() {
+                let read = self
+                    .call("read_record_field", json!({"id": id, "field": name, "limit_chars": 500}))
+                    .await;
+                let text = whole[name].as_str().unwrap();
+                if let Some(read) = read {
+                    assert!(text.starts_with(read["text"].as_str().unwrap()), "{name}");
+                    assert_eq!(mark["chars"], read["total_chars"]);
+                }
+            }
+            // A list, an object or a text, chunk by chunk.
+            let chunk =
+                self.call("read_record_field", json!({"id": id, "field": name, "unit": "chunk"})).await;
+            if let Some(next) = chunk.and_then(|chunk| chunk.get("next").cloned()) {
+                self.seen.parts += 1;
+                self.call("read_record_field", next).await;
+            }
+        }
+    }
+}
+
+#[test]
+fn no_answer_is_over_its_cap_and_no_mark_is_dead() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let walkers: Vec<_> = (0..CAPS.len() as u64)
+        .map(|walker| {
+            let cap = CAPS[usize::try_from(walker).unwrap()];
+            runtime.spawn(async move {
+                let source = Arc::new(Random { name: "random".parse().unwrap(), payload: Mutex::default() });
+                let global = Limits { threshold: cap / 3, hard_cap: cap, ..Limits::default() };
+                let protection = Arc::new(Protection { global, ..Protection::default() });
+                let asked: Arc<dyn Source> = Arc::clone(&source) as Arc<dyn Source>;
+                let toolbox = Toolbox::new(asked, DEFAULT_CALL_DEADLINE).unwrap().protected_by(protection);
+                let mut dice = Dice(walker + 1);
+                let mut seen = Seen::default();
+                for _ in 0..PAYLOADS / CAPS.len() as u64 {
+                    *source.payload.lock().unwrap() = Arc::new(Payload::random(&mut dice));
+                    let mut checked = Checked { toolbox: &toolbox, cap, seen };
+                    checked.all_tools(&mut dice).await;
+                    seen = checked.seen;
+                }
+                (cap, seen)
+            })
+        })
+        .collect();
+    for walker in walkers {
+        let (cap, seen) = runtime.block_on(walker).unwrap();
+        println!("cap {cap}: {seen:?}");
+        // The test has seen what it is about.
+        assert!(
+            seen.answers > 10_000 && seen.counted > 1_000 && seen.marks > 100 && seen.parts > 50,
+            "{seen:?}"
+        );
+        assert!(seen.refusals * 100 <= seen.answers, "cap {cap}: {seen:?}");
+    }
+}
