@@ -5,7 +5,7 @@
 //! left know nothing of the rooms to their right:
 //!
 //! ```text
-//! handle, record, fit, cursor  ->  source  ->  tools  ->  mcp  ->  http, cli
+//! handle, record, fit, state, cursor  ->  source  ->  tools  ->  mcp  ->  http, cli
 //! ```
 
 pub mod cli;
@@ -18,5 +18,6 @@ pub mod http;
 pub mod mcp;
 pub mod record;
 pub mod source;
+pub mod state;
 pub mod telemetry;
 pub mod tools;

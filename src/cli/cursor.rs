@@ -13,10 +13,10 @@ use super::print::{Printer, safe};
 use super::state::StateArgs;
 use crate::config::{check_text, read_text};
 use crate::cursor::{
-    Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, Sealed, Skew, SqlitePositions, StateError,
-    VALID_FOR,
+    Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, Sealed, Skew, SqlitePositions, VALID_FOR,
 };
 use crate::record::RecordData;
+use crate::state::StateError;
 
 /// Look into cursors of HTTP servers, and replace the key that signs them.
 #[derive(Debug, Args)]

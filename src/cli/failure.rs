@@ -5,12 +5,12 @@ use std::fmt;
 use super::print::safe;
 use crate::config::ConfigError;
 use crate::connectors::ImportError;
-use crate::cursor::{CursorFault, StateError};
+use crate::cursor::CursorFault;
 use crate::http::ListenError;
 use crate::source::SourceError;
 use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
 use crate::source::store::StoreError;
-use crate::telemetry::TelemetryError;
+use crate::state::StateError;
 use crate::tools::ToolError;
 
 /// A message with its remedy, and the exit code.
@@ -71,12 +71,6 @@ impl From<StoreError> for Failure {
 
 impl From<StateError> for Failure {
     fn from(error: StateError) -> Self {
-        Self::new(error.to_string())
-    }
-}
-
-impl From<TelemetryError> for Failure {
-    fn from(error: TelemetryError) -> Self {
         Self::new(error.to_string())
     }
 }

@@ -15,9 +15,10 @@ use super::settings::SourceArgs;
 use super::state::StateArgs;
 use super::{circuits, print, stop};
 use crate::config::Environment;
-use crate::cursor::{Cursors, Skew, StateError};
+use crate::cursor::{Cursors, Skew};
 use crate::http::{DEFAULT_LISTEN, RateLimiter, Site, bind, serve};
 use crate::mcp::{Server, serve_stdio};
+use crate::state::StateError;
 use crate::telemetry::{RECORDS_IN_MEMORY, Telemetry};
 use crate::tools::{Live, Profile, Toolbox};
 

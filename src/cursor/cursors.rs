@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::CursorFault;
 use super::clock::{Clock, Skew};
 use super::codec::{Claims, Kind, Reference, VALID_FOR};
 use super::database::Database;
@@ -13,7 +14,7 @@ use super::keys::Keys;
 use super::memory::Memory;
 use super::positions::{Position, Positions};
 use super::sqlite::SqlitePositions;
-use super::{CursorFault, StateError};
+use crate::state::StateError;
 
 /// The most that one position takes, in bytes: 200 hits with long excerpts are a tenth of it.
 const POSITION_MOST: usize = 4 * 1024 * 1024;

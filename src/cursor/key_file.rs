@@ -13,10 +13,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::StateError;
 use super::codec::{Key, KeyId};
 use super::key_ring::{KeyRing, VERIFIES_FOR};
-use super::state_lock::StateLock;
+use crate::state::{StateError, StateLock};
 
 const FILE: &str = "cursor-keys.json";
 

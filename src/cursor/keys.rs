@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::CursorFault;
 use super::codec::{Claims, Key, KeyId, Sealed};
 use super::key_file::{KeyFile, Stamp};
 use super::key_ring::KeyRing;
-use super::{CursorFault, StateError};
+use crate::state::StateError;
 
 /// How long a key that another process added may go unnoticed by one that signs.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

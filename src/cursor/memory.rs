@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
-use super::StateError;
 use super::codec::{Reference, VALID_FOR};
 use super::positions::{Position, Positions};
+use crate::state::StateError;
 
 /// The most memory that positions take, in bytes.
 const MOST_BYTES: u64 = 32 * 1024 * 1024;

@@ -16,8 +16,6 @@ mod keys;
 mod memory;
 mod positions;
 mod sqlite;
-mod state_error;
-mod state_lock;
 
 pub use clock::{Clock, NotASkew, Skew};
 pub use codec::{Claims, Key, KeyId, Kind, MAX_CURSOR_CHARS, PREFIX, Reference, Sealed, VALID_FOR, seal};
@@ -29,4 +27,3 @@ pub use key_ring::KeyRing;
 pub use keys::Keys;
 pub use positions::{Position, Positions};
 pub use sqlite::{Kept, KeptState, SqlitePositions};
-pub use state_error::StateError;

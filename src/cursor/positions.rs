@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::StateError;
 use super::codec::{Kind, Reference};
+use crate::state::StateError;
 
 /// Where something goes on. The text is its owner's, who alone can read it.
 #[derive(Debug, Clone, PartialEq, Eq)]

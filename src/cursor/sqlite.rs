@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use tokio::task::spawn_blocking;
 
-use super::StateError;
 use super::codec::{Kind, Reference, VALID_FOR};
 use super::database::Database;
 use super::positions::{Position, Positions};
+use crate::state::StateError;
 
 /// The most that positions take together, in bytes. The oldest go first.
 const MOST_BYTES: i64 = 256 * 1024 * 1024;
@@ -298,7 +298,7 @@ mod tests {
 
     fn open(folder: &tempfile::TempDir, pages_most: i64) -> Result<SqlitePositions, StateError> {
         let mut database = Database::in_directory(folder.path());
-        database.pages_most = pages_most;
+        database.file.pages_most = pages_most;
         database.prepare()?;
         Ok(SqlitePositions::new(Arc::new(database)))
     }
@@ -385,11 +385,11 @@ mod tests {
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let locked = positions.keep([1; 16], position(NOW, 1)).await.unwrap_err();
-        assert!(matches!(locked, StateError::Locked(_)) && locked.to_string().contains("cursors.db"));
+        assert!(matches!(locked, StateError::Locked { .. }) && locked.to_string().contains("cursors.db"));
         other.execute_batch("COMMIT; PRAGMA user_version = 2").unwrap();
         assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::OtherFormat { found: 2, .. }));
         other.execute_batch("PRAGMA application_id = 7").unwrap();
-        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::Foreign(_)));
+        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::Foreign { .. }));
         drop(other);
         // Deleted under the feet of a running process: it is made again.
         std::fs::remove_dir_all(folder.path()).unwrap();
@@ -402,6 +402,6 @@ mod tests {
         std::fs::remove_file(folder.path()).unwrap();
         std::fs::create_dir(folder.path()).unwrap();
         std::fs::write(&path, "no database, and longer than the header of one would be: a hundred bytes in all, or so it is said").unwrap();
-        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::Foreign(_)));
+        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::Foreign { .. }));
     }
 }

@@ -16,7 +16,6 @@ mod record;
 mod recorder;
 mod request_id;
 mod ring;
-mod store_error;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -30,6 +29,5 @@ pub use outcome::Outcome;
 pub use record::{Optimization, TelemetryRecord, estimate_tokens};
 pub use recorder::{Figures, Keeping, KeepingState, RECORDS_IN_MEMORY, Telemetry};
 pub use request_id::RequestId;
-pub use store_error::TelemetryError;
 pub use stored::{StoredCall, StoredCalls, Wanted};
 pub use totals::ContextProtection;

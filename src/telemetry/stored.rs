@@ -6,9 +6,9 @@ use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::TelemetryError;
 use super::database::Database;
 use super::keep::unsigned;
+use crate::state::StateError;
 
 /// A call as it was recorded.
 #[derive(Debug, Clone, Serialize)]
@@ -73,9 +73,9 @@ impl StoredCalls {
     /// # Errors
     ///
     /// There is none, or it cannot be read.
-    pub fn open(directory: &Path) -> Result<Self, TelemetryError> {
+    pub fn open(directory: &Path) -> Result<Self, StateError> {
         let database = Database::in_directory(directory);
-        let connection = database.reader()?;
+        let connection = database.file.reader()?;
         Ok(Self { database, connection })
     }
 
@@ -84,7 +84,7 @@ impl StoredCalls {
     /// # Errors
     ///
     /// The file cannot be read.
-    pub fn calls(&self, wanted: &Wanted) -> Result<Vec<StoredCall>, TelemetryError> {
+    pub fn calls(&self, wanted: &Wanted) -> Result<Vec<StoredCall>, StateError> {
         let query = format!(
             "SELECT {COLUMNS} FROM telemetry WHERE (?1 IS NULL OR endpoint = ?1) AND (?2 IS NULL OR outcome = ?2) \
              AND (?3 IS NULL OR timestamp >= ?3) ORDER BY id DESC LIMIT ?4"
@@ -96,7 +96,7 @@ impl StoredCalls {
             let rows = statement.query_map(params![endpoint, outcome, since, most], stored)?;
             rows.collect::<Result<Vec<StoredCall>, _>>()
         };
-        let mut calls = read().map_err(|error| self.database.error(&error))?;
+        let mut calls = read().map_err(|error| self.database.file.error(&error))?;
         calls.reverse();
         Ok(calls)
     }

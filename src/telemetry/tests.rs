@@ -9,9 +9,10 @@ use tempfile::TempDir;
 use super::database::Database;
 use super::{
     ContextProtection, Endpoint, EndpointFigures, KeepingState, Refused, StoredCall, StoredCalls, Telemetry,
-    TelemetryError, Wanted,
+    Wanted,
 };
 use crate::fit::{Shaping, Strategy};
+use crate::state::StateError;
 
 /// Longer than any write takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -240,7 +241,7 @@ fn a_damaged_file_fails_no_call_and_is_made_anew_when_it_is_gone() {
     answered(&telemetry, &page());
     telemetry.flush(LONG);
     assert_eq!((state(&telemetry), total(&telemetry)), (KeepingState::Degraded, 1));
-    assert!(matches!(StoredCalls::open(folder.path()), Err(TelemetryError::Foreign(_))));
+    assert!(matches!(StoredCalls::open(folder.path()), Err(StateError::Foreign { .. })));
     std::fs::remove_file(&path).unwrap();
     telemetry.flush(LONG);
     assert_eq!((state(&telemetry), total(&telemetry)), (KeepingState::Ok, 1));
@@ -255,7 +256,7 @@ fn a_damaged_file_fails_no_call_and_is_made_anew_when_it_is_gone() {
 fn a_full_file_fails_no_call() {
     let folder = tempfile::tempdir().unwrap();
     let mut database = Database::in_directory(folder.path());
-    database.pages_most = 20;
+    database.file.pages_most = 20;
     let telemetry = Telemetry::in_database(database, 5_000);
     for number in 1..=4_u64 {
         for _ in 0..500 {

@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use super::TelemetryRecord;
 use super::database::Database;
 use super::keep::{Held, add, held, latencies};
 use super::ring::Ring;
 use super::totals::Totals;
-use super::{TelemetryError, TelemetryRecord};
+use crate::state::StateError;
 
 /// Calls that may wait for the thread.
 const QUEUE: usize = 4_096;
@@ -147,9 +148,9 @@ struct Keeper {
 impl Keeper {
     /// Looks into the file. Whatever is wrong with it is tried again by the first write.
     fn open(&mut self, most: usize) -> Vec<u64> {
-        let opened = self.database.writer().and_then(|connection| {
+        let opened = self.database.file.prepare().and_then(|connection| {
             let read = || Ok((held(&connection)?, latencies(&connection, most)?));
-            let (held, latencies) = read().map_err(|error| self.database.error(&error))?;
+            let (held, latencies) = read().map_err(|error| self.database.file.error(&error))?;
             Ok((connection, held, latencies))
         });
         match opened {
@@ -208,20 +209,20 @@ impl Keeper {
         }
     }
 
-    fn try_write(&mut self) -> Result<(), TelemetryError> {
+    fn try_write(&mut self) -> Result<(), StateError> {
         // A file that was deleted is made again.
-        let kept = self.connection.take().filter(|_| self.database.is_there());
-        let mut connection = kept.map_or_else(|| self.database.writer(), Ok)?;
+        let kept = self.connection.take().filter(|_| self.database.file.is_there());
+        let mut connection = kept.map_or_else(|| self.database.file.prepare(), Ok)?;
         let more = self.shared.tally(|tally| tally.pending);
         let added = add(&mut connection, self.waiting.iter(), more, self.database.rows_most);
-        let held = added.map_err(|error| self.database.error(&error))?;
+        let held = added.map_err(|error| self.database.file.error(&error))?;
         self.shared.tally(|tally| *tally = Tally { held, pending: tally.pending.minus(more) });
         self.connection = Some(connection);
         Ok(())
     }
 
     /// Says so once, and leaves the file alone for a while.
-    fn failed(&mut self, error: &TelemetryError) {
+    fn failed(&mut self, error: &StateError) {
         if self.failures == 0 {
             tracing::warn!(%error, "telemetry cannot be written; it is kept in memory and tried again");
         }

@@ -6,11 +6,12 @@
 use super::Profile;
 use super::arguments::quote;
 use super::error_body::ErrorBody;
-use crate::cursor::{CursorFault, StateError};
+use crate::cursor::CursorFault;
 use crate::fit::clip;
 use crate::handle::{ConnectionId, InvalidHandle, RecordAddress, SourceName, StreamName};
 use crate::source::store::StoreError;
 use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, Refusal, Source, SourceError};
+use crate::state::StateError;
 
 /// Connections shown in an error; the rest are counted.
 pub(super) const CHOICES_SHOWN: usize = 8;

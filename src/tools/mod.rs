@@ -23,6 +23,7 @@ mod record_uri;
 mod resource;
 mod schema;
 mod search;
+mod seen_ids;
 mod shown_record;
 mod toolbox;
 mod unavailable;

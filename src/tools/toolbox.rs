@@ -13,7 +13,8 @@ use super::previews::{KnownPreviews, Previews};
 use super::query_records::query_records;
 use super::read_record_field::read_record_field;
 use super::schema::schema;
-use super::search::{SeenIds, search};
+use super::search::search;
+use super::seen_ids::SeenIds;
 use super::{
     AGGREGATE, FETCH, FETCH_OPENAI, Payload, QUERY_RECORDS, READ_RECORD_FIELD, SCHEMA, SEARCH, SEARCH_OPENAI,
     ToolError, ToolSpec,

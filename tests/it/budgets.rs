@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fetchwell::cursor::{CursorFault, StateError};
+use fetchwell::cursor::CursorFault;
 use fetchwell::fit::{budget, count_tokens};
 use fetchwell::handle::{Handle, InvalidHandle};
 use fetchwell::mcp::{INSTRUCTIONS, tool_list_json};
@@ -14,6 +14,7 @@ use fetchwell::source::pdpp::{
 };
 use fetchwell::source::store::StoreError;
 use fetchwell::source::{ConnectionChoice, ProtocolFault, Refusal, SourceError};
+use fetchwell::state::StateError;
 use fetchwell::tools::{Asked, DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
 use serde_json::{Value, json};
 
@@ -251,7 +252,10 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ("invalid_cursor, other sources", ToolError::ListFromStart(CursorFault::Changed)),
         (
             "state_unavailable",
-            ToolError::MendState(StateError::Locked("/home/ann/.local/state/fetchwell/cursors.db".into())),
+            ToolError::MendState(StateError::Locked {
+                path: "/home/ann/.local/state/fetchwell/cursors.db".into(),
+                what: "cursor store",
+            }),
         ),
         (
             "response_too_large",

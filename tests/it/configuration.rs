@@ -332,7 +332,7 @@ fn one_request_too_many_is_refused_in_the_words_of_whom_it_asked() {
                 assert_eq!(body["error"]["code"], "rate_limited");
             }
             "/nowhere" => {
-                assert_eq!((&body["error"], &body["code"]), (&json!("RATE_LIMITED"), &json!("RATE_LIMITED")));
+                assert_eq!((&body["error"], &body["code"]), (&json!("Rate limited"), &json!("RATE_LIMITED")));
                 assert!(body["request_id"].is_string() && body["detail"].is_string(), "{body}");
             }
             _ => assert_eq!((&body["jsonrpc"], &body["error"]["code"]), (&json!("2.0"), &json!(-32029))),

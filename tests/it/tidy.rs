@@ -87,7 +87,7 @@ fn walls_between_rooms_hold() {
         ("reqwest", vec!["src/source/pdpp/"], "only the remote source calls over HTTP"),
         (
             "rusqlite",
-            vec!["src/source/store/", "src/cursor/", "src/telemetry/"],
+            vec!["src/source/store/", "src/state/", "src/cursor/", "src/telemetry/"],
             "only what keeps things in files knows SQLite",
         ),
         ("tantivy", vec!["src/source/store/"], "only the store knows its index"),
@@ -110,6 +110,10 @@ fn walls_between_rooms_hold() {
             ("src/handle/", "serde_json|crate::record|crate::fit|crate::cursor|crate::source|crate::tools"),
             ("src/record/", "crate::fit|crate::cursor|crate::source|crate::tools|crate::mcp|crate::http"),
             ("src/fit/", "crate::cursor|crate::source|crate::tools|crate::mcp|crate::http|crate::handle"),
+            (
+                "src/state/",
+                "crate::cursor|crate::source|crate::telemetry|crate::tools|crate::mcp|crate::http",
+            ),
             ("src/cursor/", "crate::source|crate::tools|crate::mcp|crate::http"),
             ("src/source/", "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors"),
             ("src/connectors/", "crate::tools|crate::mcp|crate::http|crate::cli"),

@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::percentile;
 use crate::cli::failure::Failure;
 use crate::cli::print::{Printer, grouped};
-use crate::cursor::{Claims, Cursors, Kind, Skew, StateError};
+use crate::cursor::{Claims, Cursors, Kind, Skew};
+use crate::state::StateError;
 
 /// How often each is measured: enough that a hundredth of it is still a crowd.
 const TIMES: u32 = 100_000;

@@ -23,8 +23,9 @@ use crate::cli::print::{Printer, grouped};
 use crate::cli::reload::Reload;
 use crate::cli::settings::{PlaceArgs, SourceArgs};
 use crate::config::{DEFAULT_CACHE_ROOT, Environment, Watching};
-use crate::cursor::{Cursors, Skew, StateError};
+use crate::cursor::{Cursors, Skew};
 use crate::http::{RateLimiter, Site, bind, serve};
+use crate::state::StateError;
 use crate::telemetry::Telemetry;
 use crate::tools::{Live, Toolbox};
 

@@ -7,13 +7,17 @@ use super::StateError;
 
 /// Lets one process at a time through. The system releases it when the process ends, however it ends.
 #[derive(Debug)]
-pub(super) struct StateLock {
+pub struct StateLock {
     _file: File,
 }
 
 impl StateLock {
     /// Waits for the lock. Nobody holds it for longer than writing a small file takes.
-    pub(super) fn of(directory: &Path) -> Result<Self, StateError> {
+    ///
+    /// # Errors
+    ///
+    /// The lock file cannot be made.
+    pub fn of(directory: &Path) -> Result<Self, StateError> {
         let path = directory.join("lock");
         let unwritable = |error| StateError::unwritable(&path, &error);
         let file =

@@ -1,10 +1,12 @@
-//! What can go wrong with the files that cursors need, each with what to do about it.
+//! What can go wrong with a file of a state directory, each with what to do about it.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-/// Why cursors cannot be given or read. The message names the file and the remedy.
+use super::FileKind;
+
+/// Why state cannot be kept or read. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The state directory is not there and cannot be made.
@@ -40,10 +42,23 @@ pub enum StateError {
         problem: String,
     },
     /// The file is a database, or something else, of another program.
-    #[error("{} is not a cursor store of fetchwell; move it away, or name another directory with --state-dir", .0.display())]
-    Foreign(PathBuf),
+    #[error("{} is not a {what} of fetchwell; move it away, or name another directory with --state-dir", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        what: &'static str,
+    },
+    /// There is none.
+    #[error("there is no {what} at {}; `fetchwell serve` over HTTP makes it, in the directory of --state-dir", .path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        what: &'static str,
+    },
     /// The store was written by another version.
-    #[error("the cursor store {} has format {found} and this fetchwell reads {known}; delete it, or name another directory with --state-dir", .path.display())]
+    #[error("the {what} {} has format {found} and this fetchwell reads {known}; delete it, or name another directory with --state-dir", .path.display())]
     OtherFormat {
         /// The file.
         path: PathBuf,
@@ -51,25 +66,38 @@ pub enum StateError {
         found: i64,
         /// The format this program reads.
         known: i64,
+        /// What it is.
+        what: &'static str,
     },
     /// The store is damaged.
-    #[error("the cursor store {} is damaged ({problem}); delete it: only cursors are lost", .path.display())]
+    #[error("the {what} {} is damaged ({problem}); delete it: only {holds} are lost", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What the database said.
         problem: String,
+        /// What it is.
+        what: &'static str,
+        /// What it holds.
+        holds: &'static str,
     },
     /// Another program holds the store for too long.
-    #[error("the cursor store {} is locked by another program; end that program", .0.display())]
-    Locked(PathBuf),
+    #[error("the {what} {} is locked by another program; end that program", .path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
     /// There is no space.
-    #[error("the cursor store {} is full ({problem}); free space on its disk", .path.display())]
+    #[error("the {what} {} is full ({problem}); free space on its disk", .path.display())]
     Full {
         /// The file.
         path: PathBuf,
         /// What the database said.
         problem: String,
+        /// What it is.
+        what: &'static str,
     },
     /// It cannot be written.
     #[error("{} cannot be written ({problem}); change its permissions, or name another directory with --state-dir", .path.display())]
@@ -97,13 +125,13 @@ impl StateError {
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
-            Self::Directory { .. } => "missing",
+            Self::Directory { .. } | Self::Missing { .. } => "missing",
             Self::Unreadable { .. } => "unreadable",
             Self::OpenToOthers { .. } => "open to others",
             Self::DamagedKeys { .. } | Self::Damaged { .. } => "damaged",
-            Self::Foreign(_) => "foreign",
+            Self::Foreign { .. } => "foreign",
             Self::OtherFormat { .. } => "of another version",
-            Self::Locked(_) => "locked",
+            Self::Locked { .. } => "locked",
             Self::Full { .. } => "full",
             Self::Unwritable { .. } => "read-only",
             Self::TooLarge { .. } => "too small",
@@ -111,28 +139,31 @@ impl StateError {
         }
     }
 
-    /// Reads a database error as one about the store at `path`.
-    pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+    /// Reads a database error as one about the file at `path`, which is of some kind.
+    pub(super) fn from_sqlite(path: &Path, kind: &FileKind, error: &rusqlite::Error) -> Self {
+        let FileKind { what, holds, .. } = *kind;
         let path = path.to_owned();
         let problem = error.to_string();
         match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => Self::Foreign(path),
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked(path),
-            Some(ErrorCode::DiskFull) => Self::Full { path, problem },
+            Some(ErrorCode::NotADatabase) => Self::Foreign { path, what },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { path, what },
+            Some(ErrorCode::DiskFull) => Self::Full { path, problem, what },
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => Self::Unreadable { path, problem },
             Some(ErrorCode::ReadOnly | ErrorCode::SystemIoFailure) => Self::Unwritable { path, problem },
-            _ => Self::Damaged { path, problem },
+            _ => Self::Damaged { path, problem, what, holds },
         }
     }
 
-    pub(super) fn unreadable(path: &Path, problem: &std::io::Error) -> Self {
+    /// A file cannot be read.
+    pub(crate) fn unreadable(path: &Path, problem: &std::io::Error) -> Self {
         Self::Unreadable { path: path.to_owned(), problem: problem.to_string() }
     }
 
-    pub(super) fn unwritable(path: &Path, problem: &std::io::Error) -> Self {
+    /// A file cannot be written.
+    pub(crate) fn unwritable(path: &Path, problem: &std::io::Error) -> Self {
         let (path, text) = (path.to_owned(), problem.to_string());
         match problem.kind() {
-            std::io::ErrorKind::StorageFull => Self::Full { path, problem: text },
+            std::io::ErrorKind::StorageFull => Self::Full { path, problem: text, what: "file" },
             _ => Self::Unwritable { path, problem: text },
         }
     }

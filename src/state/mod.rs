@@ -1,0 +1,11 @@
+//! Files of a state directory: what has to outlive a server, such as cursors with their keys and what calls came to.
+//!
+//! Several processes may share a directory. What is in it is its owner's alone, and each file says of itself what it is.
+
+mod error;
+mod file;
+mod lock;
+
+pub use error::StateError;
+pub use file::{FileKind, StateFile};
+pub use lock::StateLock;
