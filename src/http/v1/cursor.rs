@@ -1,4 +1,4 @@
-//! Positions of a search as cursors.
+//! Positions of searches and lists as cursors.
 //!
 //! A source's position says where it is and not of which search, and a source believes its own positions. So a
 //! cursor carries a tag over the position and the question: a cursor of another search, of other sources, or made by hand

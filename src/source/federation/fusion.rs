@@ -30,8 +30,6 @@ const READS_MOST: usize = 4;
 #[derive(Debug)]
 pub(super) struct Fusion {
     saved: Saved,
-    /// What each hit that was read is worth.
-    worth: HashMap<Key, u64>,
     state: Vec<State>,
     hits: Vec<Hit>,
 }
@@ -86,8 +84,11 @@ enum Next {
     End,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+/// What is known of a feed and not kept.
+#[derive(Debug, Clone, Default)]
 struct State {
+    /// Of each hit that was read and not given, in their order.
+    keys: VecDeque<Key>,
     reads: usize,
     has_failed: bool,
     /// It gave a hit of this page.
@@ -114,25 +115,18 @@ impl Fusion {
     }
 
     fn of(saved: Saved) -> Self {
-        let mut fusion = Self {
-            state: vec![State::default(); saved.feeds.len()],
-            saved,
-            worth: HashMap::new(),
-            hits: Vec::new(),
+        let state = |feed: &Feed| State {
+            keys: feed.hits.iter().map(|(rank, hit)| key(&feed.source, *rank, hit)).collect(),
+            ..State::default()
         };
-        for feed in &fusion.saved.feeds {
-            for (rank, hit) in &feed.hits {
-                *fusion.worth.entry(key(&feed.source, *rank, hit)).or_default() += worth_of(*rank);
-            }
-        }
-        fusion
+        Self { state: saved.feeds.iter().map(state).collect(), saved, hits: Vec::new() }
     }
 
     /// The feeds that have to be read before the next hit is known.
     pub(super) fn hungry(&self) -> Vec<Hungry> {
         let feeds = self.saved.feeds.iter().zip(&self.state).enumerate();
         feeds
-            .filter(|(_, (feed, state))| is_awaited(feed, **state) && state.reads < READS_MOST)
+            .filter(|(_, (feed, state))| is_awaited(feed, state) && state.reads < READS_MOST)
             .map(|(number, (feed, _))| Hungry {
                 feed: number,
                 source: feed.source.clone(),
@@ -161,13 +155,12 @@ impl Fusion {
             self.saved.count = Some((sum.value, sum.accuracy));
         }
         self.saved.windowed |= page.windowed;
-        let mut own: HashSet<Key> =
-            feed.hits.iter().map(|(rank, hit)| key(&feed.source, *rank, hit)).collect();
+        let mut own: HashSet<Key> = state.keys.iter().copied().collect();
         for hit in page.hits {
             feed.read += 1;
             let key = key(&feed.source, feed.read, &hit);
             if !self.saved.given.contains(key) && own.insert(key) {
-                *self.worth.entry(key).or_default() += worth_of(feed.read);
+                state.keys.push_back(key);
                 feed.hits.push_back((feed.read, hit));
             }
         }
@@ -198,7 +191,7 @@ impl Fusion {
     pub(super) fn take(&mut self, limit: usize) {
         let mut ranked: Option<Vec<(Rank, Key)>> = None;
         while self.hits.len() < limit
-            && !self.saved.feeds.iter().zip(&self.state).any(|(feed, state)| is_awaited(feed, *state))
+            && !self.saved.feeds.iter().zip(&self.state).any(|(feed, state)| is_awaited(feed, state))
         {
             // Ranked once, best last; reading changes it, and then this is called again.
             let best = ranked.get_or_insert_with(|| self.ranked()).pop();
@@ -209,21 +202,27 @@ impl Fusion {
 
     /// Every hit that was read and not given, the best last.
     fn ranked(&self) -> Vec<(Rank, Key)> {
+        let feeds = || self.saved.feeds.iter().zip(&self.state);
+        let hits = || {
+            feeds().enumerate().flat_map(|(number, (feed, state))| {
+                feed.hits.iter().zip(&state.keys).map(move |((rank, hit), key)| (number, *rank, hit, *key))
+            })
+        };
+        let mut worth: HashMap<Key, u64> = HashMap::new();
+        for (_, rank, _, key) in hits() {
+            *worth.entry(key).or_default() += worth_of(rank);
+        }
         let mut ranked: HashMap<Key, Rank> = HashMap::new();
-        for (number, feed) in self.saved.feeds.iter().enumerate() {
-            for (rank, hit) in &feed.hits {
-                let key = key(&feed.source, *rank, hit);
-                let worth = self.worth.get(&key).copied().unwrap_or_default();
-                let rank = Rank {
-                    worth,
-                    time: hit.time.as_deref().map_or(SortValue::Missing, SortValue::text),
-                    name: Reverse(name(hit)),
-                    feed: Reverse(number),
-                };
-                let known = ranked.entry(key).or_insert_with(|| rank.clone());
-                if rank > *known {
-                    *known = rank;
-                }
+        for (number, _, hit, key) in hits() {
+            let rank = Rank {
+                worth: worth.get(&key).copied().unwrap_or_default(),
+                time: hit.time.as_deref().map_or(SortValue::Missing, SortValue::text),
+                name: Reverse(name(hit)),
+                feed: Reverse(number),
+            };
+            let known = ranked.entry(key).or_insert_with(|| rank.clone());
+            if rank > *known {
+                *known = rank;
             }
         }
         let mut ranked: Vec<(Rank, Key)> = ranked.into_iter().map(|(key, rank)| (rank, key)).collect();
@@ -235,13 +234,15 @@ impl Fusion {
     fn give(&mut self, given: Key) {
         let mut found: Option<Hit> = None;
         for (feed, state) in self.saved.feeds.iter_mut().zip(&mut self.state) {
-            let place = feed.hits.iter().position(|(rank, hit)| key(&feed.source, *rank, hit) == given);
-            if let Some((_, hit)) = place.and_then(|place| feed.hits.remove(place)) {
+            let place = state.keys.iter().position(|key| *key == given);
+            if let Some(place) = place
+                && let Some((_, hit)) = feed.hits.remove(place)
+            {
+                state.keys.remove(place);
                 state.has_given = true;
                 found.get_or_insert(hit);
             }
         }
-        self.worth.remove(&given);
         if let Some(hit) = found {
             if hit.id != HitId::Nameless {
                 self.saved.given.insert(given);
@@ -277,7 +278,7 @@ impl Fusion {
 
 /// Whether the next hit of a feed is not known and will be. One that gives only empty pages does not hide what
 /// the others have: its hits come with a later page.
-fn is_awaited(feed: &Feed, state: State) -> bool {
+fn is_awaited(feed: &Feed, state: &State) -> bool {
     let is_empty = feed.hits.is_empty() && feed.next != Next::End && !state.has_failed;
     is_empty && (state.reads < READS_MOST || state.has_given)
 }
