@@ -2,6 +2,8 @@
 
 mod cursor;
 mod reload;
+mod texts;
+mod tokens;
 
 use std::time::Duration;
 
@@ -23,6 +25,8 @@ enum Command {
     Cursor,
     /// A change of the configuration file, from the write to the moment it is live, while calls are answered.
     Reload,
+    /// Estimates of tokens beside the exact count, for fifteen kinds of text.
+    Tokens,
 }
 
 impl Bench {
@@ -30,6 +34,7 @@ impl Bench {
         match self.command {
             Command::Cursor => cursor::run(printer),
             Command::Reload => reload::run(printer),
+            Command::Tokens => tokens::run(printer),
         }
     }
 }
