@@ -1,11 +1,14 @@
 //! `fetchwell bench`: what the parts of a call, and a change of the configuration, take on this machine.
 
+mod all;
+mod chunks;
+mod context;
 mod cursor;
+mod machine;
 mod reload;
 mod texts;
+mod times;
 mod tokens;
-
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
@@ -27,6 +30,10 @@ enum Command {
     Reload,
     /// Estimates of tokens beside the exact count, for fifteen kinds of text.
     Tokens,
+    /// Calls with and without fitting their answers into a model's context, and pieces of a long text.
+    Context,
+    /// All of these.
+    All,
 }
 
 impl Bench {
@@ -35,11 +42,8 @@ impl Bench {
             Command::Cursor => cursor::run(printer),
             Command::Reload => reload::run(printer),
             Command::Tokens => tokens::run(printer),
+            Command::Context => context::run(printer),
+            Command::All => all::run(printer),
         }
     }
-}
-
-/// What so many hundredths of the times, which are sorted, do not exceed.
-fn percentile(sorted: &[Duration], share: usize) -> Duration {
-    sorted.get(sorted.len() * share / 100).copied().unwrap_or_default()
 }

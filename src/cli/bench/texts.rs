@@ -29,6 +29,11 @@ pub(super) struct Kind {
     piece: fn(&mut Draw) -> String,
 }
 
+/// The kind of that name.
+pub(super) fn kind(name: &str) -> Option<Kind> {
+    KINDS.into_iter().find(|kind| kind.name == name)
+}
+
 impl Kind {
     /// So many bytes of it, or a few less where a character ends before.
     pub(super) fn text(self, bytes: usize) -> String {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::percentile;
 use super::texts::KINDS;
+use super::times::percentile;
 use crate::cli::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::fit::{Estimator, budget, count_tokens};
@@ -35,8 +35,13 @@ pub(super) fn run(printer: Printer) -> Result<(), Failure> {
     let rows = measure();
     if printer.json {
         printer.value(&rows);
-        return Ok(());
+    } else {
+        print(printer, &rows);
     }
+    Ok(())
+}
+
+pub(super) fn print(printer: Printer, rows: &[Row]) {
     let heading = ["kind", "bytes", "exact", "o200k", "error %", "us", "chars4", "error %"];
     let size = |size: usize| grouped(u64::try_from(size).unwrap_or(u64::MAX));
     let cells = rows.iter().map(|row| {
@@ -53,7 +58,6 @@ pub(super) fn run(printer: Printer) -> Result<(), Failure> {
     });
     let heading = heading.map(str::to_owned).to_vec();
     printer.table(&std::iter::once(heading).chain(cells).collect::<Vec<_>>());
-    Ok(())
 }
 
 pub(super) fn measure() -> Vec<Row> {
@@ -94,6 +98,7 @@ fn error_percent(estimate: usize, exact: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::texts::Kind;
     use super::*;
 
     #[test]
@@ -115,14 +120,15 @@ mod tests {
     fn a_text_of_two_kinds_is_not_estimated_too_low() {
         let mut offenders = Vec::new();
         for bytes in [50_000, 500_000] {
-            let halves = KINDS.map(|kind| (kind.name, kind.text(bytes)));
-            for (first, start) in &halves {
-                for (second, end) in &halves {
-                    let text = format!("{start}{end}");
-                    let (exact, estimate) = (
-                        count_tokens(start) + count_tokens(end),
-                        Estimator::O200k.tokens(&text, budget::DOCUMENT_TOKENS),
-                    );
+            let half = |kind: Kind| {
+                let text = kind.text(bytes);
+                (kind.name, count_tokens(&text), text)
+            };
+            let halves = KINDS.map(half);
+            for (first, of_start, start) in &halves {
+                for (second, of_end, end) in &halves {
+                    let estimate = Estimator::O200k.tokens(&format!("{start}{end}"), budget::DOCUMENT_TOKENS);
+                    let exact = of_start + of_end;
                     // Where the halves meet a token less may be counted than in both.
                     if estimate + 1 < exact {
                         offenders.push(format!("{first}, {second}: {estimate} of {exact}"));
