@@ -165,6 +165,7 @@ struct Answered {
 }
 
 /// Prints who answered what, and says how many questions needed no further call. `cargo test -- --nocapture` shows it.
+#[expect(clippy::print_stdout, reason = "the table is for whoever runs the test to see it")]
 fn table(title: &str, preview_tokens: usize, answered: &[Answered]) -> usize {
     let from_preview = answered.iter().filter(|answer| answer.tokens == 0).count();
     println!("{title}: {preview_tokens} tokens of {WHOLE}, {from_preview} of 12 without another call");
