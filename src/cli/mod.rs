@@ -27,6 +27,7 @@ mod source;
 mod state;
 mod stop;
 mod telemetry;
+mod tokens;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -70,6 +71,7 @@ enum Command {
     Search(search::Search),
     Fetch(fetch::Fetch),
     Budget(budget::Budget),
+    Tokens(tokens::Tokens),
     Bench(bench::Bench),
     Doctor(doctor::Doctor),
     Cursor(cursor::Cursor),
@@ -106,6 +108,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Search(command) => command.run(printer, &environment),
             Command::Fetch(command) => command.run(printer, &environment),
             Command::Budget(command) => command.run(printer),
+            Command::Tokens(command) => command.run(printer),
             Command::Bench(command) => command.run(printer),
             Command::Doctor(command) => command.run(printer, &environment),
             Command::Cursor(command) => command.run(printer, skew),

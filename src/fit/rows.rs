@@ -56,6 +56,10 @@ pub enum FittedRows {
 /// # Errors
 ///
 /// Those of `render`.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "each is another thing, and callers name them by their closures"
+)]
 pub fn fit_rows<Failed>(
     rows: usize,
     narrowest: FieldWidth,

@@ -40,10 +40,22 @@ pub fn tokens_within(text: &str, most: usize) -> Result<Option<usize>, usize> {
     if counted.tokens > most { Err(counted.with_the_rest(text)) } else { Ok(Some(counted.tokens)) }
 }
 
-/// The tokens of `text`. Takes about 2 ms for 48,000 bytes once the vocabulary is loaded.
+/// The tokens of `text`, every one of them. Takes about 2 ms for 48,000 bytes once the vocabulary is loaded.
 #[must_use]
 pub fn count_tokens(text: &str) -> usize {
-    tiktoken_rs::o200k_base_singleton().count_ordinary(text)
+    let (mut rest, mut tokens) = (text, 0);
+    while !rest.is_empty() {
+        // A piece ends at its seam however far that is: this is the exact count.
+        let (piece, behind) = rest.split_at_checked(seam(rest, usize::MAX)).unwrap_or((rest, ""));
+        tokens += encoded(piece);
+        rest = behind;
+    }
+    tokens
+}
+
+/// What the encoding itself says of a piece.
+fn encoded(piece: &str) -> usize {
+    tiktoken_rs::o200k_base_singleton().count_ordinary(piece)
 }
 
 impl Estimator {
@@ -89,7 +101,7 @@ struct Density {
 
 impl Density {
     fn of(text: &str) -> Self {
-        Self { tokens: count_tokens(text), bytes: text.len() }
+        Self { tokens: encoded(text), bytes: text.len() }
     }
 
     fn or_denser(self, other: Self) -> Self {
@@ -108,7 +120,7 @@ impl Counted {
         let mut counted = Self::default();
         while counted.bytes < text.len() && counted.tokens <= most {
             let rest = text.get(counted.bytes..).unwrap_or_default();
-            let piece = rest.get(..seam(rest)).unwrap_or(rest);
+            let piece = rest.get(..seam(rest, SEAM_MOST)).unwrap_or(rest);
             let density = Density::of(piece);
             counted.tokens += density.tokens;
             counted.bytes += density.bytes;
@@ -134,25 +146,40 @@ impl Counted {
     }
 }
 
-/// Where the first piece of `text` ends: after [`PIECE`] bytes, at the first place where the encoding never joins.
-fn seam(text: &str) -> usize {
+/// Where the first piece of `text` ends: after [`PIECE`] bytes, at the first place where the encoding never joins, and
+/// at `most` where there is none before.
+fn seam(text: &str, most: usize) -> usize {
     if text.len() <= PIECE {
         return text.len();
     }
-    let most = SEAM_MOST.min(text.len());
-    let bytes = text.as_bytes();
-    let window = bytes.get(PIECE - 1..most).unwrap_or_default();
-    let found = window.windows(2).position(|pair| match pair {
+    let most = text.floor_char_boundary(most.min(text.len()));
+    let start = text.floor_char_boundary(PIECE - 1);
+    let mut before = None;
+    for (at, after) in text.get(start..most).unwrap_or_default().char_indices() {
+        if before.is_some_and(|before| never_joins(before, after)) {
+            return start + at;
+        }
+        before = Some(after);
+    }
+    most
+}
+
+/// Whether no token has both of two characters that follow each other, whatever stands around them.
+fn never_joins(before: char, after: char) -> bool {
+    match (before, after) {
         // Spaces begin a piece of their own; so does whatever stands behind a word or a number, but for the apostrophe
         // of "it's". Digits go in threes from the first on, so no number is cut.
-        [before, b' '] => !before.is_ascii_whitespace() && !before.is_ascii_control(),
-        [before, after] if before.is_ascii_alphabetic() => {
-            after.is_ascii() && !after.is_ascii_alphabetic() && *after != b'\''
+        (before, ' ') => !before.is_whitespace() && !before.is_ascii_control(),
+        (before, after) if before.is_ascii_alphabetic() => {
+            after.is_ascii() && !after.is_ascii_alphabetic() && after != '\''
         }
-        [before, after] if before.is_ascii_digit() => after.is_ascii() && !after.is_ascii_digit(),
+        (before, after) if before.is_ascii_digit() => after.is_ascii() && !after.is_ascii_digit(),
+        // Words of these scripts have nothing between them, but sentences have.
+        ('\u{3041}'..='\u{3096}' | '\u{30A1}'..='\u{30FA}' | '\u{4E00}'..='\u{9FFF}', after) => {
+            matches!(after, '。' | '，' | '、' | '；' | '？' | '！')
+        }
         _ => false,
-    });
-    found.map_or_else(|| text.floor_char_boundary(most), |at| PIECE + at)
+    }
 }
 
 #[cfg(test)]
@@ -183,6 +210,9 @@ mod tests {
         let giant = "語".repeat(1_000_000);
         let counted = Counted::up_to(&giant, 4_000);
         assert!(counted.tokens > 4_000 && counted.bytes <= SEAM_MOST, "{counted:?}");
+        let chinese = "家家家，".repeat(100_000);
+        let counted = Counted::up_to(&chinese, 4_000);
+        assert!(counted.tokens > 4_000 && counted.bytes < 4 * PIECE, "{counted:?}");
     }
 
     /// The seed's own expression in Python, printed for these lengths.
@@ -214,10 +244,12 @@ mod tests {
 
         #[test]
         fn pieces_add_up(
-            words in proptest::collection::vec("[a-zA-Z']{1,9}|[0-9]{1,7}|\\PC{1,6}|[ \n\t\"{},:.]{1,4}|'s |\u{301}", 2_500..4_000),
+            words in proptest::collection::vec("[a-zA-Z']{1,9}|[0-9]{1,7}|\\PC{1,6}|[家はア語]{1,3}[。，、；？！]?|[ \n\t\"{},:.]{1,4}|'s |\u{301}", 2_500..4_000),
         ) {
             let text = words.concat();
-            prop_assert_eq!(Counted::up_to(&text, usize::MAX).tokens, count_tokens(&text));
+            let whole = encoded(&text);
+            prop_assert_eq!(Counted::up_to(&text, usize::MAX).tokens, whole);
+            prop_assert_eq!(count_tokens(&text), whole);
         }
     }
 }

@@ -7,6 +7,7 @@ mod answers;
 mod api;
 mod cors;
 mod health;
+mod in_process;
 mod metrics;
 mod rate_limit;
 mod request_id;
@@ -22,6 +23,7 @@ use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub use self::in_process::InProcess;
 pub use self::rate_limit::{RateLimit, RateLimiter};
 
 use self::api::Api;

@@ -284,6 +284,7 @@ mod tests {
     }
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "`json!` makes one in every call")]
     fn check(paths: &[&str], expect: Value) {
         let booking = data(json!({
             "id": "BK1", "guest.name": "Jo", "note": null,

@@ -197,3 +197,44 @@ fn a_filter_that_cannot_be_read_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("fetchwell=debug"), "{output:?}");
 }
+
+/// Runs `tokens count` on standard input, as JSON.
+#[track_caller]
+fn counted(arguments: &[&str], input: &str) -> Value {
+    use std::io::Write;
+    let mut command = binary();
+    command.args(["tokens", "count", "--json"]).args(arguments);
+    let pipe = std::process::Stdio::piped;
+    let mut process = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().unwrap();
+    process.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    serde_json::from_str(&stdout(&process.wait_with_output().unwrap())).unwrap()
+}
+
+#[test]
+fn tokens_are_counted_and_estimated() {
+    let expect = |tokens: u64, estimator: &str, exact: bool| serde_json::json!({"tokens": tokens, "bytes": 13, "chars": 12, "estimator": estimator, "exact": exact});
+    let hello = "hello wörld\n";
+    assert_eq!(counted(&[], hello), expect(4, "o200k", true));
+    assert_eq!(counted(&["-", "--exact"], hello), expect(4, "o200k", true));
+    assert_eq!(counted(&["--estimator", "chars4"], hello), expect(3, "chars4", false));
+    // Above the cap it is an estimate: of the same text, as here, no other number.
+    let long = "Please pay the invoice number 2; the amount due is 20 EUR.\n".repeat(5_000);
+    let (estimate, exact) = (counted(&[], &long), counted(&["--exact"], &long));
+    assert_eq!((&estimate["exact"], &exact["exact"]), (&Value::Bool(false), &Value::Bool(true)));
+    let tokens = |counted: &Value| counted["tokens"].as_u64().unwrap();
+    assert!((tokens(&exact)..=tokens(&exact) * 6 / 5).contains(&tokens(&estimate)), "{estimate} {exact}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("text");
+    std::fs::write(&file, "hello world").unwrap();
+    assert_eq!(stdout(&fetchwell(["tokens", "count", text(&file)])), "2 tokens\n");
+    std::fs::write(&file, [0xFF]).unwrap();
+    let no_text = fetchwell(["tokens", "count", text(&file)]);
+    assert!(no_text.status.code() == Some(1) && stderr(&no_text).contains("no UTF-8"), "{no_text:?}");
+    let both = fetchwell(["tokens", "count", text(&file), "--exact", "--estimator", "chars4"]);
+    assert!(both.status.code() == Some(2) && stderr(&both).contains("leave out"), "{both:?}");
+    // Nobody waits for more than it takes.
+    std::fs::File::create(&file).unwrap().set_len(64 * 1024 * 1024 + 1).unwrap();
+    let giant = fetchwell(["tokens", "count", text(&file)]);
+    assert!(giant.status.code() == Some(1) && stderr(&giant).contains("larger than 64 MiB"), "{giant:?}");
+}

@@ -14,6 +14,7 @@ mod cli;
 mod configuration;
 mod conformance;
 mod cursors;
+mod fat_booking;
 mod faults;
 mod federation_turns;
 mod federation_walk;

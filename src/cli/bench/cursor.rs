@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::percentile;
+use super::times::percentile;
 use crate::cli::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::cursor::{Claims, Cursors, Kind, Skew};
@@ -15,41 +15,51 @@ use crate::state::StateError;
 const TIMES: u32 = 100_000;
 
 #[derive(Debug, Serialize)]
-struct CursorTimes {
-    encode: Times,
-    decode: Times,
+pub(super) struct CursorTimes {
+    encode: Nanos,
+    decode: Nanos,
     chars: usize,
 }
 
 /// In nanoseconds.
 #[derive(Debug, Serialize)]
-struct Times {
+struct Nanos {
     p50_ns: u64,
     p99_ns: u64,
 }
 
 pub(super) fn run(printer: Printer) -> Result<(), Failure> {
+    let times = measure()?;
+    if printer.json {
+        printer.value(&times);
+    } else {
+        times.print(printer);
+    }
+    Ok(())
+}
+
+pub(super) fn measure() -> Result<CursorTimes, Failure> {
     let cursors = Cursors::in_memory(Skew::default()).map_err(StateError::from)?;
     let (keys, now) = (cursors.keys(), cursors.now());
     let claims = Claims { kind: Kind::Search, issued: now, offset: 50, reference: [7; 16] };
     let cursor = keys.seal(&claims, now);
-    let times = CursorTimes {
+    Ok(CursorTimes {
         encode: measured(|| keys.seal(black_box(&claims), now)),
         decode: measured(|| keys.open(black_box(&cursor), now)),
         chars: cursor.len(),
-    };
-    if printer.json {
-        printer.value(&times);
-        return Ok(());
-    }
-    for (name, Times { p50_ns, p99_ns }) in [("encode", &times.encode), ("decode", &times.decode)] {
-        printer.line(format_args!("{name}  p50 {} ns  p99 {} ns", grouped(*p50_ns), grouped(*p99_ns)));
-    }
-    printer.line(format_args!("{} characters", times.chars));
-    Ok(())
+    })
 }
 
-fn measured<Answer>(mut call: impl FnMut() -> Answer) -> Times {
+impl CursorTimes {
+    pub(super) fn print(&self, printer: Printer) {
+        for (name, Nanos { p50_ns, p99_ns }) in [("encode", &self.encode), ("decode", &self.decode)] {
+            printer.line(format_args!("{name}  p50 {} ns  p99 {} ns", grouped(*p50_ns), grouped(*p99_ns)));
+        }
+        printer.line(format_args!("{} characters", self.chars));
+    }
+}
+
+fn measured<Answer>(mut call: impl FnMut() -> Answer) -> Nanos {
     let mut taken: Vec<Duration> = (0..TIMES)
         .map(|_| {
             let started = Instant::now();
@@ -59,5 +69,5 @@ fn measured<Answer>(mut call: impl FnMut() -> Answer) -> Times {
         .collect();
     taken.sort_unstable();
     let nanos = |share| u64::try_from(percentile(&taken, share).as_nanos()).unwrap_or(u64::MAX);
-    Times { p50_ns: nanos(50), p99_ns: nanos(99) }
+    Nanos { p50_ns: nanos(50), p99_ns: nanos(99) }
 }

@@ -1,9 +1,14 @@
 //! `fetchwell bench`: what the parts of a call, and a change of the configuration, take on this machine.
 
+mod all;
+mod chunks;
+mod context;
 mod cursor;
+mod machine;
 mod reload;
-
-use std::time::Duration;
+mod texts;
+mod times;
+mod tokens;
 
 use clap::{Args, Subcommand};
 
@@ -23,6 +28,12 @@ enum Command {
     Cursor,
     /// A change of the configuration file, from the write to the moment it is live, while calls are answered.
     Reload,
+    /// Estimates of tokens beside the exact count, for fifteen kinds of text.
+    Tokens,
+    /// Calls with and without fitting their answers into a model's context, and pieces of a long text.
+    Context,
+    /// All of these.
+    All,
 }
 
 impl Bench {
@@ -30,11 +41,9 @@ impl Bench {
         match self.command {
             Command::Cursor => cursor::run(printer),
             Command::Reload => reload::run(printer),
+            Command::Tokens => tokens::run(printer),
+            Command::Context => context::run(printer),
+            Command::All => all::run(printer),
         }
     }
-}
-
-/// What so many hundredths of the times, which are sorted, do not exceed.
-fn percentile(sorted: &[Duration], share: usize) -> Duration {
-    sorted.get(sorted.len() * share / 100).copied().unwrap_or_default()
 }

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::percentile;
+use super::times::percentile;
 use crate::cli::demo::import_mail;
 use crate::cli::failure::Failure;
 use crate::cli::open::{AS_IT_IS, joined, open_sources};
@@ -48,7 +48,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"invoice"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-06-18"}}}"#;
 
 #[derive(Debug, Serialize)]
-struct Measured {
+pub(super) struct Measured {
     changes: usize,
     /// Changes that did not come into force in time.
     missed: usize,
@@ -75,6 +75,16 @@ struct Server {
 }
 
 pub(super) fn run(printer: Printer) -> Result<(), Failure> {
+    let measured = measure()?;
+    if printer.json {
+        printer.value(&measured);
+    } else {
+        measured.print(printer);
+    }
+    measured.check()
+}
+
+pub(super) fn measure() -> Result<Measured, Failure> {
     let folder = tempfile::tempdir().map_err(|error| failed("no temporary folder", &error))?;
     let file = folder.path().join("fetchwell.toml");
     import_mail(&folder.path().join("demo.db"))?;
@@ -94,13 +104,7 @@ pub(super) fn run(printer: Printer) -> Result<(), Failure> {
         let _ = runtime.block_on(client);
     }
     server.stop.cancel();
-    let measured = measured(taken?, &calls);
-    print(printer, &measured);
-    match (measured.failed_calls, measured.missed) {
-        (0, 0) if measured.calls > 0 => Ok(()),
-        (0, 0) => Err(Failure::new("no call was made")),
-        (failed, missed) => Err(Failure::new(format!("{failed} calls failed, {missed} changes were missed"))),
-    }
+    Ok(measured(taken?, &calls))
 }
 
 /// The parts of `serve`, put together as it does.
@@ -207,19 +211,28 @@ fn measured(mut taken: Vec<Duration>, calls: &Calls) -> Measured {
     }
 }
 
-fn print(printer: Printer, measured: &Measured) {
-    if printer.json {
-        printer.value(measured);
-        return;
+impl Measured {
+    pub(super) fn print(&self, printer: Printer) {
+        let Self { changes, missed, p50_us, p99_us, max_us, calls, failed_calls } = self;
+        printer.line(format_args!(
+            "reload  p50 {} us  p99 {} us  longest {} us  of {changes} changes, {missed} missed",
+            grouped(*p50_us),
+            grouped(*p99_us),
+            grouped(*max_us)
+        ));
+        printer.line(format_args!("{} calls meanwhile, {failed_calls} failed", grouped(*calls)));
     }
-    let Measured { changes, missed, p50_us, p99_us, max_us, calls, failed_calls } = *measured;
-    printer.line(format_args!(
-        "reload  p50 {} us  p99 {} us  longest {} us  of {changes} changes, {missed} missed",
-        grouped(p50_us),
-        grouped(p99_us),
-        grouped(max_us)
-    ));
-    printer.line(format_args!("{} calls meanwhile, {failed_calls} failed", grouped(calls)));
+
+    /// Whether every change came into force and every call was answered.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        match (self.failed_calls, self.missed) {
+            (0, 0) if self.calls > 0 => Ok(()),
+            (0, 0) => Err(Failure::new("no call was made")),
+            (failed, missed) => {
+                Err(Failure::new(format!("{failed} calls failed, {missed} changes were missed")))
+            }
+        }
+    }
 }
 
 fn failed(what: &str, error: &dyn std::fmt::Display) -> Failure {

@@ -169,6 +169,7 @@ pub(super) fn with_id(record: &Record, picked: RecordData) -> RecordData {
 }
 
 /// All that was asked for, or as much of it as fits under the hard cap.
+#[expect(clippy::too_many_arguments, reason = "what was asked, what there is, and what it may take")]
 fn full(
     record: &Record,
     data: &RecordData,

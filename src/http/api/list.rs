@@ -153,6 +153,10 @@ fn sent(call: &mut Call<'_>) -> Result<RecordData, Failure> {
     Ok(sent)
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "paging resolves arguments of every list by this signature"
+)]
 fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
     let wrong = |param: &str, problem: String| ToolError::CorrectArgument {

@@ -1,0 +1,102 @@
+//! Pieces of a text of 10 MB, anywhere in it: the last part of `fetchwell bench context`.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::context::Server;
+use super::texts::kind;
+use super::times::{Times, timed};
+use crate::cli::failure::Failure;
+use crate::cli::print::{Printer, grouped};
+use crate::connectors::{SampleAccount, import_account, import_records};
+
+/// The text, in bytes.
+const BYTES: usize = 10_000_000;
+
+/// How many pieces are read, each elsewhere.
+const TIMES: usize = 1_000;
+
+/// A prime that is no divisor of anything here: what is read next is far from what was read last.
+const STRIDE: usize = 7_919;
+
+/// Lines of a piece.
+const LINES: usize = 101;
+
+const TARGET: &str = "/api/v1/content/cin_bench/logs:l1?field=text";
+
+const MANIFEST: &str = r#"{"connector_key": "bench", "version": "1", "streams": [{"name": "logs", "primary_key": ["id"],
+    "schema": {"type": "object", "properties": {"id": {"type": "string"}, "text": {"type": "string"}}},
+    "query": {"search": {"lexical_fields": ["id"]}}}]}"#;
+
+/// What reading pieces takes.
+#[derive(Debug, Serialize)]
+pub(super) struct ChunkAccess {
+    bytes: usize,
+    lines: usize,
+    chunks: usize,
+    /// The first piece: the text is read and cut.
+    first_us: u64,
+    /// By `startLine` and `endLine`.
+    lines_times: Times,
+    /// By `chunkIndex`.
+    chunk_times: Times,
+    /// By `read_record_field`, the first chunk each time.
+    tool_times: Times,
+}
+
+pub(super) fn measure() -> Result<ChunkAccess, Failure> {
+    let text = kind("log lines").map(|kind| kind.text(BYTES)).unwrap_or_default();
+    let envelope = json!({"stream": "logs", "key": "l1", "data": {"id": "l1", "text": text}}).to_string();
+    let account = SampleAccount { id: "cin_bench", label: "Bench", manifest: MANIFEST };
+    let server = Server::start(|store| {
+        import_account(store, account, |intake| import_records(&mut envelope.as_bytes(), store, intake))
+    })?;
+    let started = Instant::now();
+    let answered = server.runtime.block_on(server.routes.get(TARGET));
+    let first = started.elapsed();
+    let (_, first_chunk) = answered.ok_or_else(|| Failure::new("the text was not answered"))?;
+    let first_chunk: serde_json::Value = serde_json::from_slice(&first_chunk).unwrap_or_default();
+    let number = |pointer| {
+        let number = first_chunk.pointer(pointer).and_then(serde_json::Value::as_u64);
+        number.and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
+    };
+    let (lines, chunks) = (number("/metadata/totalLines"), number("/totalChunks"));
+    if lines <= LINES || chunks == 0 {
+        return Err(Failure::new(format!("the text has no lines: {first_chunk}")));
+    }
+    let server = &server;
+    let (lines_times, _) = timed(&server.runtime, TIMES, |number| async move {
+        let start = number * STRIDE % (lines - LINES);
+        server.get(&format!("{TARGET}&startLine={start}&endLine={}", start + LINES - 1)).await
+    })?;
+    let (chunk_times, _) = timed(&server.runtime, TIMES, |number| async move {
+        server.get(&format!("{TARGET}&chunkIndex={}", number * STRIDE % chunks)).await
+    })?;
+    let asked = || json!({"id": "cin_bench/logs:l1", "field": "text", "unit": "chunk"});
+    let (tool_times, _) = timed(&server.runtime, TIMES / 4, |_| server.call("read_record_field", asked()))?;
+    let first_us = u64::try_from(first.as_micros()).unwrap_or(u64::MAX);
+    Ok(ChunkAccess { bytes: text.len(), lines, chunks, first_us, lines_times, chunk_times, tool_times })
+}
+
+impl ChunkAccess {
+    pub(super) fn print(&self, printer: Printer) {
+        let Self { bytes, lines, chunks, first_us, lines_times, chunk_times, tool_times } = self;
+        let size = |size: usize| grouped(u64::try_from(size).unwrap_or(u64::MAX));
+        printer.line(format_args!(
+            "a text of {} bytes, {} lines, {} chunks: the first piece {} us",
+            size(*bytes),
+            size(*lines),
+            size(*chunks),
+            grouped(*first_us)
+        ));
+        for (what, times) in [
+            ("101 lines anywhere", lines_times),
+            ("a chunk anywhere", chunk_times),
+            ("read_record_field, a chunk", tool_times),
+        ] {
+            printer.line(format_args!("{what}  p50 {:.1} us  p95 {:.1} us", times.p50_us, times.p95_us));
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! `fetchwell bench context`: what fitting answers into a model's context costs, call by call.
+//!
+//! Each call is made as a client's would be, without the socket, over the `hostaway` sample; beside it stands what reading
+//! the same records and writing all of them as JSON takes, which is what a server without the layer would do.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use super::chunks::{self, ChunkAccess};
+use super::machine::Machine;
+use super::times::{Times, timed};
+use crate::cli::failure::Failure;
+use crate::cli::open::{call, runtime};
+use crate::cli::print::{FAINT, Printer, grouped};
+use crate::connectors::hostaway;
+use crate::cursor::{Cursors, Skew, StateError};
+use crate::fit::Shaping;
+use crate::handle::{Handle, StreamName};
+use crate::http::InProcess;
+use crate::record::{Record, RecordData};
+use crate::source::store::Store;
+use crate::source::{Change, RecordQuery, RecordsQuery, Source};
+use crate::telemetry::{Endpoint, RECORDS_IN_MEMORY, Telemetry};
+use crate::tools::{DEFAULT_CALL_DEADLINE, Live, Toolbox};
+
+/// How often each call is made.
+const TIMES: usize = 300;
+
+/// How often a record of a call is made, which takes less than any clock's tick on some machines.
+const RECORDS: usize = 20_000;
+
+/// A booking that is within every threshold, and one that fits into no answer.
+const SMALL: &str = "cin_seaside/reservations:BK12345";
+const FAT: &str = "cin_seaside/reservations:BK99999";
+
+/// What the layer takes.
+#[derive(Debug, Serialize)]
+pub(super) struct Measured {
+    calls: Vec<CallTimes>,
+    chunks: ChunkAccess,
+}
+
+/// The same, for whoever asks for nothing else.
+#[derive(Debug, Serialize)]
+struct OnMachine {
+    machine: Machine,
+    #[serde(flatten)]
+    measured: Measured,
+}
+
+/// A call with the layer, and the same records without it.
+#[derive(Debug, Serialize)]
+struct CallTimes {
+    call: &'static str,
+    bytes: usize,
+    with: Times,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without: Option<Times>,
+}
+
+/// A server in this process, over a store in a temporary folder.
+pub(super) struct Server {
+    pub(super) toolbox: Arc<Toolbox>,
+    pub(super) routes: InProcess,
+    pub(super) source: Arc<dyn Source>,
+    pub(super) runtime: Runtime,
+    _folder: tempfile::TempDir,
+}
+
+impl Server {
+    /// Over what `fill` puts into a store.
+    pub(super) fn start(
+        fill: impl FnOnce(&std::path::Path) -> Result<u64, crate::connectors::ImportError>,
+    ) -> Result<Self, Failure> {
+        let folder = tempfile::tempdir();
+        let folder = folder.map_err(|error| Failure::new(format!("no temporary folder ({error})")))?;
+        let path = folder.path().join("bench.db");
+        fill(&path)?;
+        let name = "bench".parse().map_err(|error| Failure::usage(&error))?;
+        let source: Arc<dyn Source> = Arc::new(Store::open(name, &path)?);
+        let cursors = Cursors::in_memory(Skew::default()).map_err(StateError::from)?;
+        let toolbox = Toolbox::with_cursors(Arc::clone(&source), Arc::new(cursors), DEFAULT_CALL_DEADLINE);
+        let live = Live::new(toolbox);
+        let routes = InProcess::new(live.clone(), Telemetry::default());
+        Ok(Self { toolbox: live.now(), routes, source, runtime: runtime()?, _folder: folder })
+    }
+
+    /// The bytes of an answer of `/api/v1`.
+    pub(super) async fn get(&self, target: &str) -> Result<usize, Failure> {
+        match self.routes.get(target).await {
+            Some((200, body)) => Ok(body.len()),
+            Some((status, body)) => {
+                let said = String::from_utf8_lossy(&body);
+                Err(Failure::new(format!("{target} was answered with {status}: {said}")))
+            }
+            None => Err(Failure::new(format!("{target} was not answered"))),
+        }
+    }
+
+    /// The bytes of an answer of a tool.
+    pub(super) async fn call(&self, tool: &str, arguments: Value) -> Result<usize, Failure> {
+        let Value::Object(arguments) = arguments else { return Err(Failure::new("no arguments")) };
+        Ok(call(&self.toolbox, tool, arguments).await?.json().len())
+    }
+
+    /// The bytes of a record as JSON, whole.
+    async fn record(&self, id: &str) -> Result<usize, Failure> {
+        let handle: Handle = id.parse().map_err(|error| Failure::usage(&error))?;
+        let record = self.source.record(&RecordQuery::of(handle.address().clone())).await?;
+        written(&[record])
+    }
+
+    /// The bytes of the newest records of a stream as JSON, whole.
+    async fn records(&self, stream: &StreamName, limit: usize) -> Result<usize, Failure> {
+        let page = self.source.records(&RecordsQuery::of(stream.clone(), limit)).await?;
+        let records = page.rows.into_iter().filter_map(|row| match row {
+            Change::Present(record) => Some(*record),
+            Change::Deleted { .. } => None,
+        });
+        written(&records.collect::<Vec<_>>())
+    }
+}
+
+fn written(records: &[Record]) -> Result<usize, Failure> {
+    let data: Vec<&RecordData> = records.iter().map(|record| &record.data).collect();
+    let json = serde_json::to_string(&data);
+    json.map(|json| json.len()).map_err(|error| Failure::new(error.to_string()))
+}
+
+pub(super) fn run(printer: Printer) -> Result<(), Failure> {
+    let (machine, measured) = (Machine::this(), measure()?);
+    if printer.json {
+        printer.value(&OnMachine { machine, measured });
+    } else {
+        measured.print(printer);
+        printer.line(format_args!("{FAINT}{machine}{FAINT:#}"));
+    }
+    Ok(())
+}
+
+pub(super) fn measure() -> Result<Measured, Failure> {
+    let server = Server::start(hostaway::import_sample)?;
+    let calls = calls(&server)?;
+    Ok(Measured { calls, chunks: chunks::measure()? })
+}
+
+fn calls(server: &Server) -> Result<Vec<CallTimes>, Failure> {
+    let listings: StreamName = "listings".parse().map_err(|error| Failure::usage(&error))?;
+    let of_record = |id| timed(&server.runtime, TIMES, move |_| server.record(id));
+    let of_list = |limit| timed(&server.runtime, TIMES, |_| server.records(&listings, limit));
+    let get = |target| timed(&server.runtime, TIMES, move |_| server.get(target));
+    let tool =
+        |name, arguments: Value| timed(&server.runtime, TIMES, |_| server.call(name, arguments.clone()));
+    let (small, fat) = (of_record(SMALL)?, of_record(FAT)?);
+    let booking = json!({"stream": "reservations", "filter": {"id": "BK99999"}});
+    let part = json!({"id": FAT, "fields": ["payments"]});
+    Ok(vec![
+        beside("fetch, a small record", tool("fetch", json!({"id": SMALL}))?, small),
+        beside("GET a small record", get("/api/v1/bookings/BK12345")?, small),
+        beside(
+            "query_records, 25 listings",
+            tool("query_records", json!({"stream": "listings"}))?,
+            of_list(25)?,
+        ),
+        beside("GET 50 listings", get("/api/v1/listings?limit=50")?, of_list(50)?),
+        beside("GET the preview of the fat booking", get("/api/v1/bookings/BK99999")?, fat),
+        beside("query_records, the fat booking", tool("query_records", booking)?, fat),
+        beside("fetch, its payments", tool("fetch", part)?, fat),
+        record_of_a_call("a record of the call, in memory", &Telemetry::default()),
+        kept_record()?,
+    ])
+}
+
+fn beside(call: &'static str, (with, bytes): (Times, usize), (without, raw): (Times, usize)) -> CallTimes {
+    CallTimes { call, bytes, with, raw_bytes: Some(raw), without: Some(without) }
+}
+
+/// One that is written into a file beside the calls.
+fn kept_record() -> Result<CallTimes, Failure> {
+    let folder = tempfile::tempdir();
+    let folder = folder.map_err(|error| Failure::new(format!("no temporary folder ({error})")))?;
+    let telemetry = Telemetry::in_directory(folder.path(), RECORDS_IN_MEMORY);
+    Ok(record_of_a_call("a record of the call, kept in a file", &telemetry))
+}
+
+fn record_of_a_call(call: &'static str, telemetry: &Telemetry) -> CallTimes {
+    let shaping = Shaping { bytes: 1_800, items: 13, ..Shaping::default() };
+    let taken = (0..RECORDS).map(|_| {
+        let started = std::time::Instant::now();
+        telemetry.call(Endpoint::tool("search"), None).answered(&shaping);
+        started.elapsed()
+    });
+    CallTimes { call, bytes: 0, with: Times::of(taken.collect()), raw_bytes: None, without: None }
+}
+
+impl Measured {
+    pub(super) fn print(&self, printer: Printer) {
+        let size = |size: usize| grouped(u64::try_from(size).unwrap_or(u64::MAX));
+        let heading = ["call", "bytes", "p50 us", "p99 us", "raw bytes", "raw p50 us", "raw p99 us"];
+        let cells = self.calls.iter().map(|row| {
+            let raw = |time: fn(&Times) -> f64| {
+                row.without.as_ref().map_or_else(String::new, |times| format!("{:.1}", time(times)))
+            };
+            vec![
+                row.call.to_owned(),
+                size(row.bytes),
+                format!("{:.1}", row.with.p50_us),
+                format!("{:.1}", row.with.p99_us),
+                row.raw_bytes.map_or_else(String::new, size),
+                raw(|times| times.p50_us),
+                raw(|times| times.p99_us),
+            ]
+        });
+        let heading = heading.map(str::to_owned).to_vec();
+        printer.table(&std::iter::once(heading).chain(cells).collect::<Vec<_>>());
+        self.chunks.print(printer);
+    }
+}

@@ -1,0 +1,157 @@
+//! `fetchwell tokens`: what a text costs a model, counted or estimated as answers are.
+
+use std::fs::File;
+use std::io::{Read, stdin};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::print::Printer;
+use crate::fit::{Estimator, budget, count_tokens};
+
+/// The longest text that is read, in bytes: all of it is in memory.
+const TEXT_MOST: usize = 64 * 1024 * 1024;
+
+/// Count the tokens of a text, or estimate them as answers do.
+#[derive(Debug, Args)]
+pub(super) struct Tokens {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print how many tokens a text has: what `meta.budget.estimatedTokens` says of it, or with --exact all of them.
+    Count(Count),
+}
+
+#[derive(Debug, Args)]
+struct Count {
+    /// The text, in UTF-8; `-` is standard input.
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: PathBuf,
+
+    /// How tokens are estimated.
+    #[arg(long, value_enum, default_value_t = Way::O200k)]
+    estimator: Way,
+
+    /// Count every token, however many there are.
+    #[arg(long, conflicts_with = "cap")]
+    exact: bool,
+
+    /// Count no further than to so many tokens, and estimate the rest.
+    #[arg(long, value_name = "N", default_value_t = budget::DOCUMENT_TOKENS)]
+    cap: usize,
+}
+
+/// The estimators, by their names in a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Way {
+    /// Counted with OpenAI's `o200k`.
+    O200k,
+    /// A quarter of the characters and a fifth more.
+    Chars4,
+}
+
+/// What a text has.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Counted {
+    tokens: usize,
+    bytes: usize,
+    chars: usize,
+    estimator: &'static str,
+    /// Every token was counted.
+    exact: bool,
+}
+
+/// Why a text cannot be counted.
+#[derive(Debug, thiserror::Error)]
+enum NoText {
+    #[error("{0} cannot be read ({1}); name a file, or - for standard input")]
+    Unreadable(String, std::io::Error),
+    #[error("{0} is larger than 64 MiB; count it in pieces")]
+    TooLarge(String),
+    #[error("{0} is no UTF-8 text; only text has tokens")]
+    NotUtf8(String),
+    #[error("`chars4` is an estimate and counts no tokens; leave out --exact or --estimator")]
+    NeverExact,
+}
+
+impl Tokens {
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        let Command::Count(count) = self.command;
+        let counted = count.counted().map_err(|problem| match problem {
+            NoText::NeverExact => Failure::usage(&problem),
+            other => Failure::new(other.to_string()),
+        })?;
+        if printer.json {
+            printer.value(&counted);
+            return Ok(());
+        }
+        let about = if counted.exact { "" } else { "about " };
+        printer.line(format_args!("{about}{} tokens", counted.tokens));
+        Ok(())
+    }
+}
+
+impl Count {
+    fn counted(&self) -> Result<Counted, NoText> {
+        if self.exact && self.estimator == Way::Chars4 {
+            return Err(NoText::NeverExact);
+        }
+        let text = read(&self.file)?;
+        let tokens = match self.estimator {
+            Way::O200k if self.exact => count_tokens(&text),
+            Way::O200k => Estimator::O200k.tokens(&text, self.cap),
+            Way::Chars4 => Estimator::Chars4.tokens(&text, self.cap),
+        };
+        let is_counted = self.estimator == Way::O200k && (self.exact || tokens <= self.cap);
+        Ok(Counted {
+            tokens,
+            bytes: text.len(),
+            chars: text.chars().count(),
+            estimator: match self.estimator {
+                Way::O200k => "o200k",
+                Way::Chars4 => "chars4",
+            },
+            exact: is_counted,
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<String, NoText> {
+    if path == Path::new("-") {
+        return read_within("standard input", stdin().lock(), TEXT_MOST);
+    }
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|problem| NoText::Unreadable(name.clone(), problem))?;
+    read_within(&name, file, TEXT_MOST)
+}
+
+/// All of a text that is no longer than `most` bytes; of a longer one nothing beyond that is read.
+fn read_within(name: &str, from: impl Read, most: usize) -> Result<String, NoText> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    let read = from.take(limit).read_to_end(&mut bytes);
+    read.map_err(|problem| NoText::Unreadable(name.to_owned(), problem))?;
+    if bytes.len() > most {
+        return Err(NoText::TooLarge(name.to_owned()));
+    }
+    String::from_utf8(bytes).map_err(|_no_text| NoText::NotUtf8(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_read_than_the_limit() {
+        assert_eq!(read_within("it", "1234".as_bytes(), 4).unwrap(), "1234");
+        assert!(matches!(read_within("it", "12345".as_bytes(), 4), Err(NoText::TooLarge(_))));
+        // It would never end.
+        assert!(matches!(read_within("it", std::io::repeat(b'x'), 100_000), Err(NoText::TooLarge(_))));
+        assert!(matches!(read_within("it", [0xFF_u8].as_slice(), 4), Err(NoText::NotUtf8(_))));
+    }
+}
