@@ -11,6 +11,7 @@ mod error;
 mod list;
 mod marks;
 mod meta;
+pub(super) mod openapi;
 mod parameters;
 mod routes;
 
