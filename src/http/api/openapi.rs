@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::content::ContentChunk;
 use super::detail::SummaryResponse;
 use super::error::ErrorBody;
-use super::list::PaginatedResponse;
+use super::page::PaginatedResponse;
 use super::routes::Index;
 
 /// What of `limit` no configuration goes above.
