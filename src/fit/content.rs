@@ -2,7 +2,7 @@
 //!
 //! What kind of text it is decides where that is: before a heading, at the end of a paragraph, before the next entry
 //! of a log, at the end of a line of code, at the end of a sentence. Where a text has no such place within the
-//! room of a chunk, it is cut between words or graphemes, and the chunk says so.
+//! room of a chunk, it is cut between lines, words or graphemes, and the chunk says so.
 //!
 //! Chunks depend on nothing but the text and their size, and put together they are the text.
 
@@ -176,8 +176,10 @@ fn end_of_chunk(text: &str, start: usize, kind: ContentKind, most: usize) -> (us
         return (start + end, false);
     }
     let piece = rest.get(..room).unwrap_or_default();
-    let after_word = piece.rfind(char::is_whitespace).map(|at| piece.ceil_char_boundary(at + 1));
-    let end = after_word.filter(|end| *end > room / 2 && boundary_at_or_before(rest, *end) == *end);
+    let ends = |end: &usize| *end > room / 2 && boundary_at_or_before(rest, *end) == *end;
+    let after_line = piece.rfind('\n').map(|at| at + 1).filter(ends);
+    let after_word = || piece.rfind(char::is_whitespace).map(|at| piece.ceil_char_boundary(at + 1));
+    let end = after_line.or_else(|| after_word().filter(ends));
     (start + end.unwrap_or(room), true)
 }
 
@@ -295,13 +297,16 @@ fn begins_entry(line: &str) -> bool {
 
 fn kind_of(text: &str) -> ContentKind {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).take(TELLING_LINES).collect();
-    let share = |tells: fn(&str) -> bool| {
+    let share_of = |lines: &[&str], tells: fn(&str) -> bool| {
         let telling = lines.iter().filter(|line| tells(line)).count();
         if lines.len() < 2 { 0 } else { telling * 100 / lines.len() }
     };
+    let share = |tells| share_of(&lines, tells);
+    // What is indented goes on with an entry, as the lines of a stack trace do.
+    let begun: Vec<&str> = lines.iter().copied().filter(|line| !line.starts_with([' ', '\t'])).collect();
     let headings = lines.iter().filter(|line| is_heading(line) || line.starts_with("```")).count();
     match () {
-        () if share(begins_entry) >= 50 => ContentKind::Log,
+        () if share_of(&begun, begins_entry) >= 50 => ContentKind::Log,
         () if headings > 0 && share(is_code) < 60 => ContentKind::Markdown,
         () if share(is_code) >= 50 => ContentKind::Code,
         () => ContentKind::Prose,

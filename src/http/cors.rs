@@ -3,6 +3,7 @@
 use axum::http::{HeaderName, HeaderValue, Method, header, request};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use super::api::{CONTEXT_BUDGET, ORIGINAL_TOKENS, RETURNED_TOKENS};
 use super::rate_limit::{LIMIT, REMAINING, RESET};
 use super::request_id::{CORRELATION_ID, REQUEST_ID, X_REQUEST_ID};
 use super::this_machine::is_local_origin;
@@ -26,6 +27,16 @@ pub(super) fn from_this_machine() -> CorsLayer {
             REQUEST_ID,
             CORRELATION_ID,
             X_REQUEST_ID,
+            HeaderName::from_static(CONTEXT_BUDGET),
         ])
-        .expose_headers([REQUEST_ID, CORRELATION_ID, header::RETRY_AFTER, LIMIT, REMAINING, RESET])
+        .expose_headers([
+            REQUEST_ID,
+            CORRELATION_ID,
+            header::RETRY_AFTER,
+            LIMIT,
+            REMAINING,
+            RESET,
+            ORIGINAL_TOKENS,
+            RETURNED_TOKENS,
+        ])
 }

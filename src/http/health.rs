@@ -8,9 +8,12 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use jiff::Timestamp;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::Site;
+use super::api::openapi::described_answer;
 use super::this_machine::asks_from_here;
 use crate::record::Unavailable;
 use crate::telemetry::{ContextProtection, Figures, Keeping};
@@ -18,7 +21,7 @@ use crate::telemetry::{ContextProtection, Figures, Keeping};
 /// How long the sources may take to say that they can be read.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Status {
     /// All records can be read.
@@ -29,7 +32,7 @@ enum Status {
     Unhealthy,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Health {
     status: Status,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +51,8 @@ struct Health {
     telemetry: Keeping,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SourceDown")]
 struct Missing {
     source: String,
     code: String,
@@ -63,6 +67,21 @@ impl From<Unavailable> for Missing {
 /// The route. It is no call: nothing counts it.
 pub(super) fn routes(site: Site) -> Router {
     Router::new().route("/health", get(answer)).with_state(site)
+}
+
+/// How it is described.
+pub(super) fn described(generator: &mut SchemaGenerator) -> Value {
+    let health = generator.subschema_for::<Health>();
+    let answer = |about| described_answer(about, "application/json", health.clone());
+    json!({ "get": {
+        "operationId": "getHealth",
+        "summary": "Whether records can be read, and what all calls come to",
+        "responses": {
+            "200": answer("Records of at least one source can be read"),
+            "403": described_answer("`Host` or `Origin` is not this machine", "text/plain", json!({ "type": "string" })),
+            "503": answer("No record can be read"),
+        },
+    } })
 }
 
 async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Response {

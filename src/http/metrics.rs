@@ -5,13 +5,25 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use serde_json::{Value, json};
 
+use super::api::openapi::described_answer;
 use super::this_machine::asks_from_here;
 use crate::telemetry::Telemetry;
 
 /// The route. It is no call: nothing counts it.
 pub(super) fn routes(telemetry: Telemetry) -> Router {
     Router::new().route("/metrics", get(answer)).with_state(telemetry)
+}
+
+/// How it is described.
+pub(super) fn described() -> Value {
+    let text = |about| described_answer(about, "text/plain", json!({ "type": "string" }));
+    json!({ "get": {
+        "operationId": "getMetrics",
+        "summary": "The counters of this process in Prometheus' text format",
+        "responses": { "200": text("The counters"), "403": text("`Host` or `Origin` is not this machine") },
+    } })
 }
 
 async fn answer(State(telemetry): State<Telemetry>, uri: Uri, headers: HeaderMap) -> Response {

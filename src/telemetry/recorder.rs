@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::database::Database;
@@ -51,7 +52,7 @@ pub struct Figures {
 }
 
 /// How calls are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Keeping {
     /// Calls that can be looked at.
     pub stored: u64,
@@ -62,7 +63,7 @@ pub struct Keeping {
 }
 
 /// Where calls are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KeepingState {
     /// In memory, until the process ends.

@@ -1,5 +1,6 @@
 //! What all calls come to, since the first one.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::TelemetryRecord;
@@ -18,7 +19,7 @@ pub(super) struct Totals {
 }
 
 /// The figures as they are shown. Shares are of all calls, and nothing when there was none.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct ContextProtection {
     /// Calls of tools and of `/v1`.
     pub total_requests: u64,

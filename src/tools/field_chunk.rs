@@ -104,7 +104,8 @@ fn answer(
         end_chars: start_chars + piece.chars().count(),
         total_chars: text.text.chars().count(),
         chunk_index: index,
-        total_chunks: text.chunks.len(),
+        // A text without a character is one chunk without any.
+        total_chunks: text.chunks.len().max(1),
         start_line: chunk.map_or(0, |chunk| chunk.start_line),
         end_line: chunk.map_or(0, |chunk| chunk.end_line),
         total_lines: text.chunks.total_lines(),

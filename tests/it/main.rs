@@ -8,6 +8,13 @@
 mod support;
 
 mod allowed_streams;
+mod api_content;
+mod api_cursors;
+mod api_details;
+mod api_lists;
+mod api_observed;
+mod api_overrides;
+mod api_seed_examples;
 mod budgets;
 mod changed_sources;
 mod cli;

@@ -369,6 +369,12 @@ fn the_description_names_every_route() {
             "/v1/streams/{stream}/records/{id}/field-window",
             "/v1/streams/{stream}/aggregate",
             "/v1/search",
+            "/api/v1",
+            "/api/v1/{collection}",
+            "/api/v1/{collection}/{id}",
+            "/api/v1/content/{id}",
+            "/health",
+            "/metrics",
         ]
     );
 }

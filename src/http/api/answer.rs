@@ -9,8 +9,10 @@ use super::error::Failure;
 use crate::fit::Shaping;
 use crate::http::v1::ApiError;
 
-const ORIGINAL_TOKENS: HeaderName = HeaderName::from_static("x-context-original-tokens");
-const RETURNED_TOKENS: HeaderName = HeaderName::from_static("x-context-returned-tokens");
+/// What an answer would take without any shaping.
+pub(in crate::http) const ORIGINAL_TOKENS: HeaderName = HeaderName::from_static("x-context-original-tokens");
+/// What it takes.
+pub(in crate::http) const RETURNED_TOKENS: HeaderName = HeaderName::from_static("x-context-returned-tokens");
 
 /// A body, and how it came to its size.
 #[derive(Debug)]

@@ -118,8 +118,9 @@ async fn chunk(
     index: usize,
     budget: PageBudget,
 ) -> Result<Answer, Failure> {
-    let total_chunks = text.chunks.len();
-    if index >= total_chunks.max(1) {
+    // A text without a character is one chunk without any.
+    let total_chunks = text.chunks.len().max(1);
+    if index >= total_chunks {
         let problem = format!("the text has {total_chunks} chunks, numbered from 0");
         return Err(ApiError::bad("invalid_argument", problem).about("chunkIndex").into());
     }
@@ -156,7 +157,7 @@ fn lines(text: &ChunkedText, first: usize, end: usize, budget: PageBudget) -> Re
     let body = ContentChunk {
         content,
         chunk_index,
-        total_chunks: text.chunks.len(),
+        total_chunks: text.chunks.len().max(1),
         next_cursor: None,
         metadata: ChunkMetadata {
             start_line: first,

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Call;
 use super::answer::Answer;
 use super::error::Failure;
+use super::fields::{Fields, known, with_id};
 use super::marks;
 use super::meta::{BudgetMeta, DetailParameters, Details, GROUPS_NAMED, RecordMeta, groups};
 use super::routes::Route;
@@ -24,57 +25,12 @@ const SUMMARY_LEAST: usize = 600;
 /// A summary takes at most this part of what it stands for.
 const SUMMARY_SHARE: (usize, usize) = (2, 5);
 
-/// The most names in `fields`.
-const FIELDS_MOST: usize = 100;
-
-/// Fields that a refusal names.
-const FIELDS_SHOWN: usize = 30;
-
 /// A record in less, or all of it with what is known of it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct SummaryResponse<'a> {
     /// The fields that tell most; long texts as `{"preview", "chars"}`.
     summary: &'a RecordData,
     meta: RecordMeta,
-}
-
-/// Which fields were asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fields {
-    /// None in particular.
-    Unsaid,
-    /// Every one.
-    All,
-    /// These, and the id.
-    These(Vec<FieldPath>),
-}
-
-impl Fields {
-    /// Reads `all`, or names and paths with commas between them.
-    pub(super) fn read(text: Option<&str>) -> Result<Self, ApiError> {
-        let Some(text) = text else { return Ok(Self::Unsaid) };
-        if text == "all" {
-            return Ok(Self::All);
-        }
-        let paths: Result<Vec<FieldPath>, _> = split(text).map(str::parse).collect();
-        let wrong = |problem: String| ApiError::bad("invalid_argument", problem).about("fields");
-        let paths = paths.map_err(|problem| wrong(problem.to_string()))?;
-        if paths.len() > FIELDS_MOST {
-            return Err(wrong(format!("it names more than {FIELDS_MOST} fields")));
-        }
-        Ok(Self::These(paths))
-    }
-}
-
-/// Names between commas that are not inside quotation marks.
-fn split(text: &str) -> impl Iterator<Item = &str> {
-    let mut quoted = false;
-    text.split(move |character| {
-        quoted ^= character == '"';
-        character == ',' && !quoted
-    })
-    .map(str::trim)
-    .filter(|name| !name.is_empty())
 }
 
 /// What is asked of one record.
@@ -88,7 +44,7 @@ struct Asked {
 
 pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId) -> Result<Answer, Failure> {
     let fields = Fields::read(call.parameters.take("fields").as_deref())?;
-    let with_meta = call.parameters.flag("meta")?;
+    let with_meta = call.parameters.flag("meta")?.unwrap_or_default();
     // It is about lists, and means nothing here.
     call.parameters.flag("summary")?;
     let connection = call.parameters.take("connection_id").map(|id| {
@@ -102,9 +58,9 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
     let endpoint = format!("{}/{key}", call.path);
     let record = source.record(&RecordQuery::of(address)).await?;
     let stream = StreamQuery { stream: route.stream.clone(), connection: record.address.connection.clone() };
-    let previews = call.toolbox.previews(stream).await;
+    let previews = call.toolbox.previews(stream.clone()).await;
     if let Fields::These(paths) = &fields {
-        known(&record.data, paths)?;
+        known(call, &stream, std::slice::from_ref(&record), paths).await?;
     }
     let asked = Asked { fields, with_meta, connection, endpoint };
     let (limits, estimator, compares) = (call.limits, call.toolbox.protection().estimator, call.compares);
@@ -149,25 +105,6 @@ fn too_large(budget: PageBudget) -> ApiError {
         .hinting("Raise `hard_cap` for this path in the configuration.")
 }
 
-/// Refuses fields that the record does not have.
-fn known(data: &RecordData, paths: &[FieldPath]) -> Result<(), ApiError> {
-    let Some(stranger) = paths.iter().find(|path| !data.contains_key(path.root())) else { return Ok(()) };
-    let fields: Vec<&str> = data.keys().map(String::as_str).take(FIELDS_SHOWN).collect();
-    Err(ApiError::bad("unknown_field", format!("the record has no field `{}`", stranger.root()))
-        .about("fields")
-        .hinting(&format!("Its fields are: {}.", fields.join(", "))))
-}
-
-/// Fields that were picked, with the id before them.
-pub(super) fn with_id(record: &Record, picked: RecordData) -> RecordData {
-    if picked.contains_key("id") {
-        return picked;
-    }
-    let mut data = marks::only_id(record, &record.data);
-    data.extend(picked);
-    data
-}
-
 /// All that was asked for, or as much of it as fits under the hard cap.
 #[expect(clippy::too_many_arguments, reason = "what was asked, what there is, and what it may take")]
 fn full(
@@ -179,9 +116,9 @@ fn full(
     budget: &TokenBudget,
     cap: PageBudget,
 ) -> Option<Answer> {
-    let enveloped = |shown: &RecordData| {
+    let enveloped = |kind: &'static str, shown: &RecordData| {
         let meta = RecordMeta {
-            kind: "full",
+            kind,
             total_fields: record.data.len(),
             total_fields_deep: deep(&record.data),
             projected_fields: shown.keys().cloned().collect(),
@@ -190,7 +127,7 @@ fn full(
         };
         serde_json::to_string(&SummaryResponse { summary: shown, meta }).ok()
     };
-    let body = if asked.with_meta { enveloped(data)? } else { json };
+    let body = if asked.with_meta { enveloped("full", data)? } else { json };
     let fields = Some((record.data.len(), data.len()));
     let shaping = Shaping { items: 1, fields, oversized: budget.summary_mode(), ..Shaping::default() };
     if body.len() <= cap.bytes
@@ -198,9 +135,20 @@ fn full(
     {
         return Some(Answer::shaped(body, Shaping { tokens, candidate_tokens: tokens, ..shaping }));
     }
-    let (marked, summarized) = marks::within(record, data, previews.of(&record.address), cap)?;
-    let estimated = budget.estimated_tokens();
-    Some(Answer::shaped(marked, Shaping { summarized, candidate_tokens: Some(estimated), ..shaping }))
+    let shaping = Shaping { summarized: true, candidate_tokens: Some(budget.estimated_tokens()), ..shaping };
+    let mut room = cap;
+    while asked.with_meta && room.tokens > 0 {
+        let body = enveloped("preview", &marks::within(record, data, previews.of(&record.address), room)?)?;
+        match tokens_within(&body, cap.tokens) {
+            Ok(tokens) if body.len() <= cap.bytes => {
+                return Some(Answer::shaped(body, Shaping { tokens, ..shaping }));
+            }
+            // What the envelope takes is known when it is written; each round takes a tenth, so it ends.
+            _ => room = PageBudget { bytes: room.bytes * 9 / 10, tokens: room.tokens * 9 / 10 },
+        }
+    }
+    let marked = marks::within(record, data, previews.of(&record.address), cap)?;
+    Some(Answer::shaped(serde_json::to_string(&marked).ok()?, shaping))
 }
 
 /// The preview of a record, and how to get what is not in it.
@@ -215,8 +163,10 @@ fn summarized(
     let tokens = budget.threshold().min(cap.tokens).min(share.max(SUMMARY_LEAST));
     let total_fields_deep = deep(&record.data);
     let (mut room, mut named) = (tokens * crate::fit::budget::BYTES_PER_TOKEN, GROUPS_NAMED);
+    // Whatever tells most, a record is asked for by its id.
+    let declared = [&[FieldPath::field("id")], previews.of(&record.address)].concat();
     loop {
-        let shown = preview(&record.data, previews.of(&record.address), room);
+        let shown = preview(&record.data, &declared, room);
         let (groups, more_groups) = groups(&shown.left_out, named);
         let details = Details {
             endpoint: asked.endpoint.clone(),
@@ -250,14 +200,18 @@ fn summarized(
                 };
                 return Some(Answer::shaped(body, shaping));
             }
-            // What stands around it takes all there is: fewer parts are named, then none.
-            Err(_) if room == 0 && named > 0 => named /= 2,
+            // What stands around it takes more than a half: fewer parts are named, then none.
+            Err(_) if room < tokens * crate::fit::budget::BYTES_PER_TOKEN / 2 && named > 0 => {
+                named /= 2;
+                room = tokens * crate::fit::budget::BYTES_PER_TOKEN / 2;
+            }
             // A budget too small for any summary: then as much of the record itself as fits.
             Err(_) if room == 0 => {
-                let (marked, summarized) =
-                    marks::within(record, &record.data, previews.of(&record.address), cap)?;
+                let marked = marks::within(record, &record.data, previews.of(&record.address), cap)?;
+                let body = serde_json::to_string(&marked).ok()?;
+                let summarized = marked != record.data;
                 let shaping = Shaping { items: 1, summarized, oversized: true, ..Shaping::default() };
-                return Some(Answer::shaped(marked, shaping));
+                return Some(Answer::shaped(body, shaping));
             }
             // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
             Err(counted) => room = room.min(body.len()) * tokens / counted.max(1) * 19 / 20,
@@ -275,25 +229,4 @@ fn deep(data: &RecordData) -> usize {
         }
     }
     data.len() + data.values().map(inside).sum::<usize>()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_named_between_commas() {
-        let names = |text: &str| match Fields::read(Some(text)) {
-            Ok(Fields::These(paths)) => paths.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(
-            names("guestDetails, priceBreakdown.nightlyRate"),
-            ["guestDetails", "priceBreakdown.nightlyRate"]
-        );
-        assert_eq!(names("\"a,b\",c"), ["a,b", "c"]);
-        assert_eq!(Fields::read(Some("all")).unwrap(), Fields::All);
-        assert_eq!(Fields::read(None).unwrap(), Fields::Unsaid);
-        assert_eq!(Fields::read(Some("a..b")).unwrap_err().code, "invalid_argument");
-    }
 }

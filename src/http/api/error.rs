@@ -7,9 +7,14 @@ use serde::Serialize;
 
 use super::answer::written;
 use crate::cursor::CursorFault;
+use crate::fit::{budget, clip};
 use crate::http::v1::{ApiError, OfferedConnection};
 use crate::source::SourceError;
 use crate::tools::ToolError;
+
+/// The longest message, and the longest hint: with all else in it a body stays below its budget.
+const MESSAGE_MOST: usize = 700;
+const HINT_MOST: usize = 600;
 
 /// Why a request is not answered.
 #[derive(Debug)]
@@ -50,11 +55,14 @@ impl Failure {
 
     pub(super) fn body(&self, id: &str) -> Vec<u8> {
         let error = &self.error;
-        let body = ErrorBody {
+        let mut body = ErrorBody {
             error: title(&error.code, error.message()),
             detail: match error.hint() {
-                None => error.message().to_owned(),
-                Some(hint) => format!("{}. {hint}", error.message().trim_end_matches('.')),
+                None => clip(error.message(), MESSAGE_MOST),
+                Some(hint) => {
+                    let message = clip(error.message(), MESSAGE_MOST);
+                    format!("{}. {}", message.trim_end_matches('.'), clip(hint, HINT_MOST))
+                }
             },
             code: error.code.to_ascii_uppercase(),
             request_id: id.to_owned(),
@@ -62,7 +70,13 @@ impl Failure {
             param: error.param().map(str::to_owned),
             available_connections: error.choices().to_vec(),
         };
-        serde_json::to_vec(&body).unwrap_or_default()
+        loop {
+            let json = serde_json::to_vec(&body).unwrap_or_default();
+            // Connections that have no room are found by the schema.
+            if json.len() < budget::ERROR || body.available_connections.pop().is_none() {
+                return json;
+            }
+        }
     }
 }
 
@@ -90,6 +104,9 @@ impl From<ToolError> for Failure {
             ToolError::ListFromStart(fault)
             | ToolError::SearchFromStart(fault)
             | ToolError::ReadFromStart(fault) => invalid_cursor(fault),
+            ToolError::CorrectArgument { param, problem, .. } if param == "filter" => {
+                ApiError::bad("invalid_filter", problem).about(&param).into()
+            }
             ToolError::CorrectArgument { param, problem, .. } => {
                 ApiError::bad("invalid_argument", problem).about(&param).into()
             }

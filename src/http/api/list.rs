@@ -3,29 +3,24 @@
 //! A page has the records that were asked for, narrower where they do not fit; where nothing may be narrowed it has
 //! fewer. Its cursor stands after the last record it has.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answer::Answer;
-use super::detail::{Fields, with_id};
 use super::error::Failure;
-use super::marks;
-use super::meta::{BudgetMeta, DetailParameters, Details, Missing, PageMeta};
+use super::fields::{Fields, known, selected};
+use super::meta::{BudgetMeta, Missing, PageMeta};
+use super::page::{Fitted, PageWork, PaginatedResponse};
 use super::routes::Route;
 use super::{Call, parameters};
 use crate::cursor::Kind;
-use crate::fit::{
-    Estimator, FieldWidth, FittedRows, Limits, PageBudget, Shaping, Strategy, TokenBudget, count_tokens,
-    fit_rows, narrow,
-};
+use crate::fit::{FieldWidth, Limits, PageBudget};
 use crate::handle::ConnectionId;
 use crate::http::v1::ApiError;
-use crate::record::{FieldPath, Record, RecordData, Unavailable, project};
+use crate::record::{Record, RecordData, Unavailable};
 use crate::source::{
     Accuracy, Change, Count, CountMode, Direction, Filter, RecordsPosition, RecordsQuery, SourceError, Start,
     StreamQuery,
@@ -41,20 +36,7 @@ const BATCH: usize = 100;
 /// The most bytes that are read for a list whose hard cap is waived.
 const EXEMPT_BYTES: usize = 64 * 1024 * 1024;
 
-/// How a record is summarised whose stream does not say how.
-const UNDECLARED: FieldWidth = FieldWidth::Preview(60);
-
 const SUMMARY_NOTE: &str = "Items are summaries; ask for one by its id for all of it.";
-
-/// A page of a list.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct PaginatedResponse {
-    items: Vec<RecordData>,
-    /// Goes on with `cursor`; null at the end.
-    next_cursor: Option<String>,
-    meta: PageMeta,
-}
 
 /// A list as it will be made, from its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,8 +125,8 @@ fn sent(call: &mut Call<'_>) -> Result<RecordData, Failure> {
     if let Some(limit) = sent.get("limit").and_then(Value::as_str) {
         parameters::number("limit", limit)?;
     }
-    if parameters.flag("summary")? {
-        sent.insert("summary".to_owned(), true.into());
+    if let Some(summary) = parameters.flag("summary")? {
+        sent.insert("summary".to_owned(), summary.into());
     }
     let filter = parameters.filter()?;
     if !filter.is_empty() {
@@ -232,6 +214,19 @@ fn too_many(limits: &Limits) -> ApiError {
         .hinting("Name `fields`, or let this path be paginated and summarised in the configuration.")
 }
 
+/// What a source says of a sort is about `order_by` here.
+fn of_order(error: SourceError) -> Failure {
+    let error = ApiError::from(error);
+    if error.code != "invalid_sort" {
+        return error.into();
+    }
+    let hint = error.hint().unwrap_or_default();
+    let sorted_by = hint.split_once(';').map_or(hint, |(sorted_by, _how)| sorted_by);
+    let hint =
+        format!("{sorted_by}; use `created_desc`, `created_asc`, or that field with `_desc` or `_asc`.");
+    ApiError::bad("invalid_sort", error.message().to_owned()).about("order_by").hinting(&hint).into()
+}
+
 /// Reads records from where a page starts.
 async fn read(
     call: &Call<'_>,
@@ -245,7 +240,7 @@ async fn read(
     let mut bytes = 0;
     loop {
         query.limit = BATCH.min(wanted - read.records.len());
-        let page = source.records(&query).await?;
+        let page = source.records(&query).await.map_err(of_order)?;
         read.count = read.count.or(page.count);
         read.unavailable.extend(page.unavailable);
         read.notes.extend(page.notes);
@@ -266,36 +261,6 @@ async fn read(
         // It was counted.
         query.count = CountMode::None;
     }
-}
-
-/// Refuses fields that neither these records have nor their stream.
-async fn known(
-    call: &Call<'_>,
-    stream: &StreamQuery,
-    records: &[Record],
-    paths: &[FieldPath],
-) -> Result<(), Failure> {
-    let has = |path: &&FieldPath| !records.iter().any(|record| record.data.contains_key(path.root()));
-    let missing: Vec<&FieldPath> = paths.iter().filter(has).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let details = call.toolbox.asked_source().stream(stream).await?.details;
-    let fields: Vec<String> =
-        details.iter().flat_map(|detail| &detail.fields).map(|field| field.name.clone()).collect();
-    match missing.iter().find(|path| !fields.iter().any(|field| field == path.root())) {
-        None => Ok(()),
-        Some(stranger) => {
-            let (stream, field) = (stream.stream.to_string(), stranger.root().to_owned());
-            Err(SourceError::UseKnownField { stream, field, known: fields }.into())
-        }
-    }
-}
-
-/// A page that fits, or how many records would.
-enum Fitted {
-    Page(Answer),
-    Rows(usize),
 }
 
 /// Fits what was read.
@@ -335,8 +300,10 @@ async fn page(
         unavailable: unavailable.iter().map(Missing::from).collect(),
         warnings,
     };
+    let shown =
+        records.into_iter().map(|record| selected(record, &request.fields, request.summary, previews));
     let work = PageWork {
-        records: records.into_iter().map(|record| selected(record, request, previews)).collect(),
+        records: shown.collect(),
         response: PaginatedResponse { items: Vec::new(), next_cursor, meta },
         previews: Arc::clone(previews),
         budget: page_budget(request, &call.limits),
@@ -364,103 +331,6 @@ fn page_budget(request: &Request, limits: &Limits) -> PageBudget {
         _ if limits.exempt => PageBudget { bytes: usize::MAX, tokens: usize::MAX },
         None if limits.summarization && request.fields != Fields::All => PageBudget::unasked(limits),
         _ => PageBudget::whole(limits),
-    }
-}
-
-/// A record with only what was asked of it.
-fn selected(mut record: Record, request: &Request, previews: &Previews) -> Record {
-    let picked = if request.summary {
-        match project(&record.data, previews.of(&record.address)) {
-            picked if picked.is_empty() => narrow(&record.data, UNDECLARED, &[]).0.map(Cow::into_owned),
-            picked => Some(picked),
-        }
-    } else if let Fields::These(paths) = &request.fields {
-        Some(project(&record.data, paths))
-    } else {
-        None
-    };
-    if let Some(picked) = picked {
-        record.data = with_id(&record, picked);
-    }
-    record
-}
-
-/// What is fitted, where it holds up nobody else.
-struct PageWork {
-    records: Vec<Record>,
-    response: PaginatedResponse,
-    previews: Arc<Previews>,
-    budget: PageBudget,
-    limits: Limits,
-    estimator: Estimator,
-    narrowest: FieldWidth,
-    is_summary: bool,
-    endpoint: String,
-    compares: bool,
-}
-
-impl PageWork {
-    fn fitted(mut self) -> Result<Fitted, ApiError> {
-        let unwritable = |_| ApiError::internal();
-        let whole: Vec<&RecordData> = self.records.iter().map(|record| &record.data).collect();
-        let whole = serde_json::to_string(&whole).map_err(unwritable)?;
-        let Limits { threshold, hard_cap, .. } = self.limits;
-        let estimated = self.estimator.tokens(&whole, hard_cap);
-        let budget = TokenBudget::new(threshold, hard_cap.max(threshold), estimated);
-        let budget = budget.map_err(|_unsound| ApiError::internal())?;
-        self.response.meta.budget = BudgetMeta::from(&budget);
-        // Counted as if it were there, so that it can be.
-        self.response.meta.summarized = true;
-        self.response.meta.details_available = Some(self.details());
-        let beside = serde_json::to_string(&self.response).map_err(unwritable)?.len();
-        let (records, previews) = (std::mem::take(&mut self.records), Arc::clone(&self.previews));
-        let item = |row: usize, width: FieldWidth| {
-            let record = records.get(row)?;
-            let shown = narrow(&record.data, width, previews.of(&record.address)).0;
-            Some(shown.map_or_else(|| marks::only_id(record, &record.data), Cow::into_owned))
-        };
-        let size = |row: usize, width: FieldWidth| {
-            let json = item(row, width).and_then(|item| serde_json::to_string(&item).ok());
-            json.map_or(0, |json| json.len() + 1)
-        };
-        let is_summary = self.is_summary;
-        let details = self.details();
-        let response = &mut self.response;
-        let render = |widths: &[FieldWidth]| {
-            let summarized = is_summary || widths.iter().any(|width| *width != FieldWidth::Whole);
-            response.meta.summarized = summarized;
-            response.meta.details_available = summarized.then(|| details.clone());
-            response.items = widths.iter().enumerate().filter_map(|(row, width)| item(row, *width)).collect();
-            serde_json::to_string(response).map_err(unwritable)
-        };
-        let fitted = fit_rows(records.len(), self.narrowest, size, beside, self.budget, render)?;
-        match fitted {
-            FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
-            FittedRows::All { json, widths, tokens } => {
-                let summarized = is_summary || widths.iter().any(|width| *width != FieldWidth::Whole);
-                let shaping = Shaping {
-                    items: widths.len(),
-                    strategy: if self.response.meta.has_more { Strategy::Paginated } else { Strategy::Whole },
-                    summarized,
-                    oversized: budget.summary_mode(),
-                    tokens,
-                    candidate_tokens: Some(estimated),
-                    ..Shaping::default()
-                };
-                let compared = self.compares.then(|| (count_tokens(&whole), count_tokens(&json)));
-                Ok(Fitted::Page(Answer { compared, ..Answer::shaped(json, shaping) }))
-            }
-        }
-    }
-
-    fn details(&self) -> Details {
-        Details {
-            endpoint: self.endpoint.clone(),
-            parameters: DetailParameters { fields: "all".to_owned(), connection_id: None },
-            id: None,
-            groups: Vec::new(),
-            more_groups: 0,
-        }
     }
 }
 

@@ -5,7 +5,8 @@ use percent_encoding::utf8_percent_encode;
 use serde_json::Value;
 
 use super::BASE;
-use crate::fit::{FIELD_WIDTHS, PageBudget, json_len, narrow, shortened, tokens_within};
+use super::fields::only_id;
+use crate::fit::{FIELD_WIDTHS, FieldWidth, PageBudget, json_len, narrow, shortened, tokens_within};
 use crate::handle::Handle;
 use crate::http::v1::SEGMENT;
 use crate::record::{FieldPath, Record, RecordData};
@@ -13,77 +14,120 @@ use crate::record::{FieldPath, Record, RecordData};
 /// How much of a long text its mark shows, in bytes of JSON with all that is in the mark.
 const MARKED_TEXT: usize = 200;
 
-/// Where the text of a field is read chunk by chunk.
-pub(super) fn content_url(handle: &Handle, field: &str) -> String {
+/// The longest value of a record that has too many fields.
+const SHORT: usize = 60;
+
+/// What stands for all the fields of such a record.
+const ALL: &str = "allFields";
+
+/// Where a text is read chunk by chunk: a field, or the record as one text.
+fn content_url(handle: &Handle, field: Option<&str>) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
-    format!("{BASE}/content/{}?field={}", encoded(handle.as_str()), encoded(field))
+    let field = field.map(|field| format!("?field={}", encoded(field)));
+    format!("{BASE}/content/{}{}", encoded(handle.as_str()), field.unwrap_or_default())
 }
 
-/// The fields of a record in a budget: the longest values give way to marks, as few as will do, then the ladder of lists
-/// goes on. Nothing when not even its id fits. Says whether any of it is a mark, or missing.
+/// The fields of a record in a budget: the longest values give way to marks, as few as will do; where there are too many
+/// fields even so, the first of them stand for all. Nothing when not even its id fits.
 pub(super) fn within(
     record: &Record,
     data: &RecordData,
     declared: &[FieldPath],
     budget: PageBudget,
-) -> Option<(String, bool)> {
+) -> Option<RecordData> {
     let handle = Handle::mint(&record.address);
-    let written = |shown: RecordData| {
-        let json = serde_json::to_string(&shown).ok()?;
-        let tokens = tokens_within(&json, budget.tokens);
-        (json.len() <= budget.bytes).then_some((json, tokens))
+    let handle = handle.as_ref();
+    let narrowed = || {
+        let widths = FIELD_WIDTHS.into_iter().filter(|width| matches!(width, FieldWidth::Values(_)));
+        let shown = |width| {
+            let mut shown = narrow(data, width, declared).0?.into_owned();
+            if let Some(handle) = handle {
+                add_urls(&mut shown, data, handle);
+            }
+            Some(shown).filter(|shown| fits(shown, budget).is_ok())
+        };
+        widths.into_iter().find_map(shown)
     };
+    fitting(budget, |room| marked(data, handle, room))
+        .or_else(narrowed)
+        .or_else(|| fitting(budget, |room| Some(first_fields(record, data, handle, room))))
+        .or_else(|| Some(only_id(record)).filter(|id| fits(id, budget).is_ok()))
+}
+
+/// What is made for some bytes, with as many of them as its tokens let it have.
+fn fitting(budget: PageBudget, make: impl Fn(usize) -> Option<RecordData>) -> Option<RecordData> {
     let mut room = budget.bytes;
     while room > 0 {
-        let Some((json, tokens)) = marked(data, handle.as_ref(), room).and_then(|(shown, _)| written(shown))
-        else {
-            break;
-        };
-        match tokens {
-            Ok(_) => return Some((json, true)),
+        let shown = make(room)?;
+        match fits(&shown, budget) {
+            Ok(()) => return Some(shown),
             // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
-            Err(tokens) => room = room.min(json.len()) * budget.tokens / tokens.max(1) * 19 / 20,
+            Err((bytes, tokens)) => {
+                room = room.min(bytes) * budget.tokens.min(tokens) / tokens.max(1) * 19 / 20
+            }
         }
     }
-    FIELD_WIDTHS.into_iter().find_map(|width| {
-        let mut shown = match narrow(data, width, declared).0 {
-            Some(shown) => shown.into_owned(),
-            None => only_id(record, data),
-        };
-        if let Some(handle) = &handle {
-            add_urls(&mut shown, data, handle);
+    None
+}
+
+/// Whether a record fits, or its bytes and tokens.
+fn fits(shown: &RecordData, budget: PageBudget) -> Result<(), (usize, usize)> {
+    let json = serde_json::to_string(shown).unwrap_or_default();
+    match tokens_within(&json, budget.tokens) {
+        Ok(_) if json.len() <= budget.bytes => Ok(()),
+        Ok(_) => Err((json.len(), budget.tokens)),
+        Err(tokens) => Err((json.len(), tokens)),
+    }
+}
+
+/// Bytes of a field as JSON, with what stands between fields.
+fn bytes_of(name: &str, value: &Value) -> usize {
+    let bytes = serde_json::to_string(value).map_or(0, |json| json.len());
+    json_len(name) + bytes + "\"\":,".len()
+}
+
+/// The id and the first fields of a record that has too many, with their number and where all of it is read.
+fn first_fields(record: &Record, data: &RecordData, handle: Option<&Handle>, room: usize) -> RecordData {
+    let mut shown = only_id(record);
+    let mut all = RecordData::from_iter([("fields".to_owned(), data.len().into())]);
+    all.extend(handle.map(|handle| ("read".to_owned(), content_url(handle, None).into())));
+    let all = Value::Object(all);
+    let taken: usize = shown.iter().map(|(name, value)| bytes_of(name, value)).sum();
+    let mut left = room.saturating_sub(taken + bytes_of(ALL, &all));
+    for (name, value) in data {
+        let value = shortened(value, SHORT);
+        let taken = bytes_of(name, &value);
+        if taken <= left && !shown.contains_key(name) {
+            left -= taken;
+            shown.insert(name.clone(), value);
         }
-        let (json, tokens) = written(shown)?;
-        tokens.is_ok().then_some((json, true))
-    })
+    }
+    shown.insert(ALL.to_owned(), all);
+    shown
 }
 
 /// The record in at most `room` bytes, its longest values marked; nothing when all of them marked is too much.
-fn marked(data: &RecordData, handle: Option<&Handle>, room: usize) -> Option<(RecordData, usize)> {
-    let sized = |(name, value): (&String, &Value)| {
-        let bytes = serde_json::to_string(value).map_or(0, |json| json.len());
-        (name.clone(), bytes)
-    };
-    let mut sizes: Vec<(String, usize)> = data.iter().map(sized).collect();
-    let mut taken: usize = sizes.iter().map(|(name, bytes)| json_len(name) + bytes + "\"\":,".len()).sum();
+fn marked(data: &RecordData, handle: Option<&Handle>, room: usize) -> Option<RecordData> {
+    let mut sizes: Vec<(&String, usize)> =
+        data.iter().map(|(name, value)| (name, bytes_of(name, value))).collect();
+    let mut taken: usize = sizes.iter().map(|(_, bytes)| bytes).sum();
     sizes.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let mut longest = std::collections::HashMap::new();
     for (name, bytes) in sizes {
         if taken <= room {
             break;
         }
-        let Some(mark) = data.get(&name).and_then(|value| mark(&name, value, handle)) else { continue };
-        let less = serde_json::to_string(&mark).map_or(bytes, |json| json.len());
+        let Some(mark) = data.get(name).and_then(|value| mark(name, value, handle)) else { continue };
+        let less = bytes_of(name, &mark);
         if less < bytes {
             taken -= bytes - less;
             longest.insert(name, mark);
         }
     }
-    let count = longest.len();
-    let shown = |(name, value): (&String, &Value)| {
+    let mut shown = |(name, value): (&String, &Value)| {
         (name.clone(), longest.remove(name).unwrap_or_else(|| value.clone()))
     };
-    (taken <= room).then(|| (data.iter().map(shown).collect(), count))
+    (taken <= room).then(|| data.iter().map(&mut shown).collect())
 }
 
 /// What stands for a value that is read elsewhere.
@@ -92,16 +136,8 @@ fn mark(name: &str, value: &Value, handle: Option<&Handle>) -> Option<Value> {
         Value::Object(mark) if mark.len() <= 2 => mark,
         _ => return None,
     };
-    if let Some(handle) = handle {
-        mark.insert("read".to_owned(), content_url(handle, name).into());
-    }
+    mark.extend(handle.map(|handle| ("read".to_owned(), content_url(handle, Some(name)).into())));
     Some(Value::Object(mark))
-}
-
-/// What is left of a record of which nothing else fits.
-pub(super) fn only_id(record: &Record, data: &RecordData) -> RecordData {
-    let id = data.get("id").filter(|id| !id.is_array() && !id.is_object()).cloned();
-    RecordData::from_iter([("id".to_owned(), id.unwrap_or_else(|| record.address.record.as_str().into()))])
 }
 
 fn add_urls(marked: &mut RecordData, data: &RecordData, handle: &Handle) {
@@ -109,7 +145,7 @@ fn add_urls(marked: &mut RecordData, data: &RecordData, handle: &Handle) {
         if data.get(name).is_some_and(|whole| whole != value)
             && let Value::Object(mark) = value
         {
-            mark.insert("read".to_owned(), content_url(handle, name).into());
+            mark.insert("read".to_owned(), content_url(handle, Some(name)).into());
         }
     }
 }

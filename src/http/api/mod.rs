@@ -8,9 +8,12 @@ mod answer;
 mod content;
 mod detail;
 mod error;
+mod fields;
 mod list;
 mod marks;
 mod meta;
+pub(super) mod openapi;
+mod page;
 mod parameters;
 mod routes;
 
@@ -25,6 +28,8 @@ use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
+
+pub(super) use self::answer::{ORIGINAL_TOKENS, RETURNED_TOKENS};
 
 use self::answer::{Answer, response};
 use self::error::{Failure, refusal};
@@ -60,7 +65,7 @@ struct Call<'a> {
 }
 
 /// Asks for what shaping saves.
-const CONTEXT_BUDGET: &str = "x-context-budget";
+pub(super) const CONTEXT_BUDGET: &str = "x-context-budget";
 
 impl Api {
     pub(super) fn new(live: Live, telemetry: Telemetry) -> Self {

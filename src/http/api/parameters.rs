@@ -41,13 +41,13 @@ impl Parameters {
         self.0.remove(at).map(|(_, value)| value).filter(|value| !value.is_empty())
     }
 
-    /// A flag: `true`, `1` or nothing behind its name.
-    pub(super) fn flag(&mut self, name: &str) -> Result<bool, Failure> {
-        let Some(at) = self.0.iter().position(|(known, _)| known == name) else { return Ok(false) };
-        let Some((_, value)) = self.0.remove(at) else { return Ok(false) };
+    /// A flag: `true`, `1` or nothing behind its name; nothing when it was not sent.
+    pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, Failure> {
+        let Some(at) = self.0.iter().position(|(known, _)| known == name) else { return Ok(None) };
+        let Some((_, value)) = self.0.remove(at) else { return Ok(None) };
         match value.as_str() {
-            "" | "true" | "1" => Ok(true),
-            "false" | "0" => Ok(false),
+            "" | "true" | "1" => Ok(Some(true)),
+            "false" | "0" => Ok(Some(false)),
             other => {
                 let problem = format!("`{}` is neither `true` nor `false`", clip(other, 80));
                 Err(ApiError::bad("invalid_argument", problem).about(name).into())
@@ -131,7 +131,10 @@ mod tests {
         ))
         .unwrap();
         assert_eq!(parameters.number("limit").unwrap(), Some(5));
-        assert!(parameters.flag("meta").unwrap() && !parameters.flag("summary").unwrap());
+        assert_eq!(
+            (parameters.flag("meta").unwrap(), parameters.flag("summary").unwrap()),
+            (Some(true), None)
+        );
         assert_eq!(
             Value::Object(parameters.filter().unwrap()),
             json!({"status": "confirmed", "totalPrice": {"gte": "100", "lt": "200"}, "limit": "x"})

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use percent_encoding::percent_decode_str;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer::Answer;
@@ -66,15 +67,20 @@ struct Seen {
 }
 
 /// What `/api/v1` answers.
-#[derive(Debug, Serialize)]
-struct Index<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Collections")]
+pub(super) struct Index<'a> {
     routes: Vec<IndexRow<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Collection")]
 struct IndexRow<'a> {
+    /// Where its records are.
     path: &'a str,
+    /// The stream they are of.
     stream: &'a str,
+    /// What one of them is called.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     record_type: Option<&'a str>,
 }

@@ -1,4 +1,5 @@
-//! `/openapi.json`: the contract described (`OpenAPI` 3.1), made of the types that are sent and the tables that are read.
+//! `/openapi.json`: the contract described (`OpenAPI` 3.1), made of the types that are sent and the tables that are read,
+//! with what else is served over HTTP.
 
 use std::sync::LazyLock;
 
@@ -11,6 +12,7 @@ use super::envelope::VERSION;
 use super::error::ErrorEnvelope;
 use super::table::{LIMIT_DEFAULT, LIMIT_MOST, Parameter, Takes};
 use super::{aggregate, record, records, schema, search, streams, window};
+use crate::http::{api, health, metrics};
 
 /// A route, as it is described and as its query string is read.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +41,7 @@ pub(super) const OPERATIONS: [Operation; 8] = [
 ];
 
 /// Errors that every route can give.
-const EVERYWHERE: [u16; 5] = [403, 500, 502, 503, 504];
+const EVERYWHERE: [u16; 6] = [403, 429, 500, 502, 503, 504];
 
 /// The document.
 pub(super) static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
@@ -55,12 +57,16 @@ fn document() -> Value {
         let described = describe(&operation, &mut generator, &error);
         paths.insert(operation.path.to_owned(), json!({ "get": described }));
     }
+    let others = api::openapi::paths(&mut generator).into_iter();
+    let watched = [("/health", health::described(&mut generator)), ("/metrics", metrics::described())];
+    paths.extend(others.chain(watched).map(|(path, described)| (path.to_owned(), described)));
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "fetchwell",
             "version": VERSION,
-            "description": "Reading the records of connected accounts: the PDPP read contract, served on this machine.",
+            "description": "Reading the records of connected accounts on this machine: the PDPP read contract at `/v1`, and at \
+                `/api/v1` the same records under the paths of their connectors, within the budget of a model's context.",
         },
         "paths": paths,
         "components": { "schemas": generator.take_definitions(true) },
@@ -82,7 +88,7 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, error: &Sche
     let mut statuses: Vec<u16> = operation.statuses.iter().copied().chain(EVERYWHERE).collect();
     statuses.sort_unstable();
     for status in statuses {
-        let extra: &[&str] = if status == 503 { &["Retry-After"] } else { &[] };
+        let extra: &[&str] = if [429, 503].contains(&status) { &["Retry-After"] } else { &[] };
         responses.insert(status.to_string(), response(meaning(status), error, extra));
     }
     let mut parameters: Vec<Value> = Vec::new();
@@ -121,6 +127,7 @@ fn meaning(status: u16) -> &'static str {
         409 => "It is under more than one connection: `ambiguous_connection` or `ambiguous_schema_detail`",
         410 => "`changes_since` is too old: `cursor_expired`",
         422 => "The field is not text: `field_not_text`",
+        429 => "This client asks too often: `rate_limited`",
         502 => "A record server behind answered with something else: `source_protocol`, `reauthorize`",
         503 => "The source cannot answer now: `source_unavailable`, `source_rate_limited`",
         504 => "The source did not answer in time: `source_timeout`",

@@ -1,5 +1,6 @@
 //! What the tests share.
 
+mod api;
 mod clients;
 mod fake_server;
 mod faulty_server;
@@ -12,6 +13,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+pub(crate) use api::{Api, call_of, encoded, error_of, hostaway_store, import};
 pub(crate) use clients::{HttpServer, Model, StdioServer};
 pub(crate) use fake_server::{FakeServer, Reply, Request};
 pub(crate) use faulty_server::{Account, Fault, RecordServer};

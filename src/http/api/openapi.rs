@@ -1,0 +1,216 @@
+//! `/api/v1` in `/openapi.json`, made of the types that are sent.
+//!
+//! Which collections there are depends on what is served, so the paths are described as templates: `/api/v1` itself lists
+//! the collections of now.
+
+use schemars::SchemaGenerator;
+use serde_json::{Map, Value, json};
+
+use super::content::ContentChunk;
+use super::detail::SummaryResponse;
+use super::error::ErrorBody;
+use super::page::PaginatedResponse;
+use super::routes::Index;
+
+/// What of `limit` no configuration goes above.
+const LIMIT_MOST: usize = 200;
+
+/// Errors that every path can give.
+const EVERYWHERE: [u16; 9] = [400, 403, 404, 405, 429, 500, 502, 503, 504];
+
+/// The paths with their descriptions, and the schemas of them in `generator`.
+pub(in crate::http) fn paths(generator: &mut SchemaGenerator) -> Vec<(&'static str, Value)> {
+    let error = generator.subschema_for::<ErrorBody>();
+    let index = generator.subschema_for::<Index<'_>>();
+    let list = generator.subschema_for::<PaginatedResponse>();
+    let summary = generator.subschema_for::<SummaryResponse<'_>>();
+    let chunk = generator.subschema_for::<ContentChunk<'_>>();
+    let record = json!({
+        "description": "The record itself, with the fields it has; a `SummaryResponse` when that is over the threshold, or `meta=1`.",
+        "anyOf": [summary, { "type": "object" }],
+    });
+    let collection = path_parameter(
+        "collection",
+        "A path of `/api/v1` without its beginning, such as `bookings`, or the name of a stream.",
+    );
+    let described = |id: &str, about: &str, parameters: Vec<Value>, answer: Value, own: &[u16]| {
+        let mut responses = Map::from_iter([("200".to_owned(), response("The answer", answer, 200))]);
+        let mut statuses = [&EVERYWHERE, own].concat();
+        statuses.sort_unstable();
+        for status in statuses {
+            responses.insert(status.to_string(), response(meaning(status), error.clone().into(), status));
+        }
+        json!({ "get": { "operationId": id, "summary": about, "parameters": parameters, "responses": responses } })
+    };
+    let record_id = path_parameter("id", "The key of a record, as its `id` has it.");
+    let handle = path_parameter("id", "The `id` of a record as tools print it, percent-encoded.");
+    vec![
+        ("/api/v1", described("listCollections", "What there is", Vec::new(), index.into(), &[])),
+        (
+            "/api/v1/{collection}",
+            described(
+                "listRecords",
+                "A page of records, newest first",
+                [vec![collection.clone()], list_parameters()].concat(),
+                list.into(),
+                &[409, 410, 413],
+            ),
+        ),
+        (
+            "/api/v1/{collection}/{id}",
+            described(
+                "getRecord",
+                "One record: itself, or a preview that says how to get the rest",
+                [vec![collection, record_id], record_parameters()].concat(),
+                record,
+                &[409, 413],
+            ),
+        ),
+        (
+            "/api/v1/content/{id}",
+            described(
+                "getContent",
+                "A long text, chunk by chunk or by its lines",
+                [vec![handle], content_parameters()].concat(),
+                chunk.into(),
+                &[409, 413],
+            ),
+        ),
+    ]
+}
+
+fn list_parameters() -> Vec<Value> {
+    vec![
+        query(
+            "limit",
+            "Records on the page; `default_page_size` when it is left out, at most `max_page_size`.",
+            &or_empty(&json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MOST })),
+        ),
+        cursor(
+            "The `nextCursor` of the page before. Alone it goes on with all that was asked; what is sent beside it has to agree.",
+        ),
+        fields("`all` for whole records or fewer of them; else names and paths with commas between them."),
+        flag("summary", "Only what tells most of each record."),
+        query(
+            "order_by",
+            "`created_desc` (the default), `created_asc`, or the field the stream is ordered by with `_desc` or `_asc`.",
+            &text(),
+        ),
+        connection(),
+        json!({
+            "name": "filter",
+            "in": "query",
+            "description": "Which records: `filter[status]=confirmed`. `status=confirmed` is the same for a field that has not the name \
+                of a parameter, and `totalPrice[gte]=100` (`gt`, `lte`, `lt`) or `filter[totalPrice][gte]=100` is a range.",
+            "style": "deepObject",
+            "explode": true,
+            "schema": { "type": "object", "additionalProperties": { "type": "string" } },
+        }),
+    ]
+}
+
+fn record_parameters() -> Vec<Value> {
+    vec![
+        fields(
+            "`all` for the whole record, up to the hard cap; else names and paths with commas between them.",
+        ),
+        flag("meta", "The record in an envelope that says what is known of its size."),
+        flag("summary", "Says nothing here; lists take it."),
+        connection(),
+    ]
+}
+
+fn content_parameters() -> Vec<Value> {
+    let line = |name, about| query(name, about, &or_empty(&json!({ "type": "integer", "minimum": 0 })));
+    vec![
+        query("field", "A field of the record; without it, all of it as one text.", &text()),
+        cursor("The `nextCursor` of the chunk before."),
+        line("chunkIndex", "Which chunk, from 0."),
+        line("startLine", "The first line, from 0."),
+        line("endLine", "The last line, itself included."),
+    ]
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+/// A parameter that is sent empty is one that is not sent.
+fn or_empty(schema: &Value) -> Value {
+    json!({ "anyOf": [schema, { "type": "string", "maxLength": 0 }] })
+}
+
+fn cursor(about: &str) -> Value {
+    query("cursor", about, &text())
+}
+
+fn fields(about: &str) -> Value {
+    query("fields", about, &text())
+}
+
+fn connection() -> Value {
+    query("connection_id", "Whose records, where more than one connection has such.", &text())
+}
+
+fn flag(name: &str, about: &str) -> Value {
+    query(name, about, &json!({ "type": "string", "enum": ["true", "1", "", "false", "0"] }))
+}
+
+fn query(name: &str, about: &str, schema: &Value) -> Value {
+    json!({ "name": name, "in": "query", "description": about, "required": false, "schema": schema })
+}
+
+fn path_parameter(name: &str, about: &str) -> Value {
+    let schema = json!({ "type": "string", "minLength": 1 });
+    json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
+}
+
+fn response(about: &str, schema: Value, status: u16) -> Value {
+    let described = described_answer(about, "application/json", schema);
+    let extra: &[&str] = match status {
+        429 => &["Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"],
+        503 => &["Retry-After"],
+        200 => &["X-Context-Original-Tokens", "X-Context-Returned-Tokens"],
+        _ => &[],
+    };
+    with_headers(described, extra)
+}
+
+/// An answer of some media type, with the headers that every answer has.
+pub(in crate::http) fn described_answer(about: &str, media: &str, schema: impl Into<Value>) -> Value {
+    let mut headers = Map::new();
+    for name in ["Request-Id", "X-Correlation-ID"] {
+        headers.insert(name.to_owned(), json!({ "required": true, "schema": text() }));
+    }
+    let mut content = Map::new();
+    content.insert(media.to_owned(), json!({ "schema": schema.into() }));
+    json!({ "description": about, "headers": headers, "content": content })
+}
+
+fn with_headers(mut response: Value, names: &[&str]) -> Value {
+    if let Some(headers) = response.get_mut("headers").and_then(Value::as_object_mut) {
+        headers.extend(names.iter().map(|name| ((*name).to_owned(), json!({ "schema": text() }))));
+    }
+    response
+}
+
+fn meaning(status: u16) -> &'static str {
+    match status {
+        400 => {
+            "A parameter or cursor is wrong; `code` says which way: `INVALID_ARGUMENT`, `INVALID_FILTER`, `INVALID_SORT`, `INVALID_CURSOR`, `UNKNOWN_FIELD`, `INVALID_HANDLE`"
+        }
+        403 => "`Host` or `Origin` is not this machine, or a record server behind refused",
+        404 => "The collection, record, connection or field is not there",
+        405 => "Records are read with GET",
+        409 => "More than one connection has it: `AMBIGUOUS_CONNECTION`, with `available_connections`",
+        410 => "The store was replaced: `CURSOR_EXPIRED`",
+        413 => "It does not fit under the hard cap: `RESPONSE_TOO_LARGE`",
+        429 => "This client asks too often: `RATE_LIMITED`",
+        502 => "A record server behind answered with something else: `SOURCE_PROTOCOL`, `REAUTHORIZE`",
+        503 => {
+            "The source cannot answer now: `SOURCE_UNAVAILABLE`, `SOURCE_RATE_LIMITED`, `STATE_UNAVAILABLE`"
+        }
+        504 => "The source did not answer in time: `SOURCE_TIMEOUT`",
+        _ => "A defect of fetchwell: `INTERNAL_ERROR`",
+    }
+}

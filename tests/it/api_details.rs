@@ -1,0 +1,275 @@
+//! One record under `/api/v1`: itself, or a preview of which every call that it names gives what it says.
+
+use fetchwell::fit::count_tokens;
+use serde_json::{Value, json};
+
+use crate::support::{Api, call_of, encoded, error_of};
+
+const THRESHOLD: &str = "endpoints:\n  /api/v1/bookings: {threshold: 500}";
+
+/// The seven fields of the seed's own summary.
+const SEED_KEYS: [&str; 7] =
+    ["id", "status", "guestName", "checkInDate", "checkOutDate", "totalPrice", "propertyId"];
+
+/// A reservation of the first account as `/v1` has it, nothing done to it.
+fn raw(api: &Api, id: &str) -> Value {
+    api.ok(&format!("/v1/streams/reservations/records/{id}?connection_id=cin_seaside"))["data"].clone()
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// What holds of every preview.
+#[track_caller]
+fn rule_preview(preview: &Value, whole: &Value) {
+    let meta = &preview["meta"];
+    assert_eq!(meta["kind"], "preview", "{meta}");
+    assert_eq!(meta["totalFields"], keys(whole).len(), "{meta}");
+    assert_eq!(json!(keys(&preview["summary"])), meta["projectedFields"], "{meta}");
+    assert!(keys(&preview["summary"]).iter().all(|key| whole.get(key).is_some()), "{meta}");
+    assert_eq!(meta["budget"]["summaryMode"], true, "{meta}");
+    let (shown, all) = (count_tokens(&preview.to_string()), count_tokens(&whole.to_string()));
+    assert_eq!(meta["budget"]["estimatedTokens"], all, "{meta}");
+    assert!(shown <= meta["budget"]["threshold"].as_u64().unwrap() as usize, "{shown}: {meta}");
+    assert_eq!(preview["summary"]["id"], whole["id"], "{preview}");
+    assert!(keys(&preview["summary"]).len() > 1, "{preview}");
+}
+
+#[test]
+fn a_record_below_the_threshold_is_itself_byte_for_byte() {
+    let api = Api::hostaway();
+    let whole = raw(&api, "BK12345").to_string();
+    assert_eq!(api.get("/api/v1/bookings/BK12345").text, whole);
+    assert_eq!(api.get("/api/v1/reservations/BK12345?fields=all").text, whole);
+    let full = api.ok("/api/v1/bookings/BK12345?meta=1");
+    assert_eq!((full["summary"].to_string(), &full["meta"]["kind"]), (whole, &json!("full")));
+    assert_eq!((&full["meta"]["totalFields"], full["meta"].get("detailsAvailable")), (&json!(15), None));
+}
+
+#[test]
+fn the_seeds_booking_over_a_threshold_is_its_preview() {
+    let api = Api::protected(THRESHOLD);
+    let whole = raw(&api, "BK12345");
+    let preview = api.ok("/api/v1/bookings/BK12345");
+    rule_preview(&preview, &whole);
+    assert_eq!(preview["meta"]["totalFields"], 15);
+    for key in SEED_KEYS {
+        assert_eq!(preview["summary"][key], whole[key], "{key}");
+    }
+    let details = &preview["meta"]["detailsAvailable"];
+    assert_eq!(details["endpoint"], "/api/v1/bookings/BK12345");
+    assert_eq!(details["parameters"], json!({"fields": "all"}));
+    assert_eq!(api.get(&call_of(details)).text, whole.to_string());
+    assert_eq!(api.tool("fetch", &json!({"id": details["id"]}))["id"], details["id"]);
+    // The other path of the same stream has its own budget.
+    assert_eq!(api.get("/api/v1/reservations/BK12345").text, whole.to_string());
+}
+
+#[test]
+fn every_group_of_a_fat_record_is_fetched_as_named() {
+    let api = Api::hostaway();
+    let whole = raw(&api, "BK99999");
+    let answer = api.get("/api/v1/bookings/BK99999");
+    let tokens = count_tokens(&answer.text);
+    assert!(tokens <= 4_000, "{tokens}");
+    let preview = answer.json();
+    rule_preview(&preview, &whole);
+    assert!(tokens * 10 <= count_tokens(&whole.to_string()) * 4, "{tokens}");
+    for key in SEED_KEYS {
+        assert_eq!(preview["summary"][key], whole[key], "{key}");
+    }
+    let details = &preview["meta"]["detailsAvailable"];
+    let groups = details["groups"].as_array().unwrap();
+    let left: Vec<&str> =
+        keys(&whole).into_iter().filter(|key| preview["summary"].get(*key) != whole.get(*key)).collect();
+    assert_eq!(groups.iter().map(|group| group["fields"].as_str().unwrap()).collect::<Vec<_>>(), left);
+    assert!(!groups.is_empty() && details.get("moreGroups").is_none(), "{details}");
+    for group in groups {
+        let field = group["fields"].as_str().unwrap();
+        assert_eq!(group["bytes"], whole[field].to_string().len(), "{field}");
+        assert_eq!(
+            group.get("items").and_then(Value::as_u64),
+            whole[field].as_array().map(|list| list.len() as u64)
+        );
+        let part = api.get(&format!("/api/v1/bookings/BK99999?fields={}", encoded(field)));
+        assert!(count_tokens(&part.text) <= 12_000);
+        assert_eq!(keys(&part.json()), ["id", field], "{field}");
+        assert_eq!(whole_of(&api, &part.json()[field]), whole[field], "{field}");
+    }
+}
+
+/// A value, read to its end where a mark stands for it.
+#[track_caller]
+fn whole_of(api: &Api, shown: &Value) -> Value {
+    let Some(read) = shown.get("read").and_then(Value::as_str) else { return shown.clone() };
+    let mut chunk = api.ok(read);
+    let mut text = chunk["content"].as_str().unwrap().to_owned();
+    while let Some(next) = chunk["nextCursor"].as_str() {
+        chunk = api.ok(&format!("{}?cursor={next}", read.split('?').next().unwrap()));
+        text.push_str(chunk["content"].as_str().unwrap());
+    }
+    if shown.get("chars").is_some() { Value::from(text) } else { serde_json::from_str(&text).unwrap() }
+}
+
+#[test]
+fn all_of_a_record_over_the_cap_has_marks_that_lead_to_every_value() {
+    let api = Api::hostaway();
+    let whole = raw(&api, "BK99999");
+    assert!(count_tokens(&whole.to_string()) > 12_000);
+    let answer = api.get("/api/v1/bookings/BK99999?fields=all");
+    assert!(count_tokens(&answer.text) <= 12_000);
+    let shown = answer.json();
+    assert_eq!(keys(&shown), keys(&whole));
+    let marks = shown.as_object().unwrap().values().filter(|value| value.get("read").is_some()).count();
+    assert!(marks > 0, "nothing is marked");
+    for key in keys(&whole) {
+        assert_eq!(whole_of(&api, &shown[key]), whole[key], "{key}");
+    }
+    // In its envelope it says that it is not whole.
+    let enveloped = api.get("/api/v1/bookings/BK99999?fields=all&meta=1");
+    assert!(count_tokens(&enveloped.text) <= 12_000);
+    let enveloped = enveloped.json();
+    assert_eq!(enveloped["meta"]["kind"], "preview", "{}", enveloped["meta"]);
+    assert_eq!(json!(keys(&enveloped["summary"])), enveloped["meta"]["projectedFields"]);
+    for key in keys(&whole) {
+        assert_eq!(whole_of(&api, &enveloped["summary"][key]), whole[key], "{key}");
+    }
+}
+
+/// Row 7.2: whatever a preview names is there.
+#[test]
+fn every_link_of_three_hundred_previews_resolves() {
+    let api = Api::protected("endpoints:\n  /api/v1/bookings: {threshold: 250}");
+    let (mut previews, mut cursor) = (0, String::new());
+    while previews < 300 {
+        let page = api.ok(&format!("/api/v1/bookings?limit=200&fields=id{cursor}"));
+        for item in page["items"].as_array().unwrap() {
+            let id = item["id"].as_str().unwrap();
+            // Three ids are in both accounts.
+            let connection = if id.starts_with("BK0000") { "?connection_id=cin_alpine" } else { "" };
+            let preview = api.ok(&format!("/api/v1/bookings/{id}{connection}"));
+            if preview.get("summary").is_none() {
+                continue;
+            }
+            previews += 1;
+            let details = &preview["meta"]["detailsAvailable"];
+            let whole = api.ok(&call_of(details));
+            // One of them is over the cap even so: its values are marks.
+            let whole = if id == "BK99999" { raw(&api, id) } else { whole };
+            rule_preview(&preview, &whole);
+            assert_eq!(whole["id"], id);
+            let group = &details["groups"][previews % details["groups"].as_array().unwrap().len().max(1)];
+            if let Some(field) = group["fields"].as_str() {
+                let part = api.ok(&format!(
+                    "{}&fields={field}",
+                    call_of(details).replace("fields=%61%6C%6C", "meta=0")
+                ));
+                assert_eq!(whole_of(&api, &part[field]), whole[field], "{id} {field}");
+            }
+        }
+        cursor = format!("&cursor={}", page["nextCursor"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn a_record_of_two_connections_asks_which() {
+    let api = Api::protected(&THRESHOLD.replace("500", "210"));
+    let body = api.refused("/api/v1/bookings/BK00001", 409, "AMBIGUOUS_CONNECTION");
+    let offered: Vec<&str> = body["available_connections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|connection| connection["connection_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(offered, ["cin_seaside", "cin_alpine"]);
+    for connection in offered {
+        let preview = api.ok(&format!("/api/v1/bookings/BK00001?connection_id={connection}"));
+        let details = &preview["meta"]["detailsAvailable"];
+        assert_eq!(details["parameters"], json!({"fields": "all", "connection_id": connection}));
+        assert!(details["id"].as_str().unwrap().contains(connection), "{details}");
+        let whole = api.ok(&call_of(details));
+        rule_preview(&preview, &whole);
+        let own = format!("/v1/streams/reservations/records/BK00001?connection_id={connection}");
+        assert_eq!(whole, api.ok(&own)["data"]);
+    }
+    api.refused("/api/v1/bookings/BK00001?connection_id=cin_none", 404, "CONNECTION_NOT_FOUND");
+}
+
+#[test]
+fn fields_of_a_record_are_these_and_the_id() {
+    let api = Api::hostaway();
+    let whole = raw(&api, "BK99999");
+    let of = |fields: &str| api.ok(&format!("/api/v1/bookings/BK99999?fields={fields}"));
+    // The seed's own remedy for what is too large.
+    let two = of("guestAddress,priceBreakdown");
+    assert_eq!(
+        two,
+        json!({"id": "BK99999", "guestAddress": whole["guestAddress"], "priceBreakdown": whole["priceBreakdown"]})
+    );
+    assert_eq!(of("guestAddress.city"), json!({"id": "BK99999", "guestAddress": {"city": "Portland"}}));
+    let amounts: Vec<&Value> =
+        whole["payments"].as_array().unwrap().iter().map(|payment| &payment["amount"]).collect();
+    let picked = of("payments%5B%5D.amount");
+    assert_eq!(keys(&picked), ["id", "payments"]);
+    assert_eq!(
+        json!(amounts.iter().map(|amount| json!({"amount": amount})).collect::<Vec<_>>()),
+        picked["payments"]
+    );
+    assert_eq!(of("payments%5B-1%5D.amount")["payments"], json!([{"amount": amounts.last().unwrap()}]));
+    assert_eq!(of("status,id"), json!({"id": "BK99999", "status": "confirmed"}));
+    let unknown = api.refused("/api/v1/bookings/BK99999?fields=guestDetails,status", 400, "UNKNOWN_FIELD");
+    let detail = unknown["detail"].as_str().unwrap();
+    assert!(detail.contains("`guestDetails`") && detail.contains("guestAddress"), "{unknown}");
+    assert_eq!((detail.matches("guestAddress").count(), &unknown["param"]), (1, &json!("fields")));
+    // What the stream declares is no mistake where one record has none of it.
+    assert_eq!(api.ok("/api/v1/bookings/BK12345?fields=messages"), json!({"id": "BK12345"}));
+    api.refused("/api/v1/bookings/BK99999?fields=a..b", 400, "INVALID_ARGUMENT");
+    api.refused("/api/v1/bookings/BK99999?limit=5", 400, "INVALID_ARGUMENT");
+    api.refused("/api/v1/bookings/BK99999?meta=maybe", 400, "INVALID_ARGUMENT");
+}
+
+#[test]
+fn errors_are_small_and_say_what_there_is() {
+    let api = Api::hostaway();
+    let nowhere = api.refused("/api/v1/nowhere", 404, "NOT_FOUND");
+    assert!(nowhere["detail"].as_str().unwrap().contains("/api/v1/listings"), "{nowhere}");
+    api.refused("/api/v1/bookings/none", 404, "NOT_FOUND");
+    api.refused("/api/v1/bookings/BK12345/more", 404, "NOT_FOUND");
+    api.refused("/api/v1/?limit=5", 400, "INVALID_ARGUMENT");
+    let long = "%F0%9F%98%80%22".repeat(700);
+    api.refused(&format!("/api/v1/{long}"), 404, "NOT_FOUND");
+    api.refused(&format!("/api/v1/bookings/{long}"), 404, "NOT_FOUND");
+    for name in ["fields", "order_by", "limit", "cursor", "connection_id", "meta", "status%5Bgte%5D%5Bx", ""]
+    {
+        for path in ["bookings", "bookings/BK12345", "content/reservations%3ABK99999"] {
+            let answer = api.get(&format!("/api/v1/{path}?{name}={long}"));
+            let code = answer.json()["code"].as_str().unwrap().to_owned();
+            assert!((400..500).contains(&answer.status), "{path} {name}: {answer:?}");
+            error_of(&answer, &code);
+        }
+    }
+    for method in ["POST", "PUT", "PATCH", "DELETE", "HEAD"] {
+        let answer = api.ask(method, "/api/v1/listings", &[]);
+        assert_eq!((answer.status, answer.header("allow")), (405, Some("GET")), "{method}");
+    }
+    error_of(&api.ask("POST", "/api/v1/listings", &[]), "METHOD_NOT_ALLOWED");
+    let foreign = api.ask("GET", "/api/v1/listings", &["host: evil.example", "x-request-id: mine"]);
+    assert_eq!((foreign.status, error_of(&foreign, "FORBIDDEN")["request_id"].as_str()), (403, Some("mine")));
+
+    // Two hundred fields with long names, in ten connections.
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("wide.db");
+    let fields: serde_json::Map<String, Value> =
+        (0..200).map(|number| (format!("field \"{}\" {number}", "n".repeat(60)), json!(number))).collect();
+    let record = json!({"stream": "wide", "key": "w1", "data": fields}).to_string();
+    for number in 0..10 {
+        let connection = format!("cin_{}_{number}", "c".repeat(40));
+        crate::support::import_records(&store, &connection, &record);
+    }
+    let api = Api::of(&store, "");
+    let body = api.refused("/api/v1/wide/w1", 409, "AMBIGUOUS_CONNECTION");
+    assert!(body["available_connections"].as_array().unwrap().len() >= 3, "{body}");
+    api.refused("/api/v1/wide?fields=nope", 400, "UNKNOWN_FIELD");
+    api.refused("/api/v1/wide?nope=1", 400, "INVALID_FILTER");
+}

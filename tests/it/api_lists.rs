@@ -1,0 +1,288 @@
+//! Lists of `/api/v1`: what every page keeps, walked to its end over every stream, and how large a page may be.
+
+use std::collections::HashSet;
+
+use fetchwell::fit::count_tokens;
+use serde_json::{Value, json};
+
+use crate::support::{Api, demo_store};
+
+/// The collections of the sample, with their records in all.
+const COLLECTIONS: [(&str, u64); 6] = [
+    ("listings", 500),
+    ("bookings", 5_000),
+    ("financial-transactions", 2_000),
+    ("conversations", 500),
+    ("reviews", 800),
+    ("analytics", 28),
+];
+
+fn items(page: &Value) -> &Vec<Value> {
+    page["items"].as_array().unwrap()
+}
+
+fn ids(page: &Value) -> Vec<String> {
+    items(page).iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What holds of every page, whatever was asked.
+#[track_caller]
+fn rule_page(page: &Value, limit: usize, total: u64) {
+    let meta = &page["meta"];
+    assert_eq!(items(page).len() as u64, meta["pageSize"], "{meta}");
+    assert!(items(page).len() <= limit, "{meta}");
+    assert!(!page["nextCursor"].is_null() || page.as_object().unwrap().contains_key("nextCursor"));
+    assert_eq!(page["nextCursor"].is_null(), meta["hasMore"] == false, "{meta}");
+    assert!(!items(page).is_empty() || page["nextCursor"].is_null(), "an empty page has a next one");
+    assert_eq!(meta["totalCount"], total, "{meta}");
+    assert!(meta.get("totalCountAccuracy").is_none(), "{meta}");
+    let budget = &meta["budget"];
+    let over = budget["estimatedTokens"].as_u64().unwrap() > budget["threshold"].as_u64().unwrap();
+    assert_eq!(budget["summaryMode"], over, "{budget}");
+    let used = budget["budgetUsed"].as_f64().unwrap();
+    let ratio = budget["budgetRatio"].as_f64().unwrap();
+    assert!((used - ratio.min(1.0)).abs() < 1e-9, "{budget}");
+}
+
+/// The ids of all pages, and how large each was.
+#[track_caller]
+fn walk(api: &Api, path: &str, limit: usize, total: u64) -> (Vec<String>, Vec<usize>) {
+    let (mut seen, mut sizes) = (Vec::new(), Vec::new());
+    let mut page = api.ok(&format!("{path}?limit={limit}"));
+    loop {
+        rule_page(&page, limit, total);
+        assert!(count_tokens(&page.to_string()) <= 12_000, "{path}");
+        seen.extend(ids(&page));
+        sizes.push(items(&page).len());
+        let Some(next) = page["nextCursor"].as_str() else { break };
+        assert!(next.len() <= 96, "{next}");
+        page = api.ok(&format!("{path}?cursor={next}"));
+    }
+    (seen, sizes)
+}
+
+#[test]
+fn rule_pages_of_every_stream_have_every_record_once() {
+    let api = Api::hostaway();
+    for (collection, total) in COLLECTIONS {
+        let (seen, _) = walk(&api, &format!("/api/v1/{collection}"), 200, total);
+        assert_eq!(seen.len() as u64, total, "{collection}");
+        // Three reservations have the id of one in the other account.
+        let shared = if collection == "bookings" { 3 } else { 0 };
+        assert_eq!(seen.iter().collect::<HashSet<_>>().len() as u64, total - shared, "{collection}");
+    }
+}
+
+#[test]
+fn a_stream_without_a_route_is_found_by_its_name() {
+    let (_folder, store) = demo_store();
+    let api = Api::of(&store, "");
+    let index = api.ok("/api/v1");
+    let streams = api.ok("/v1/streams")["data"].as_array().unwrap().clone();
+    for row in index["routes"].as_array().unwrap() {
+        let counts = streams.iter().filter(|stream| stream["name"] == row["stream"]);
+        let total: u64 = counts.map(|stream| stream["record_count"].as_u64().unwrap()).sum();
+        let path = row["path"].as_str().unwrap();
+        assert_eq!(path, format!("/api/v1/{}", row["stream"].as_str().unwrap()));
+        for limit in [1, 2, 200] {
+            let (seen, _) = walk(&api, path, limit, total);
+            assert_eq!(seen.len() as u64, total, "{path}");
+        }
+    }
+    assert_eq!(index["routes"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn five_hundred_listings_are_ten_pages_of_fifty() {
+    let api = Api::hostaway();
+    let (seen, sizes) = walk(&api, "/api/v1/listings", 50, 500);
+    assert_eq!(sizes, [50; 10]);
+    assert_eq!(seen.iter().collect::<HashSet<_>>().len(), 500);
+    let (seen, sizes) = walk(&api, "/api/v1/listings", 100, 500);
+    assert_eq!((sizes, seen.iter().collect::<HashSet<_>>().len()), (vec![100; 5], 500));
+}
+
+#[test]
+fn lists_of_nothing_and_of_one_page_have_no_next() {
+    let api = Api::hostaway();
+    let none = api.ok("/api/v1/bookings?status=nothing-of-the-kind");
+    rule_page(&none, 50, 0);
+    assert_eq!((&none["items"], &none["nextCursor"]), (&json!([]), &Value::Null));
+    let one = api.ok("/api/v1/analytics?limit=28");
+    rule_page(&one, 28, 28);
+    assert_eq!((items(&one).len(), &one["nextCursor"]), (28, &Value::Null));
+    let all_but_one = api.ok("/api/v1/analytics?limit=27");
+    rule_page(&all_but_one, 27, 28);
+    let rest = api.ok(&format!("/api/v1/analytics?cursor={}", all_but_one["nextCursor"].as_str().unwrap()));
+    assert_eq!((items(&rest).len(), &rest["nextCursor"]), (1, &Value::Null));
+}
+
+#[test]
+fn two_walks_at_once_see_the_same() {
+    let api = Api::hostaway();
+    let path = "/api/v1/listings";
+    let walks: Vec<Vec<String>> = std::thread::scope(|scope| {
+        let walks: Vec<_> =
+            [50, 20, 50].map(|limit| scope.spawn(move || limit)).into_iter().map(|it| it.join()).collect();
+        let api = &api;
+        let walks: Vec<_> = walks
+            .into_iter()
+            .map(|limit| scope.spawn(move || walk(api, path, limit.unwrap(), 500).0))
+            .collect();
+        walks.into_iter().map(|walk| walk.join().unwrap()).collect()
+    });
+    assert!(walks[0].len() == 500 && walks[0] == walks[1] && walks[1] == walks[2]);
+    // One cursor is good as often as it is asked, and its page is the same.
+    let first = api.ok(&format!("{path}?limit=5"));
+    let next = format!("{path}?cursor={}", first["nextCursor"].as_str().unwrap());
+    let pages: Vec<Vec<String>> = std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..4).map(|_| scope.spawn(|| ids(&api.ok(&next)))).collect();
+        asked.into_iter().map(|page| page.join().unwrap()).collect()
+    });
+    assert!(pages.iter().all(|page| *page == pages[0] && page.len() == 5), "{pages:?}");
+}
+
+#[test]
+fn a_page_nobody_sized_is_within_the_threshold_and_any_other_below_the_cap() {
+    let api = Api::hostaway();
+    for (collection, total) in COLLECTIONS {
+        let path = format!("/api/v1/{collection}");
+        for (query, most) in
+            [("", 4_000), ("?limit=50", 12_000), ("?limit=200", 12_000), ("?limit=200&fields=all", 12_000)]
+        {
+            let answer = api.get(&format!("{path}{query}"));
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            let tokens = count_tokens(&answer.text);
+            assert!(tokens <= most, "{path}{query}: {tokens}");
+            let page = answer.json();
+            rule_page(&page, if query.is_empty() { 50 } else { 200 }, total);
+            if total > 200 {
+                assert_eq!(page["meta"]["hasMore"], true, "{path}{query}");
+            }
+        }
+        assert_eq!(items(&api.ok(&path)).len() as u64, total.min(50), "{path}");
+    }
+    assert_eq!(items(&api.ok("/api/v1/listings?limit=200")).len(), 200);
+    // Whole records are not narrowed, so there are fewer of them.
+    let whole = api.ok("/api/v1/listings?limit=200&fields=all");
+    assert!((1..200).contains(&items(&whole).len()) && whole["meta"].get("summarized").is_none());
+    let id = whole["items"][0]["id"].as_str().unwrap();
+    assert_eq!(whole["items"][0], api.ok(&format!("/api/v1/listings/{id}?fields=all")));
+}
+
+#[test]
+fn a_limit_has_bounds() {
+    let api = Api::hostaway();
+    let over = api.refused("/api/v1/listings?limit=201", 400, "INVALID_ARGUMENT");
+    assert_eq!(over["error"], "Limit exceeds maximum");
+    assert!(over["detail"].as_str().unwrap().contains("Limit exceeds maximum of 200"), "{over}");
+    for limit in ["0", "-1", "abc", "1.5", "99999999999999999999999"] {
+        let body = api.refused(&format!("/api/v1/listings?limit={limit}"), 400, "INVALID_ARGUMENT");
+        assert_eq!(body["param"], "limit", "{limit}");
+    }
+    let api = Api::protected("default_page_size: 7\nmax_page_size: 9");
+    assert_eq!(items(&api.ok("/api/v1/listings")).len(), 7);
+    assert_eq!(items(&api.ok("/api/v1/listings?limit=9")).len(), 9);
+    let over = api.refused("/api/v1/listings?limit=10", 400, "INVALID_ARGUMENT");
+    assert!(over["detail"].as_str().unwrap().contains("maximum of 9"), "{over}");
+}
+
+#[test]
+fn fields_of_a_list_are_these_and_the_id() {
+    let api = Api::hostaway();
+    let names = |query: &str| -> Vec<Vec<String>> {
+        let page = api.ok(&format!("/api/v1/bookings?limit=3&{query}"));
+        let keys = |item: &Value| item.as_object().unwrap().keys().cloned().collect();
+        items(&page).iter().map(keys).collect()
+    };
+    assert_eq!(names("fields=status,guestName"), vec![vec!["id", "status", "guestName"]; 3]);
+    assert_eq!(names("fields=guestAddress.city"), vec![vec!["id", "guestAddress"]; 3]);
+    assert_eq!(names("fields=status,id"), vec![vec!["status", "id"]; 3]);
+    let page = api.ok("/api/v1/bookings?limit=3&fields=guestAddress.city");
+    assert!(
+        items(&page).iter().all(|item| item["guestAddress"].as_object().unwrap().keys().eq(["city"])),
+        "{page}"
+    );
+    // What a stream declares may be missing in all records of a page.
+    assert_eq!(names("fields=messages"), vec![vec!["id"]; 3]);
+    let unknown = api.refused("/api/v1/bookings?fields=status,nope", 400, "UNKNOWN_FIELD");
+    let detail = unknown["detail"].as_str().unwrap();
+    assert!(detail.contains("`nope`") && detail.contains("guestName"), "{unknown}");
+    assert_eq!((detail.matches("guestName").count(), &unknown["param"]), (1, &json!("fields")), "{unknown}");
+}
+
+#[test]
+fn a_summary_is_a_fifth_at_most_and_keeps_nulls() {
+    let api = Api::hostaway();
+    let bytes = |page: &Value| page["items"].to_string().len();
+    let mut whole = 0;
+    let mut summaries = 0;
+    let summary = api.ok("/api/v1/listings?limit=20&summary=true");
+    for item in items(&summary) {
+        whole += api
+            .ok(&format!("/api/v1/listings/{}?fields=all", item["id"].as_str().unwrap()))
+            .to_string()
+            .len();
+        summaries += item.to_string().len();
+    }
+    assert!(summaries * 5 <= whole, "{summaries} of {whole} bytes");
+    assert!(summary["meta"]["note"].as_str().is_some_and(|note| note.contains("by its id")), "{summary}");
+    assert_eq!(summary["meta"]["summarized"], true);
+    assert!(bytes(&summary) < 20 * 500, "{}", bytes(&summary));
+    // On a record it says nothing.
+    let plain = api.get("/api/v1/bookings/BK12345").text;
+    assert_eq!(api.get("/api/v1/bookings/BK12345?summary=true").text, plain);
+
+    let record = json!({"id": "r1", "title": "A title", "closed": null, "body": "long ".repeat(200)});
+    let (_folder, api) = Api::records(&[("notes", "r1", record)], "");
+    let page = api.ok("/api/v1/notes?summary=true");
+    assert_eq!(page["items"][0]["closed"], Value::Null, "{page}");
+    assert!(page["items"][0].as_object().unwrap().contains_key("closed"), "{page}");
+    assert!(page["items"].to_string().len() < 300, "{page}");
+}
+
+#[test]
+fn a_list_is_in_the_order_that_is_asked() {
+    let api = Api::hostaway();
+    let dates = |query: &str| -> Vec<String> {
+        let page = api.ok(&format!("/api/v1/bookings?limit=30&fields=checkInDate{query}"));
+        items(&page).iter().map(|item| item["checkInDate"].as_str().unwrap().to_owned()).collect()
+    };
+    let (newest, oldest) = (dates(""), dates("&order_by=created_asc"));
+    assert!(newest.is_sorted_by(|one, other| one >= other) && oldest.is_sorted() && newest[0] > oldest[0]);
+    assert_eq!(dates("&order_by=created_desc"), newest);
+    assert_eq!(dates("&order_by=checkInDate_desc"), newest);
+    assert_eq!(dates("&order_by=checkInDate_asc"), oldest);
+    for (order, code) in [
+        ("created", "INVALID_ARGUMENT"),
+        ("created_up", "INVALID_ARGUMENT"),
+        ("guestName_desc", "INVALID_SORT"),
+    ] {
+        let body = api.refused(&format!("/api/v1/bookings?order_by={order}"), 400, code);
+        assert_eq!(body["param"], "order_by", "{body}");
+        assert!(!body["detail"].as_str().unwrap().contains("`sort`"), "{body}");
+    }
+    let body = api.refused("/api/v1/bookings?order_by=guestName_desc", 400, "INVALID_SORT");
+    assert!(body["detail"].as_str().unwrap().contains("checkInDate"), "{body}");
+}
+
+#[test]
+fn filters_are_what_is_left_of_the_query() {
+    let api = Api::hostaway();
+    for (query, holds) in [("status=confirmed", "confirmed"), ("filter%5Bstatus%5D=cancelled", "cancelled")] {
+        let page = api.ok(&format!("/api/v1/bookings?limit=50&fields=status&{query}"));
+        assert!(
+            items(&page).iter().all(|item| item["status"] == holds) && !items(&page).is_empty(),
+            "{page}"
+        );
+    }
+    let page = api.ok("/api/v1/bookings?limit=50&fields=checkInDate&checkInDate%5Bgte%5D=2025-11-01&checkInDate%5Blt%5D=2025-11-02");
+    assert!(!items(&page).is_empty() && items(&page).iter().all(|item| item["checkInDate"] == "2025-11-01"));
+    let account = api.ok("/api/v1/bookings?connection_id=cin_alpine&limit=1");
+    assert_eq!(account["meta"]["totalCount"], 2_000);
+    api.refused("/api/v1/bookings?connection_id=cin_none", 404, "CONNECTION_NOT_FOUND");
+    for wrong in ["nope=1", "checkInDate%5Bnear%5D=1", "a%5Bb=1", "guestAddress=x"] {
+        api.refused(&format!("/api/v1/bookings?{wrong}"), 400, "INVALID_FILTER");
+    }
+    api.refused("/api/v1/bookings?limit=1&limit=2", 400, "INVALID_ARGUMENT");
+}

@@ -1,0 +1,25 @@
+"""The `client` that the seed's examples use: `get(path, params=None)` gives the JSON of an answer of the server under test.
+
+Usage: seed_client.py BASE_URL EXAMPLE [ARGUMENT]. Runs one example of seed_examples.py, and prints its result as JSON."""
+
+import asyncio
+import json
+import sys
+import urllib.parse
+import urllib.request
+
+import seed_examples
+
+
+class Client:
+    def __init__(self, base):
+        self.base = base
+
+    async def get(self, path, params=None):
+        query = "?" + urllib.parse.urlencode(params) if params else ""
+        with urllib.request.urlopen(self.base + path + query) as answer:
+            return json.load(answer)
+
+
+seed_examples.client = Client(sys.argv[1])
+print(json.dumps(asyncio.run(getattr(seed_examples, sys.argv[2])(*sys.argv[3:]))))
