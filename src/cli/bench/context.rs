@@ -16,13 +16,14 @@ use crate::cli::failure::Failure;
 use crate::cli::open::{call, runtime};
 use crate::cli::print::{FAINT, Printer, grouped};
 use crate::connectors::hostaway;
-use crate::cursor::{Cursors, Skew, StateError};
+use crate::cursor::{Cursors, Skew};
 use crate::fit::Shaping;
 use crate::handle::{Handle, StreamName};
 use crate::http::InProcess;
 use crate::record::{Record, RecordData};
 use crate::source::store::Store;
 use crate::source::{Change, RecordQuery, RecordsQuery, Source};
+use crate::state::StateError;
 use crate::telemetry::{Endpoint, RECORDS_IN_MEMORY, Telemetry};
 use crate::tools::{DEFAULT_CALL_DEADLINE, Live, Toolbox};
 
