@@ -27,6 +27,15 @@ impl PageBudget {
         Self::of_tokens(limits.threshold.min(limits.hard_cap))
     }
 
+    /// Twice as much, up to another.
+    #[must_use]
+    pub fn doubled(self, most: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_mul(2).min(most.bytes),
+            tokens: self.tokens.saturating_mul(2).min(most.tokens),
+        }
+    }
+
     /// A token is about four bytes, so a text of few bytes need not be counted to be known as too long.
     fn of_tokens(tokens: usize) -> Self {
         Self { bytes: tokens.saturating_mul(budget::BYTES_PER_TOKEN), tokens }
@@ -89,6 +98,10 @@ pub fn fit_rows<Failed>(
                     sizes = sizes_of();
                     only_whole = false;
                 }
+                // What stands beside the rows is too much by itself.
+                if room == 0 {
+                    return Ok(FittedRows::Only(0));
+                }
                 // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
                 room = room.min(json.len()) * budget.tokens / tokens.max(1) * 19 / 20;
             }
@@ -141,6 +154,14 @@ mod tests {
         assert_eq!(json(&fitted(FieldWidth::None, 40, 100)), "[a,-,cc]");
         assert_eq!(json(&fitted(FieldWidth::None, 100, 6)), "[a,-,cc]");
         assert_eq!(fitted(FieldWidth::None, 5, 100), FittedRows::Only(2));
+    }
+
+    #[test]
+    fn a_page_that_is_too_much_without_any_row_ends() {
+        let none = |_: &[FieldWidth]| -> Result<String, ()> { Ok("a page of no rows".to_owned()) };
+        let budget = PageBudget { bytes: 100, tokens: 2 };
+        let fitted = fit_rows(0, FieldWidth::None, |_, _| 0, 17, budget, none).unwrap();
+        assert_eq!(fitted, FittedRows::Only(0));
     }
 
     #[test]

@@ -95,6 +95,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer,
     let stream = StreamQuery { stream: route.stream.clone(), connection: request.connection.clone() };
     let previews = call.toolbox.previews(stream.clone()).await;
     let (mut wanted, mut narrowest) = (size, narrowest(&request, &limits));
+    let (mut budget, most) = page_budgets(&request, &limits);
     loop {
         let read = read(call, &query, wanted, &limits).await?;
         if let Fields::These(paths) = &request.fields {
@@ -104,10 +105,12 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer,
             return Err(too_many(&limits).into());
         }
         let rows = read.records.len();
-        match page(call, &request, (so_far.clone(), &previews), read, narrowest).await? {
+        match page(call, &request, (so_far.clone(), &previews), read, (narrowest, budget)).await? {
             Fitted::Page(answer) => return Ok(answer),
+            Fitted::Rows(fitting) if limits.pagination && (1..rows).contains(&fitting) => wanted = fitting,
+            // Nobody asked it to be small; it takes as little more as will do.
+            Fitted::Rows(_) if budget != most => budget = budget.doubled(most),
             Fitted::Rows(_) if !limits.pagination => return Err(too_many(&limits).into()),
-            Fitted::Rows(fitting) if (1..rows).contains(&fitting) => wanted = fitting,
             // One record that does not fit whole is narrowed after all.
             Fitted::Rows(_) if narrowest == FieldWidth::Whole => (wanted, narrowest) = (1, FieldWidth::None),
             Fitted::Rows(_) => return Err(too_many(&limits).into()),
@@ -269,7 +272,7 @@ async fn page(
     request: &Request,
     (so_far, previews): (Option<SoFar>, &Arc<Previews>),
     read: Read,
-    narrowest: FieldWidth,
+    (narrowest, budget): (FieldWidth, PageBudget),
 ) -> Result<Fitted, Failure> {
     let Read { records, next, count, unavailable, notes } = read;
     let mut warnings = notes;
@@ -306,7 +309,7 @@ async fn page(
         records: shown.collect(),
         response: PaginatedResponse { items: Vec::new(), next_cursor, meta },
         previews: Arc::clone(previews),
-        budget: page_budget(request, &call.limits),
+        budget,
         limits: call.limits,
         estimator: call.toolbox.protection().estimator,
         narrowest,
@@ -325,13 +328,18 @@ fn accuracy(accuracy: Accuracy) -> Option<&'static str> {
     }
 }
 
-/// Small when nobody asked for more.
-fn page_budget(request: &Request, limits: &Limits) -> PageBudget {
-    match request.limit {
-        _ if limits.exempt => PageBudget { bytes: usize::MAX, tokens: usize::MAX },
+/// What a page takes, small when nobody asked for more, and what it may take.
+fn page_budgets(request: &Request, limits: &Limits) -> (PageBudget, PageBudget) {
+    let most = match limits.exempt {
+        true => PageBudget { bytes: usize::MAX, tokens: usize::MAX },
+        false => PageBudget::whole(limits),
+    };
+    let budget = match request.limit {
+        _ if limits.exempt => most,
         None if limits.summarization && request.fields != Fields::All => PageBudget::unasked(limits),
-        _ => PageBudget::whole(limits),
-    }
+        _ => most,
+    };
+    (budget, most)
 }
 
 #[cfg(test)]
