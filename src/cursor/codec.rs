@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_lives_ten_minutes_and_not_before_its_issue() {
+    fn rule_a_timestamp_is_within_ten_minutes_and_not_of_the_future() {
         let cursor = seal(&key(), &claims());
         for (seconds, lives) in [(0, true), (599, true), (600, true), (601, false), (36_000, false)] {
             assert_eq!(open(&key(), &cursor, NOW + Duration::from_secs(seconds)).is_ok(), lives, "{seconds}");
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_bit_flips_are_refused() {
+    fn rule_a_signature_is_valid_so_ten_thousand_bit_flips_are_refused() {
         let cursor = seal(&key(), &claims());
         let bytes = Sealed::read(&cursor).unwrap().bytes;
         let bits = BYTES * 8;

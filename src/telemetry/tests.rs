@@ -253,6 +253,28 @@ fn a_damaged_file_fails_no_call_and_is_made_anew_when_it_is_gone() {
 }
 
 #[test]
+fn rule_no_figure_is_negative_and_no_call_is_a_page_and_a_chunk() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::in_directory(folder.path()).file.prepare().unwrap();
+    let insert = |column: &str, value: i64, beside: i64| {
+        let sql = format!(
+            "INSERT INTO telemetry (request_id, endpoint, timestamp, outcome, estimated_tokens, response_bytes, item_count,
+                 latency_us, pagination_used, summarization_used, chunking_used, oversized, optimization_metadata)
+             VALUES ('r', 'tool:fetch', '2026-10-15T14:30:00.123Z', 'ok', 1, 1, 1, 1, ?1, 0, 0, 0, '{{}}')
+             RETURNING {column}"
+        );
+        database.query_row(&sql, [beside], |row| row.get::<_, i64>(0)).unwrap();
+        database.execute(&format!("UPDATE telemetry SET {column} = ?1"), [value])
+    };
+    for column in ["latency_us", "response_bytes", "item_count", "estimated_tokens"] {
+        assert_eq!(insert(column, 0, 0).unwrap(), 1, "{column}");
+        assert!(insert(column, -1, 0).unwrap_err().to_string().contains("CHECK"), "{column}");
+        database.execute("DELETE FROM telemetry", ()).unwrap();
+    }
+    assert!(insert("chunking_used", 1, 1).unwrap_err().to_string().contains("CHECK"));
+}
+
+#[test]
 fn a_full_file_fails_no_call() {
     let folder = tempfile::tempdir().unwrap();
     let mut database = Database::in_directory(folder.path());
