@@ -290,7 +290,7 @@ impl ToolError {
         match self {
             Self::CorrectArgument { param, .. } => body.param = Some(quote(param)),
             Self::SearchFromStart(fault) | Self::ListFromStart(fault) | Self::ReadFromStart(fault) => {
-                body.reason = Some(fault.reason())
+                body.reason = Some(fault.reason());
             }
             Self::ChooseForDetail { choices, .. } => body.choose_from(choices, None),
             Self::CopyHandle { refused, .. } => body.reason = Some(refused.fault.reason()),
