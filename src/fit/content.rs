@@ -439,7 +439,7 @@ mod tests {
                     pauses && !chunk.is_hard_split,
                     "{:?} {:?}",
                     chunks.kind,
-                    piece.get(piece.floor_char_boundary(piece.len() - 40)..).unwrap()
+                    piece.get(piece.floor_char_boundary(piece.len() - 40)..)
                 );
                 assert!(
                     piece.len() > CHUNK_BYTES / 4

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
 use unicode_segmentation::GraphemeCursor;
 
 /// Stands for what was left out, in excerpts and quotations.
@@ -20,6 +21,28 @@ const fn json_byte_len(byte: u8) -> usize {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0C => 2,
         0x00..=0x1F => 6,
         _ => 1,
+    }
+}
+
+/// Bytes of a value as compact JSON.
+#[must_use]
+pub fn bytes_of<Value: Serialize + ?Sized>(value: &Value) -> usize {
+    let mut counter = Counter(0);
+    // A value that cannot be written fits nowhere.
+    serde_json::to_writer(&mut counter, value).map_or(usize::MAX / 1_000, |()| counter.0)
+}
+
+/// Counts what is written and keeps nothing: a value may have megabytes.
+struct Counter(usize);
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

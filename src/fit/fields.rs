@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::cut::{clip, json_len};
+use super::cut::{bytes_of, clip, json_len};
 use crate::record::{FieldPath, project};
 
 /// How much of a record is shown.
@@ -77,6 +77,61 @@ pub fn narrow<'a>(
     };
     let left_out = data.len() - shown.len();
     (Some(Cow::Owned(shown)), left_out)
+}
+
+/// The bytes of a record's fields as JSON at every width, without making any of them; 0 where nothing is shown.
+#[must_use]
+pub fn widths_of(data: &Map<String, Value>, declared: &[FieldPath]) -> [usize; FIELD_WIDTHS.len()] {
+    let measured: Vec<(usize, Measured<'_>)> =
+        data.iter().map(|(name, value)| (json_len(name) + "\"\":,".len(), Measured::of(value))).collect();
+    // Each field has its comma but the first, which has a brace; the other brace is one more.
+    let all = |bytes: usize| if measured.is_empty() { "{}".len() } else { bytes + "{".len() };
+    let sum = |most: usize| all(measured.iter().map(|(name, value)| name + value.at_most(most)).sum());
+    FIELD_WIDTHS.map(|width| match width {
+        FieldWidth::Whole => sum(usize::MAX),
+        FieldWidth::Values(most) => sum(most),
+        FieldWidth::Preview(_) => {
+            narrow(data, width, declared).0.map_or(0, |shown| bytes_of(shown.as_ref()))
+        }
+        FieldWidth::None => 0,
+    })
+}
+
+/// A value, and what it takes.
+struct Measured<'a> {
+    value: &'a Value,
+    bytes: usize,
+    /// Digits of its characters, items or fields.
+    digits: usize,
+}
+
+impl<'a> Measured<'a> {
+    fn of(value: &'a Value) -> Self {
+        let count = match value {
+            Value::String(text) => text.chars().count(),
+            Value::Array(items) => items.len(),
+            Value::Object(fields) => fields.len(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        };
+        let digits = count.checked_ilog10().map_or(1, |digits| digits as usize + 1);
+        Self { value, bytes: bytes_of(value), digits }
+    }
+
+    /// What it takes when it is longer than `most` and gives way to its mark.
+    fn at_most(&self, most: usize) -> usize {
+        if self.bytes <= most {
+            return self.bytes;
+        }
+        match self.value {
+            Value::String(text) => {
+                let shown = json_len(&clip(text, most.saturating_sub(MARK)));
+                "{\"preview\":\"\",\"chars\":}".len() + shown + self.digits
+            }
+            Value::Array(_) => "{\"items\":}".len() + self.digits,
+            Value::Object(_) => "{\"fields\":}".len() + self.digits,
+            Value::Null | Value::Bool(_) | Value::Number(_) => self.bytes,
+        }
+    }
 }
 
 /// The width of each record, of which `sizes` says the bytes at every width of [`FIELD_WIDTHS`], so that all
@@ -194,6 +249,25 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_measured_is_what_is_shown(
+            values in proptest::collection::vec((".{0,20}|id", ".{0,9}|[a-z\"\n]{0,5000}|\\PC{50,300}", 0_usize..4), 0..8),
+        ) {
+            let value = |text: String, kind| match kind {
+                0 => json!(text.chars().map(String::from).collect::<Vec<_>>()),
+                1 => json!({ "inner": text }),
+                2 => json!(text.len()),
+                _ => json!(text),
+            };
+            let data: Map<String, Value> =
+                values.into_iter().map(|(name, text, kind)| (name, value(text, kind))).collect();
+            let declared = [FieldPath::field("id")];
+            for (width, bytes) in FIELD_WIDTHS.into_iter().zip(widths_of(&data, &declared)) {
+                let shown = narrow(&data, width, &declared).0;
+                prop_assert_eq!(bytes, shown.map_or(0, |shown| bytes_of(shown.as_ref())), "{:?}", width);
+            }
+        }
+
         #[test]
         fn narrower_never_takes_more(values in proptest::collection::vec((".{0,90}", ".{0,5000}"), 0..8)) {
             let data: Map<String, Value> = values.into_iter().map(|(name, text)| (name, text.into())).collect();

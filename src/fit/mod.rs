@@ -21,13 +21,13 @@ mod tokens;
 
 pub use chunk::{ChunkBudget, chunk_end};
 pub use content::{CHUNK_BYTES, Chunk, ContentChunks, ContentKind};
-pub use cut::{characters, chars_before, clip, json_len, passage};
+pub use cut::{bytes_of, characters, chars_before, clip, json_len, passage};
 pub use excerpt::shorten;
-pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, shortened, widths_within};
+pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, shortened, widths_of, widths_within};
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
 pub use preview::{LeftOut, Preview, preview};
 pub use protection::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
-pub use rows::{FittedRows, PageBudget, fit_rows};
+pub use rows::{FittedRows, PageBudget, FitRow, fit_rows};
 pub use shaping::{Shaping, Strategy};
 pub use token_budget::{TokenBudget, UnsoundBudget};
 pub use tokens::{count_tokens, tokens_within, within_tokens};

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::cut::{clip, json_len};
+use super::cut::{bytes_of, clip, json_len};
 use crate::record::{FieldPath, project};
 
 /// The most places that a preview is made of.
@@ -147,26 +147,6 @@ fn short(value: &Value) -> Value {
 /// Bytes of fields as JSON, with their commas and without the braces.
 fn bytes_of_fields(fields: &Map<String, Value>) -> usize {
     fields.iter().map(|(name, value)| json_len(name) + "\"\":,".len() + bytes_of(value)).sum()
-}
-
-/// Bytes of a value as JSON.
-pub(super) fn bytes_of(value: &Value) -> usize {
-    let mut counter = Counter(0);
-    serde_json::to_writer(&mut counter, value).map_or(usize::MAX / 1_000, |()| counter.0)
-}
-
-/// Counts what is written and keeps nothing: a value may have megabytes.
-struct Counter(usize);
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

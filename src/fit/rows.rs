@@ -27,6 +27,12 @@ impl PageBudget {
         Self::of_tokens(limits.threshold.min(limits.hard_cap))
     }
 
+    /// What is left of it for rows, when some bytes stand beside them.
+    #[must_use]
+    pub fn beside(self, bytes: usize) -> Self {
+        Self { bytes: self.bytes.saturating_sub(bytes), ..self }
+    }
+
     /// Twice as much, up to another.
     #[must_use]
     pub fn doubled(self, most: Self) -> Self {
@@ -58,9 +64,9 @@ pub enum FittedRows {
     Only(usize),
 }
 
-/// Fits `rows` rows into a budget. `size` is the bytes of a row at a width with its comma, `beside` those of the page
-/// without rows, and `render` writes the page with its rows at some widths. With `narrowest` at [`FieldWidth::Whole`]
-/// no row is narrowed, and fewer fit.
+/// Fits `rows` rows into a budget, whose bytes are for the rows alone and whose tokens for all of the page. `size` is the
+/// bytes of a row at a width with its comma, and `render` writes the page with its rows at some widths. With
+/// `narrowest` at [`FieldWidth::Whole`] no row is narrowed, and fewer fit.
 ///
 /// # Errors
 ///
@@ -73,11 +79,10 @@ pub fn fit_rows<Failed>(
     rows: usize,
     narrowest: FieldWidth,
     size: impl Fn(usize, FieldWidth) -> usize,
-    beside: usize,
     budget: PageBudget,
     mut render: impl FnMut(&[FieldWidth]) -> Result<String, Failed>,
 ) -> Result<FittedRows, Failed> {
-    let mut room = budget.bytes.saturating_sub(beside);
+    let mut room = budget.bytes;
     let whole: Vec<usize> = (0..rows).map(|row| size(row, FieldWidth::Whole)).collect();
     let sizes_of = || -> Vec<[usize; FIELD_WIDTHS.len()]> {
         (0..rows).map(|row| FIELD_WIDTHS.map(|width| size(row, width))).collect()
@@ -137,7 +142,7 @@ mod tests {
             let rows: Vec<&str> = widths.iter().enumerate().map(|(row, width)| shown(row, *width)).collect();
             Ok(format!("[{}]", rows.join(",")))
         };
-        fit_rows(3, narrowest, size, 1, PageBudget { bytes, tokens }, render).unwrap()
+        fit_rows(3, narrowest, size, PageBudget { bytes: bytes - 1, tokens }, render).unwrap()
     }
 
     fn json(fitted: &FittedRows) -> &str {
@@ -160,7 +165,7 @@ mod tests {
     fn a_page_that_is_too_much_without_any_row_ends() {
         let none = |_: &[FieldWidth]| -> Result<String, ()> { Ok("a page of no rows".to_owned()) };
         let budget = PageBudget { bytes: 100, tokens: 2 };
-        let fitted = fit_rows(0, FieldWidth::None, |_, _| 0, 17, budget, none).unwrap();
+        let fitted = fit_rows(0, FieldWidth::None, |_, _| 0, budget, none).unwrap();
         assert_eq!(fitted, FittedRows::Only(0));
     }
 

@@ -189,27 +189,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
     } else {
         limit_chars
     };
-    let (id, address) = match (args.id, args.stream, args.record_id) {
-        (Some(id), None, None) => {
-            let Named { address, part, .. } = named_record(&id, args.connection_id)?;
-            if part.is_some() {
-                let problem = "it names a part of a document; leave the part out".to_owned();
-                return Err(wrong("id", problem));
-            }
-            (id, address)
-        }
-        (None, Some(stream), Some(record)) => {
-            let address = RecordAddress { connection: args.connection_id, stream, record };
-            let id = Handle::mint(&address).map(|handle| handle.to_string());
-            (id.unwrap_or_default(), address)
-        }
-        (Some(_), _, _) => {
-            return Err(wrong("id", "it does not go with `stream` and `record_id`".to_owned()));
-        }
-        (None, _, _) => {
-            return Err(wrong("id", "it is missing, or `stream` and `record_id` in its place".to_owned()));
-        }
-    };
+    let (id, address) = named(args.id, args.stream, args.record_id, args.connection_id)?;
     if unit == Unit::Chunk {
         return Ok(Request::Chunk(ChunkRequest {
             address,
@@ -220,6 +200,36 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
     }
     let asked = Asked { id, source: args.source };
     Ok(Request::Window(asked, WindowQuery { address, field: args.field, start, limit_chars }))
+}
+
+/// The record that is meant, by its handle or by its names, and how it was named.
+fn named(
+    id: Option<String>,
+    stream: Option<StreamName>,
+    record: Option<RecordId>,
+    connection: Option<ConnectionId>,
+) -> Result<(String, RecordAddress), ToolError> {
+    let wrong =
+        |param: &str, problem: String| ToolError::correct_argument("read_record_field", param, problem);
+    match (id, stream, record) {
+        (Some(id), None, None) => {
+            let Named { address, part, .. } = named_record(&id, connection)?;
+            if part.is_some() {
+                let problem = "it names a part of a document; leave the part out".to_owned();
+                return Err(wrong("id", problem));
+            }
+            Ok((id, address))
+        }
+        (None, Some(stream), Some(record)) => {
+            let address = RecordAddress { connection, stream, record };
+            let id = Handle::mint(&address).map(|handle| handle.to_string());
+            Ok((id.unwrap_or_default(), address))
+        }
+        (Some(_), _, _) => Err(wrong("id", "it does not go with `stream` and `record_id`".to_owned())),
+        (None, _, _) => {
+            Err(wrong("id", "it is missing, or `stream` and `record_id` in its place".to_owned()))
+        }
+    }
 }
 
 fn answer(

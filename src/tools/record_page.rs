@@ -62,7 +62,7 @@ pub(super) fn fit_page<'a>(
         page.records = shown.collect();
         json_of(&page)
     };
-    match fit_rows(nameable.len(), FieldWidth::None, size_of, beside, budget, render)? {
+    match fit_rows(nameable.len(), FieldWidth::None, size_of, budget.beside(beside), render)? {
         FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
         FittedRows::All { json, widths, tokens } => {
             let whole = nameable.iter().map(|row| size(row, FieldWidth::Whole, previews)).sum::<usize>();

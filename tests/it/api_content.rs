@@ -72,7 +72,7 @@ fn chunks_of_the_tool(api: &Api, key: &str, field: &str) -> Vec<Value> {
 fn a_log_comes_two_hundred_lines_at_a_time() {
     let log = log();
     assert_eq!(log.len(), 50_000);
-    let (folder, api) = Api::records(&[("things", "log", json!({"id": "log", "text": log}))], "");
+    let (_folder, api) = log_api();
     let chunks = rule_chunks(&api, "log", "text");
     assert_eq!(chunks.len(), 50);
     let first = &chunks[0];
@@ -89,9 +89,20 @@ fn a_log_comes_two_hundred_lines_at_a_time() {
         );
     }
     assert_eq!(of_tool.len(), 50);
+}
 
-    // Chunks and lines in any order.
-    let target = "/api/v1/content/things%3Alog?field=text";
+/// The log in a store, with where it is read.
+fn log_api() -> (tempfile::TempDir, Api) {
+    Api::records(&[("things", "log", json!({"id": "log", "text": log()}))], "")
+}
+
+const LOG: &str = "/api/v1/content/things%3Alog?field=text";
+
+#[test]
+fn chunks_and_lines_are_read_in_any_order() {
+    let (log, (_folder, api)) = (log(), log_api());
+    let chunks = rule_chunks(&api, "log", "text");
+    let target = LOG;
     let mut jumped = api.ok(&format!("{target}&chunkIndex=31"));
     assert!(jumped["nextCursor"].is_string() && jumped["nextCursor"] != chunks[31]["nextCursor"]);
     jumped["nextCursor"] = chunks[31]["nextCursor"].clone();
@@ -115,6 +126,13 @@ fn a_log_comes_two_hundred_lines_at_a_time() {
         let metadata = answer.json()["metadata"].clone();
         assert_eq!((&metadata["startLine"], &metadata["endLine"]), (&json!(first), &json!(last)), "{range}");
     }
+}
+
+#[test]
+fn what_no_text_has_is_refused_by_name() {
+    let (_folder, api) = log_api();
+    let target = LOG;
+    let first = api.ok(target);
     for (wrong, param) in [
         ("startLine=10000", "startLine"),
         ("startLine=5&endLine=4", "endLine"),
@@ -128,7 +146,7 @@ fn a_log_comes_two_hundred_lines_at_a_time() {
         let body = api.refused(&format!("{target}&{wrong}"), 400, "INVALID_ARGUMENT");
         assert_eq!(body["param"], param, "{wrong}");
     }
-    let cursor = chunks[0]["nextCursor"].as_str().unwrap();
+    let cursor = first["nextCursor"].as_str().unwrap();
     let both = api.refused(&format!("{target}&chunkIndex=1&cursor={cursor}"), 400, "INVALID_ARGUMENT");
     assert_eq!(both["param"], "cursor");
     assert_eq!(api.cursor_fault(&format!("/api/v1/content/things%3Aother?cursor={cursor}")), "mismatched");
@@ -139,7 +157,15 @@ fn a_log_comes_two_hundred_lines_at_a_time() {
     api.refused("/api/v1/content/things%3Alog?field=nope", 404, "FIELD_NOT_FOUND");
     api.refused("/api/v1/content/things%3Anone", 404, "NOT_FOUND");
     api.refused("/api/v1/content/nonsense", 400, "INVALID_HANDLE");
+}
 
+#[test]
+fn a_cursor_is_of_one_version_of_a_record() {
+    let (log, (folder, api)) = (log(), log_api());
+    let target = LOG;
+    let first = api.ok(target);
+    let cursor = first["nextCursor"].as_str().unwrap();
+    let of_tool = chunks_of_the_tool(&api, "log", "text");
     let inspected = fetchwell([
         "cursor",
         "--json",

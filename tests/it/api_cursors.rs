@@ -62,15 +62,18 @@ fn a_cursor_that_is_not_ours_says_why() {
     let api = Api::hostaway();
     let first = api.ok("/api/v1/listings?limit=50");
     let cursor = next(&first);
+    // Another letter at one place.
+    let flipped = |at: usize| -> String {
+        let other = |letter: char| if letter == 'A' { 'B' } else { 'A' };
+        let letters = cursor.chars().enumerate();
+        letters.map(|(place, letter)| if place == at { other(letter) } else { letter }).collect()
+    };
     for at in [4, 20, cursor.len() / 2, cursor.len() - 2] {
-        let flipped = if &cursor[at..=at] == "A" { "B" } else { "A" };
-        let tampered = format!("{}{flipped}{}", &cursor[..at], &cursor[at + 1..]);
+        let tampered = flipped(at);
         let reason = api.cursor_fault(&format!("/api/v1/listings?cursor={tampered}"));
         assert!(["tampered", "malformed"].contains(&reason.as_str()), "{reason} at {at}");
     }
-    let middle = cursor.len() / 2;
-    let flipped = if &cursor[middle..=middle] == "A" { "B" } else { "A" };
-    let tampered = format!("{}{flipped}{}", &cursor[..middle], &cursor[middle + 1..]);
+    let tampered = flipped(cursor.len() / 2);
     assert_eq!(api.cursor_fault(&format!("/api/v1/listings?cursor={tampered}")), "tampered");
     for junk in [
         // As the seed prints them.
@@ -81,7 +84,7 @@ fn a_cursor_that_is_not_ours_says_why() {
         "%00",
         "%F0%9F%98%80",
         &format!("{cursor}A"),
-        &cursor[..cursor.len() - 1],
+        cursor.split_at(cursor.len() - 1).0,
     ] {
         assert_eq!(api.cursor_fault(&format!("/api/v1/listings?cursor={junk}")), "malformed", "{junk}");
     }

@@ -5,6 +5,19 @@ use serde_json::{Value, json};
 
 use crate::support::{Api, encoded};
 
+/// What holds of every call that gave an answer.
+#[track_caller]
+fn rule_row(row: &Value, items: u32, answer: &str) {
+    assert!(!(row["pagination_used"] == true && row["chunking_used"] == true), "a page is no chunk: {row}");
+    assert_eq!((&row["item_count"], &row["response_bytes"]), (&json!(items), &json!(answer.len())), "{row}");
+    if let Some(list) = serde_json::from_str::<Value>(answer).unwrap()["items"].as_array() {
+        assert_eq!(row["item_count"], list.len());
+    }
+    let tokens = row["estimated_tokens"].as_u64().unwrap();
+    let each = row["tokens_per_item"].as_f64().unwrap();
+    assert!((each - tokens as f64 / f64::from(items.max(1))).abs() < 0.01, "{row}");
+}
+
 #[test]
 fn a_call_is_recorded_as_what_it_was() {
     let api = Api::protected("endpoints:\n  /api/v1/bookings: {threshold: 500}");
@@ -51,19 +64,10 @@ fn a_call_is_recorded_as_what_it_was() {
     for (index, (target, endpoint, [paginated, summarized, chunked], items)) in calls.iter().enumerate() {
         // Each was asked twice; the second answer is the one that was kept.
         let row = &rows[index * 2 + 1];
-        assert_eq!(row["endpoint"], *endpoint, "{target}");
-        assert_eq!(row["outcome"], "ok", "{target}");
+        assert_eq!((&row["endpoint"], &row["outcome"]), (&json!(endpoint), &json!("ok")), "{target}");
         let used = ["pagination_used", "summarization_used", "chunking_used"].map(|name| row[name] == true);
         assert_eq!(used, [*paginated, *summarized, *chunked], "{target}: {row}");
-        assert!(!(used[0] && used[2]), "a page is no chunk: {row}");
-        assert_eq!(row["item_count"], *items, "{target}");
-        assert_eq!(row["response_bytes"], answers[index].len(), "{target}");
-        if let Some(list) = serde_json::from_str::<Value>(&answers[index]).unwrap()["items"].as_array() {
-            assert_eq!(row["item_count"], list.len());
-        }
-        let tokens = row["estimated_tokens"].as_u64().unwrap();
-        let each = row["tokens_per_item"].as_f64().unwrap();
-        assert!((each - tokens as f64 / f64::from((*items).max(1))).abs() < 0.01, "{row}");
+        rule_row(row, *items, &answers[index]);
     }
     let last: Vec<(&str, &str)> = rows[rows.len() - 3..]
         .iter()

@@ -314,9 +314,13 @@ fn one_request_too_many_is_refused_in_the_words_of_whom_it_asked() {
         assert_eq!(answer.header("x-ratelimit-remaining"), Some(left.to_string().as_str()));
         assert!(answer.header("x-ratelimit-reset").is_some() && answer.header("retry-after").is_none());
     }
-    for (method, path) in
-        [("GET", "/v1/schema"), ("POST", "/mcp"), ("POST", "/mcp/openai"), ("GET", "/nowhere")]
-    {
+    for (method, path) in [
+        ("GET", "/v1/schema"),
+        ("POST", "/mcp"),
+        ("POST", "/mcp/openai"),
+        ("GET", "/api/v1/listings"),
+        ("GET", "/nowhere"),
+    ] {
         // Whatever a header says, it is the same client.
         let headers = ["x-forwarded-for: 192.0.2.7", "forwarded: for=192.0.2.7"];
         let answer = ask(&server.address, method, path, &headers);
@@ -331,7 +335,7 @@ fn one_request_too_many_is_refused_in_the_words_of_whom_it_asked() {
                 assert_eq!(body["error"]["type"], "rate_limit_error");
                 assert_eq!(body["error"]["code"], "rate_limited");
             }
-            "/nowhere" => {
+            "/nowhere" | "/api/v1/listings" => {
                 assert_eq!((&body["error"], &body["code"]), (&json!("Rate limited"), &json!("RATE_LIMITED")));
                 assert!(body["request_id"].is_string() && body["detail"].is_string(), "{body}");
             }

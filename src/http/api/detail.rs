@@ -1,5 +1,7 @@
 //! One record: itself when it is within the threshold or was asked for, else a summary that says how to get the rest.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -85,11 +87,8 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
     let summarizes = asked.fields == Fields::Unsaid && limits.summarization && budget.summary_mode();
     let work = beside_other_calls(move || {
         let original = if compares { count_tokens(&json) } else { 0 };
-        let shaped = if summarizes {
-            summarized(&record, &asked, &previews, &budget, cap)
-        } else {
-            full(&record, &data, json, &asked, &previews, &budget, cap)
-        };
+        let found = Found { record, asked, previews, budget, cap };
+        let shaped = if summarizes { found.summarized() } else { found.full(&data, json) };
         Ok(shaped.map(|answer| {
             let returned = || count_tokens(&String::from_utf8_lossy(&answer.body));
             let compared = compares.then(|| (original, returned()));
@@ -105,116 +104,117 @@ fn too_large(budget: PageBudget) -> ApiError {
         .hinting("Raise `hard_cap` for this path in the configuration.")
 }
 
-/// All that was asked for, or as much of it as fits under the hard cap.
-#[expect(clippy::too_many_arguments, reason = "what was asked, what there is, and what it may take")]
-fn full(
-    record: &Record,
-    data: &RecordData,
-    json: String,
-    asked: &Asked,
-    previews: &Previews,
-    budget: &TokenBudget,
+/// A record with all that decides how it is shown.
+struct Found {
+    record: Record,
+    asked: Asked,
+    previews: Arc<Previews>,
+    budget: TokenBudget,
     cap: PageBudget,
-) -> Option<Answer> {
-    let enveloped = |kind: &'static str, shown: &RecordData| {
-        let meta = RecordMeta {
-            kind,
-            total_fields: record.data.len(),
-            total_fields_deep: deep(&record.data),
-            projected_fields: shown.keys().cloned().collect(),
-            details_available: None,
-            budget: BudgetMeta::from(budget),
-        };
-        serde_json::to_string(&SummaryResponse { summary: shown, meta }).ok()
-    };
-    let body = if asked.with_meta { enveloped("full", data)? } else { json };
-    let fields = Some((record.data.len(), data.len()));
-    let shaping = Shaping { items: 1, fields, oversized: budget.summary_mode(), ..Shaping::default() };
-    if body.len() <= cap.bytes
-        && let Ok(tokens) = tokens_within(&body, cap.tokens)
-    {
-        return Some(Answer::shaped(body, Shaping { tokens, candidate_tokens: tokens, ..shaping }));
-    }
-    let shaping = Shaping { summarized: true, candidate_tokens: Some(budget.estimated_tokens()), ..shaping };
-    let mut room = cap;
-    while asked.with_meta && room.tokens > 0 {
-        let body = enveloped("preview", &marks::within(record, data, previews.of(&record.address), room)?)?;
-        match tokens_within(&body, cap.tokens) {
-            Ok(tokens) if body.len() <= cap.bytes => {
-                return Some(Answer::shaped(body, Shaping { tokens, ..shaping }));
-            }
-            // What the envelope takes is known when it is written; each round takes a tenth, so it ends.
-            _ => room = PageBudget { bytes: room.bytes * 9 / 10, tokens: room.tokens * 9 / 10 },
-        }
-    }
-    let marked = marks::within(record, data, previews.of(&record.address), cap)?;
-    Some(Answer::shaped(serde_json::to_string(&marked).ok()?, shaping))
 }
 
-/// The preview of a record, and how to get what is not in it.
-fn summarized(
-    record: &Record,
-    asked: &Asked,
-    previews: &Previews,
-    budget: &TokenBudget,
-    cap: PageBudget,
-) -> Option<Answer> {
-    let share = budget.estimated_tokens() * SUMMARY_SHARE.0 / SUMMARY_SHARE.1;
-    let tokens = budget.threshold().min(cap.tokens).min(share.max(SUMMARY_LEAST));
-    let total_fields_deep = deep(&record.data);
-    let (mut room, mut named) = (tokens * crate::fit::budget::BYTES_PER_TOKEN, GROUPS_NAMED);
-    // Whatever tells most, a record is asked for by its id.
-    let declared = [&[FieldPath::field("id")], previews.of(&record.address)].concat();
-    loop {
-        let shown = preview(&record.data, &declared, room);
-        let (groups, more_groups) = groups(&shown.left_out, named);
-        let details = Details {
-            endpoint: asked.endpoint.clone(),
-            parameters: DetailParameters {
-                fields: "all".to_owned(),
-                connection_id: asked.connection.as_ref().map(ToString::to_string),
-            },
-            id: Handle::mint(&record.address).map(|handle| handle.to_string()),
-            groups,
-            more_groups,
+impl Found {
+    /// All that was asked for, or as much of it as fits under the hard cap.
+    fn full(&self, data: &RecordData, json: String) -> Option<Answer> {
+        let Self { record, asked, previews, budget, cap } = self;
+        let cap = *cap;
+        let enveloped = |kind: &'static str, shown: &RecordData| {
+            let meta = RecordMeta {
+                kind,
+                total_fields: record.data.len(),
+                total_fields_deep: deep(&record.data),
+                projected_fields: shown.keys().cloned().collect(),
+                details_available: None,
+                budget: BudgetMeta::from(budget),
+            };
+            serde_json::to_string(&SummaryResponse { summary: shown, meta }).ok()
         };
-        let meta = RecordMeta {
-            kind: "preview",
-            total_fields: record.data.len(),
-            total_fields_deep,
-            projected_fields: shown.summary.keys().cloned().collect(),
-            details_available: Some(details),
-            budget: BudgetMeta::from(budget),
-        };
-        let body = serde_json::to_string(&SummaryResponse { summary: &shown.summary, meta }).ok()?;
-        match tokens_within(&body, tokens) {
-            Ok(counted) => {
-                let shaping = Shaping {
-                    items: 1,
-                    summarized: true,
-                    oversized: true,
-                    tokens: counted,
-                    candidate_tokens: Some(budget.estimated_tokens()),
-                    fields: Some((record.data.len(), shown.summary.len())),
-                    ..Shaping::default()
-                };
-                return Some(Answer::shaped(body, shaping));
+        let body = if asked.with_meta { enveloped("full", data)? } else { json };
+        let fields = Some((record.data.len(), data.len()));
+        let shaping = Shaping { items: 1, fields, oversized: budget.summary_mode(), ..Shaping::default() };
+        if body.len() <= cap.bytes
+            && let Ok(tokens) = tokens_within(&body, cap.tokens)
+        {
+            return Some(Answer::shaped(body, Shaping { tokens, candidate_tokens: tokens, ..shaping }));
+        }
+        let shaping =
+            Shaping { summarized: true, candidate_tokens: Some(budget.estimated_tokens()), ..shaping };
+        let mut room = cap;
+        while asked.with_meta && room.tokens > 0 {
+            let body =
+                enveloped("preview", &marks::within(record, data, previews.of(&record.address), room)?)?;
+            match tokens_within(&body, cap.tokens) {
+                Ok(tokens) if body.len() <= cap.bytes => {
+                    return Some(Answer::shaped(body, Shaping { tokens, ..shaping }));
+                }
+                // What the envelope takes is known when it is written; each round takes a tenth, so it ends.
+                _ => room = PageBudget { bytes: room.bytes * 9 / 10, tokens: room.tokens * 9 / 10 },
             }
-            // What stands around it takes more than a half: fewer parts are named, then none.
-            Err(_) if room < tokens * crate::fit::budget::BYTES_PER_TOKEN / 2 && named > 0 => {
-                named /= 2;
-                room = tokens * crate::fit::budget::BYTES_PER_TOKEN / 2;
+        }
+        let marked = marks::within(record, data, previews.of(&record.address), cap)?;
+        Some(Answer::shaped(serde_json::to_string(&marked).ok()?, shaping))
+    }
+
+    /// The preview of a record, and how to get what is not in it.
+    fn summarized(&self) -> Option<Answer> {
+        let Self { record, asked, previews, budget, cap } = self;
+        let share = budget.estimated_tokens() * SUMMARY_SHARE.0 / SUMMARY_SHARE.1;
+        let tokens = budget.threshold().min(cap.tokens).min(share.max(SUMMARY_LEAST));
+        let total_fields_deep = deep(&record.data);
+        let (mut room, mut named) = (tokens * crate::fit::budget::BYTES_PER_TOKEN, GROUPS_NAMED);
+        // Whatever tells most, a record is asked for by its id.
+        let declared = [&[FieldPath::field("id")], previews.of(&record.address)].concat();
+        loop {
+            let shown = preview(&record.data, &declared, room);
+            let (groups, more_groups) = groups(&shown.left_out, named);
+            let details = Details {
+                endpoint: asked.endpoint.clone(),
+                parameters: DetailParameters {
+                    fields: "all".to_owned(),
+                    connection_id: asked.connection.as_ref().map(ToString::to_string),
+                },
+                id: Handle::mint(&record.address).map(|handle| handle.to_string()),
+                groups,
+                more_groups,
+            };
+            let meta = RecordMeta {
+                kind: "preview",
+                total_fields: record.data.len(),
+                total_fields_deep,
+                projected_fields: shown.summary.keys().cloned().collect(),
+                details_available: Some(details),
+                budget: BudgetMeta::from(budget),
+            };
+            let body = serde_json::to_string(&SummaryResponse { summary: &shown.summary, meta }).ok()?;
+            match tokens_within(&body, tokens) {
+                Ok(counted) => {
+                    let shaping = Shaping {
+                        items: 1,
+                        summarized: true,
+                        oversized: true,
+                        tokens: counted,
+                        candidate_tokens: Some(budget.estimated_tokens()),
+                        fields: Some((record.data.len(), shown.summary.len())),
+                        ..Shaping::default()
+                    };
+                    return Some(Answer::shaped(body, shaping));
+                }
+                // What stands around it takes more than a half: fewer parts are named, then none.
+                Err(_) if room < tokens * crate::fit::budget::BYTES_PER_TOKEN / 2 && named > 0 => {
+                    named /= 2;
+                    room = tokens * crate::fit::budget::BYTES_PER_TOKEN / 2;
+                }
+                // A budget too small for any summary: then as much of the record itself as fits.
+                Err(_) if room == 0 => {
+                    let marked = marks::within(record, &record.data, previews.of(&record.address), *cap)?;
+                    let body = serde_json::to_string(&marked).ok()?;
+                    let summarized = marked != record.data;
+                    let shaping = Shaping { items: 1, summarized, oversized: true, ..Shaping::default() };
+                    return Some(Answer::shaped(body, shaping));
+                }
+                // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
+                Err(counted) => room = room.min(body.len()) * tokens / counted.max(1) * 19 / 20,
             }
-            // A budget too small for any summary: then as much of the record itself as fits.
-            Err(_) if room == 0 => {
-                let marked = marks::within(record, &record.data, previews.of(&record.address), cap)?;
-                let body = serde_json::to_string(&marked).ok()?;
-                let summarized = marked != record.data;
-                let shaping = Shaping { items: 1, summarized, oversized: true, ..Shaping::default() };
-                return Some(Answer::shaped(body, shaping));
-            }
-            // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
-            Err(counted) => room = room.min(body.len()) * tokens / counted.max(1) * 19 / 20,
         }
     }
 }

@@ -138,11 +138,8 @@ fn sent(call: &mut Call<'_>) -> Result<RecordData, Failure> {
     Ok(sent)
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "paging resolves arguments of every list by this signature"
-)]
-fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
+fn resolve(mut arguments: RecordData) -> Result<Request, ToolError> {
+    let filter = arguments.remove("filter");
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
     let wrong = |param: &str, problem: String| ToolError::CorrectArgument {
         tool: super::BASE,
@@ -150,7 +147,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
         problem,
         hint: String::new(),
     };
-    let filter = match arguments.get("filter") {
+    let filter = match filter {
         None => Filter::default(),
         Some(filter) => {
             Filter::deserialize(filter).map_err(|problem| wrong("filter", problem.to_string()))?

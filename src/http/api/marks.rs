@@ -63,7 +63,7 @@ fn fitting(budget: PageBudget, make: impl Fn(usize) -> Option<RecordData>) -> Op
             Ok(()) => return Some(shown),
             // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
             Err((bytes, tokens)) => {
-                room = room.min(bytes) * budget.tokens.min(tokens) / tokens.max(1) * 19 / 20
+                room = room.min(bytes) * budget.tokens.min(tokens) / tokens.max(1) * 19 / 20;
             }
         }
     }

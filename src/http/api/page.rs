@@ -83,7 +83,7 @@ impl PageWork {
             response.items = widths.iter().enumerate().filter_map(|(row, width)| item(row, *width)).collect();
             serde_json::to_string(response).map_err(unwritable)
         };
-        let fitted = fit_rows(records.len(), self.narrowest, size, beside, self.budget, render)?;
+        let fitted = fit_rows(records.len(), self.narrowest, size, self.budget.beside(beside), render)?;
         match fitted {
             FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
             FittedRows::All { json, widths, tokens } => {
