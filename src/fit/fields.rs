@@ -90,9 +90,7 @@ pub fn widths_of(data: &Map<String, Value>, declared: &[FieldPath]) -> [usize; F
     FIELD_WIDTHS.map(|width| match width {
         FieldWidth::Whole => sum(usize::MAX),
         FieldWidth::Values(most) => sum(most),
-        FieldWidth::Preview(_) => {
-            narrow(data, width, declared).0.map_or(0, |shown| bytes_of(shown.as_ref()))
-        }
+        FieldWidth::Preview(_) => narrow(data, width, declared).0.map_or(0, |shown| bytes_of(shown.as_ref())),
         FieldWidth::None => 0,
     })
 }

@@ -27,7 +27,7 @@ pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, shortened, widths_of, widths_
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
 pub use preview::{LeftOut, Preview, preview};
 pub use protection::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
-pub use rows::{FittedRows, PageBudget, FitRow, fit_rows};
+pub use rows::{FitRow, FittedRows, PageBudget, fit_rows};
 pub use shaping::{Shaping, Strategy};
 pub use token_budget::{TokenBudget, UnsoundBudget};
 pub use tokens::{count_tokens, tokens_within, within_tokens};

@@ -64,29 +64,30 @@ pub enum FittedRows {
     Only(usize),
 }
 
-/// Fits `rows` rows into a budget, whose bytes are for the rows alone and whose tokens for all of the page. `size` is the
-/// bytes of a row at a width with its comma, and `render` writes the page with its rows at some widths. With
-/// `narrowest` at [`FieldWidth::Whole`] no row is narrowed, and fewer fit.
+/// A row that may be narrowed.
+pub trait FitRow {
+    /// Bytes of it whole, with its comma.
+    fn whole(&self) -> usize;
+
+    /// Bytes of it at every width, with its comma.
+    fn widths(&self) -> [usize; FIELD_WIDTHS.len()];
+}
+
+/// Fits rows into a budget, whose bytes are for the rows alone and whose tokens for all of the page. `render` writes the
+/// page with its rows at some widths. With `narrowest` at [`FieldWidth::Whole`] no row is narrowed, and fewer fit.
 ///
 /// # Errors
 ///
 /// Those of `render`.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "each is another thing, and callers name them by their closures"
-)]
 pub fn fit_rows<Failed>(
-    rows: usize,
+    rows: &[impl FitRow],
     narrowest: FieldWidth,
-    size: impl Fn(usize, FieldWidth) -> usize,
     budget: PageBudget,
     mut render: impl FnMut(&[FieldWidth]) -> Result<String, Failed>,
 ) -> Result<FittedRows, Failed> {
     let mut room = budget.bytes;
-    let whole: Vec<usize> = (0..rows).map(|row| size(row, FieldWidth::Whole)).collect();
-    let sizes_of = || -> Vec<[usize; FIELD_WIDTHS.len()]> {
-        (0..rows).map(|row| FIELD_WIDTHS.map(|width| size(row, width))).collect()
-    };
+    let whole: Vec<usize> = rows.iter().map(FitRow::whole).collect();
+    let sizes_of = || -> Vec<[usize; FIELD_WIDTHS.len()]> { rows.iter().map(FitRow::widths).collect() };
     // Other widths are measured when they are needed: when bytes, or then tokens, do not fit.
     let mut only_whole = narrowest == FieldWidth::Whole || whole.iter().sum::<usize>() <= room;
     let mut sizes: Vec<[usize; FIELD_WIDTHS.len()]> =
@@ -132,17 +133,30 @@ mod tests {
 
     const ROWS: [&str; 3] = ["a", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", "cc"];
 
+    struct Text(&'static str);
+
+    impl FitRow for Text {
+        fn whole(&self) -> usize {
+            self.0.len() + 1
+        }
+
+        fn widths(&self) -> [usize; FIELD_WIDTHS.len()] {
+            let mut widths = [2; FIELD_WIDTHS.len()];
+            widths[0] = self.whole();
+            widths
+        }
+    }
+
     fn fitted(narrowest: FieldWidth, bytes: usize, tokens: usize) -> FittedRows {
-        let shown = |row: usize, width| match width {
-            FieldWidth::Whole => ROWS[row],
-            _ => "-",
-        };
-        let size = |row, width| shown(row, width).len() + 1;
         let render = |widths: &[FieldWidth]| -> Result<String, ()> {
-            let rows: Vec<&str> = widths.iter().enumerate().map(|(row, width)| shown(row, *width)).collect();
+            let shown = |(row, width): (&&'static str, &FieldWidth)| match width {
+                FieldWidth::Whole => *row,
+                _ => "-",
+            };
+            let rows: Vec<&str> = ROWS.iter().zip(widths).map(shown).collect();
             Ok(format!("[{}]", rows.join(",")))
         };
-        fit_rows(3, narrowest, size, PageBudget { bytes: bytes - 1, tokens }, render).unwrap()
+        fit_rows(&ROWS.map(Text), narrowest, PageBudget { bytes: bytes - 1, tokens }, render).unwrap()
     }
 
     fn json(fitted: &FittedRows) -> &str {
@@ -165,7 +179,7 @@ mod tests {
     fn a_page_that_is_too_much_without_any_row_ends() {
         let none = |_: &[FieldWidth]| -> Result<String, ()> { Ok("a page of no rows".to_owned()) };
         let budget = PageBudget { bytes: 100, tokens: 2 };
-        let fitted = fit_rows(0, FieldWidth::None, |_, _| 0, budget, none).unwrap();
+        let fitted = fit_rows(&[] as &[Text], FieldWidth::None, budget, none).unwrap();
         assert_eq!(fitted, FittedRows::Only(0));
     }
 

@@ -1,7 +1,5 @@
 //! Fitting a page of records into its budget.
 
-use std::io;
-
 use serde::Serialize;
 
 use super::payload::json_of;
@@ -9,7 +7,10 @@ use super::previews::Previews;
 use super::shown_record::{ShownRecord, show};
 use super::unavailable::ShownUnavailable;
 use super::{Payload, ToolError};
-use crate::fit::{FieldWidth, FittedRows, PageBudget, Shaping, Strategy, fit_rows};
+use crate::fit::{
+    FIELD_WIDTHS, FieldWidth, FitRow, FittedRows, PageBudget, Shaping, Strategy, bytes_of, fit_rows, narrow,
+    widths_of,
+};
 use crate::source::Change;
 
 /// What `query_records` answers.
@@ -52,20 +53,20 @@ pub(super) fn fit_page<'a>(
     previews: &'a Previews,
     budget: PageBudget,
 ) -> Result<Fitted, ToolError> {
-    let nameable: Vec<&Change> =
-        rows.iter().filter(|row| show(row, FieldWidth::None, previews).is_some()).collect();
+    let shown_at = |width| move |row: &Row<'a>| show(row.row, width, row.previews);
+    let mut nameable: Vec<Row<'a>> = rows.iter().map(|row| Row { row, previews }).collect();
+    nameable.retain(|row| shown_at(FieldWidth::None)(row).is_some());
     page.omitted = Some(rows.len() - nameable.len()).filter(|omitted| *omitted > 0);
     let beside = json_of(&page)?.len();
-    let size_of = |row: usize, width| nameable.get(row).map_or(0, |row| size(row, width, previews));
     let render = |widths: &[FieldWidth]| {
-        let shown = nameable.iter().zip(widths).filter_map(|(row, width)| show(row, *width, previews));
+        let shown = nameable.iter().zip(widths).filter_map(|(row, width)| shown_at(*width)(row));
         page.records = shown.collect();
         json_of(&page)
     };
-    match fit_rows(nameable.len(), FieldWidth::None, size_of, budget.beside(beside), render)? {
+    match fit_rows(&nameable, FieldWidth::None, budget.beside(beside), render)? {
         FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
         FittedRows::All { json, widths, tokens } => {
-            let whole = nameable.iter().map(|row| size(row, FieldWidth::Whole, previews)).sum::<usize>();
+            let whole = nameable.iter().map(FitRow::whole).sum::<usize>();
             let shaping = Shaping {
                 items: widths.len(),
                 strategy: if page.next_cursor.is_some() { Strategy::Paginated } else { Strategy::Whole },
@@ -80,25 +81,91 @@ pub(super) fn fit_page<'a>(
     }
 }
 
-/// Bytes of a row as JSON, with its comma.
-fn size(row: &Change, width: FieldWidth, previews: &Previews) -> usize {
-    let mut counter = Counter(1);
-    match show(row, width, previews).map(|shown| serde_json::to_writer(&mut counter, &shown)) {
-        Some(Ok(())) => counter.0,
-        Some(Err(_)) | None => usize::MAX / 1_000,
+/// A row, and what its stream wants shown of it.
+struct Row<'a> {
+    row: &'a Change,
+    previews: &'a Previews,
+}
+
+impl Row<'_> {
+    /// Bytes of it as JSON, with its comma.
+    fn size(&self, width: FieldWidth) -> usize {
+        show(self.row, width, self.previews).map_or(0, |shown| bytes_of(&shown) + ",".len())
     }
 }
 
-/// Counts what is written and keeps nothing: a row may have megabytes.
-struct Counter(usize);
-
-impl io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
+impl FitRow for Row<'_> {
+    fn whole(&self) -> usize {
+        self.size(FieldWidth::Whole)
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    fn widths(&self) -> [usize; FIELD_WIDTHS.len()] {
+        match self.row {
+            // What stands around the fields is the same at every width, but for how many are missing.
+            Change::Present(record) if record.expanded.is_empty() => {
+                let declared = self.previews.of(&record.address);
+                let mut around = ",".len();
+                if let Some(mut shown) = show(self.row, FieldWidth::None, self.previews) {
+                    shown.more_fields = 0;
+                    around += bytes_of(&shown);
+                }
+                let mut widths = widths_of(&record.data, declared);
+                for (width, bytes) in FIELD_WIDTHS.into_iter().zip(&mut widths) {
+                    let missing = match width {
+                        FieldWidth::Whole | FieldWidth::Values(_) => 0,
+                        FieldWidth::Preview(_) => narrow(&record.data, width, declared).1,
+                        FieldWidth::None => record.data.len(),
+                    };
+                    let fields = if *bytes > 0 { ",\"data\":".len() } else { 0 };
+                    *bytes += around + fields + more_fields_len(missing);
+                }
+                widths
+            }
+            _ => FIELD_WIDTHS.map(|width| self.size(width)),
+        }
+    }
+}
+
+/// Bytes of the number of fields that are missing, which is not there when none is.
+fn more_fields_len(missing: usize) -> usize {
+    missing.checked_ilog10().map_or(0, |digits| ",\"more_fields\":".len() + digits as usize + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::record::{Record, RecordData};
+
+    proptest! {
+        #[test]
+        fn a_row_takes_what_was_measured(
+            values in proptest::collection::vec((".{0,20}", ".{0,9}|[a-z\"]{0,3000}"), 0..14),
+            key in "[a-z]{1,9}|\\PC{1,9}",
+        ) {
+            let Ok(record) = key.parse() else { return Ok(()) };
+            let address = crate::handle::RecordAddress {
+                connection: Some("cin".parse().unwrap()),
+                stream: "s".parse().unwrap(),
+                record,
+            };
+            let data: RecordData = values.into_iter().map(|(name, text)| (name, json!(text))).collect();
+            let record = Record {
+                address,
+                data,
+                emitted_at: None,
+                connector_key: None,
+                display_name: None,
+                record_url: None,
+                expanded: Vec::new(),
+            };
+            let (row, previews) = (Change::Present(Box::new(record)), Previews::default());
+            let row = Row { row: &row, previews: &previews };
+            if show(row.row, FieldWidth::None, &previews).is_some() {
+                prop_assert_eq!(row.widths(), FIELD_WIDTHS.map(|width| row.size(width)));
+            }
+        }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct ShownRecord<'a> {
     data: Option<Cow<'a, RecordData>>,
     /// Fields that are not shown.
     #[serde(skip_serializing_if = "is_none")]
-    more_fields: usize,
+    pub(super) more_fields: usize,
     #[serde(skip_serializing_if = "Map::is_empty")]
     expanded: Map<String, Value>,
     /// Relations that have more records than are shown.

@@ -10,11 +10,11 @@ use super::answer::Answer;
 use super::fields::with_id;
 use super::meta::{BudgetMeta, DetailParameters, Details, PageMeta};
 use crate::fit::{
-    Estimator, FieldWidth, FittedRows, Limits, PageBudget, Shaping, Strategy, TokenBudget, count_tokens,
-    fit_rows, narrow,
+    Estimator, FIELD_WIDTHS, FieldWidth, FitRow, FittedRows, Limits, PageBudget, Shaping, Strategy,
+    TokenBudget, bytes_of, count_tokens, fit_rows, narrow, widths_of,
 };
 use crate::http::v1::ApiError;
-use crate::record::{Record, RecordData};
+use crate::record::{FieldPath, Record, RecordData};
 use crate::tools::Previews;
 
 /// A page of a list.
@@ -63,16 +63,8 @@ impl PageWork {
         self.response.meta.details_available = Some(self.details());
         let beside = serde_json::to_string(&self.response).map_err(unwritable)?.len();
         let (records, previews) = (std::mem::take(&mut self.records), Arc::clone(&self.previews));
-        let item = |row: usize, width: FieldWidth| {
-            let record = records.get(row)?;
-            let shown = narrow(&record.data, width, previews.of(&record.address)).0;
-            // However narrow it is, it can be asked for.
-            Some(with_id(record, shown.map(Cow::into_owned).unwrap_or_default()))
-        };
-        let size = |row: usize, width: FieldWidth| {
-            let json = item(row, width).and_then(|item| serde_json::to_string(&item).ok());
-            json.map_or(0, |json| json.len() + 1)
-        };
+        let item = |record| Item { record, declared: previews.of(&record.address) };
+        let items: Vec<Item<'_>> = records.iter().map(item).collect();
         let is_summary = self.is_summary;
         let details = self.details();
         let response = &mut self.response;
@@ -80,10 +72,10 @@ impl PageWork {
             let summarized = is_summary || widths.iter().any(|width| *width != FieldWidth::Whole);
             response.meta.summarized = summarized;
             response.meta.details_available = summarized.then(|| details.clone());
-            response.items = widths.iter().enumerate().filter_map(|(row, width)| item(row, *width)).collect();
+            response.items = items.iter().zip(widths).map(|(item, width)| item.at(*width)).collect();
             serde_json::to_string(response).map_err(unwritable)
         };
-        let fitted = fit_rows(records.len(), self.narrowest, size, self.budget.beside(beside), render)?;
+        let fitted = fit_rows(&items, self.narrowest, self.budget.beside(beside), render)?;
         match fitted {
             FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
             FittedRows::All { json, widths, tokens } => {
@@ -110,6 +102,83 @@ impl PageWork {
             id: None,
             groups: Vec::new(),
             more_groups: 0,
+        }
+    }
+}
+
+/// A record in a list, and what its stream wants shown of it.
+struct Item<'a> {
+    record: &'a Record,
+    declared: &'a [FieldPath],
+}
+
+impl Item<'_> {
+    /// However narrow it is, it can be asked for.
+    fn at(&self, width: FieldWidth) -> RecordData {
+        let shown = narrow(&self.record.data, width, self.declared).0;
+        with_id(self.record, shown.map(Cow::into_owned).unwrap_or_default())
+    }
+
+    /// Bytes of it as JSON, with its comma.
+    fn size(&self, width: FieldWidth) -> usize {
+        bytes_of(&self.at(width)) + ",".len()
+    }
+}
+
+impl FitRow for Item<'_> {
+    fn whole(&self) -> usize {
+        self.size(FieldWidth::Whole)
+    }
+
+    fn widths(&self) -> [usize; FIELD_WIDTHS.len()] {
+        // Without an id among its fields, one stands before them.
+        let data = &self.record.data;
+        let id = match data.contains_key("id") || data.is_empty() {
+            true => 0,
+            false => bytes_of(&with_id(self.record, RecordData::new())) - "{}".len() + ",".len(),
+        };
+        let mut widths = widths_of(data, self.declared);
+        for (width, bytes) in FIELD_WIDTHS.into_iter().zip(&mut widths) {
+            match width {
+                FieldWidth::Whole | FieldWidth::Values(_) if !data.is_empty() => *bytes += id + ",".len(),
+                _ => *bytes = self.size(width),
+            }
+        }
+        widths
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::handle::RecordAddress;
+
+    proptest! {
+        #[test]
+        fn an_item_takes_what_was_measured(
+            values in proptest::collection::vec((".{0,20}|id", ".{0,9}|[a-z\"]{0,3000}"), 0..14),
+        ) {
+            let address = RecordAddress {
+                connection: None,
+                stream: "s".parse().unwrap(),
+                record: "r\"1".parse().unwrap(),
+            };
+            let data: RecordData = values.into_iter().map(|(name, text)| (name, json!(text))).collect();
+            let record = Record {
+                address,
+                data,
+                emitted_at: None,
+                connector_key: None,
+                display_name: None,
+                record_url: None,
+                expanded: Vec::new(),
+            };
+            let declared = [FieldPath::field("id")];
+            let item = Item { record: &record, declared: &declared };
+            prop_assert_eq!(item.widths(), FIELD_WIDTHS.map(|width| item.size(width)));
         }
     }
 }
