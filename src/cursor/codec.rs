@@ -351,6 +351,8 @@ mod tests {
                     2 => Some("query_records"),
                     3 => Some("/v1/search"),
                     4 => Some("/v1/streams/{stream}/records"),
+                    5 => Some("/api/v1"),
+                    6 => Some("chunk"),
                     _ => None,
                 }
             );
