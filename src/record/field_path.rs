@@ -251,7 +251,7 @@ fn name(text: &str) -> Result<(String, &str), &'static str> {
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quoted = |name: &str| {
-            if name.is_empty() || name.contains(['.', '[', ']', '"']) {
+            if name.is_empty() || name.contains(['.', '[', ']', '"', ',']) {
                 format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
             } else {
                 name.to_owned()

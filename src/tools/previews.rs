@@ -24,8 +24,8 @@ pub(crate) struct KnownPreviews(Cache<(SourceName, StreamQuery), Arc<Previews>>)
 
 impl Default for KnownPreviews {
     fn default() -> Self {
-        let minutes = Duration::from_secs(600);
-        let streams = Cache::builder().max_capacity(200).time_to_live(minutes);
+        let minute = Duration::from_secs(60);
+        let streams = Cache::builder().max_capacity(200).time_to_live(minute);
         Self(streams.eviction_policy(EvictionPolicy::lru()).build())
     }
 }

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde::Serialize;
 
 use super::error::Failure;
-use crate::fit::Shaping;
+use crate::fit::{PageBudget, Shaping, tokens_within};
 use crate::http::v1::ApiError;
 
 /// What an answer would take without any shaping.
@@ -28,6 +28,12 @@ impl Answer {
     pub(super) fn of(body: &impl Serialize, items: usize) -> Result<Self, Failure> {
         let body = serde_json::to_string(body).map_err(|_unwritable| ApiError::internal())?;
         Ok(Self::shaped(body, Shaping { items, ..Shaping::default() }))
+    }
+
+    /// Whether it is within a budget.
+    pub(super) fn is_within(&self, budget: PageBudget) -> bool {
+        let body = String::from_utf8_lossy(&self.body);
+        body.len() <= budget.bytes && tokens_within(&body, budget.tokens).is_ok()
     }
 
     pub(super) fn shaped(body: String, shaping: Shaping) -> Self {

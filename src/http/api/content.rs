@@ -141,7 +141,7 @@ async fn chunk(
         },
     };
     let is_piece = total_chunks > 1;
-    written(&body, is_piece, budget)
+    written(&body, false, is_piece, budget)
 }
 
 fn lines(text: &ChunkedText, first: usize, end: usize, budget: PageBudget) -> Result<Answer, Failure> {
@@ -168,18 +168,23 @@ fn lines(text: &ChunkedText, first: usize, end: usize, budget: PageBudget) -> Re
             hard_split: false,
         },
     };
-    written(&body, end - first < total_lines, budget)
+    written(&body, true, end - first < total_lines, budget)
 }
 
-fn written(body: &ContentChunk<'_>, is_piece: bool, budget: PageBudget) -> Result<Answer, Failure> {
+fn written(
+    body: &ContentChunk<'_>,
+    by_lines: bool,
+    is_piece: bool,
+    budget: PageBudget,
+) -> Result<Answer, Failure> {
     let too_large = || {
-        let problem = format!(
-            "{} lines take more than the hard cap of {} tokens",
-            body.content.lines().count(),
-            budget.tokens
-        );
-        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
-            .hinting("Ask for fewer lines, or read on with `nextCursor`.")
+        let count = body.content.lines().count();
+        let problem = format!("{count} lines take more than the hard cap of {} tokens", budget.tokens);
+        let hint = match by_lines {
+            true => "Ask for fewer lines, or for chunks, without `startLine` and `endLine`.",
+            false => "Raise `hard_cap` for this path in the configuration.",
+        };
+        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem).hinting(hint)
     };
     if body.content.len() > budget.bytes {
         return Err(too_large().into());

@@ -3,6 +3,7 @@
 //! A page has the records that were asked for, narrower where they do not fit; where nothing may be narrowed it has
 //! fewer. Its cursor stands after the last record it has.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
@@ -11,13 +12,13 @@ use serde_json::Value;
 
 use super::answer::Answer;
 use super::error::Failure;
-use super::fields::{Fields, known, selected};
+use super::fields::{Fields, known};
 use super::meta::{BudgetMeta, Missing, PageMeta};
 use super::page::{Fitted, PageWork, PaginatedResponse};
 use super::routes::Route;
 use super::{Call, parameters};
 use crate::cursor::Kind;
-use crate::fit::{FieldWidth, Limits, PageBudget};
+use crate::fit::{FieldWidth, Limits, PageBudget, bytes_of};
 use crate::handle::ConnectionId;
 use crate::http::v1::ApiError;
 use crate::record::{Record, RecordData, Unavailable};
@@ -33,8 +34,11 @@ pub(super) const LIMIT_EXCEEDS: &str = "Limit exceeds maximum";
 /// The most records that a source gives at once.
 const BATCH: usize = 100;
 
-/// The most bytes that are read for a list whose hard cap is waived.
-const EXEMPT_BYTES: usize = 64 * 1024 * 1024;
+/// The least that a record takes of a list, in tokens: `{"id":1},`.
+const ROW_TOKENS: usize = 5;
+
+/// The most bytes of records that are read for one page.
+const READ_BYTES: usize = 64 * 1024 * 1024;
 
 const SUMMARY_NOTE: &str = "Items are summaries; ask for one by its id for all of it.";
 
@@ -94,25 +98,27 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer,
     }
     let stream = StreamQuery { stream: route.stream.clone(), connection: request.connection.clone() };
     let previews = call.toolbox.previews(stream.clone()).await;
-    let (mut wanted, mut narrowest) = (size, narrowest(&request, &limits));
+    let (mut wanted, mut narrowing) = (size, narrowing(&request, &limits));
     let (mut budget, most) = page_budgets(&request, &limits);
+    // Who asks for a number of records takes them in pages, whatever is configured.
+    let in_pages = limits.pagination || request.limit.is_some();
     loop {
-        let read = read(call, &query, wanted, &limits).await?;
+        let read = read(call, &query, wanted, (&limits, in_pages)).await?;
         if let Fields::These(paths) = &request.fields {
             known(call, &stream, &read.records, paths).await?;
         }
-        if !limits.pagination && read.next.is_some() {
+        if !in_pages && read.next.is_some() {
             return Err(too_many(&limits).into());
         }
         let rows = read.records.len();
-        match page(call, &request, (so_far.clone(), &previews), read, (narrowest, budget)).await? {
+        match page(call, &request, (so_far.clone(), &previews), read, (narrowing, budget)).await? {
             Fitted::Page(answer) => return Ok(answer),
-            Fitted::Rows(fitting) if limits.pagination && (1..rows).contains(&fitting) => wanted = fitting,
+            Fitted::Rows(fitting) if in_pages && (1..rows).contains(&fitting) => wanted = fitting,
             // Nobody asked it to be small; it takes as little more as will do.
             Fitted::Rows(_) if budget != most => budget = budget.doubled(most),
-            Fitted::Rows(_) if !limits.pagination => return Err(too_many(&limits).into()),
-            // One record that does not fit whole is narrowed after all.
-            Fitted::Rows(_) if narrowest == FieldWidth::Whole => (wanted, narrowest) = (1, FieldWidth::None),
+            Fitted::Rows(_) if !in_pages => return Err(too_many(&limits).into()),
+            // One record that does not fit whole says where its longest values are read.
+            Fitted::Rows(_) if narrowing == Narrowing::None => (wanted, narrowing) = (1, Narrowing::Marks),
             Fitted::Rows(_) => return Err(too_many(&limits).into()),
         }
     }
@@ -196,16 +202,26 @@ fn size(request: &Request, limits: &Limits) -> Result<usize, ApiError> {
         Some(limit) if limit > limits.max_page_size => {
             Err(wrong(format!("{LIMIT_EXCEEDS} of {}; use a smaller `limit`", limits.max_page_size)))
         }
-        // A record takes at least a token.
-        _ if !limits.pagination => Ok(if limits.exempt { usize::MAX } else { limits.hard_cap }),
         Some(limit) => Ok(limit),
-        None => Ok(limits.page_size),
+        None if limits.pagination => Ok(limits.page_size),
+        None if limits.exempt => Ok(usize::MAX),
+        None => Ok(limits.hard_cap / ROW_TOKENS),
     }
 }
 
-/// How narrow a record may become: not at all where all of it was asked for, or nothing is to be summarised.
-fn narrowest(request: &Request, limits: &Limits) -> FieldWidth {
-    if limits.summarization && request.fields != Fields::All { FieldWidth::None } else { FieldWidth::Whole }
+/// How records give way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Narrowing {
+    /// As far as it takes.
+    Rows,
+    /// Not at all: all of them was asked for, or nothing is to be summarised.
+    None,
+    /// Not at all, and this one does not fit: its longest values are read elsewhere.
+    Marks,
+}
+
+fn narrowing(request: &Request, limits: &Limits) -> Narrowing {
+    if limits.summarization && request.fields != Fields::All { Narrowing::Rows } else { Narrowing::None }
 }
 
 fn too_many(limits: &Limits) -> ApiError {
@@ -232,7 +248,7 @@ async fn read(
     call: &Call<'_>,
     query: &RecordsQuery,
     wanted: usize,
-    limits: &Limits,
+    (limits, in_pages): (&Limits, bool),
 ) -> Result<Read, Failure> {
     let source = call.toolbox.asked_source();
     let mut read = Read::default();
@@ -247,11 +263,13 @@ async fn read(
         read.next = page.next;
         for row in page.rows {
             if let Change::Present(record) = row {
-                bytes += record.data.values().map(|value| value.as_str().map_or(8, str::len)).sum::<usize>();
+                bytes += bytes_of(&record.data);
                 read.records.push(*record);
             }
         }
-        if bytes > EXEMPT_BYTES {
+        // What cannot fit is not read to find that out.
+        let is_hopeless = |count: Count| usize::try_from(count.value).map_or(true, |count| count > wanted);
+        if bytes > READ_BYTES || (!in_pages && read.count.is_some_and(is_hopeless)) {
             return Err(too_many(limits).into());
         }
         match &read.next {
@@ -269,7 +287,7 @@ async fn page(
     request: &Request,
     (so_far, previews): (Option<SoFar>, &Arc<Previews>),
     read: Read,
-    (narrowest, budget): (FieldWidth, PageBudget),
+    (narrowing, budget): (Narrowing, PageBudget),
 ) -> Result<Fitted, Failure> {
     let Read { records, next, count, unavailable, notes } = read;
     let mut warnings = notes;
@@ -287,6 +305,8 @@ async fn page(
         has_more: next_cursor.is_some(),
         summarized: false,
         details_available: None,
+        keys: keys(&records),
+        connections: connections(&records),
         note: request.summary.then_some(SUMMARY_NOTE),
         budget: BudgetMeta {
             estimated_tokens: 0,
@@ -300,21 +320,46 @@ async fn page(
         unavailable: unavailable.iter().map(Missing::from).collect(),
         warnings,
     };
-    let shown =
-        records.into_iter().map(|record| selected(record, &request.fields, request.summary, previews));
     let work = PageWork {
-        records: shown.collect(),
+        records,
         response: PaginatedResponse { items: Vec::new(), next_cursor, meta },
         previews: Arc::clone(previews),
         budget,
         limits: call.limits,
         estimator: call.toolbox.protection().estimator,
-        narrowest,
+        narrowest: if narrowing == Narrowing::Rows { FieldWidth::None } else { FieldWidth::Whole },
+        is_marked: narrowing == Narrowing::Marks,
+        fields: request.fields.clone(),
         is_summary: request.summary,
         endpoint: format!("{}/{{id}}", request.path),
+        connection: request.connection.clone(),
         compares: call.compares,
     };
     Ok(beside_other_calls(move || Ok(work.fitted())).await??)
+}
+
+/// What records are asked for by, when that is not what each of them has as its `id`.
+fn keys(records: &[Record]) -> Vec<String> {
+    let is_key = |record: &Record| match record.data.get("id") {
+        None => true,
+        Some(Value::String(id)) => id == record.address.record.as_str(),
+        Some(id) => id.to_string() == record.address.record.as_str(),
+    };
+    match records.iter().all(is_key) {
+        true => Vec::new(),
+        false => records.iter().map(|record| record.address.record.to_string()).collect(),
+    }
+}
+
+/// The places of the records of each connection, when they are of several.
+fn connections(records: &[Record]) -> BTreeMap<String, Vec<usize>> {
+    let mut connections: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, record) in records.iter().enumerate() {
+        if let Some(connection) = &record.address.connection {
+            connections.entry(connection.to_string()).or_default().push(at);
+        }
+    }
+    if connections.len() > 1 { connections } else { BTreeMap::new() }
 }
 
 fn accuracy(accuracy: Accuracy) -> Option<&'static str> {

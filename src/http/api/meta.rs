@@ -1,5 +1,7 @@
 //! What stands beside items and summaries.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -66,6 +68,13 @@ pub(super) struct PageMeta {
     /// How to read an item whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) details_available: Option<Details>,
+    /// What `{id}` stands for in it, item by item, where that is not the `id` of each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) keys: Vec<String>,
+    /// Which items, from 0, are of which connection, when they are of several: what to send as `connection_id` with the
+    /// id of one that another connection has, too.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) connections: BTreeMap<String, Vec<usize>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<&'static str>,
     pub(super) budget: BudgetMeta,
@@ -152,8 +161,7 @@ pub(super) struct Group {
 
 /// The first of the fields that are left out, and how many more there are.
 pub(super) fn groups(left_out: &[LeftOut], most: usize) -> (Vec<Group>, usize) {
-    // A name with a comma would be read as two.
-    let nameable = |left: &&LeftOut| left.field.len() <= NAME_MOST && !left.field.contains(',');
+    let nameable = |left: &&LeftOut| left.field.len() <= NAME_MOST;
     let group = |left: &LeftOut| Group {
         fields: crate::record::FieldPath::field(&left.field).to_string(),
         bytes: left.bytes,

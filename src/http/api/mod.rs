@@ -27,7 +27,6 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt;
-use percent_encoding::percent_decode_str;
 
 pub(super) use self::answer::{ORIGINAL_TOKENS, RETURNED_TOKENS};
 
@@ -121,7 +120,10 @@ fn checked(request: &Parts) -> Result<(), ApiError> {
 
 /// What a path leads to.
 async fn find(api: &Api, toolbox: &Toolbox, path: &str) -> Result<Place, Failure> {
-    let rest = path.strip_prefix(BASE).unwrap_or_default().trim_matches('/');
+    // One slash before and one behind, as people write them; with more a path is another one.
+    let rest = path.strip_prefix(BASE).unwrap_or_default();
+    let rest = rest.strip_prefix('/').unwrap_or(rest);
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
     if let Some(handle) = rest.strip_prefix("content/") {
         return Ok(Place::Content(handle.to_owned()));
     }
@@ -139,11 +141,10 @@ async fn answered(
     request: &Parts,
 ) -> Result<Answer, Failure> {
     let place = place?;
-    let decoded = percent_decode_str(request.uri.path()).decode_utf8_lossy().into_owned();
     let compares = request.headers.get(CONTEXT_BUDGET).is_some_and(|asked| asked == "compare");
     let mut call = Call {
         toolbox,
-        limits: toolbox.protection().limits(&decoded),
+        limits: toolbox.protection().limits(&place.limited_as()),
         path: place.path(),
         parameters: Parameters::read(request.uri.query())?,
         compares,

@@ -7,15 +7,20 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer::Answer;
-use super::fields::with_id;
+use super::fields::{Fields, selected, with_id};
+use super::marks;
 use super::meta::{BudgetMeta, DetailParameters, Details, PageMeta};
 use crate::fit::{
     Estimator, FIELD_WIDTHS, FieldWidth, FitRow, FittedRows, Limits, PageBudget, Shaping, Strategy,
     TokenBudget, bytes_of, count_tokens, fit_rows, narrow, widths_of,
 };
+use crate::handle::ConnectionId;
 use crate::http::v1::ApiError;
 use crate::record::{FieldPath, Record, RecordData};
 use crate::tools::Previews;
+
+/// Tokens by which a whole can exceed the sum of its parts, at their seams.
+const SEAM_TOKENS: usize = 16;
 
 /// A page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -43,16 +48,29 @@ pub(super) struct PageWork {
     pub(super) limits: Limits,
     pub(super) estimator: Estimator,
     pub(super) narrowest: FieldWidth,
+    /// The one record does not fit, and all of it was asked for.
+    pub(super) is_marked: bool,
+    pub(super) fields: Fields,
     pub(super) is_summary: bool,
     pub(super) endpoint: String,
+    pub(super) connection: Option<ConnectionId>,
     pub(super) compares: bool,
 }
 
 impl PageWork {
     pub(super) fn fitted(mut self) -> Result<Fitted, ApiError> {
         let unwritable = |_| ApiError::internal();
-        let whole: Vec<&RecordData> = self.records.iter().map(|record| &record.data).collect();
-        let whole = serde_json::to_string(&whole).map_err(unwritable)?;
+        let written = |records: &[Record]| {
+            let whole: Vec<&RecordData> = records.iter().map(|record| &record.data).collect();
+            serde_json::to_string(&whole).map_err(unwritable)
+        };
+        // For a caller who compares, what is stored, before anything is chosen of it.
+        let stored = if self.compares { written(&self.records)? } else { String::new() };
+        let (fields, is_summary) = (self.fields.clone(), self.is_summary);
+        let previews = Arc::clone(&self.previews);
+        let select = |record| selected(record, &fields, is_summary, &previews);
+        self.records = std::mem::take(&mut self.records).into_iter().map(select).collect();
+        let whole = written(&self.records)?;
         let Limits { threshold, hard_cap, .. } = self.limits;
         let estimated = self.estimator.tokens(&whole, hard_cap);
         let budget = TokenBudget::new(threshold, hard_cap.max(threshold), estimated);
@@ -61,11 +79,15 @@ impl PageWork {
         // Counted as if it were there, so that it can be.
         self.response.meta.summarized = true;
         self.response.meta.details_available = Some(self.details());
-        let beside = serde_json::to_string(&self.response).map_err(unwritable)?.len();
-        let (records, previews) = (std::mem::take(&mut self.records), Arc::clone(&self.previews));
+        let envelope = serde_json::to_string(&self.response).map_err(unwritable)?;
+        let beside = envelope.len();
+        if self.is_marked {
+            self.mark(&envelope, &previews);
+        }
+        let records = std::mem::take(&mut self.records);
         let item = |record| Item { record, declared: previews.of(&record.address) };
         let items: Vec<Item<'_>> = records.iter().map(item).collect();
-        let is_summary = self.is_summary;
+        let is_summary = self.is_summary || self.is_marked;
         let details = self.details();
         let response = &mut self.response;
         let render = |widths: &[FieldWidth]| {
@@ -86,11 +108,27 @@ impl PageWork {
                     summarized,
                     oversized: budget.summary_mode(),
                     tokens,
-                    candidate_tokens: Some(estimated),
+                    candidate_tokens: Some(estimated + count_tokens(&envelope)),
                     ..Shaping::default()
                 };
-                let compared = self.compares.then(|| (count_tokens(&whole), count_tokens(&json)));
+                let compared = self
+                    .compares
+                    .then(|| (count_tokens(&stored) + count_tokens(&envelope), count_tokens(&json)));
                 Ok(Fitted::Page(Answer { compared, ..Answer::shaped(json, shaping) }))
+            }
+        }
+    }
+
+    /// The records with their longest values as marks, beside what stands around them.
+    fn mark(&mut self, envelope: &str, previews: &Previews) {
+        let room = PageBudget {
+            bytes: self.budget.bytes.saturating_sub(envelope.len()),
+            tokens: self.budget.tokens.saturating_sub(count_tokens(envelope) + SEAM_TOKENS),
+        };
+        for record in &mut self.records {
+            let declared = previews.of(&record.address);
+            if let Some(marked) = marks::within(record, &record.data, declared, room) {
+                record.data = marked;
             }
         }
     }
@@ -98,7 +136,10 @@ impl PageWork {
     fn details(&self) -> Details {
         Details {
             endpoint: self.endpoint.clone(),
-            parameters: DetailParameters { fields: "all".to_owned(), connection_id: None },
+            parameters: DetailParameters {
+                fields: "all".to_owned(),
+                connection_id: self.connection.as_ref().map(ToString::to_string),
+            },
             id: None,
             groups: Vec::new(),
             more_groups: 0,

@@ -84,14 +84,18 @@ impl Parameters {
                 Failure::from(ApiError::bad("invalid_filter", problem).about(&name))
             };
             let (field, operator) = field_and_operator(&name).ok_or_else(wrong)?;
-            match operator {
-                None => {
-                    filter.insert(field, value.into());
-                }
+            let before = match operator {
+                None => filter.insert(field, value.into()),
                 Some(operator) => {
                     let range = filter.entry(field).or_insert_with(|| json!({}));
-                    range.as_object_mut().ok_or_else(wrong)?.insert(operator, Value::from(value));
+                    range.as_object_mut().ok_or_else(wrong)?.insert(operator, Value::from(value))
                 }
+            };
+            // The same thing in two spellings: one of them would win unseen.
+            if before.is_some() {
+                let problem =
+                    format!("`{}` says again what another parameter says; send one", clip(&name, 80));
+                return Err(ApiError::bad("invalid_filter", problem).about(&name).into());
             }
         }
         Ok(filter)
@@ -149,6 +153,8 @@ mod tests {
             ("a[b=1", "invalid_filter"),
             ("a[b][c]=1", "invalid_filter"),
             ("a=1&a[gte]=2", "invalid_filter"),
+            ("filter[a]=1&a=2", "invalid_filter"),
+            ("filter[a][gte]=1&a[gte]=2", "invalid_filter"),
         ] {
             let refused = Parameters::read(Some(query)).and_then(|mut parameters| parameters.filter());
             assert_eq!(refused.unwrap_err().code(), code, "{query}");

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::http::StatusCode;
 use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use super::answer::Answer;
 use super::error::Failure;
 use super::{BASE, Call};
-use crate::fit::clip;
+use crate::fit::{PageBudget, clip};
 use crate::handle::{RecordId, StreamName};
 use crate::http::v1::ApiError;
 use crate::source::Source;
@@ -71,6 +72,14 @@ struct Seen {
 #[schemars(rename = "Collections")]
 pub(super) struct Index<'a> {
     routes: Vec<IndexRow<'a>>,
+    /// Routes that do not fit.
+    #[serde(skip_serializing_if = "is_none")]
+    more: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -164,7 +173,23 @@ impl KnownRoutes {
             let Route { path, stream, record_type, .. }: &Route = route;
             IndexRow { path, stream: stream.as_str(), record_type: record_type.as_deref() }
         };
-        Answer::of(&Index { routes: self.0.iter().map(row).collect() }, self.0.len())
+        let cap = PageBudget::whole(&call.limits);
+        let mut shown = self.0.len();
+        loop {
+            let more = self.0.len() - shown;
+            let answer =
+                Answer::of(&Index { routes: self.0.iter().take(shown).map(row).collect(), more }, shown)?;
+            if answer.is_within(cap) || call.limits.exempt {
+                return Ok(answer);
+            }
+            if shown == 0 {
+                let problem = format!("not one route fits into the hard cap of {} tokens", cap.tokens);
+                return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
+                    .hinting("Raise `hard_cap` for this path in the configuration.")
+                    .into());
+            }
+            shown = shown * 3 / 4;
+        }
     }
 }
 
@@ -180,6 +205,14 @@ impl Place {
             Self::Content(_) => format!("{BASE}/content/{{id}}"),
             Self::List(route) => list(route),
             Self::Record(route, _) => format!("{}/{{id}}", list(route)),
+        }
+    }
+
+    /// What the configuration knows it by: where it leads and not how it was written, so that no spelling gets around it.
+    pub(super) fn limited_as(&self) -> String {
+        match self {
+            Self::Record(route, record) => format!("{}/{record}", route.path),
+            Self::Index(_) | Self::Content(_) | Self::List(_) => self.path(),
         }
     }
 
