@@ -286,3 +286,46 @@ fn filters_are_what_is_left_of_the_query() {
     }
     api.refused("/api/v1/bookings?limit=1&limit=2", 400, "INVALID_ARGUMENT");
 }
+
+/// What a page prints leads to each of its items, also where their own ids do not.
+#[test]
+fn every_item_can_be_asked_for_by_what_its_page_says() {
+    let records =
+        [("mis", "key9", json!({"id": 9, "body": "x".repeat(200)})), ("mis", "8", json!({"id": 8}))];
+    let (_folder, api) = Api::records(&records, "");
+    let page = api.ok("/api/v1/mis");
+    let keys: Vec<&str> = page["meta"]["keys"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for (item, key) in items(&page).iter().zip(keys) {
+        assert_eq!(api.ok(&format!("/api/v1/mis/{key}"))["id"], item["id"]);
+    }
+    let api = Api::hostaway();
+    let page = api.ok("/api/v1/bookings?limit=200&summary=true");
+    assert!(page["meta"].get("keys").is_none());
+    let connections = page["meta"]["connections"].as_object().unwrap();
+    assert_eq!(
+        connections.values().map(|places| places.as_array().unwrap().len()).sum::<usize>(),
+        items(&page).len()
+    );
+    for (connection, places) in connections {
+        for place in places.as_array().unwrap().iter().take(3) {
+            let item = &items(&page)[usize::try_from(place.as_u64().unwrap()).unwrap()];
+            let path =
+                format!("/api/v1/bookings/{}?connection_id={connection}", item["id"].as_str().unwrap());
+            assert_eq!(api.ok(&path)["guestName"], item["guestName"], "{path}");
+        }
+    }
+    let own = api.ok("/api/v1/bookings?connection_id=cin_seaside&summary=true&limit=2");
+    assert!(own["meta"].get("connections").is_none());
+    assert_eq!(own["meta"]["detailsAvailable"]["parameters"]["connection_id"], "cin_seaside");
+}
+
+/// A record that does not fit although all of it was asked for says where its longest values are read.
+#[test]
+fn a_record_too_large_for_its_page_is_marked() {
+    let records = [("big", "r1", json!({"id": "r1", "body": "word ".repeat(40_000)}))];
+    let (_folder, api) = Api::records(&records, "");
+    let page = api.ok("/api/v1/big?fields=all");
+    assert_eq!(page["meta"]["summarized"], true);
+    let read = items(&page)[0]["body"]["read"].as_str().unwrap();
+    assert_eq!(api.ok(read)["content"].as_str().unwrap().get(..10), Some("word word "));
+}

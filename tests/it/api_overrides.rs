@@ -54,13 +54,16 @@ fn a_list_without_pages_is_all_of_it_or_too_large() {
     let api = Api::protected(
         "endpoints:\n  /api/v1/analytics: {pagination_enabled: false}\n  /api/v1/listings: {pagination_enabled: false}\n  /api/v1/reviews: {pagination_enabled: false, exempt: true, summarization_enabled: false}",
     );
-    let all = api.ok("/api/v1/analytics?limit=2");
+    let all = api.ok("/api/v1/analytics");
     assert_eq!(all["items"].as_array().unwrap().len(), 28);
+    // Who asks for a number takes pages.
+    let two = api.ok("/api/v1/analytics?limit=2");
+    assert!(two["items"].as_array().unwrap().len() == 2 && two["nextCursor"].is_string(), "{two}");
     assert_eq!((&all["nextCursor"], &all["meta"]["hasMore"]), (&Value::Null, &json!(false)));
     let body = api.refused("/api/v1/listings?fields=all", 413, "RESPONSE_TOO_LARGE");
     assert!(body["detail"].as_str().unwrap().contains("12000"), "{body}");
     // Narrowed they are all there, below the cap or not at all.
-    let answer = api.get("/api/v1/listings?limit=200");
+    let answer = api.get("/api/v1/listings");
     assert!(answer.status == 413 || answer.json()["items"].as_array().unwrap().len() == 500);
     assert!(count_tokens(&answer.text) <= 12_000);
     let answer = api.get("/api/v1/reviews");
@@ -133,7 +136,7 @@ fn with_everything_off_a_record_is_the_bytes_that_were_imported() {
         assert_eq!(api.get(&format!("/api/v1/things/{key}")).text, data.to_string(), "{key}");
     }
     assert!(count_tokens(&api.get("/api/v1/things/r2").text) > 12_000);
-    let all = api.ok("/api/v1/things?limit=1");
+    let all = api.ok("/api/v1/things");
     assert_eq!(all["items"].as_array().unwrap().len(), 2);
     assert!(records.iter().all(|(_, _, data)| all["items"].as_array().unwrap().contains(data)));
 
@@ -191,4 +194,43 @@ fn no_shape_of_a_record_exceeds_the_cap() {
             assert!(!items.is_empty() && items.iter().all(|item| item["id"].is_string()), "{query}: {page}");
         }
     }
+}
+
+/// A path is limited as where it leads, however it is written.
+#[test]
+fn no_spelling_gets_around_a_limit() {
+    let api = Api::protected("endpoints:\n  /api/v1/bookings:\n    hard_cap: 400\n    threshold: 300");
+    for path in [
+        "/api/v1/bookings/BK99999?fields=all",
+        "/api/v1/%62ookings/BK99999?fields=all",
+        "/api/v1/bookings/BK99999/?fields=all",
+        "/api/v1/bookings?limit=9",
+        "/api/v1/bookings/?limit=9",
+    ] {
+        let answer = api.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+        assert!(count_tokens(&answer.text) <= 400, "{path}: {}", count_tokens(&answer.text));
+    }
+    for path in
+        ["/api/v1//bookings?limit=9", "/api/v1/bookings//BK99999", "//api/v1/bookings", "/api/v1/bookings//"]
+    {
+        assert_eq!(api.get(path).status, 404, "{path}");
+    }
+}
+
+/// Row 3.2, for what lists the routes.
+#[test]
+fn the_list_of_routes_keeps_to_its_cap() {
+    let streams: Vec<(String, String, Value)> = (0..400)
+        .map(|number| {
+            (format!("a_stream_with_quite_a_long_name_{number:03}"), "r".to_owned(), json!({"id": "r"}))
+        })
+        .collect();
+    let records: Vec<(&str, &str, Value)> =
+        streams.iter().map(|(stream, key, data)| (stream.as_str(), key.as_str(), data.clone())).collect();
+    let (_folder, api) = Api::records(&records, "output_token_threshold: 500\nhard_output_token_cap: 1000");
+    let answer = api.get("/api/v1");
+    assert!(answer.status == 200 && count_tokens(&answer.text) <= 1_000, "{}", answer.text);
+    let index = answer.json();
+    assert_eq!(index["routes"].as_array().unwrap().len() as u64 + index["more"].as_u64().unwrap(), 400);
 }
