@@ -343,7 +343,7 @@ fn keys(records: &[Record]) -> Vec<String> {
     let is_key = |record: &Record| match record.data.get("id") {
         None => true,
         Some(Value::String(id)) => id == record.address.record.as_str(),
-        Some(id) => id.to_string() == record.address.record.as_str(),
+        Some(id) => *record.address.record.as_str() == *id.to_string(),
     };
     match records.iter().all(is_key) {
         true => Vec::new(),
