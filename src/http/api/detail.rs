@@ -72,7 +72,11 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
             Fields::All | Fields::Unsaid => record.data.clone(),
         };
         let json = serde_json::to_string(&data).unwrap_or_default();
-        let estimated = estimator.tokens(&json, limits.hard_cap);
+        // A token is at least a byte: a short record is below the threshold, and nobody is told by how much.
+        let estimated = match json.len() <= limits.threshold && !asked.with_meta {
+            true => json.len() / crate::fit::budget::BYTES_PER_TOKEN,
+            false => estimator.tokens(&json, limits.hard_cap),
+        };
         let budget = TokenBudget::new(limits.threshold, limits.hard_cap.max(limits.threshold), estimated);
         Ok((budget, json, data, asked, record))
     });
