@@ -1,6 +1,6 @@
 //! How often each client may ask. A client is the address of its connection: what a header says of it is its own word.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -61,7 +61,8 @@ struct Buckets {
 
 type Bucket = Governor<NotKeyed, InMemoryState, Monotonic, StateInformationMiddleware>;
 
-/// An address; of IPv6 its network, since whoever has one address there has all of them.
+/// An address; of IPv6 its network, since whoever has one address there has all of them. So it is with the loopback
+/// addresses of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Client(IpAddr);
 
@@ -120,6 +121,7 @@ impl Buckets {
 impl Client {
     fn at(address: IpAddr) -> Self {
         match address.to_canonical() {
+            address if address.is_loopback() => Self(Ipv4Addr::LOCALHOST.into()),
             IpAddr::V4(address) => Self(address.into()),
             IpAddr::V6(address) => {
                 let network = address.to_bits() & !u128::from(u64::MAX);
@@ -228,14 +230,19 @@ mod tests {
         let refused = decide();
         assert_eq!((refused.remaining, refused.reset), (0, 3_600));
         assert!((1..=240).contains(&refused.retry_after.unwrap()), "{refused:?}");
-        assert!(may(&limiter, "127.0.0.2"));
+        assert!(may(&limiter, "192.0.2.1"));
     }
 
     #[test]
     fn a_client_is_an_address_or_a_network() {
         for (one, other, is_same) in [
             ("127.0.0.1", "127.0.0.1", true),
-            ("127.0.0.1", "127.0.0.2", false),
+            ("127.0.0.1", "127.0.0.2", true),
+            ("127.255.255.254", "::1", true),
+            ("::1", "::ffff:127.3.2.1", true),
+            ("::1", "::2", false),
+            ("127.0.0.1", "128.0.0.1", false),
+            ("192.0.2.1", "192.0.2.2", false),
             ("127.0.0.1", "::ffff:127.0.0.1", true),
             ("2001:db8::1", "2001:db8::ffff:1:2:3", true),
             ("2001:db8::1", "2001:db8:0:1::1", false),
