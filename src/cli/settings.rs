@@ -7,7 +7,7 @@ use clap::Args;
 use super::failure::Failure;
 use crate::config::{
     ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FileSettings, FoundFile, SourcePlace,
-    SourceSettings, default_file, read_text, settings_of,
+    SourceSettings, default_file, read_text, refuse_blank, settings_of,
 };
 use crate::handle::SourceName;
 use crate::source::pdpp::ProviderUrl;
@@ -112,7 +112,10 @@ impl Configured {
     pub(super) fn again(&self, text: &str, environment: &Environment) -> Result<FileSettings, Failure> {
         match &self.file {
             None => Ok(self.settings.clone()),
-            Some(file) => file.meaning(text, self.flagged.as_ref(), environment),
+            Some(file) => {
+                refuse_blank(text, file.path())?;
+                file.meaning(text, self.flagged.as_ref(), environment)
+            }
         }
     }
 }

@@ -137,6 +137,19 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
     })
 }
 
+/// Refuses a text without a word in it, which a save leaves that failed on a full disk: taken for settings, it would
+/// lift every limit there was. A file that was never written may be so, and comments are what somebody wrote.
+///
+/// # Errors
+///
+/// It is blank.
+pub fn refuse_blank(text: &str, path: &Path) -> Result<(), ConfigError> {
+    match text.trim_start_matches('\u{feff}').trim() {
+        "" => Err(ConfigError::Invalid { path: path.to_owned(), mistake: Mistake::says_nothing() }),
+        _ => Ok(()),
+    }
+}
+
 /// The sources with their names, of which each stands once.
 fn sources(tree: &Node, listed: Vec<Source>, folder: &Path) -> Result<Vec<SourceSettings>, Mistake> {
     let mut places: HashMap<SourceName, usize> = HashMap::new();

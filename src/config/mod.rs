@@ -21,7 +21,7 @@ use std::time::Duration;
 pub use edit::{NewSource, with_source, without_source};
 pub use env::{Environment, environment};
 pub use error::ConfigError;
-pub use file::{FileSettings, check_text, read_file, settings_of};
+pub use file::{FileSettings, check_text, read_file, refuse_blank, settings_of};
 pub use found::{FoundFile, default_file, file_to_edit};
 pub use save::save;
 pub use text::read_text;

@@ -215,6 +215,14 @@ fn a_check_names_file_line_and_key() {
     failed(&check(&place.path("half.toml"), &[]), 1, "half.toml:2: ");
     place.write("empty.yaml", "");
     failed(&check(&place.path("empty.yaml"), &[]), 1, "empty.yaml: the file says nothing");
+    for blank in ["", " \n\n"] {
+        place.write("empty.toml", blank);
+        failed(&check(&place.path("empty.toml"), &[]), 1, "empty.toml: the file says nothing");
+    }
+    let empty = place.path("empty.toml");
+    let added = fetchwell(["source", "add", "x", "--store", "x.db", "--config", text(&empty)]);
+    assert!(added.status.success(), "{added:?}");
+    failed(&check(&empty, &[]), 0, "");
     failed(&check(&place.path("nowhere.toml"), &[]), 1, "nowhere.toml cannot be read");
     failed(&check(place.0.path(), &[]), 1, "it is a directory");
     std::fs::write(place.path("bytes.toml"), [b'a', b'\n', 0xff]).unwrap();

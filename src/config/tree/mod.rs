@@ -62,6 +62,14 @@ impl fmt::Display for Mistake {
     }
 }
 
+impl Mistake {
+    /// Nothing is said at all.
+    pub(super) fn says_nothing() -> Self {
+        let problem = "the file says nothing; write at least one key, such as context_protection".to_owned();
+        Self { line: None, key: None, problem }
+    }
+}
+
 /// Whether a file is YAML: by its name alone.
 #[must_use]
 pub fn is_yaml(path: &Path) -> bool {

@@ -44,11 +44,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
     let read = serde_saphyr::from_str_with_options::<Spanned<Yaml>>(text, options);
     let node = read.map(node).map_err(|error| mistake(&error))?;
     match node.value {
-        Value::Nothing => Err(Mistake {
-            line: None,
-            key: None,
-            problem: "the file says nothing; write at least one key, such as context_protection".to_owned(),
-        }),
+        Value::Nothing => Err(Mistake::says_nothing()),
         Value::Table(_) => Ok(node),
         _ => Err(Mistake {
             line: Some(node.line),
