@@ -25,11 +25,11 @@ use super::context_protection::ProtectionTable;
 use super::error::ConfigError;
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{Count, CredentialText, DurationText, Label, SourceTitle};
+use super::values::{Count, CredentialText, DurationText, Label, SourceTitle, without_user_info};
 use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
 use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
-use crate::http::RateLimit;
+use crate::http::{RateLimit, of_this_machine};
 use crate::source::pdpp::{DEFAULT_DEADLINE, ProviderUrl};
 use crate::tools::DEFAULT_CALL_DEADLINE;
 
@@ -71,6 +71,7 @@ impl FileSettings {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    #[serde(default, deserialize_with = "listen")]
     listen: Option<SocketAddr>,
     state_dir: Option<PathBuf>,
     call_deadline: Option<DurationText>,
@@ -221,8 +222,15 @@ impl Source {
     }
 }
 
+/// An address that `serve` would listen at.
+fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let address = Option::<SocketAddr>::deserialize(deserializer)?;
+    address.map(of_this_machine).transpose().map_err(D::Error::custom)
+}
+
 fn provider_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ProviderUrl>, D::Error> {
     let text = String::deserialize(deserializer)?;
+    let text = without_user_info(&text).map_err(D::Error::custom)?;
     text.parse().map(Some).map_err(D::Error::custom)
 }
 
@@ -361,6 +369,19 @@ mod tests {
             (format!("{url}credential = \"command:sekret\n"), "4: "),
             ("call_deadline = \"2 hours\"\n".to_owned(), "1: call_deadline: `2 hours` is not between"),
             ("listen = \"7400\"\n".to_owned(), "1: listen: "),
+            (
+                "listen = \"0.0.0.0:7400\"\n".to_owned(),
+                "1: listen: 0.0.0.0:7400 can be reached from other machines",
+            ),
+            (
+                "listen = \"[::]:7400\"\n".to_owned(),
+                "1: listen: [::]:7400 can be reached from other machines",
+            ),
+            (
+                url.replace("x.example", "https://ann:sekret@x.example"),
+                "3: source[0].url: the URL has a user name or a password in it",
+            ),
+            (url.replace("x.example", "sekret@x.example"), "3: source[0].url: the URL has a user name"),
         ] {
             let problem = check_text(&text, Path::new("c.toml")).unwrap_err().to_string();
             assert!(problem.starts_with(&format!("c.toml:{expect}")), "{text}{problem}");

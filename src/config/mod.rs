@@ -26,7 +26,7 @@ pub use found::{FoundFile, default_file, file_to_edit};
 pub use save::save;
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
-pub use values::{DurationText, Label, SourceTitle};
+pub use values::{DurationText, Label, SourceTitle, without_user_info};
 pub use watch::{Noticed, WatchError, Watching, watch};
 
 use crate::handle::{SourceName, StreamName};

@@ -11,6 +11,7 @@ use std::time::Duration;
 use jiff::fmt::friendly::SpanParser;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use url::Url;
 
 use super::CredentialSettings;
 use super::env::OWNER_VARIABLES;
@@ -215,6 +216,29 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
+/// The URL of a source, when there is no user in it. One would be dropped in silence, and nothing would ever tell that
+/// the password is not used.
+///
+/// # Errors
+///
+/// It has a user name or a password. The message does not quote it.
+pub fn without_user_info(text: &str) -> Result<&str, String> {
+    let trimmed = text.trim();
+    let url = match trimmed.contains("://") {
+        true => Url::parse(trimmed),
+        false => Url::parse(&format!("https://{trimmed}")),
+    };
+    match url {
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(
+            "the URL has a user name or a password in it, and neither is ever sent; leave them out, and keep a token where \
+             a credential belongs"
+                .to_owned(),
+        ),
+        // What is no URL is told by whoever reads it.
+        _ => Ok(text),
+    }
+}
+
 /// Where a credential comes from, as it is written: `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -341,6 +365,28 @@ mod tests {
         }
         let command = parse("command:curl -u ann:5ecret x").unwrap();
         assert!(!format!("{command:?} {}", command.shown()).contains("5ecret"));
+    }
+
+    #[test]
+    fn a_url_has_no_user() {
+        for text in
+            ["records.example.com", "https://x.example/@base?a=b@c", "no url at all", "", "x.example:7400"]
+        {
+            assert_eq!(without_user_info(text), Ok(text));
+        }
+        for text in [
+            "https://ann:5ecret@x.example",
+            "ann:5ecret@x.example",
+            " https:///ann:5ecret@x.example",
+            "https://5ecret@x.example",
+            "https://:5ecret@x.example/",
+        ] {
+            let refused = without_user_info(text).unwrap_err();
+            assert!(
+                refused.contains("a user name or a password") && !refused.contains("5ecret"),
+                "{refused}"
+            );
+        }
     }
 
     #[test]

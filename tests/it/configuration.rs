@@ -208,6 +208,32 @@ fn a_check_names_file_line_and_key() {
         let said: Value = serde_json::from_slice(&refused.stdout).unwrap();
         assert_eq!((&said["ok"], &said["line"], &said["key"]), (&json!(false), &json!(line), &json!(key)));
     }
+    // What serve would refuse, with no word of the password.
+    for (config, part) in [
+        (
+            format!("listen = \"0.0.0.0:7400\"\n{ONE}"),
+            "1: listen: 0.0.0.0:7400 can be reached from other machines",
+        ),
+        (
+            "[[source]]\nname = \"far\"\nurl = \"https://ann:SECRETPW@records.example.com\"\n".to_owned(),
+            "3: source[0].url: the URL has a user name or a password in it",
+        ),
+    ] {
+        place.write("c.toml", &config);
+        let refused = check(&place.path("c.toml"), &[]);
+        failed(&refused, 1, part);
+        assert!(!format!("{refused:?}").contains("SECRETPW"), "{refused:?}");
+    }
+    let far = "https://ann:SECRETPW@records.example.com";
+    for arguments in [
+        ["source", "add", "far", "--url", far, "--config", text(&place.path("c.toml"))].as_slice(),
+        ["search", "x", "--provider-url", far].as_slice(),
+    ] {
+        place.write("c.toml", ONE);
+        let refused = binary().args(arguments).output().unwrap();
+        failed(&refused, 2, "the URL has a user name or a password in it");
+        assert!(!format!("{refused:?}").contains("SECRETPW"), "{refused:?}");
+    }
     // Half of a file, nothing in it, no file, a folder.
     place.write("half.yaml", "context_protection:\n  endpoints: {/a: {page_size");
     failed(&check(&place.path("half.yaml"), &[]), 1, "half.yaml:2: ");
