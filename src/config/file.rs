@@ -25,7 +25,7 @@ use super::context_protection::ProtectionTable;
 use super::error::ConfigError;
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{Count, CredentialText, DurationText, Label, SourceTitle, without_user_info};
+use super::values::{Count, CredentialText, DurationText, Label, Requests, SourceTitle, without_user_info};
 use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
 use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
@@ -174,13 +174,13 @@ fn sources(tree: &Node, listed: Vec<Source>, folder: &Path) -> Result<Vec<Source
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RateLimitTable {
-    requests: Count,
+    requests: Count<Requests>,
     per: DurationText,
 }
 
 impl RateLimitTable {
     fn settings(self) -> RateLimit {
-        RateLimit { requests: self.requests.of_requests(), per: self.per.0 }
+        RateLimit { requests: self.requests.get(), per: self.per.0 }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Their messages never quote a credential: who puts a token where its place belongs must not find it in a log.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::str::FromStr;
@@ -143,36 +144,72 @@ impl<'de> Deserialize<'de> for DurationText {
     }
 }
 
-/// The greatest number of tokens, records or requests that is taken.
-const COUNT_MOST: u64 = 1_000_000;
+/// What is counted, with the words and the bounds that messages tell.
+pub(super) trait Unit {
+    /// The most that is taken.
+    const MOST: u32;
+    /// Its name, of many.
+    const NAME: &'static str;
+    /// One that is taken.
+    const EXAMPLE: u32;
+}
+
+/// Of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tokens {}
+
+/// Of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Records {}
+
+/// Of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Requests {}
+
+impl Unit for Tokens {
+    const MOST: u32 = 1_000_000;
+    const NAME: &'static str = "tokens";
+    const EXAMPLE: u32 = 4_000;
+}
+
+impl Unit for Records {
+    const MOST: u32 = 200;
+    const NAME: &'static str = "records";
+    const EXAMPLE: u32 = 50;
+}
+
+impl Unit for Requests {
+    const MOST: u32 = 1_000_000;
+    const NAME: &'static str = "requests";
+    const EXAMPLE: u32 = 15;
+}
 
 /// A whole number of something, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Count(NonZeroU32);
+pub(super) struct Count<Of>(NonZeroU32, PhantomData<Of>);
 
-impl Count {
-    /// Of tokens or records.
-    pub(super) fn of_tokens(self) -> usize {
-        usize::try_from(self.0.get()).unwrap_or(usize::MAX)
+impl<Of: Unit> Count<Of> {
+    pub(super) fn get(self) -> NonZeroU32 {
+        self.0
     }
 
-    /// Of requests.
-    pub(super) fn of_requests(self) -> NonZeroU32 {
-        self.0
+    pub(super) fn size(self) -> usize {
+        usize::try_from(self.0.get()).unwrap_or(usize::MAX)
     }
 }
 
-impl TryFrom<i128> for Count {
+impl<Of: Unit> TryFrom<i128> for Count<Of> {
     type Error = String;
 
     fn try_from(number: i128) -> Result<Self, String> {
-        let count = u32::try_from(number).ok().filter(|count| u64::from(*count) <= COUNT_MOST);
-        let count = count.and_then(NonZeroU32::new);
-        count.map(Self).ok_or_else(|| format!("{number} is not between 1 and {COUNT_MOST}"))
+        let count = u32::try_from(number).ok().filter(|count| *count <= Of::MOST).and_then(NonZeroU32::new);
+        count
+            .map(|count| Self(count, PhantomData))
+            .ok_or_else(|| format!("{number} is not between 1 and {} {}", Of::MOST, Of::NAME))
     }
 }
 
-impl FromStr for Count {
+impl<Of: Unit> FromStr for Count<Of> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -181,29 +218,29 @@ impl FromStr for Count {
     }
 }
 
-impl<'de> Deserialize<'de> for Count {
+impl<'de, Of: Unit> Deserialize<'de> for Count<Of> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Count;
+        struct Number<Of>(PhantomData<Of>);
+        impl<Of: Unit> Visitor<'_> for Number<Of> {
+            type Value = Count<Of>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a whole number between 1 and {COUNT_MOST}")
+                write!(f, "a whole number between 1 and {}", Of::MOST)
             }
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Count, E> {
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Count<Of>, E> {
                 i128::from(number).try_into().map_err(E::custom)
             }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Count, E> {
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Count<Of>, E> {
                 i128::from(number).try_into().map_err(E::custom)
             }
 
-            fn visit_i128<E: Error>(self, number: i128) -> Result<Count, E> {
+            fn visit_i128<E: Error>(self, number: i128) -> Result<Count<Of>, E> {
                 number.try_into().map_err(E::custom)
             }
         }
-        deserializer.deserialize_any(Number)
+        deserializer.deserialize_any(Number(PhantomData))
     }
 }
 

@@ -295,7 +295,7 @@ async fn a_saved_file_is_live() {
     until("what waits is logged", || server.log().matches("takes effect at the next start").count() == 2)
         .await;
     let log = server.end();
-    let refused = "fetchwell.toml:5: context_protection.max_page_size: 0 is not between 1 and 1000000; what was configured";
+    let refused = "fetchwell.toml:5: context_protection.max_page_size: 0 is not between 1 and 200 records; what was configured";
     assert_eq!(log.matches(refused).count(), 1, "{log}");
     assert!(log.contains("configuration reloaded latency_us="), "{log}");
 }
