@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
+use axum::body::HttpBody;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
@@ -17,7 +18,7 @@ use governor::{Quota, RateLimiter as Governor};
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
-use super::answers::json_rpc_error;
+use super::answers::{json_rpc_error, sent_bytes};
 use super::v1;
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
 
@@ -163,9 +164,13 @@ pub(super) async fn limited(
     let mut response = match decision.retry_after {
         None => next.run(request).await,
         Some(wait) => {
+            let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
             // What it was for is not looked at: a path that nobody serves is no endpoint.
-            telemetry.call(Endpoint::route("/{any}"), None).refused("rate_limited", Refused::default());
-            refusal(&request, wait)
+            let record = telemetry.call(Endpoint::route("/{any}"), Some(id.to_string()));
+            let response = refusal(request.uri().path(), &id, wait);
+            let bytes = sent_bytes(request.method(), size_of(&response));
+            record.refused("rate_limited", Refused { bytes, reason: None });
+            response
         }
     };
     let headers = response.headers_mut();
@@ -178,16 +183,19 @@ pub(super) async fn limited(
     response
 }
 
+/// Bytes of a body that is whole.
+fn size_of(response: &Response) -> usize {
+    response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default()
+}
+
 /// A refusal in the words of whoever would have answered.
-fn refusal(request: &Request, wait: u64) -> Response {
+fn refusal(path: &str, id: &RequestId, wait: u64) -> Response {
     let problem = format!("this client asks too often; ask again after {wait} seconds, and less often");
-    let path = request.uri().path();
-    let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
     if path == "/mcp" || path.starts_with("/mcp/") {
         return json_rpc_error(StatusCode::TOO_MANY_REQUESTS, RATE_LIMITED, &problem);
     }
     if v1::is_contract(path) {
-        return v1::rate_limited(&id, problem, wait);
+        return v1::rate_limited(id, problem, wait);
     }
     let body = serde_json::json!({
         "error": "Rate limited",
