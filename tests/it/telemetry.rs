@@ -230,6 +230,20 @@ fn health_says_all_it_is_asked_for_and_counts_itself_as_nothing() {
 }
 
 #[test]
+fn what_is_counted_is_what_help_says() {
+    let (_folder, store) = demo_store();
+    let server = HttpServer::start(["--store", text(&store)]);
+    for target in ["/v1/schema", "/api/v1", "/openapi.json"] {
+        get(&server.address, target);
+    }
+    let metrics = get(&server.address, "/metrics").text;
+    assert_eq!(Scrape::read(&metrics).sum("fetchwell_requests_total{"), 3.0);
+    let help =
+        "fetchwell_requests_total Calls of tools, of /v1, /api/v1 and /openapi.json, by how they ended.";
+    assert!(metrics.contains(help), "{metrics}");
+}
+
+#[test]
 fn only_this_machine_may_look() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
