@@ -73,6 +73,7 @@ fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
             "default_page_size": protection.global.page_size,
             "max_page_size": protection.global.max_page_size,
             "endpoints": protection.endpoints.len(),
+            "telemetry_ring": settings.ring,
             "rate_limit": settings.rate_limit.map(|limit| json!({
                 "requests": limit.requests, "per_seconds": limit.per.as_secs_f64(),
             })),

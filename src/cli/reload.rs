@@ -93,9 +93,11 @@ impl Reload {
 
 /// Says what a running server does not change.
 fn note_what_waits(before: &FileSettings, after: &FileSettings) {
-    for (key, is_changed) in
-        [("listen", before.listen != after.listen), ("state_dir", before.state_dir != after.state_dir)]
-    {
+    for (key, is_changed) in [
+        ("listen", before.listen != after.listen),
+        ("state_dir", before.state_dir != after.state_dir),
+        ("telemetry.ring", before.ring != after.ring),
+    ] {
         if is_changed {
             tracing::warn!(key, "takes effect at the next start");
         }

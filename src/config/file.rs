@@ -25,12 +25,15 @@ use super::context_protection::ProtectionTable;
 use super::error::ConfigError;
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{Count, CredentialText, DurationText, Label, Requests, SourceTitle, without_user_info};
+use super::values::{
+    Calls, Count, CredentialText, DurationText, Label, Requests, SourceTitle, without_user_info,
+};
 use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
 use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
 use crate::http::{RateLimit, of_this_machine};
 use crate::source::pdpp::{DEFAULT_DEADLINE, ProviderUrl};
+use crate::telemetry::RECORDS_IN_MEMORY;
 use crate::tools::DEFAULT_CALL_DEADLINE;
 
 /// What a configuration file says.
@@ -48,6 +51,8 @@ pub struct FileSettings {
     pub protection: Protection,
     /// How often a client may ask over HTTP; as often as it likes when `None`.
     pub rate_limit: Option<RateLimit>,
+    /// Calls whose records are kept in memory.
+    pub ring: usize,
 }
 
 impl FileSettings {
@@ -64,6 +69,7 @@ impl FileSettings {
             sources: vec![source],
             protection: ProtectionTable::default().with(environment)?.alone()?,
             rate_limit: None,
+            ring: RECORDS_IN_MEMORY,
         })
     }
 }
@@ -80,6 +86,8 @@ struct File {
     #[serde(default)]
     context_protection: ProtectionTable,
     rate_limit: Option<RateLimitTable>,
+    #[serde(default)]
+    telemetry: TelemetryTable,
 }
 
 #[derive(Deserialize)]
@@ -135,6 +143,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         sources,
         protection: protection.checked(&tree, path)?,
         rate_limit: file.rate_limit.map(RateLimitTable::settings),
+        ring: file.telemetry.ring.map_or(RECORDS_IN_MEMORY, Count::size),
     })
 }
 
@@ -182,6 +191,12 @@ impl RateLimitTable {
     fn settings(self) -> RateLimit {
         RateLimit { requests: self.requests.get(), per: self.per.0 }
     }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TelemetryTable {
+    ring: Option<Count<Calls>>,
 }
 
 impl Source {
@@ -313,6 +328,30 @@ mod tests {
     }
 
     #[test]
+    fn what_serve_would_refuse_or_drop_is_refused() {
+        let url = "[[source]]\nname = \"a\"\nurl = \"x.example\"\n";
+        for (text, expect) in [
+            (
+                "listen = \"0.0.0.0:7400\"\n".to_owned(),
+                "1: listen: 0.0.0.0:7400 can be reached from other machines",
+            ),
+            (
+                "listen = \"[::]:7400\"\n".to_owned(),
+                "1: listen: [::]:7400 can be reached from other machines",
+            ),
+            (
+                url.replace("x.example", "https://ann:sekret@x.example"),
+                "3: source[0].url: the URL has a user name or a password in it",
+            ),
+            (url.replace("x.example", "sekret@x.example"), "3: source[0].url: the URL has a user name"),
+        ] {
+            let problem = check_text(&text, Path::new("c.toml")).unwrap_err().to_string();
+            assert!(problem.starts_with(&format!("c.toml:{expect}")), "{text}{problem}");
+            assert!(!problem.contains("sekret"), "{problem}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_named_with_their_lines() {
         let url = "[[source]]\nname = \"a\"\nurl = \"x.example\"\n";
         let store = "[[source]]\nname = \"a\"\nstore = \"x\"\n";
@@ -369,19 +408,6 @@ mod tests {
             (format!("{url}credential = \"command:sekret\n"), "4: "),
             ("call_deadline = \"2 hours\"\n".to_owned(), "1: call_deadline: `2 hours` is not between"),
             ("listen = \"7400\"\n".to_owned(), "1: listen: "),
-            (
-                "listen = \"0.0.0.0:7400\"\n".to_owned(),
-                "1: listen: 0.0.0.0:7400 can be reached from other machines",
-            ),
-            (
-                "listen = \"[::]:7400\"\n".to_owned(),
-                "1: listen: [::]:7400 can be reached from other machines",
-            ),
-            (
-                url.replace("x.example", "https://ann:sekret@x.example"),
-                "3: source[0].url: the URL has a user name or a password in it",
-            ),
-            (url.replace("x.example", "sekret@x.example"), "3: source[0].url: the URL has a user name"),
         ] {
             let problem = check_text(&text, Path::new("c.toml")).unwrap_err().to_string();
             assert!(problem.starts_with(&format!("c.toml:{expect}")), "{text}{problem}");

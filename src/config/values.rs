@@ -166,6 +166,10 @@ pub(super) enum Records {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Requests {}
 
+/// Kept in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Calls {}
+
 impl Unit for Tokens {
     const MOST: u32 = 1_000_000;
     const NAME: &'static str = "tokens";
@@ -182,6 +186,12 @@ impl Unit for Requests {
     const MOST: u32 = 1_000_000;
     const NAME: &'static str = "requests";
     const EXAMPLE: u32 = 15;
+}
+
+impl Unit for Calls {
+    const MOST: u32 = 1_000_000;
+    const NAME: &'static str = "calls";
+    const EXAMPLE: u32 = 10_000;
 }
 
 /// A whole number of something, at least one.

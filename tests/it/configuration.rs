@@ -126,6 +126,7 @@ fn examples_are_valid() {
     for (example, sources) in [("config.example.yaml", 0), ("docs/fetchwell.example.toml", 2)] {
         let checked: Value = serde_json::from_str(&stdout(&check(&root.join(example), &[]))).unwrap();
         assert_eq!((&checked["ok"], &checked["sources"]), (&json!(true), &json!(sources)), "{checked}");
+        assert_eq!(checked["telemetry_ring"], 10_000, "{checked}");
     }
     let said = stdout(&fetchwell(["config", "check", text(&root.join("docs/fetchwell.example.toml"))]));
     assert!(said.contains("is valid: 2 sources, answers of 4,000 tokens and 12,000 at most"), "{said}");
@@ -199,6 +200,7 @@ fn a_check_names_file_line_and_key() {
         ),
         ("c.yaml", SEED.replace("max_page_size: 200", "default_page_size: 60"), 5, "default_page_size"),
         ("c.toml", format!("{ONE}store = \"other.db\"\n"), 4, "store"),
+        ("c.toml", format!("{ONE}[telemetry]\nring = 0\n"), 5, "telemetry.ring"),
         ("c.toml", format!("{ONE}[rate_limit]\nrequests = 1.5\nper = \"1s\"\n"), 5, "rate_limit.requests"),
     ] {
         place.write(file, &config);
@@ -290,9 +292,12 @@ async fn a_saved_file_is_live() {
     place.put("fetchwell.toml", "[[source]]\nname = \"x\"\nstore = \"nowhere.db\"\n");
     until("the store is named", || server.log().contains("nowhere.db")).await;
     assert!(shows(&server, "cin_more"));
-    place.put("fetchwell.toml", &format!("listen = \"127.0.0.1:1\"\nstate_dir = \"other\"\n{ONE}"));
+    place.put(
+        "fetchwell.toml",
+        &format!("listen = \"127.0.0.1:1\"\nstate_dir = \"other\"\n{ONE}[telemetry]\nring = 9\n"),
+    );
     until("it is back", || shows(&server, "cin_work")).await;
-    until("what waits is logged", || server.log().matches("takes effect at the next start").count() == 2)
+    until("what waits is logged", || server.log().matches("takes effect at the next start").count() == 3)
         .await;
     let log = server.end();
     let refused = "fetchwell.toml:5: context_protection.max_page_size: 0 is not between 1 and 200 records; what was configured";

@@ -167,6 +167,21 @@ fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
     assert_eq!(scraped.sum("fetchwell_requests_total{"), 0.0);
 }
 
+#[test]
+fn few_records_in_memory_lose_none_of_the_file() {
+    let (folder, _store) = demo_store();
+    let config = folder.path().join("fetchwell.toml");
+    let source = "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n[telemetry]\nring = 3\n";
+    std::fs::write(&config, source).unwrap();
+    let state = folder.path().join("state");
+    let server = HttpServer::start(["--config", text(&config), "--state-dir", text(&state)]);
+    for _ in 0..20 {
+        get(&server.address, "/v1/streams");
+    }
+    wait_until("all are written", || health(&server)["telemetry"]["stored"] == 20);
+    assert_eq!(health(&server)["telemetry"]["dropped"], 0);
+}
+
 #[cfg(unix)]
 #[test]
 fn refusals_are_recorded_under_their_id_with_the_bytes_that_went_out() {

@@ -53,20 +53,22 @@ fn the_seed_is_read_as_it_is() {
 fn both_formats_say_the_same() {
     let toml = "listen = \"127.0.0.1:7401\"\nstate_dir = \"state\"\ncall_deadline = \"8s\"\n\
         [[source]]\nname = \"notes\"\nstore = \"notes.db\"\nstreams = [\"a\"]\n\
-        [rate_limit]\nrequests = 15\nper = \"10s\"\n\
+        [rate_limit]\nrequests = 15\nper = \"10s\"\n[telemetry]\nring = 500\n\
         [context_protection]\nestimator = \"chars4\"\nhard_output_token_cap = 20000\n\
         [context_protection.endpoints.\"/a*\"]\nexempt = true\nhard_cap = 30000\npagination_enabled = false\n\
         [context_protection.endpoints.\"tool:fetch\"]\npage_size = 7\n";
     let yaml = "listen: 127.0.0.1:7401\nstate_dir: state\ncall_deadline: 8s\n\
         source:\n- name: notes\n  store: notes.db\n  streams: [a]\n\
-        rate_limit: {requests: 15, per: 10s}\n\
+        rate_limit: {requests: 15, per: 10s}\ntelemetry: {ring: 500}\n\
         context_protection:\n  estimator: chars4\n  hard_output_token_cap: 20000\n  endpoints:\n    /a*:\n      exempt: true\n      \
         hard_cap: 30000\n      pagination_enabled: false\n    tool:fetch: {page_size: 7}\n";
     let settings = read(toml, "/etc/c.toml", &[]).unwrap();
     assert_eq!(settings, read(yaml, "/etc/c.yml", &[]).unwrap());
     let limit = settings.rate_limit.unwrap();
     assert_eq!((limit.requests.get(), limit.per), (15, Duration::from_secs(10)));
-    assert_eq!(settings.sources.len(), 1);
+    assert_eq!((settings.sources.len(), settings.ring), (1, 500));
+    assert_eq!(read("telemetry: {}\n", "c.yaml", &[]).unwrap().ring, 10_000);
+    assert_eq!(read("telemetry = {ring = 1000000}\n", "c.toml", &[]).unwrap().ring, 1_000_000);
     assert_eq!(settings.protection.estimator, Estimator::Chars4);
     assert!(settings.protection.limits("/abc").exempt);
 }
@@ -244,6 +246,37 @@ fn what_is_no_table_of_keys_is_refused() {
             "c.yaml",
             "c.yaml:2: context_protection.endpoints: invalid type",
         ),
+        ("a: &a {b: 1}\nc: {<<: *a}\n", "c.yaml", "c.yaml:2: "),
+        ("rate_limit: {requests: 0, per: 1s}\n", "c.yaml", "c.yaml:1: rate_limit.requests: 0 is not between"),
+        (
+            "telemetry: {ring: 0}\n",
+            "c.yaml",
+            "c.yaml:1: telemetry.ring: 0 is not between 1 and 1000000 calls",
+        ),
+        (
+            "[telemetry]\nring = 1000001\n",
+            "c.toml",
+            "c.toml:2: telemetry.ring: 1000001 is not between 1 and 1000000",
+        ),
+        ("telemetry: {rings: 1}\n", "c.yaml", "c.yaml:1: telemetry.rings: unknown field `rings`"),
+        ("rate_limit: {requests: 1}\n", "c.yaml", "c.yaml:1: rate_limit: missing field `per`"),
+        (
+            "rate_limit: {requests: 1, per: soon}\n",
+            "c.yaml",
+            "c.yaml:1: rate_limit.per: `soon` is no duration",
+        ),
+        ("context_protection:\n  max_page", "c.yaml", "c.yaml:"),
+        ("context_protection: {max_page_size: 1", "c.yaml", "c.yaml:"),
+        ("[context_protection\n", "c.toml", "c.toml:1: "),
+        ("source:\n- name: [\n", "c.yaml", "c.yaml:"),
+    ] {
+        refused(text, name, &[], expect);
+    }
+}
+
+#[test]
+fn messages_know_no_types_of_this_program() {
+    for (text, name, expect) in [
         (
             "[context_protection.endpoints]\n\"/a\" = 5\n",
             "c.toml",
@@ -264,18 +297,6 @@ fn what_is_no_table_of_keys_is_refused() {
             "c.toml",
             "c.toml:2: context_protection.estimator: this is a number, and one of `o200k`, `chars4` was expected",
         ),
-        ("a: &a {b: 1}\nc: {<<: *a}\n", "c.yaml", "c.yaml:2: "),
-        ("rate_limit: {requests: 0, per: 1s}\n", "c.yaml", "c.yaml:1: rate_limit.requests: 0 is not between"),
-        ("rate_limit: {requests: 1}\n", "c.yaml", "c.yaml:1: rate_limit: missing field `per`"),
-        (
-            "rate_limit: {requests: 1, per: soon}\n",
-            "c.yaml",
-            "c.yaml:1: rate_limit.per: `soon` is no duration",
-        ),
-        ("context_protection:\n  max_page", "c.yaml", "c.yaml:"),
-        ("context_protection: {max_page_size: 1", "c.yaml", "c.yaml:"),
-        ("[context_protection\n", "c.toml", "c.toml:1: "),
-        ("source:\n- name: [\n", "c.yaml", "c.yaml:"),
     ] {
         refused(text, name, &[], expect);
     }
