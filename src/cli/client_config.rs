@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::print::{FAINT, Printer};
-use super::settings::{SourceArgs, found_file};
+use super::settings::{SourceArgs, found_file, remote};
 use crate::config::DEFAULT_CACHE_ROOT;
 
 /// Print the configuration that makes a client use fetchwell.
@@ -72,7 +72,7 @@ impl SourceArgs {
             add("--config", absolute(found_file()?.path())?);
         }
         if let Some(url) = &self.place.provider_url {
-            add("--provider-url", url.parse::<crate::source::pdpp::ProviderUrl>()?.to_string());
+            add("--provider-url", remote(url)?.to_string());
             let cache_root = if self.cache_root.as_os_str().is_empty() {
                 Path::new(DEFAULT_CACHE_ROOT)
             } else {

@@ -8,7 +8,9 @@ use serde_json::json;
 use super::failure::Failure;
 use super::print::{Printer, grouped};
 use super::settings::{found_file, untrusted};
-use crate::config::{ConfigError, Environment, FileSettings, FoundFile, read_text, settings_of};
+use crate::config::{
+    ConfigError, Environment, FileSettings, FoundFile, read_text, refuse_blank, settings_of,
+};
 
 /// Check a configuration file without using it.
 #[derive(Debug, Args)]
@@ -34,7 +36,10 @@ impl Config {
             None => Some(found_file()?),
         };
         let path = file.or_else(|| found.as_ref().map(|found| found.path().to_owned())).unwrap_or_default();
-        let settings = read_text(&path).and_then(|text| settings_of(&text, &path, environment));
+        let settings = read_text(&path).and_then(|text| {
+            refuse_blank(&text, &path)?;
+            settings_of(&text, &path, environment)
+        });
         match settings {
             Ok(settings) => {
                 if let Some(source) =
@@ -68,6 +73,7 @@ fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
             "default_page_size": protection.global.page_size,
             "max_page_size": protection.global.max_page_size,
             "endpoints": protection.endpoints.len(),
+            "telemetry_ring": settings.ring,
             "rate_limit": settings.rate_limit.map(|limit| json!({
                 "requests": limit.requests, "per_seconds": limit.per.as_secs_f64(),
             })),

@@ -93,9 +93,11 @@ impl Reload {
 
 /// Says what a running server does not change.
 fn note_what_waits(before: &FileSettings, after: &FileSettings) {
-    for (key, is_changed) in
-        [("listen", before.listen != after.listen), ("state_dir", before.state_dir != after.state_dir)]
-    {
+    for (key, is_changed) in [
+        ("listen", before.listen != after.listen),
+        ("state_dir", before.state_dir != after.state_dir),
+        ("telemetry.ring", before.ring != after.ring),
+    ] {
         if is_changed {
             tracing::warn!(key, "takes effect at the next start");
         }
@@ -121,13 +123,18 @@ mod tests {
     const THIRD: &str = "[[source]]\nname = \"c\"\nstore = \"c.db\"\n";
 
     fn serving(text: &str) -> (TempDir, Reload) {
+        serving_beside(text, None)
+    }
+
+    /// What serves a file, beside a store that a flag names.
+    fn serving_beside(text: &str, store: Option<&str>) -> (TempDir, Reload) {
         let folder = tempfile::tempdir().unwrap();
         for store in ["a.db", "b.db", "c.db"] {
             import_mail(&folder.path().join(store)).unwrap();
         }
         let file = folder.path().join("fetchwell.toml");
         std::fs::write(&file, text).unwrap();
-        let place = PlaceArgs { store: None, provider_url: None };
+        let place = PlaceArgs { store: store.map(|store| folder.path().join(store)), provider_url: None };
         let cache_root = Path::new(DEFAULT_CACHE_ROOT).into();
         let arguments = SourceArgs { place, config: Some(file), cache_root };
         let environment = Environment::default();
@@ -166,6 +173,20 @@ mod tests {
         reload.apply(&format!("call_deadline = \"3s\"\n{THIRD}")).unwrap();
         assert!(Arc::ptr_eq(&asked(&reload), &after[0]));
         assert_eq!(reload.live.now().call_deadline().as_secs(), 3);
+    }
+
+    #[test]
+    fn a_save_that_left_nothing_lifts_no_limit() {
+        let limits = "[context_protection]\noutput_token_threshold = 3000\n";
+        let (_folder, mut reload) = serving_beside(limits, Some("a.db"));
+        for blank in ["", "\n", " \r\n\t\n", "\u{feff}", "\u{feff}\n"] {
+            let refused = reload.apply(blank).unwrap_err().message;
+            assert!(refused.contains("fetchwell.toml: the file says nothing; write at least"), "{refused}");
+        }
+        assert_eq!(reload.configured.settings.protection.global.threshold, 3_000);
+        // What somebody wrote is a choice.
+        reload.apply("# all as it comes\n").unwrap();
+        assert_eq!(reload.live.now().protection().global.threshold, 4_000);
     }
 
     /// Changes that are live, and changes that were refused.

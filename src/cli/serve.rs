@@ -19,7 +19,7 @@ use crate::cursor::{Cursors, Skew};
 use crate::http::{DEFAULT_LISTEN, RateLimiter, Site, bind, serve};
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
-use crate::telemetry::{RECORDS_IN_MEMORY, Telemetry};
+use crate::telemetry::Telemetry;
 use crate::tools::{Live, Profile, Toolbox};
 
 /// Serve MCP and the record-server API (/v1) over HTTP on this machine, or MCP over standard input and output.
@@ -75,8 +75,10 @@ impl Serve {
         };
         let toolbox = Toolbox::with_cursors(source, Arc::new(cursors), settings.call_deadline);
         let live = Live::new(toolbox.protected_by(Arc::new(settings.protection)));
-        let of_directory = |state| Telemetry::in_directory(state, RECORDS_IN_MEMORY);
-        let telemetry = state.as_deref().map_or_else(Telemetry::default, of_directory);
+        let telemetry = match &state {
+            None => Telemetry::in_memory(settings.ring),
+            Some(state) => Telemetry::in_directory(state, settings.ring),
+        };
         let recorded = telemetry.clone();
         let rate_limiter = RateLimiter::default();
         rate_limiter.replace(settings.rate_limit);

@@ -7,7 +7,7 @@ use clap::Args;
 use super::failure::Failure;
 use crate::config::{
     ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, Environment, FileSettings, FoundFile, SourcePlace,
-    SourceSettings, default_file, read_text, settings_of,
+    SourceSettings, default_file, read_text, refuse_blank, settings_of, without_user_info,
 };
 use crate::handle::SourceName;
 use crate::source::pdpp::ProviderUrl;
@@ -94,7 +94,7 @@ impl SourceArgs {
         let (flag, name, place) = match &self.place {
             PlaceArgs { provider_url: Some(url), .. } => {
                 let credential = CredentialSettings::PdppCache(self.cache_root.clone());
-                let place = SourcePlace::Provider { url: url.parse::<ProviderUrl>()?, credential };
+                let place = SourcePlace::Provider { url: remote(url)?, credential };
                 ("--provider-url", "provider", place)
             }
             PlaceArgs { store: Some(path), .. } => {
@@ -112,7 +112,10 @@ impl Configured {
     pub(super) fn again(&self, text: &str, environment: &Environment) -> Result<FileSettings, Failure> {
         match &self.file {
             None => Ok(self.settings.clone()),
-            Some(file) => file.meaning(text, self.flagged.as_ref(), environment),
+            Some(file) => {
+                refuse_blank(text, file.path())?;
+                file.meaning(text, self.flagged.as_ref(), environment)
+            }
         }
     }
 }
@@ -156,6 +159,12 @@ impl Named {
             Self::Found(found) => found.path(),
         }
     }
+}
+
+/// The URL of a record server as it stands on the command line.
+pub(super) fn remote(text: &str) -> Result<ProviderUrl, Failure> {
+    let text = without_user_info(text).map_err(|problem| Failure::usage(&problem))?;
+    Ok(text.parse::<ProviderUrl>()?)
 }
 
 /// The configuration file that is there although none was named.

@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use super::env::{Environment, PROTECTION_VARIABLES};
 use super::error::ConfigError;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{Count, switch};
+use super::values::{Count, Records, Tokens, Unit, switch};
 use crate::fit::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
 use crate::tools::Profile;
 
@@ -26,10 +26,10 @@ const NAME_MOST: usize = 200;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProtectionTable {
-    output_token_threshold: Option<Count>,
-    hard_output_token_cap: Option<Count>,
-    default_page_size: Option<Count>,
-    max_page_size: Option<Count>,
+    output_token_threshold: Option<Count<Tokens>>,
+    hard_output_token_cap: Option<Count<Tokens>>,
+    default_page_size: Option<Count<Records>>,
+    max_page_size: Option<Count<Records>>,
     enable_summarization: Option<bool>,
     enable_pagination: Option<bool>,
     estimator: Option<EstimatorName>,
@@ -49,9 +49,9 @@ enum EstimatorName {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EndpointTable {
-    page_size: Option<Count>,
-    threshold: Option<Count>,
-    hard_cap: Option<Count>,
+    page_size: Option<Count<Records>>,
+    threshold: Option<Count<Tokens>>,
+    hard_cap: Option<Count<Tokens>>,
     summarization_enabled: Option<bool>,
     pagination_enabled: Option<bool>,
     exempt: Option<bool>,
@@ -73,20 +73,15 @@ impl ProtectionTable {
             let Some((_, key)) = PROTECTION_VARIABLES.into_iter().find(|(known, _)| known == name) else {
                 continue;
             };
-            let wrong = |takes: &str, problem: String| ConfigError::Variable {
-                name,
-                problem: format!("{problem}; it takes {takes}"),
+            let on = || {
+                let wrong = |problem| refused(name, format!("{problem}; it takes true or false"));
+                switch(value).map(Some).map_err(wrong)
             };
-            let count = || {
-                let count = value.parse::<Count>();
-                count.map(Some).map_err(|problem| wrong("a whole number such as 4000", problem))
-            };
-            let on = || switch(value).map(Some).map_err(|problem| wrong("true or false", problem));
             match key {
-                "output_token_threshold" => self.output_token_threshold = count()?,
-                "hard_output_token_cap" => self.hard_output_token_cap = count()?,
-                "default_page_size" => self.default_page_size = count()?,
-                "max_page_size" => self.max_page_size = count()?,
+                "output_token_threshold" => self.output_token_threshold = count(name, value)?,
+                "hard_output_token_cap" => self.hard_output_token_cap = count(name, value)?,
+                "default_page_size" => self.default_page_size = count(name, value)?,
+                "max_page_size" => self.max_page_size = count(name, value)?,
                 "enable_pagination" => self.enable_pagination = on()?,
                 _ => self.enable_summarization = on()?,
             }
@@ -97,17 +92,16 @@ impl ProtectionTable {
 
     fn protection(self) -> Protection {
         let default = Limits::default();
-        let or = |count: Option<Count>, default: usize| count.map_or(default, Count::of_tokens);
         Protection {
             estimator: match self.estimator {
                 None | Some(EstimatorName::O200k) => Estimator::O200k,
                 Some(EstimatorName::Chars4) => Estimator::Chars4,
             },
             global: Limits {
-                threshold: or(self.output_token_threshold, default.threshold),
-                hard_cap: or(self.hard_output_token_cap, default.hard_cap),
-                page_size: or(self.default_page_size, default.page_size),
-                max_page_size: or(self.max_page_size, default.max_page_size),
+                threshold: self.output_token_threshold.map_or(default.threshold, Count::size),
+                hard_cap: self.hard_output_token_cap.map_or(default.hard_cap, Count::size),
+                page_size: self.default_page_size.map_or(default.page_size, Count::size),
+                max_page_size: self.max_page_size.map_or(default.max_page_size, Count::size),
                 summarization: self.enable_summarization.unwrap_or(default.summarization),
                 pagination: self.enable_pagination.unwrap_or(default.pagination),
                 exempt: default.exempt,
@@ -117,12 +111,23 @@ impl ProtectionTable {
     }
 }
 
+/// A number as the environment has it.
+fn count<Of: Unit>(name: &'static str, value: &str) -> Result<Option<Count<Of>>, ConfigError> {
+    let wrong =
+        |problem| refused(name, format!("{problem}; it takes a whole number such as {}", Of::EXAMPLE));
+    value.parse().map(Some).map_err(wrong)
+}
+
+fn refused(name: &'static str, problem: String) -> ConfigError {
+    ConfigError::Variable { name, problem }
+}
+
 impl EndpointTable {
     fn overrides(self) -> Overrides {
         Overrides {
-            threshold: self.threshold.map(Count::of_tokens),
-            hard_cap: self.hard_cap.map(Count::of_tokens),
-            page_size: self.page_size.map(Count::of_tokens),
+            threshold: self.threshold.map(Count::size),
+            hard_cap: self.hard_cap.map(Count::size),
+            page_size: self.page_size.map(Count::size),
             summarization: self.summarization_enabled,
             pagination: self.pagination_enabled,
             exempt: self.exempt,

@@ -25,12 +25,15 @@ use super::context_protection::ProtectionTable;
 use super::error::ConfigError;
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{Count, CredentialText, DurationText, Label, SourceTitle};
+use super::values::{
+    Calls, Count, CredentialText, DurationText, Label, Requests, SourceTitle, without_user_info,
+};
 use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
 use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
-use crate::http::RateLimit;
+use crate::http::{RateLimit, of_this_machine};
 use crate::source::pdpp::{DEFAULT_DEADLINE, ProviderUrl};
+use crate::telemetry::RECORDS_IN_MEMORY;
 use crate::tools::DEFAULT_CALL_DEADLINE;
 
 /// What a configuration file says.
@@ -48,6 +51,8 @@ pub struct FileSettings {
     pub protection: Protection,
     /// How often a client may ask over HTTP; as often as it likes when `None`.
     pub rate_limit: Option<RateLimit>,
+    /// Calls whose records are kept in memory.
+    pub ring: usize,
 }
 
 impl FileSettings {
@@ -64,6 +69,7 @@ impl FileSettings {
             sources: vec![source],
             protection: ProtectionTable::default().with(environment)?.alone()?,
             rate_limit: None,
+            ring: RECORDS_IN_MEMORY,
         })
     }
 }
@@ -71,6 +77,7 @@ impl FileSettings {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    #[serde(default, deserialize_with = "listen")]
     listen: Option<SocketAddr>,
     state_dir: Option<PathBuf>,
     call_deadline: Option<DurationText>,
@@ -79,6 +86,8 @@ struct File {
     #[serde(default)]
     context_protection: ProtectionTable,
     rate_limit: Option<RateLimitTable>,
+    #[serde(default)]
+    telemetry: TelemetryTable,
 }
 
 #[derive(Deserialize)]
@@ -134,7 +143,21 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         sources,
         protection: protection.checked(&tree, path)?,
         rate_limit: file.rate_limit.map(RateLimitTable::settings),
+        ring: file.telemetry.ring.map_or(RECORDS_IN_MEMORY, Count::size),
     })
+}
+
+/// Refuses a text without a word in it, which a save leaves that failed on a full disk: taken for settings, it would
+/// lift every limit there was. A file that was never written may be so, and comments are what somebody wrote.
+///
+/// # Errors
+///
+/// It is blank.
+pub fn refuse_blank(text: &str, path: &Path) -> Result<(), ConfigError> {
+    match text.trim_start_matches('\u{feff}').trim() {
+        "" => Err(ConfigError::Invalid { path: path.to_owned(), mistake: Mistake::says_nothing() }),
+        _ => Ok(()),
+    }
 }
 
 /// The sources with their names, of which each stands once.
@@ -160,14 +183,20 @@ fn sources(tree: &Node, listed: Vec<Source>, folder: &Path) -> Result<Vec<Source
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RateLimitTable {
-    requests: Count,
+    requests: Count<Requests>,
     per: DurationText,
 }
 
 impl RateLimitTable {
     fn settings(self) -> RateLimit {
-        RateLimit { requests: self.requests.of_requests(), per: self.per.0 }
+        RateLimit { requests: self.requests.get(), per: self.per.0 }
     }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TelemetryTable {
+    ring: Option<Count<Calls>>,
 }
 
 impl Source {
@@ -208,8 +237,15 @@ impl Source {
     }
 }
 
+/// An address that `serve` would listen at.
+fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let address = Option::<SocketAddr>::deserialize(deserializer)?;
+    address.map(of_this_machine).transpose().map_err(D::Error::custom)
+}
+
 fn provider_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ProviderUrl>, D::Error> {
     let text = String::deserialize(deserializer)?;
+    let text = without_user_info(&text).map_err(D::Error::custom)?;
     text.parse().map(Some).map_err(D::Error::custom)
 }
 
@@ -289,6 +325,30 @@ mod tests {
         assert_eq!(work.streams, Some(vec!["messages".parse().unwrap(), "files".parse().unwrap()]));
         assert_eq!((notes.name.as_str(), notes.deadline, &notes.streams), ("notes", DEFAULT_DEADLINE, &None));
         assert!(read("").sources.is_empty());
+    }
+
+    #[test]
+    fn what_serve_would_refuse_or_drop_is_refused() {
+        let url = "[[source]]\nname = \"a\"\nurl = \"x.example\"\n";
+        for (text, expect) in [
+            (
+                "listen = \"0.0.0.0:7400\"\n".to_owned(),
+                "1: listen: 0.0.0.0:7400 can be reached from other machines",
+            ),
+            (
+                "listen = \"[::]:7400\"\n".to_owned(),
+                "1: listen: [::]:7400 can be reached from other machines",
+            ),
+            (
+                url.replace("x.example", "https://ann:sekret@x.example"),
+                "3: source[0].url: the URL has a user name or a password in it",
+            ),
+            (url.replace("x.example", "sekret@x.example"), "3: source[0].url: the URL has a user name"),
+        ] {
+            let problem = check_text(&text, Path::new("c.toml")).unwrap_err().to_string();
+            assert!(problem.starts_with(&format!("c.toml:{expect}")), "{text}{problem}");
+            assert!(!problem.contains("sekret"), "{problem}");
+        }
     }
 
     #[test]

@@ -21,12 +21,12 @@ use std::time::Duration;
 pub use edit::{NewSource, with_source, without_source};
 pub use env::{Environment, environment};
 pub use error::ConfigError;
-pub use file::{FileSettings, check_text, read_file, settings_of};
+pub use file::{FileSettings, check_text, read_file, refuse_blank, settings_of};
 pub use found::{FoundFile, default_file, file_to_edit};
 pub use save::save;
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
-pub use values::{DurationText, Label, SourceTitle};
+pub use values::{DurationText, Label, SourceTitle, without_user_info};
 pub use watch::{Noticed, WatchError, Watching, watch};
 
 use crate::handle::{SourceName, StreamName};

@@ -3,6 +3,7 @@
 //! Their messages never quote a credential: who puts a token where its place belongs must not find it in a log.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::str::FromStr;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use jiff::fmt::friendly::SpanParser;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use url::Url;
 
 use super::CredentialSettings;
 use super::env::OWNER_VARIABLES;
@@ -142,36 +144,82 @@ impl<'de> Deserialize<'de> for DurationText {
     }
 }
 
-/// The greatest number of tokens, records or requests that is taken.
-const COUNT_MOST: u64 = 1_000_000;
+/// What is counted, with the words and the bounds that messages tell.
+pub(super) trait Unit {
+    /// The most that is taken.
+    const MOST: u32;
+    /// Its name, of many.
+    const NAME: &'static str;
+    /// One that is taken.
+    const EXAMPLE: u32;
+}
+
+/// Of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tokens {}
+
+/// Of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Records {}
+
+/// Of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Requests {}
+
+/// Kept in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Calls {}
+
+impl Unit for Tokens {
+    const MOST: u32 = 1_000_000;
+    const NAME: &'static str = "tokens";
+    const EXAMPLE: u32 = 4_000;
+}
+
+impl Unit for Records {
+    const MOST: u32 = 200;
+    const NAME: &'static str = "records";
+    const EXAMPLE: u32 = 50;
+}
+
+impl Unit for Requests {
+    const MOST: u32 = 1_000_000;
+    const NAME: &'static str = "requests";
+    const EXAMPLE: u32 = 15;
+}
+
+impl Unit for Calls {
+    const MOST: u32 = 1_000_000;
+    const NAME: &'static str = "calls";
+    const EXAMPLE: u32 = 10_000;
+}
 
 /// A whole number of something, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Count(NonZeroU32);
+pub(super) struct Count<Of>(NonZeroU32, PhantomData<Of>);
 
-impl Count {
-    /// Of tokens or records.
-    pub(super) fn of_tokens(self) -> usize {
-        usize::try_from(self.0.get()).unwrap_or(usize::MAX)
+impl<Of: Unit> Count<Of> {
+    pub(super) fn get(self) -> NonZeroU32 {
+        self.0
     }
 
-    /// Of requests.
-    pub(super) fn of_requests(self) -> NonZeroU32 {
-        self.0
+    pub(super) fn size(self) -> usize {
+        usize::try_from(self.0.get()).unwrap_or(usize::MAX)
     }
 }
 
-impl TryFrom<i128> for Count {
+impl<Of: Unit> TryFrom<i128> for Count<Of> {
     type Error = String;
 
     fn try_from(number: i128) -> Result<Self, String> {
-        let count = u32::try_from(number).ok().filter(|count| u64::from(*count) <= COUNT_MOST);
-        let count = count.and_then(NonZeroU32::new);
-        count.map(Self).ok_or_else(|| format!("{number} is not between 1 and {COUNT_MOST}"))
+        let count = u32::try_from(number).ok().filter(|count| *count <= Of::MOST).and_then(NonZeroU32::new);
+        count
+            .map(|count| Self(count, PhantomData))
+            .ok_or_else(|| format!("{number} is not between 1 and {} {}", Of::MOST, Of::NAME))
     }
 }
 
-impl FromStr for Count {
+impl<Of: Unit> FromStr for Count<Of> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -180,29 +228,29 @@ impl FromStr for Count {
     }
 }
 
-impl<'de> Deserialize<'de> for Count {
+impl<'de, Of: Unit> Deserialize<'de> for Count<Of> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Count;
+        struct Number<Of>(PhantomData<Of>);
+        impl<Of: Unit> Visitor<'_> for Number<Of> {
+            type Value = Count<Of>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a whole number between 1 and {COUNT_MOST}")
+                write!(f, "a whole number between 1 and {}", Of::MOST)
             }
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Count, E> {
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Count<Of>, E> {
                 i128::from(number).try_into().map_err(E::custom)
             }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Count, E> {
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Count<Of>, E> {
                 i128::from(number).try_into().map_err(E::custom)
             }
 
-            fn visit_i128<E: Error>(self, number: i128) -> Result<Count, E> {
+            fn visit_i128<E: Error>(self, number: i128) -> Result<Count<Of>, E> {
                 number.try_into().map_err(E::custom)
             }
         }
-        deserializer.deserialize_any(Number)
+        deserializer.deserialize_any(Number(PhantomData))
     }
 }
 
@@ -212,6 +260,29 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
         "true" | "1" | "on" | "yes" => Ok(true),
         "false" | "0" | "off" | "no" => Ok(false),
         _ => Err(format!("`{}` is neither on nor off", shown(text))),
+    }
+}
+
+/// The URL of a source, when there is no user in it. One would be dropped in silence, and nothing would ever tell that
+/// the password is not used.
+///
+/// # Errors
+///
+/// It has a user name or a password. The message does not quote it.
+pub fn without_user_info(text: &str) -> Result<&str, String> {
+    let trimmed = text.trim();
+    let url = match trimmed.contains("://") {
+        true => Url::parse(trimmed),
+        false => Url::parse(&format!("https://{trimmed}")),
+    };
+    match url {
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(
+            "the URL has a user name or a password in it, and neither is ever sent; leave them out, and keep a token where \
+             a credential belongs"
+                .to_owned(),
+        ),
+        // What is no URL is told by whoever reads it.
+        _ => Ok(text),
     }
 }
 
@@ -341,6 +412,28 @@ mod tests {
         }
         let command = parse("command:curl -u ann:5ecret x").unwrap();
         assert!(!format!("{command:?} {}", command.shown()).contains("5ecret"));
+    }
+
+    #[test]
+    fn a_url_has_no_user() {
+        for text in
+            ["records.example.com", "https://x.example/@base?a=b@c", "no url at all", "", "x.example:7400"]
+        {
+            assert_eq!(without_user_info(text), Ok(text));
+        }
+        for text in [
+            "https://ann:5ecret@x.example",
+            "ann:5ecret@x.example",
+            " https:///ann:5ecret@x.example",
+            "https://5ecret@x.example",
+            "https://:5ecret@x.example/",
+        ] {
+            let refused = without_user_info(text).unwrap_err();
+            assert!(
+                refused.contains("a user name or a password") && !refused.contains("5ecret"),
+                "{refused}"
+            );
+        }
     }
 
     #[test]

@@ -72,6 +72,11 @@ fn is_json(headers: &HeaderMap) -> bool {
         .is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
+/// Bytes of a body that go out: of an answer to `HEAD`, none.
+pub(super) fn sent_bytes(method: &Method, body: usize) -> usize {
+    if *method == Method::HEAD { 0 } else { body }
+}
+
 /// An error of the protocol, about no request in particular.
 pub(super) fn json_rpc_error(status: StatusCode, code: i32, message: &str) -> Response {
     let body =

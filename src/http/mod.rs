@@ -59,15 +59,22 @@ pub enum ListenError {
     },
 }
 
+/// The address, when nobody elsewhere reaches it.
+///
+/// # Errors
+///
+/// It is not a loopback address.
+pub fn of_this_machine(address: SocketAddr) -> Result<SocketAddr, ListenError> {
+    if address.ip().is_loopback() { Ok(address) } else { Err(ListenError::NotLoopback(address)) }
+}
+
 /// Binds an address of this machine.
 ///
 /// # Errors
 ///
 /// The address is not a loopback address, or is taken.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    if !address.ip().is_loopback() {
-        return Err(ListenError::NotLoopback(address));
-    }
+    let address = of_this_machine(address)?;
     let unavailable =
         |problem: std::io::Error| ListenError::Unavailable { address, problem: problem.to_string() };
     TcpListener::bind(address).await.map_err(unavailable)

@@ -1,11 +1,12 @@
 //! How often each client may ask. A client is the address of its connection: what a header says of it is its own word.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
+use axum::body::HttpBody;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
@@ -17,7 +18,7 @@ use governor::{Quota, RateLimiter as Governor};
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
-use super::answers::json_rpc_error;
+use super::answers::{json_rpc_error, sent_bytes};
 use super::v1;
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
 
@@ -61,7 +62,8 @@ struct Buckets {
 
 type Bucket = Governor<NotKeyed, InMemoryState, Monotonic, StateInformationMiddleware>;
 
-/// An address; of IPv6 its network, since whoever has one address there has all of them.
+/// An address; of IPv6 its network, since whoever has one address there has all of them. So it is with the loopback
+/// addresses of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Client(IpAddr);
 
@@ -120,6 +122,7 @@ impl Buckets {
 impl Client {
     fn at(address: IpAddr) -> Self {
         match address.to_canonical() {
+            address if address.is_loopback() => Self(Ipv4Addr::LOCALHOST.into()),
             IpAddr::V4(address) => Self(address.into()),
             IpAddr::V6(address) => {
                 let network = address.to_bits() & !u128::from(u64::MAX);
@@ -161,9 +164,13 @@ pub(super) async fn limited(
     let mut response = match decision.retry_after {
         None => next.run(request).await,
         Some(wait) => {
+            let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
             // What it was for is not looked at: a path that nobody serves is no endpoint.
-            telemetry.call(Endpoint::route("/{any}"), None).refused("rate_limited", Refused::default());
-            refusal(&request, wait)
+            let record = telemetry.call(Endpoint::route("/{any}"), Some(id.to_string()));
+            let response = refusal(request.uri().path(), &id, wait);
+            let bytes = sent_bytes(request.method(), size_of(&response));
+            record.refused("rate_limited", Refused { bytes, reason: None });
+            response
         }
     };
     let headers = response.headers_mut();
@@ -176,16 +183,19 @@ pub(super) async fn limited(
     response
 }
 
+/// Bytes of a body that is whole.
+fn size_of(response: &Response) -> usize {
+    response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default()
+}
+
 /// A refusal in the words of whoever would have answered.
-fn refusal(request: &Request, wait: u64) -> Response {
+fn refusal(path: &str, id: &RequestId, wait: u64) -> Response {
     let problem = format!("this client asks too often; ask again after {wait} seconds, and less often");
-    let path = request.uri().path();
-    let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
     if path == "/mcp" || path.starts_with("/mcp/") {
         return json_rpc_error(StatusCode::TOO_MANY_REQUESTS, RATE_LIMITED, &problem);
     }
     if v1::is_contract(path) {
-        return v1::rate_limited(&id, problem, wait);
+        return v1::rate_limited(id, problem, wait);
     }
     let body = serde_json::json!({
         "error": "Rate limited",
@@ -228,14 +238,19 @@ mod tests {
         let refused = decide();
         assert_eq!((refused.remaining, refused.reset), (0, 3_600));
         assert!((1..=240).contains(&refused.retry_after.unwrap()), "{refused:?}");
-        assert!(may(&limiter, "127.0.0.2"));
+        assert!(may(&limiter, "192.0.2.1"));
     }
 
     #[test]
     fn a_client_is_an_address_or_a_network() {
         for (one, other, is_same) in [
             ("127.0.0.1", "127.0.0.1", true),
-            ("127.0.0.1", "127.0.0.2", false),
+            ("127.0.0.1", "127.0.0.2", true),
+            ("127.255.255.254", "::1", true),
+            ("::1", "::ffff:127.3.2.1", true),
+            ("::1", "::2", false),
+            ("127.0.0.1", "128.0.0.1", false),
+            ("192.0.2.1", "192.0.2.2", false),
             ("127.0.0.1", "::ffff:127.0.0.1", true),
             ("2001:db8::1", "2001:db8::ffff:1:2:3", true),
             ("2001:db8::1", "2001:db8:0:1::1", false),

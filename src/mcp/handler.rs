@@ -50,13 +50,13 @@ impl Server {
     }
 
     /// Calls a tool, logs it, and answers even when it panics: rmcp sends no reply for a panic, and the client
-    /// would wait for ever. `None` when there is no such tool.
+    /// would wait for ever. The outer error is for a tool that there is not.
     async fn call(
         &self,
         name: &str,
         arguments: RecordData,
         request_id: Option<&RequestId>,
-    ) -> Option<Result<Payload, ToolError>> {
+    ) -> Result<Result<Payload, ToolError>, ErrorData> {
         // A name that a client made up is not written down.
         let known = self.profile.tools().iter().find(|tool| tool.name == name);
         let endpoint = Endpoint::tool(known.map_or("unknown", |tool| tool.name));
@@ -66,8 +66,9 @@ impl Server {
         let answer = match AssertUnwindSafe(call).catch_unwind().await {
             Ok(Some(answer)) => answer,
             Ok(None) => {
-                record.failed("unknown_tool");
-                return None;
+                let error = unknown_tool(self.profile, name);
+                record.refused("unknown_tool", Refused { bytes: error.message.len(), reason: None });
+                return Err(error);
             }
             Err(_panic) => Err(ToolError::Report { problem: "it stopped at a defect of its own".to_owned() }),
         };
@@ -78,7 +79,7 @@ impl Server {
                 record.refused(error.code(), Refused { bytes: body.json().len(), reason: body.reason });
             }
         }
-        Some(answer)
+        Ok(answer)
     }
 }
 
@@ -145,10 +146,9 @@ impl ServerHandler for Server {
         let name = request.name;
         let id = request_id(&context);
         let call = self.call(&name, request.arguments.unwrap_or_default(), id.as_ref());
-        let result = match unless_cancelled(context.ct.clone(), call).await? {
-            None => return Err(unknown_tool(self.profile, &name)),
-            Some(Ok(payload)) => success(payload),
-            Some(Err(error)) => failure(&error),
+        let result = match unless_cancelled(context.ct.clone(), call).await?? {
+            Ok(payload) => success(payload),
+            Err(error) => failure(&error),
         };
         Ok(of_request(result, id.as_ref()).into())
     }
@@ -176,8 +176,7 @@ impl ServerHandler for Server {
         let ResourceCall { tool, arguments } = resources::call_of(&request.uri)?;
         let id = request_id(&context);
         let call = self.call(tool, arguments, id.as_ref());
-        let answer = unless_cancelled(context.ct.clone(), call).await?;
-        let answer = answer.ok_or_else(|| unknown_tool(self.profile, tool))?;
+        let answer = unless_cancelled(context.ct.clone(), call).await??;
         resources::contents(&request.uri, answer, knows_hints(&context)).map(ReadResourceResponse::from)
     }
 

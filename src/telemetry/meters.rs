@@ -107,7 +107,11 @@ impl Meters {
 
     fn calls(&self, text: &mut Exposition) {
         let name = "fetchwell_requests_total";
-        text.metric(name, Type::Counter, "Calls of tools and of /v1, by how they ended.");
+        text.metric(
+            name,
+            Type::Counter,
+            "Calls of tools, of /v1, /api/v1 and /openapi.json, by how they ended.",
+        );
         for ((endpoint, outcome), count) in &self.requests {
             let labels = [("endpoint", endpoint.as_str()), ("outcome", outcome.as_str())];
             text.sample(name, &labels, count);

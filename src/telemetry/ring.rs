@@ -33,6 +33,11 @@ impl<Item> Ring<Item> {
         self.items.is_empty()
     }
 
+    /// Whether the next one costs the oldest.
+    pub(super) fn is_full(&self) -> bool {
+        self.items.len() >= self.most
+    }
+
     pub(super) fn clear(&mut self) {
         self.items.clear();
     }
@@ -48,6 +53,9 @@ mod tests {
         let gone: Vec<Option<u8>> = (0..5).map(|item| ring.push(item)).collect();
         assert_eq!(gone, [None, None, None, Some(0), Some(1)]);
         assert_eq!(ring.iter().copied().collect::<Vec<u8>>(), [2, 3, 4]);
+        assert!(ring.is_full());
+        ring.clear();
+        assert!(!ring.is_full());
         assert_eq!(Ring::of(0).push(7), Some(7));
     }
 }

@@ -208,6 +208,19 @@ fn memory_keeps_the_newest() {
 }
 
 #[test]
+fn a_small_ring_loses_nothing_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let telemetry = Telemetry::in_directory(folder.path(), 1);
+    for _ in 0..200 {
+        answered(&telemetry, &page());
+    }
+    telemetry.flush(LONG);
+    let figures = telemetry.figures();
+    assert_eq!((figures.telemetry.stored, figures.telemetry.dropped), (200, 0));
+    assert_eq!(telemetry.latest(10).len(), 1);
+}
+
+#[test]
 fn a_locked_file_delays_no_call_and_is_written_when_it_can_be() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(&folder));

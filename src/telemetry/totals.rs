@@ -21,7 +21,7 @@ pub(super) struct Totals {
 /// The figures as they are shown. Shares are of all calls, and nothing when there was none.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct ContextProtection {
-    /// Calls of tools and of `/v1`.
+    /// Calls of tools, of `/v1`, `/api/v1` and `/openapi.json`.
     pub total_requests: u64,
     /// The share of them that gave a page of a list.
     pub pagination_adoption: f64,

@@ -175,6 +175,10 @@ impl Keeper {
             };
             match message {
                 Ok(Message::Record(record)) => {
+                    // Few records in memory are no reason to lose one that the file would take.
+                    if self.failures == 0 && self.waiting.is_full() {
+                        self.write();
+                    }
                     if self.waiting.push(record).is_some() {
                         self.shared.dropped.fetch_add(1, Ordering::Relaxed);
                     }

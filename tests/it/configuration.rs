@@ -126,6 +126,7 @@ fn examples_are_valid() {
     for (example, sources) in [("config.example.yaml", 0), ("docs/fetchwell.example.toml", 2)] {
         let checked: Value = serde_json::from_str(&stdout(&check(&root.join(example), &[]))).unwrap();
         assert_eq!((&checked["ok"], &checked["sources"]), (&json!(true), &json!(sources)), "{checked}");
+        assert_eq!(checked["telemetry_ring"], 10_000, "{checked}");
     }
     let said = stdout(&fetchwell(["config", "check", text(&root.join("docs/fetchwell.example.toml"))]));
     assert!(said.contains("is valid: 2 sources, answers of 4,000 tokens and 12,000 at most"), "{said}");
@@ -199,6 +200,7 @@ fn a_check_names_file_line_and_key() {
         ),
         ("c.yaml", SEED.replace("max_page_size: 200", "default_page_size: 60"), 5, "default_page_size"),
         ("c.toml", format!("{ONE}store = \"other.db\"\n"), 4, "store"),
+        ("c.toml", format!("{ONE}[telemetry]\nring = 0\n"), 5, "telemetry.ring"),
         ("c.toml", format!("{ONE}[rate_limit]\nrequests = 1.5\nper = \"1s\"\n"), 5, "rate_limit.requests"),
     ] {
         place.write(file, &config);
@@ -208,6 +210,32 @@ fn a_check_names_file_line_and_key() {
         let said: Value = serde_json::from_slice(&refused.stdout).unwrap();
         assert_eq!((&said["ok"], &said["line"], &said["key"]), (&json!(false), &json!(line), &json!(key)));
     }
+    // What serve would refuse, with no word of the password.
+    for (config, part) in [
+        (
+            format!("listen = \"0.0.0.0:7400\"\n{ONE}"),
+            "1: listen: 0.0.0.0:7400 can be reached from other machines",
+        ),
+        (
+            "[[source]]\nname = \"far\"\nurl = \"https://ann:SECRETPW@records.example.com\"\n".to_owned(),
+            "3: source[0].url: the URL has a user name or a password in it",
+        ),
+    ] {
+        place.write("c.toml", &config);
+        let refused = check(&place.path("c.toml"), &[]);
+        failed(&refused, 1, part);
+        assert!(!format!("{refused:?}").contains("SECRETPW"), "{refused:?}");
+    }
+    let far = "https://ann:SECRETPW@records.example.com";
+    for arguments in [
+        ["source", "add", "far", "--url", far, "--config", text(&place.path("c.toml"))].as_slice(),
+        ["search", "x", "--provider-url", far].as_slice(),
+    ] {
+        place.write("c.toml", ONE);
+        let refused = binary().args(arguments).output().unwrap();
+        failed(&refused, 2, "the URL has a user name or a password in it");
+        assert!(!format!("{refused:?}").contains("SECRETPW"), "{refused:?}");
+    }
     // Half of a file, nothing in it, no file, a folder.
     place.write("half.yaml", "context_protection:\n  endpoints: {/a: {page_size");
     failed(&check(&place.path("half.yaml"), &[]), 1, "half.yaml:2: ");
@@ -215,6 +243,14 @@ fn a_check_names_file_line_and_key() {
     failed(&check(&place.path("half.toml"), &[]), 1, "half.toml:2: ");
     place.write("empty.yaml", "");
     failed(&check(&place.path("empty.yaml"), &[]), 1, "empty.yaml: the file says nothing");
+    for blank in ["", " \n\n"] {
+        place.write("empty.toml", blank);
+        failed(&check(&place.path("empty.toml"), &[]), 1, "empty.toml: the file says nothing");
+    }
+    let empty = place.path("empty.toml");
+    let added = fetchwell(["source", "add", "x", "--store", "x.db", "--config", text(&empty)]);
+    assert!(added.status.success(), "{added:?}");
+    failed(&check(&empty, &[]), 0, "");
     failed(&check(&place.path("nowhere.toml"), &[]), 1, "nowhere.toml cannot be read");
     failed(&check(place.0.path(), &[]), 1, "it is a directory");
     std::fs::write(place.path("bytes.toml"), [b'a', b'\n', 0xff]).unwrap();
@@ -256,12 +292,15 @@ async fn a_saved_file_is_live() {
     place.put("fetchwell.toml", "[[source]]\nname = \"x\"\nstore = \"nowhere.db\"\n");
     until("the store is named", || server.log().contains("nowhere.db")).await;
     assert!(shows(&server, "cin_more"));
-    place.put("fetchwell.toml", &format!("listen = \"127.0.0.1:1\"\nstate_dir = \"other\"\n{ONE}"));
+    place.put(
+        "fetchwell.toml",
+        &format!("listen = \"127.0.0.1:1\"\nstate_dir = \"other\"\n{ONE}[telemetry]\nring = 9\n"),
+    );
     until("it is back", || shows(&server, "cin_work")).await;
-    until("what waits is logged", || server.log().matches("takes effect at the next start").count() == 2)
+    until("what waits is logged", || server.log().matches("takes effect at the next start").count() == 3)
         .await;
     let log = server.end();
-    let refused = "fetchwell.toml:5: context_protection.max_page_size: 0 is not between 1 and 1000000; what was configured";
+    let refused = "fetchwell.toml:5: context_protection.max_page_size: 0 is not between 1 and 200 records; what was configured";
     assert_eq!(log.matches(refused).count(), 1, "{log}");
     assert!(log.contains("configuration reloaded latency_us="), "{log}");
 }

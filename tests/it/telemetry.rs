@@ -84,6 +84,7 @@ fn hundred_calls(server: &HttpServer) -> Counted {
                     .clone();
                 let answer = tool(server, name, &arguments, &[&header]).json();
                 let shown = answer["result"]["content"][0]["text"].as_str();
+                let shown = shown.or_else(|| answer["error"]["message"].as_str());
                 counted.errors += u32::from(answer["result"]["isError"] != false);
                 shown.map_or(0, str::len)
             }
@@ -167,6 +168,53 @@ fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
 }
 
 #[test]
+fn few_records_in_memory_lose_none_of_the_file() {
+    let (folder, _store) = demo_store();
+    let config = folder.path().join("fetchwell.toml");
+    let source = "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n[telemetry]\nring = 3\n";
+    std::fs::write(&config, source).unwrap();
+    let state = folder.path().join("state");
+    let server = HttpServer::start(["--config", text(&config), "--state-dir", text(&state)]);
+    for _ in 0..20 {
+        get(&server.address, "/v1/streams");
+    }
+    wait_until("all are written", || health(&server)["telemetry"]["stored"] == 20);
+    assert_eq!(health(&server)["telemetry"]["dropped"], 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn refusals_are_recorded_under_their_id_with_the_bytes_that_went_out() {
+    let (folder, _store) = demo_store();
+    let state = tempfile::tempdir().unwrap();
+    let config = folder.path().join("fetchwell.toml");
+    let limits =
+        "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n[rate_limit]\nrequests = 2\nper = \"1h\"\n";
+    std::fs::write(&config, limits).unwrap();
+    let server = HttpServer::start(["--config", text(&config), "--state-dir", text(state.path())]);
+    let mut sent = Vec::new();
+    for (method, target, status, outcome) in [
+        ("HEAD", "/v1/schema", 405, "method_not_allowed"),
+        ("POST", "/v1/schema", 405, "method_not_allowed"),
+        ("GET", "/v1/schema", 429, "rate_limited"),
+        ("GET", "/nowhere", 429, "rate_limited"),
+        ("POST", "/mcp", 429, "rate_limited"),
+        ("HEAD", "/nowhere", 429, "rate_limited"),
+    ] {
+        let answer = ask(&server.address, method, target, &[]);
+        assert_eq!((answer.status, answer.text.is_empty()), (status, method == "HEAD"), "{answer:?}");
+        sent.push((answer.header("request-id").unwrap().to_owned(), answer.text.len(), outcome));
+    }
+    stop(server);
+    let rows = tail(state.path(), &[]);
+    assert_eq!(rows.len(), sent.len());
+    for (row, (id, bytes, outcome)) in rows.iter().zip(&sent) {
+        let recorded = (&row["request_id"], &row["response_bytes"], &row["outcome"]);
+        assert_eq!(recorded, (&json!(id), &json!(bytes), &json!(outcome)), "{row}");
+    }
+}
+
+#[test]
 fn health_says_all_it_is_asked_for_and_counts_itself_as_nothing() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
@@ -194,6 +242,20 @@ fn health_says_all_it_is_asked_for_and_counts_itself_as_nothing() {
     for name in ["pagination_adoption", "summarization_adoption", "chunking_adoption", "avg_latency_ms"] {
         assert_eq!(figures[name], 0.0, "{name}");
     }
+}
+
+#[test]
+fn what_is_counted_is_what_help_says() {
+    let (_folder, store) = demo_store();
+    let server = HttpServer::start(["--store", text(&store)]);
+    for target in ["/v1/schema", "/api/v1", "/openapi.json"] {
+        get(&server.address, target);
+    }
+    let metrics = get(&server.address, "/metrics").text;
+    assert_eq!(Scrape::read(&metrics).sum("fetchwell_requests_total{"), 3.0);
+    let help =
+        "fetchwell_requests_total Calls of tools, of /v1, /api/v1 and /openapi.json, by how they ended.";
+    assert!(metrics.contains(help), "{metrics}");
 }
 
 #[test]

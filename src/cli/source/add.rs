@@ -9,12 +9,12 @@ use serde_json::json;
 use super::FileArgs;
 use crate::cli::failure::Failure;
 use crate::cli::print::Printer;
+use crate::cli::settings::remote;
 use crate::config::{
     ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, DurationText, Label, NewSource, SourceTitle,
     check_text, read_text, save, with_source,
 };
 use crate::handle::StreamName;
-use crate::source::pdpp::ProviderUrl;
 
 /// Add a source to the configuration file, which is made when it is not there
 #[derive(Debug, Args)]
@@ -105,7 +105,7 @@ impl Add {
                 Failure::new(format!("{} is not UTF-8, and a configuration file is", path.display()))
             })
         };
-        let url = self.place.url.map(|url| url.parse::<ProviderUrl>()).transpose()?;
+        let url = self.place.url.as_deref().map(remote).transpose()?;
         let store = self.place.store.as_deref().map(from_file).transpose()?;
         let credential = match self.credential {
             None => None,

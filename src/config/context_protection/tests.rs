@@ -53,20 +53,22 @@ fn the_seed_is_read_as_it_is() {
 fn both_formats_say_the_same() {
     let toml = "listen = \"127.0.0.1:7401\"\nstate_dir = \"state\"\ncall_deadline = \"8s\"\n\
         [[source]]\nname = \"notes\"\nstore = \"notes.db\"\nstreams = [\"a\"]\n\
-        [rate_limit]\nrequests = 15\nper = \"10s\"\n\
+        [rate_limit]\nrequests = 15\nper = \"10s\"\n[telemetry]\nring = 500\n\
         [context_protection]\nestimator = \"chars4\"\nhard_output_token_cap = 20000\n\
         [context_protection.endpoints.\"/a*\"]\nexempt = true\nhard_cap = 30000\npagination_enabled = false\n\
         [context_protection.endpoints.\"tool:fetch\"]\npage_size = 7\n";
     let yaml = "listen: 127.0.0.1:7401\nstate_dir: state\ncall_deadline: 8s\n\
         source:\n- name: notes\n  store: notes.db\n  streams: [a]\n\
-        rate_limit: {requests: 15, per: 10s}\n\
+        rate_limit: {requests: 15, per: 10s}\ntelemetry: {ring: 500}\n\
         context_protection:\n  estimator: chars4\n  hard_output_token_cap: 20000\n  endpoints:\n    /a*:\n      exempt: true\n      \
         hard_cap: 30000\n      pagination_enabled: false\n    tool:fetch: {page_size: 7}\n";
     let settings = read(toml, "/etc/c.toml", &[]).unwrap();
     assert_eq!(settings, read(yaml, "/etc/c.yml", &[]).unwrap());
     let limit = settings.rate_limit.unwrap();
     assert_eq!((limit.requests.get(), limit.per), (15, Duration::from_secs(10)));
-    assert_eq!(settings.sources.len(), 1);
+    assert_eq!((settings.sources.len(), settings.ring), (1, 500));
+    assert_eq!(read("telemetry: {}\n", "c.yaml", &[]).unwrap().ring, 10_000);
+    assert_eq!(read("telemetry = {ring = 1000000}\n", "c.toml", &[]).unwrap().ring, 1_000_000);
     assert_eq!(settings.protection.estimator, Estimator::Chars4);
     assert!(settings.protection.limits("/abc").exempt);
 }
@@ -75,7 +77,7 @@ fn both_formats_say_the_same() {
 fn mistakes_are_named_with_line_and_key_in_both_formats() {
     // Each is the third line of a table, or of an endpoint's.
     for (line, key, problem) in [
-        ("output_token_threshold = 0", "", "0 is not between 1 and 1000000"),
+        ("output_token_threshold = 0", "", "0 is not between 1 and 1000000 tokens"),
         ("output_token_threshold = -5", "", "-5 is not between"),
         ("output_token_threshold = 1000001", "", "1000001 is not between"),
         ("output_token_threshold = 99999999999999999999", "", ""),
@@ -94,7 +96,10 @@ fn mistakes_are_named_with_line_and_key_in_both_formats() {
         ("threshold = 12001", "/a", "the hard cap, 12000, is below the threshold, 12001"),
         ("hard_cap = 3999", "/a", "the hard cap, 3999, is below the threshold, 4000"),
         ("page_size = 201", "/a", "201 is not between 1 and 200 records"),
-        ("page_size = 0", "/a", "0 is not between"),
+        ("page_size = 0", "/a", "0 is not between 1 and 200 records"),
+        ("max_page_size = 0", "", "0 is not between 1 and 200 records"),
+        ("max_page_size = 13000", "", "13000 is not between 1 and 200 records"),
+        ("default_page_size = 0", "", "0 is not between 1 and 200 records"),
         ("max_page_size = 10", "/a", "unknown field `max_page_size`"),
         ("hard_cap = 12001", "tool:fetch", "12001 is too much: a tool's answers never exceed 12000 tokens"),
         ("exempt = 1", "tool:fetch", "invalid type"),
@@ -168,9 +173,24 @@ fn the_environment_goes_before_the_file_and_is_checked_with_it() {
     assert_eq!(protection.global, expect);
     assert_eq!(protection.limits("/a").threshold, 6_000);
     for (name, value, expect) in [
-        ("MCP_OUTPUT_TOKEN_THRESHOLD", "0", "0 is not between 1 and 1000000; it takes a whole number"),
-        ("MCP_HARD_OUTPUT_TOKEN_CAP", "many", "`many` is no whole number; it takes a whole number"),
-        ("MCP_MAX_PAGE_SIZE", "1.5", "`1.5` is no whole number"),
+        (
+            "MCP_OUTPUT_TOKEN_THRESHOLD",
+            "0",
+            "0 is not between 1 and 1000000 tokens; it takes a whole number such as 4000",
+        ),
+        (
+            "MCP_HARD_OUTPUT_TOKEN_CAP",
+            "many",
+            "`many` is no whole number; it takes a whole number such as 4000",
+        ),
+        ("MCP_MAX_PAGE_SIZE", "1.5", "`1.5` is no whole number; it takes a whole number such as 50"),
+        ("MCP_MAX_PAGE_SIZE", "0", "0 is not between 1 and 200 records; it takes a whole number such as 50"),
+        (
+            "MCP_MAX_PAGE_SIZE",
+            "13000",
+            "13000 is not between 1 and 200 records; it takes a whole number such as 50",
+        ),
+        ("MCP_DEFAULT_PAGE_SIZE", "x", "`x` is no whole number; it takes a whole number such as 50"),
         ("MCP_MAX_PAGE_SIZE", "500", "500 is not between 1 and 200"),
         ("MCP_FEATURE_PAGINATION", "maybe", "`maybe` is neither on nor off; it takes true or false"),
         ("MCP_FEATURE_SUMMARY_PREVIEW", "2", "`2` is neither on nor off"),
@@ -207,7 +227,11 @@ fn what_is_no_table_of_keys_is_refused() {
         ("~\n", "c.yml", "c.yml: the file says nothing"),
         ("- a\n", "c.yaml", "c.yaml:1: the file is not a table"),
         ("word\n", "c.yaml", "c.yaml:1: the file is not a table"),
-        ("listen: 127.0.0.1:7400\n---\nlisten: 127.0.0.1:7401\n", "c.yaml", "c.yaml:"),
+        (
+            "listen: 127.0.0.1:7400\n---\nlisten: 127.0.0.1:7401\n",
+            "c.yaml",
+            "c.yaml:2: there is more than one document; keep one",
+        ),
         ("listen: x\nlisten: y\n", "c.yaml", "c.yaml:2: listen: the key stands here twice"),
         ("listen = \"x\"\nlisten = \"y\"\n", "c.toml", "c.toml:2: listen: duplicate key"),
         (
@@ -224,6 +248,17 @@ fn what_is_no_table_of_keys_is_refused() {
         ),
         ("a: &a {b: 1}\nc: {<<: *a}\n", "c.yaml", "c.yaml:2: "),
         ("rate_limit: {requests: 0, per: 1s}\n", "c.yaml", "c.yaml:1: rate_limit.requests: 0 is not between"),
+        (
+            "telemetry: {ring: 0}\n",
+            "c.yaml",
+            "c.yaml:1: telemetry.ring: 0 is not between 1 and 1000000 calls",
+        ),
+        (
+            "[telemetry]\nring = 1000001\n",
+            "c.toml",
+            "c.toml:2: telemetry.ring: 1000001 is not between 1 and 1000000",
+        ),
+        ("telemetry: {rings: 1}\n", "c.yaml", "c.yaml:1: telemetry.rings: unknown field `rings`"),
         ("rate_limit: {requests: 1}\n", "c.yaml", "c.yaml:1: rate_limit: missing field `per`"),
         (
             "rate_limit: {requests: 1, per: soon}\n",
@@ -234,6 +269,34 @@ fn what_is_no_table_of_keys_is_refused() {
         ("context_protection: {max_page_size: 1", "c.yaml", "c.yaml:"),
         ("[context_protection\n", "c.toml", "c.toml:1: "),
         ("source:\n- name: [\n", "c.yaml", "c.yaml:"),
+    ] {
+        refused(text, name, &[], expect);
+    }
+}
+
+#[test]
+fn messages_know_no_types_of_this_program() {
+    for (text, name, expect) in [
+        (
+            "[context_protection.endpoints]\n\"/a\" = 5\n",
+            "c.toml",
+            "c.toml:2: context_protection.endpoints.\"/a\": this is a number, and a table of keys was expected",
+        ),
+        (
+            "rate_limit: soon\n",
+            "c.yaml",
+            "c.yaml:1: rate_limit: this is a text, and a table of keys was expected",
+        ),
+        (
+            "rate_limit = true\n",
+            "c.toml",
+            "c.toml:1: rate_limit: this is a switch, and a table of keys was expected",
+        ),
+        (
+            "[context_protection]\nestimator = 5\n",
+            "c.toml",
+            "c.toml:2: context_protection.estimator: this is a number, and one of `o200k`, `chars4` was expected",
+        ),
     ] {
         refused(text, name, &[], expect);
     }

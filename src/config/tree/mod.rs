@@ -31,6 +31,20 @@ enum Value {
     Table(Vec<(Key, Node)>),
 }
 
+impl Value {
+    /// What it is, in words of whoever wrote it.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Nothing => "empty",
+            Self::Boolean(_) => "a switch",
+            Self::Integer(_) | Self::Float(_) => "a number",
+            Self::Text(_) => "a text",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 struct Key {
     line: usize,
@@ -59,6 +73,14 @@ impl fmt::Display for Mistake {
             write!(f, "{key}: ")?;
         }
         f.write_str(&self.problem)
+    }
+}
+
+impl Mistake {
+    /// Nothing is said at all.
+    pub(super) fn says_nothing() -> Self {
+        let problem = "the file says nothing; write at least one key, such as context_protection".to_owned();
+        Self { line: None, key: None, problem }
     }
 }
 

@@ -85,12 +85,17 @@ impl<'de> Deserializer<'de> for &'de Node {
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _name: &'static str,
-        _variants: &'static [&'static str],
+        variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
         match &self.value {
             Value::Text(text) => visitor.visit_enum(Word(text)),
-            _ => self.deserialize_any(visitor),
+            other => {
+                let words: Vec<String> = variants.iter().map(|word| format!("`{word}`")).collect();
+                let problem =
+                    format!("this is {}, and one of {} was expected", other.kind(), words.join(", "));
+                Err(Fault::custom(problem))
+            }
         }
     }
 
@@ -101,10 +106,12 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         match &self.value {
-            // Derived code would take a list for its fields in order.
-            Value::List(_) => Err(Fault::custom("this is a list, and a table of keys was expected")),
+            Value::Table(_) => self.deserialize_any(visitor),
             Value::Nothing => Err(Fault::custom("this is empty; write its keys, or leave it out")),
-            _ => self.deserialize_any(visitor),
+            // Derived code would take a list for its fields in order, and call a table by its name in this program.
+            other => {
+                Err(Fault::custom(format!("this is {}, and a table of keys was expected", other.kind())))
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::{AliasLimits, DuplicateKeyPolicy, MergeKeyPolicy};
 use serde_saphyr::{Error, Spanned};
 
@@ -44,11 +45,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
     let read = serde_saphyr::from_str_with_options::<Spanned<Yaml>>(text, options);
     let node = read.map(node).map_err(|error| mistake(&error))?;
     match node.value {
-        Value::Nothing => Err(Mistake {
-            line: None,
-            key: None,
-            problem: "the file says nothing; write at least one key, such as context_protection".to_owned(),
-        }),
+        Value::Nothing => Err(Mistake::says_nothing()),
         Value::Table(_) => Ok(node),
         _ => Err(Mistake {
             line: Some(node.line),
@@ -69,7 +66,12 @@ fn mistake(error: &Error) -> Mistake {
             (Some("<<"), "keys of other tables are not taken over; write them out".to_owned())
         }
         Error::Eof { .. } => (None, "the file ends too early".to_owned()),
-        Error::MultipleDocuments { .. } => (None, "there is more than one document; keep one".to_owned()),
+        Error::MultipleDocuments { .. } | Error::Budget { breach: BudgetBreach::Documents { .. }, .. } => {
+            (None, "there is more than one document; keep one".to_owned())
+        }
+        Error::Budget { .. } => {
+            (None, "it is nested too deep, or has too many keys or aliases; write it plainer".to_owned())
+        }
         other => {
             let said = other.to_string();
             // It may speak in lines, with a place that is told here already.

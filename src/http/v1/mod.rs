@@ -42,6 +42,7 @@ pub(super) use self::error::{ApiError, OfferedConnection};
 use self::envelope::{Answer, Call, response};
 use self::openapi::Operation;
 use self::parameters::Parameters;
+use super::answers::sent_bytes;
 use super::this_machine::asks_from_here;
 use crate::cursor::CursorFault;
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
@@ -152,10 +153,9 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
         }
         Err(error) => {
             let body = serde_json::to_vec(&error.body(id.as_str())).unwrap_or_default();
-            record.refused(
-                &error.code,
-                Refused { bytes: body.len(), reason: error.cursor_fault.map(CursorFault::reason) },
-            );
+            let bytes = sent_bytes(&request.method, body.len());
+            record
+                .refused(&error.code, Refused { bytes, reason: error.cursor_fault.map(CursorFault::reason) });
             refusal(&error, body)
         }
     }
