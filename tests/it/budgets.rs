@@ -286,6 +286,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ("invalid_cursor, mismatched", ToolError::SearchFromStart(CursorFault::Mismatched)),
         ("invalid_cursor, changed", source(SourceError::RestartSearch)),
         ("invalid_cursor, other sources", ToolError::ListFromStart(CursorFault::Changed)),
+        ("invalid_cursor, another record", ToolError::ReadFromStart(CursorFault::RecordChanged)),
         (
             "state_unavailable",
             ToolError::MendState(StateError::Locked {
