@@ -134,7 +134,6 @@ struct Asked {
     source: Option<SourceName>,
 }
 
-#[expect(clippy::too_many_lines, reason = "one list of what does not go together")]
 fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
     let args: Args = parse("read_record_field", arguments)?;
     let wrong =
