@@ -18,6 +18,9 @@ pub enum CursorFault {
     /// What it pages through is another than it was.
     #[error("the configured sources changed since it was given")]
     Changed,
+    /// The record whose text it goes on in is another than it was.
+    #[error("the record changed since it was given")]
+    RecordChanged,
 }
 
 impl CursorFault {
@@ -29,7 +32,7 @@ impl CursorFault {
             Self::Tampered => "tampered",
             Self::Expired => "expired",
             Self::Mismatched => "mismatched",
-            Self::Changed => "changed",
+            Self::Changed | Self::RecordChanged => "changed",
         }
     }
 }

@@ -161,9 +161,8 @@ pub(crate) async fn chunked_after(
         NoPosition::Refused(fault) => ToolError::ReadFromStart(fault),
         NoPosition::State(error) => ToolError::MendState(error),
     })?;
-    let changed = || ToolError::ReadFromStart(CursorFault::Changed);
     if position.binding != binding(toolbox) {
-        return Err(changed());
+        return Err(ToolError::ReadFromStart(CursorFault::Changed));
     }
     // What an earlier version kept, and this one cannot read, is gone.
     let Ok(position) = serde_json::from_str::<ChunkPosition>(&position.text) else {
@@ -174,7 +173,7 @@ pub(crate) async fn chunked_after(
     let query = TextQuery { address: address.clone(), field: field.clone(), most: *most };
     let text = chunked(toolbox, source.as_ref(), query).await?;
     if text.version != position.version || position.index >= text.chunks.len() {
-        return Err(changed());
+        return Err(ToolError::ReadFromStart(CursorFault::RecordChanged));
     }
     Ok((text, position.index, position.source))
 }

@@ -71,12 +71,10 @@ pub enum ToolError {
         choices: Vec<ConnectionChoice>,
     },
     /// The answer cannot be made small enough.
-    #[error("the answer would take {bytes} bytes and the budget is {budget}")]
+    #[error("the answer would take {overrun}")]
     AskForLess {
-        /// What it would take.
-        bytes: usize,
-        /// What it may take.
-        budget: usize,
+        /// Which budget it is over, and by how much.
+        overrun: Overrun,
         /// How to ask for less.
         hint: String,
     },
@@ -115,6 +113,33 @@ pub enum ToolError {
     Report {
         /// What happened.
         problem: String,
+    },
+}
+
+/// What an answer is over. Its budget is in bytes and in tokens, and whoever asks for less has to know which was broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Overrun {
+    /// Its bytes.
+    #[error("{takes} bytes and the budget is {most} bytes")]
+    Bytes {
+        /// What it would take.
+        takes: usize,
+        /// What it may take.
+        most: usize,
+    },
+    /// Its tokens, which are counted only up to the budget.
+    #[error("about {about} tokens and the budget is {most} tokens")]
+    Tokens {
+        /// What it would take.
+        about: usize,
+        /// What it may take.
+        most: usize,
+    },
+    /// It was not made, because not even its least fits.
+    #[error("more than its budget of {most} tokens")]
+    Unmade {
+        /// What it may take.
+        most: usize,
     },
 }
 

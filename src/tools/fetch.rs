@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::arguments::{parse, unless_empty};
 use super::blocking::{abandoned, beside_other_calls};
 use super::parts::{NoPart, Parts};
-use super::payload::{json_of, room_beside};
+use super::payload::{json_of, room_beside, within};
 use super::query_records::expansions;
 use super::record_uri::{Named, named_record};
-use super::{Payload, Profile, ToolError, ToolSpec, Toolbox};
+use super::{Overrun, Payload, Profile, ToolError, ToolSpec, Toolbox};
 use crate::fit::{ChunkBudget, PageBudget, Shaping, Strategy, clip};
 use crate::handle::{ConnectionId, Handle, RecordAddress, SourceName};
 use crate::record::{
@@ -229,12 +229,12 @@ fn document(
         handle.as_ref().and_then(|handle| Some((handle, handle.with_part(u32::MAX)?)))
     else {
         let hint = hint_without_parts(profile, request, record);
-        return Err(ToolError::AskForLess { bytes: text.len(), budget: budget.bytes, hint });
+        return Err(ToolError::AskForLess { overrun: overrun(&whole, budget)?, hint });
     };
     if !(request.fields.is_empty() && request.expand.is_empty()) {
         let id = if id.len() <= QUOTED_ID { format!("`{id}`") } else { "the same id".to_owned() };
         let hint = format!("Fetch {id} without `fields` and `expand`: it comes in parts.");
-        return Err(ToolError::AskForLess { bytes: text.len(), budget: budget.bytes, hint });
+        return Err(ToolError::AskForLess { overrun: overrun(&whole, budget)?, hint });
     }
     let mut part = whole;
     part.metadata.total_chars = Some(text.chars().count().to_string());
@@ -259,6 +259,14 @@ fn document(
     part.text = text.get(start..end).unwrap_or_default();
     let shaping = Shaping { items: 1, strategy: Strategy::Chunked, oversized: true, ..Shaping::default() };
     Ok(Payload::within(&part, budget)?.shaped(shaping))
+}
+
+/// What a document is over that was found not to fit. One of megabytes is not written as JSON to say so.
+fn overrun(whole: &Document<'_>, budget: PageBudget) -> Result<Overrun, ToolError> {
+    if whole.text.len() > budget.bytes {
+        return Ok(Overrun::Bytes { takes: whole.text.len(), most: budget.bytes });
+    }
+    Ok(within(&json_of(whole)?, budget).err().unwrap_or(Overrun::Unmade { most: budget.tokens }))
 }
 
 /// Related records, each by its id with its fields.

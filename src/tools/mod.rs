@@ -31,7 +31,7 @@ mod unavailable;
 pub use aggregate::AGGREGATE;
 pub(crate) use blocking::beside_other_calls;
 pub(crate) use chunked::{ChunkedText, TextQuery, chunked, chunked_after};
-pub use error::{Asked, ToolError};
+pub use error::{Asked, Overrun, ToolError};
 pub use error_body::ErrorBody;
 pub use fetch::{FETCH, FETCH_OPENAI};
 pub(crate) use field_chunk::chunk_most;

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ToolError;
-use crate::fit::{ChunkBudget, PageBudget, Shaping, budget, count_tokens, tokens_within};
+use super::{Overrun, ToolError};
+use crate::fit::{ChunkBudget, PageBudget, Shaping, count_tokens, tokens_within};
 
 /// One answer, as the text and as the value that go out side by side. They are the same JSON.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,12 +83,16 @@ impl Payload {
 
 /// The tokens of an answer within its budget, if they had to be counted.
 fn fitting(json: &str, budget: PageBudget) -> Result<Option<usize>, ToolError> {
-    let too_large =
-        |bytes| ToolError::AskForLess { bytes, budget: budget.bytes, hint: "Ask for less.".to_owned() };
+    let too_large = |overrun| ToolError::AskForLess { overrun, hint: "Ask for less.".to_owned() };
+    within(json, budget).map_err(too_large)
+}
+
+/// The same, with what it is over otherwise.
+pub(super) fn within(json: &str, budget: PageBudget) -> Result<Option<usize>, Overrun> {
     if json.len() > budget.bytes {
-        return Err(too_large(json.len()));
+        return Err(Overrun::Bytes { takes: json.len(), most: budget.bytes });
     }
-    tokens_within(json, budget.tokens).map_err(|tokens| too_large(tokens * budget::BYTES_PER_TOKEN))
+    tokens_within(json, budget.tokens).map_err(|about| Overrun::Tokens { about, most: budget.tokens })
 }
 
 /// Tokens by which a whole can exceed the sum of its text and the rest, at their two seams.

@@ -11,7 +11,7 @@ use super::paging::{Next, Page, Paging, SoFar, begin};
 use super::previews::Previews;
 use super::record_page::{Fitted, RecordPage, fit_page};
 use super::unavailable::shown;
-use super::{Payload, ToolError, ToolSpec, Toolbox};
+use super::{Overrun, Payload, ToolError, ToolSpec, Toolbox};
 use crate::cursor::Kind;
 use crate::fit::{Limits, PageBudget};
 use crate::handle::{ConnectionId, SourceName, StreamName};
@@ -121,7 +121,7 @@ pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> R
             Fitted::Rows(fitting) if (1..limit).contains(&fitting) => query.limit = fitting,
             Fitted::Rows(_) => {
                 let hint = "Name `fields`, or fetch one record of a search result.".to_owned();
-                return Err(ToolError::AskForLess { bytes: budget.bytes + 1, budget: budget.bytes, hint });
+                return Err(ToolError::AskForLess { overrun: Overrun::Unmade { most: budget.tokens }, hint });
             }
         }
     }

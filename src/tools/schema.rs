@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{parse, unless_empty};
-use super::payload::json_of;
+use super::payload::{json_of, within};
 use super::unavailable::{ShownUnavailable, shown};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
 use crate::fit::{PageBudget, Shaping, clip};
@@ -229,9 +229,11 @@ fn stream_answer(
     if let Some(payload) = Payload::if_within(&answer, budget)? {
         return Ok(payload);
     }
-    if detail == Detail::Full {
+    if detail == Detail::Full
+        && let Err(overrun) = within(&json_of(&answer)?, budget)
+    {
         let hint = "Ask with `detail` \"compact\".".to_owned();
-        return Err(ToolError::AskForLess { bytes: json_of(&answer)?.len(), budget: budget.bytes, hint });
+        return Err(ToolError::AskForLess { overrun, hint });
     }
     answer.warnings.push("not all fields fit; fetch a record to see the fields it has".to_owned());
     let mut most = answer.variants.iter().map(|variant| variant.fields.len()).max().unwrap_or(0);

@@ -58,6 +58,9 @@ const STREAMS_MOST: usize = 50;
 /// A title in a list, in bytes of JSON.
 const TITLE: usize = 120;
 
+/// What a cursor and its name take in tokens, at most: its letters are random, and a token is at least a byte.
+const CURSOR_TOKENS: usize = MAX_CURSOR_CHARS + 20;
+
 /// Questions to the source for one page. Only a source that keeps giving hits that cannot be shown takes
 /// more than one.
 const ROUNDS: usize = 3;
@@ -261,7 +264,8 @@ impl Request {
             (Profile::Standard, Some(limit)) => budget::search_with_limit(limit),
             (Profile::Standard, None) => budget::SEARCH,
         };
-        PageBudget { bytes, ..toolbox.budget("search") }
+        let whole = toolbox.budget("search");
+        PageBudget { bytes: bytes.min(whole.bytes), ..whole }
     }
 }
 
@@ -325,6 +329,12 @@ fn planned(
     budget: PageBudget,
 ) -> Result<(Vec<Option<SearchResult>>, PagePlan), ToolError> {
     let pressure = if request.limit.is_some() { Pressure::KeepHits } else { Pressure::KeepExcerpts };
+    // What stands in for the cursor is one letter over and over, which is a few tokens.
+    let most = if beside.next_cursor.is_some() {
+        budget.tokens.saturating_sub(CURSOR_TOKENS)
+    } else {
+        budget.tokens
+    };
     loop {
         let candidates = hits.iter().take(request.wanted());
         let results: Vec<Option<SearchResult>> = candidates.clone().map(|hit| result_of(hit, room)).collect();
@@ -344,9 +354,9 @@ fn planned(
             .iter()
             .zip(&plan.shown)
             .filter_map(|(result, text)| Some(SearchResult { text: text.clone()?, ..result.clone()? }));
-        let draft = SearchPayload { results: shown.collect(), ..beside.clone() };
-        match tokens_within(&json_of(&draft)?, budget.tokens) {
-            Err(tokens) if room > 0 => room = room.min(budget.bytes) * budget.tokens / tokens * 19 / 20,
+        let draft = SearchPayload { results: shown.collect(), next_cursor: None, ..beside.clone() };
+        match tokens_within(&json_of(&draft)?, most) {
+            Err(tokens) if room > 0 => room = room.min(budget.bytes) * most / tokens * 19 / 20,
             _ => return Ok((results, plan)),
         }
     }

@@ -186,6 +186,8 @@ fn a_cursor_is_of_one_version_of_a_record() {
     let next = &of_tool[0]["next"];
     let refused = api.tool("read_record_field", next);
     assert_eq!((&refused["code"], &refused["reason"]), (&json!("invalid_cursor"), &json!("changed")));
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.ends_with("the record changed since it was given"), "{message}");
     assert!(whole(&rule_chunks(&api, "log", "text")).contains("0043\n0043\n"));
 }
 

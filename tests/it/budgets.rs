@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fetchwell::cursor::CursorFault;
-use fetchwell::fit::{budget, count_tokens};
+use fetchwell::fit::{Limits, Protection, budget, count_tokens};
 use fetchwell::handle::{Handle, InvalidHandle};
 use fetchwell::mcp::{INSTRUCTIONS, tool_list_json};
 use fetchwell::record::RecordData;
@@ -15,7 +15,7 @@ use fetchwell::source::pdpp::{
 use fetchwell::source::store::StoreError;
 use fetchwell::source::{ConnectionChoice, ProtocolFault, Refusal, SourceError};
 use fetchwell::state::StateError;
-use fetchwell::tools::{Asked, DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
+use fetchwell::tools::{Asked, DEFAULT_CALL_DEADLINE, Overrun, Profile, ToolError, Toolbox};
 use serde_json::{Value, json};
 
 use crate::support::fixture;
@@ -95,6 +95,42 @@ async fn the_fat_fixture() {
             assert!(hit["text"].as_str().unwrap().len() >= 40);
         }
         check(name, &json);
+    }
+}
+
+#[tokio::test]
+async fn a_search_under_a_low_cap_shows_fewer_hits_and_goes_on() {
+    let hit = |number: usize| {
+        json!({
+            "id": format!("m{number}"),
+            "stream": "mail",
+            "title": format!("Minutes of the meeting no. {number}"),
+            "snippet": { "text": "Ann said that the budget of the café is £3.14; Bob agreed. ".repeat(4) },
+            "connection_id": "conn_1",
+        })
+    };
+    let hits: Vec<Value> = (0..40).map(hit).collect();
+    let reply = json!({ "results": hits, "has_more": false }).to_string();
+    for (limit, cap) in [(None, 300), (Some(100), 300), (None, 450), (Some(100), 450)] {
+        let global = Limits { threshold: cap, hard_cap: cap, ..Limits::default() };
+        let protection = Arc::new(Protection { global, ..Protection::default() });
+        let toolbox = toolbox(reply.clone(), String::new()).protected_by(protection);
+        let (mut arguments, mut seen) = (json!({"query": "x"}), Vec::new());
+        if let Some(limit) = limit {
+            arguments["limit"] = json!(limit);
+        }
+        loop {
+            let page = answer(&toolbox, Profile::Standard, "search", arguments).await;
+            assert!(count_tokens(&page) <= cap && page.len() <= 4 * cap, "{page}");
+            let page: Value = serde_json::from_str(&page).unwrap();
+            let results = page["results"].as_array().unwrap();
+            assert!(!results.is_empty() && page.get("omitted").is_none(), "{page}");
+            seen.extend(results.iter().map(|result| result["id"].as_str().unwrap().to_owned()));
+            let Some(cursor) = page.get("next_cursor") else { break };
+            arguments = json!({"cursor": cursor});
+        }
+        let all: Vec<String> = (0..40).map(|number| format!("conn_1/mail:m{number}")).collect();
+        assert_eq!(seen, all, "limit {limit:?}, cap {cap}");
     }
 }
 
@@ -250,6 +286,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ("invalid_cursor, mismatched", ToolError::SearchFromStart(CursorFault::Mismatched)),
         ("invalid_cursor, changed", source(SourceError::RestartSearch)),
         ("invalid_cursor, other sources", ToolError::ListFromStart(CursorFault::Changed)),
+        ("invalid_cursor, another record", ToolError::ReadFromStart(CursorFault::RecordChanged)),
         (
             "state_unavailable",
             ToolError::MendState(StateError::Locked {
@@ -260,9 +297,22 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         (
             "response_too_large",
             ToolError::AskForLess {
-                bytes: 300_000,
-                budget: 48_000,
+                overrun: Overrun::Bytes { takes: 300_000, most: 48_000 },
                 hint: "Fetch `c/s:r` without `fields`: it comes in parts.".to_owned(),
+            },
+        ),
+        (
+            "response_too_large, tokens",
+            ToolError::AskForLess {
+                overrun: Overrun::Tokens { about: 323, most: 300 },
+                hint: "Ask for less.".to_owned(),
+            },
+        ),
+        (
+            "response_too_large, not made",
+            ToolError::AskForLess {
+                overrun: Overrun::Unmade { most: 300 },
+                hint: "Name `fields`, or fetch one record of a search result.".to_owned(),
             },
         ),
         ("source_timeout", source(SourceError::RetryAfterTimeout { after: Duration::from_secs(5) })),

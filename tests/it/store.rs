@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fetchwell::source::store::Store;
+use fetchwell::source::store::{Store, StoreError};
 use fetchwell::source::{RecordQuery, SearchQuery, Source, SourceError};
 use serde_json::json;
 
@@ -283,6 +283,64 @@ async fn a_running_reader_sees_what_is_imported_meanwhile() {
     let address = "c/notes:1".parse::<fetchwell::handle::Handle>().unwrap().address().clone();
     let record = store.record(&RecordQuery::of(address)).await.unwrap();
     assert_eq!(record.data["body"], "changed");
+}
+
+#[tokio::test]
+async fn a_running_reader_goes_on_with_the_file_that_took_the_place_of_its_own() {
+    let (folder, path) = store_of(&["alpha", "beta"]);
+    let aside = |name: &str| folder.path().join(name);
+    std::fs::copy(&path, aside("good")).unwrap();
+    std::fs::copy(&path, aside("copy")).unwrap();
+    let store = open(&path);
+    let read = |number: usize| {
+        let address = format!("c/notes:{number}").parse::<fetchwell::handle::Handle>().unwrap();
+        let (store, address) = (store.clone(), address.address().clone());
+        async move { store.record(&RecordQuery::of(address)).await }
+    };
+    assert_eq!(read(0).await.unwrap().data["body"], "alpha");
+    assert_eq!(store.search(&query("alpha")).await.unwrap().hits.len(), 1);
+
+    // Cut off, then a good copy is put in its place.
+    let damaged = std::fs::File::options().write(true).open(&path).unwrap();
+    for length in [5_000, 100, 0] {
+        damaged.set_len(length).unwrap();
+        store.health().await.unwrap_err();
+        read(0).await.unwrap_err();
+    }
+    std::fs::rename(aside("good"), &path).unwrap();
+    store.health().await.unwrap();
+    assert_eq!(read(0).await.unwrap().data["body"], "alpha");
+
+    // Gone: nothing goes on as if it were there.
+    std::fs::remove_file(&path).unwrap();
+    let is_missing = |error: SourceError| {
+        assert!(matches!(&error, SourceError::MendStore(StoreError::Missing(_))), "{error}");
+    };
+    is_missing(store.health().await.unwrap_err());
+    is_missing(read(0).await.unwrap_err());
+    is_missing(store.schema().await.unwrap_err());
+    is_missing(store.search(&query("alpha")).await.unwrap_err());
+    std::fs::rename(aside("copy"), &path).unwrap();
+    assert_eq!(read(1).await.unwrap().data["body"], "beta");
+    assert_eq!(store.search(&query("beta")).await.unwrap().hits.len(), 1);
+
+    // Another store of as many changes, whose rows have the numbers of those before.
+    let (_other_folder, other) = store_of(&["gamma", "delta"]);
+    std::fs::rename(&other, &path).unwrap();
+    assert_eq!(read(0).await.unwrap().data["body"], "gamma");
+    assert!(store.search(&query("alpha")).await.unwrap().hits.is_empty());
+    assert_eq!(store.search(&query("delta")).await.unwrap().hits.len(), 1);
+
+    // An earlier copy of it, which the index is ahead of.
+    std::fs::copy(&path, aside("earlier")).unwrap();
+    import_records(&path, "c", &json!({"stream": "notes", "key": 1, "data": {"body": "later"}}).to_string());
+    assert_eq!(store.search(&query("later")).await.unwrap().hits.len(), 1);
+    for suffix in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(folder.path().join(format!("notes.db{suffix}")));
+    }
+    std::fs::rename(aside("earlier"), &path).unwrap();
+    assert!(store.search(&query("later")).await.unwrap().hits.is_empty());
+    assert_eq!(store.search(&query("delta")).await.unwrap().hits.len(), 1);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Opening the store's SQLite file, and making sure that it is one.
 
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -46,18 +46,51 @@ impl From<SourceError> for ReadError {
 #[derive(Debug)]
 pub(super) struct Database {
     path: PathBuf,
-    /// Holds only connections that no read is using.
-    idle: Mutex<Vec<Connection>>,
+    pool: Mutex<Pool>,
+}
+
+#[derive(Debug, Default)]
+struct Pool {
+    /// Connections that no read is using.
+    idle: Vec<Reader>,
+    /// The file that was last proved to be a store.
+    proved: Option<FileIdentity>,
+}
+
+/// A connection that reads, and the file it was opened on.
+#[derive(Debug)]
+struct Reader {
+    connection: Connection,
+    file: FileIdentity,
+}
+
+/// What tells a file from another that took its place: a connection goes on with the file it has opened, whatever is at
+/// the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileIdentity {
+    #[cfg(unix)]
+    device_and_inode: (u64, u64),
+    #[cfg(not(unix))]
+    created: Option<std::time::SystemTime>,
+}
+
+impl FileIdentity {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            Self { device_and_inode: (metadata.dev(), metadata.ino()) }
+        }
+        #[cfg(not(unix))]
+        Self { created: metadata.created().ok() }
+    }
 }
 
 impl Database {
     /// An existing store.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        let database = Self { path: path.to_owned(), idle: Mutex::default() };
-        check_file(path)?;
-        let connection = database.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        check_format(path, &connection)?;
-        database.give_back(connection);
+        let database = Self { path: path.to_owned(), pool: Mutex::default() };
+        database.give_back(database.reader()?);
         Ok(database)
     }
 
@@ -67,19 +100,18 @@ impl Database {
             Err(StoreError::Missing(_)) => {}
             other => return other,
         }
-        let database = Self { path: path.to_owned(), idle: Mutex::default() };
+        let database = Self { path: path.to_owned(), pool: Mutex::default() };
         let mut connection =
             database.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         create(&mut connection).map_err(|error| StoreError::from_sqlite(path, &error))?;
-        database.give_back(connection);
         Ok(database)
     }
 
     /// Whether the file is still there and can be read.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        // A connection goes on reading a file that was deleted.
-        check_file(&self.path)?;
-        self.read(|connection| connection.query_one("SELECT version FROM store", (), |_row| Ok(())))
+        // One of the pool remembers pages of a file that was overwritten since.
+        self.reader()?;
+        Ok(())
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -91,7 +123,7 @@ impl Database {
         &self,
         read: impl FnOnce(&Connection) -> Result<Answer, rusqlite::Error>,
     ) -> Result<Answer, StoreError> {
-        self.lend(read)?.map_err(|error| self.error(&error))
+        self.lend(read, |_| true)?.map_err(|error| self.error(&error))
     }
 
     /// The same for a read that can fail for other reasons than the database.
@@ -99,22 +131,61 @@ impl Database {
         &self,
         read: impl FnOnce(&Connection) -> Result<Answer, ReadError>,
     ) -> Result<Answer, SourceError> {
-        self.lend(read)?.map_err(|error| match error {
+        let is_sqlite = |error: &ReadError| matches!(error, ReadError::Sqlite(_));
+        self.lend(read, is_sqlite)?.map_err(|error| match error {
             ReadError::Sqlite(error) => self.error(&error).into(),
             ReadError::Source(error) => error,
         })
     }
 
-    /// Lends an idle connection, or a new one, and takes it back.
-    fn lend<Answer>(&self, read: impl FnOnce(&Connection) -> Answer) -> Result<Answer, StoreError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?,
+    /// Lends an idle connection, or a new one, and takes it back; not one whose database failed, which may be about a
+    /// file that was overwritten.
+    fn lend<Answer, Failed>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<Answer, Failed>,
+        is_of_database: impl FnOnce(&Failed) -> bool,
+    ) -> Result<Result<Answer, Failed>, StoreError> {
+        let file = self.file()?;
+        let idle = {
+            let mut pool = self.pool();
+            // All of them go before one is opened on the file that took the place of theirs.
+            pool.idle.retain(|reader| reader.file == file);
+            pool.idle.pop()
         };
-        let answer = read(&connection);
-        self.give_back(connection);
+        let reader = idle.map_or_else(|| self.reader(), Ok)?;
+        let answer = read(&reader.connection);
+        if !answer.as_ref().is_err_and(is_of_database) {
+            self.give_back(reader);
+        }
         Ok(answer)
+    }
+
+    /// Which file is at the path now.
+    pub(super) fn file(&self) -> Result<FileIdentity, StoreError> {
+        let metadata = fs::metadata(&self.path).map_err(|error| unreadable(&self.path, &error))?;
+        if metadata.len() == 0 {
+            Err(StoreError::Missing(self.path.clone()))
+        } else {
+            Ok(FileIdentity::of(&metadata))
+        }
+    }
+
+    /// A new connection, to a file that is proved to be a store.
+    fn reader(&self) -> Result<Reader, StoreError> {
+        // The file is looked at first: if it is replaced meanwhile, the connection is not used a second time.
+        let file = self.file()?;
+        // Not again for one that is open: a file that is closed gives up the locks that SQLite has on it.
+        if self.pool().proved != Some(file) {
+            check_file(&self.path)?;
+        }
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        check_format(&self.path, &connection)?;
+        self.pool().proved = Some(file);
+        Ok(Reader { connection, file })
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection of its own for a writer.
@@ -130,10 +201,10 @@ impl Database {
         StoreError::from_sqlite(&self.path, error)
     }
 
-    fn give_back(&self, connection: Connection) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < IDLE_READERS {
-            idle.push(connection);
+    fn give_back(&self, reader: Reader) {
+        let mut pool = self.pool();
+        if pool.idle.len() < IDLE_READERS {
+            pool.idle.push(reader);
         }
     }
 
@@ -150,15 +221,17 @@ impl Database {
     }
 }
 
+fn unreadable(path: &Path, error: &std::io::Error) -> StoreError {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        StoreError::Missing(path.to_owned())
+    } else {
+        StoreError::Unreadable { path: path.to_owned(), problem: error.to_string() }
+    }
+}
+
 /// Tells a missing, unreadable or foreign file from a store before SQLite writes beside it.
 fn check_file(path: &Path) -> Result<(), StoreError> {
-    let unreadable = |error: std::io::Error| {
-        if error.kind() == std::io::ErrorKind::NotFound {
-            StoreError::Missing(path.to_owned())
-        } else {
-            StoreError::Unreadable { path: path.to_owned(), problem: error.to_string() }
-        }
-    };
+    let unreadable = |error: std::io::Error| unreadable(path, &error);
     let mut file = File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {

@@ -11,7 +11,7 @@ use tantivy::query::Query;
 use tantivy::{Searcher, TantivyError};
 
 use super::clauses::Mode;
-use super::database::Database;
+use super::database::{Database, FileIdentity};
 use super::index::{Fields, IndexEditor, IndexView, changes_since, folder_of};
 use super::matching::excerpt;
 use super::read::{RECORD_COLUMNS, RECORD_TABLES, identity, record_of};
@@ -38,6 +38,8 @@ pub(super) struct Searching {
 
 #[derive(Debug, Default)]
 struct State {
+    /// The store that the others are of, and its file.
+    of: Option<(String, FileIdentity)>,
     view: Option<IndexView>,
     recent: VecDeque<Snapshot>,
     /// The thread that completes the index beside the searches, if there was need of one.
@@ -161,8 +163,12 @@ impl Searching {
     /// The state that a page was read from.
     fn remembered(&self, database: &Database, version: i64) -> Result<Snapshot, SourceError> {
         let find = |state: &State| state.recent.iter().find(|recent| recent.version == version).cloned();
-        if let Some(snapshot) = find(&self.state.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(snapshot);
+        {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.forget_others(database)?;
+            if let Some(snapshot) = find(&state) {
+                return Ok(snapshot);
+            }
         }
         // After a restart the newest state may well be the one asked for.
         let (newest, _) = self.newest(database)?;
@@ -172,9 +178,15 @@ impl Searching {
     /// The newest state, brought up to date where that is quick; else with a note.
     fn newest(&self, database: &Database) -> Result<(Snapshot, Vec<String>), SourceError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (uuid, newest) = database.read(identity)?;
+        let (uuid, newest) = state.forget_others(database)?;
         let path = database.path();
         let mut view = current(state.view.take(), path, &uuid, newest);
+        if view.as_ref().is_some_and(|view| view.version > newest) {
+            // Another process wrote since the store was asked, or the index is of a later state than its store, which
+            // was replaced by an earlier copy: then it is made anew.
+            let newest = database.read(identity)?.1;
+            view = view.filter(|view| view.version <= newest);
+        }
         let mut notes = Vec::new();
         if view.as_ref().is_none_or(|view| view.version < newest) {
             notes = state.bring_up_to_date(database, view.as_ref().map_or(0, |view| view.version))?;
@@ -204,6 +216,18 @@ fn current(view: Option<IndexView>, path: &Path, uuid: &str, newest: i64) -> Opt
 }
 
 impl State {
+    /// The store's identity and version now. What is remembered of another file, which somebody replaced, is forgotten:
+    /// its versions say nothing of this one.
+    fn forget_others(&mut self, database: &Database) -> Result<(String, i64), StoreError> {
+        let file = database.file()?;
+        let (uuid, newest) = database.read(identity)?;
+        let of = Some((uuid.clone(), file));
+        if self.of != of {
+            (self.view, self.recent, self.of) = (None, VecDeque::new(), of);
+        }
+        Ok((uuid, newest))
+    }
+
     /// Adds what the index lacks: at once when it is little, else on a thread beside the searches. Says
     /// what a reader should know meanwhile.
     fn bring_up_to_date(&mut self, database: &Database, version: i64) -> Result<Vec<String>, StoreError> {
