@@ -151,7 +151,7 @@ mod tests {
             names("guestDetails, priceBreakdown.nightlyRate"),
             ["guestDetails", "priceBreakdown.nightlyRate"]
         );
-        assert_eq!(names("\"a,b\",c"), ["a,b", "c"]);
+        assert_eq!(names("\"a,b\",c"), ["\"a,b\"", "c"]);
         assert_eq!(Fields::read(Some("all")).unwrap(), Fields::All);
         assert_eq!(Fields::read(None).unwrap(), Fields::Unsaid);
         assert_eq!(Fields::read(Some("a..b")).unwrap_err().code, "invalid_argument");

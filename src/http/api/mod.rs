@@ -34,6 +34,7 @@ use self::answer::{Answer, response};
 use self::error::{Failure, refusal};
 use self::parameters::Parameters;
 use self::routes::{Place, Routes};
+use super::answers::sent_bytes;
 use super::this_machine::asks_from_here;
 use super::v1::ApiError;
 use crate::fit::Limits;
@@ -100,7 +101,10 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
         }
         Err(failure) => {
             let body = failure.body(id.as_str());
-            record.refused(failure.code(), Refused { bytes: body.len(), reason: failure.reason() });
+            record.refused(
+                failure.code(),
+                Refused { bytes: sent_bytes(&request.method, body.len()), reason: failure.reason() },
+            );
             refusal(&failure, body)
         }
     }
