@@ -32,6 +32,12 @@ pub fn bytes_of<Value: Serialize + ?Sized>(value: &Value) -> usize {
     serde_json::to_writer(&mut counter, value).map_or(usize::MAX / 1_000, |()| counter.0)
 }
 
+/// Bytes of a field as compact JSON, with what stands between fields.
+#[must_use]
+pub fn field_len(name: &str, value: &serde_json::Value) -> usize {
+    json_len(name) + bytes_of(value) + "\"\":,".len()
+}
+
 /// Counts what is written and keeps nothing: a value may have megabytes.
 struct Counter(usize);
 

@@ -21,7 +21,7 @@ mod tokens;
 
 pub use chunk::{ChunkBudget, chunk_end};
 pub use content::{CHUNK_BYTES, Chunk, ContentChunks, ContentKind};
-pub use cut::{bytes_of, characters, chars_before, clip, json_len, passage};
+pub use cut::{bytes_of, characters, chars_before, clip, field_len, json_len, passage};
 pub use excerpt::shorten;
 pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, shortened, widths_of, widths_within};
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
@@ -30,4 +30,4 @@ pub use protection::{Contradiction, Estimator, Limit, Limits, Overrides, Protect
 pub use rows::{FitRow, FittedRows, PageBudget, fit_rows};
 pub use shaping::{Shaping, Strategy};
 pub use token_budget::{TokenBudget, UnsoundBudget};
-pub use tokens::{count_tokens, tokens_within, within_tokens};
+pub use tokens::{count_tokens, tokens_within};

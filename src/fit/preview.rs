@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::cut::{bytes_of, clip, json_len};
+use super::cut::{bytes_of, clip, field_len, json_len};
 use crate::record::{FieldPath, project};
 
 /// The most places that a preview is made of.
@@ -146,7 +146,7 @@ fn short(value: &Value) -> Value {
 
 /// Bytes of fields as JSON, with their commas and without the braces.
 fn bytes_of_fields(fields: &Map<String, Value>) -> usize {
-    fields.iter().map(|(name, value)| json_len(name) + "\"\":,".len() + bytes_of(value)).sum()
+    fields.iter().map(|(name, value)| field_len(name, value)).sum()
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 use super::budget;
 use super::fields::{FIELD_WIDTHS, FieldWidth, widths_within};
 use super::protection::Limits;
-use super::tokens::tokens_within;
+use super::tokens::{count_tokens, tokens_within};
+
+/// Tokens by which a whole can exceed the sum of its text and the rest, at their two seams.
+const SEAM_TOKENS: usize = 16;
 
 /// What one page takes at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +28,29 @@ impl PageBudget {
     #[must_use]
     pub fn unasked(limits: &Limits) -> Self {
         Self::of_tokens(limits.threshold.min(limits.hard_cap))
+    }
+
+    /// What an answer takes at most: its cap, unless that is waived.
+    #[must_use]
+    pub fn most(limits: &Limits) -> Self {
+        match limits.exempt {
+            true => Self { bytes: usize::MAX, tokens: usize::MAX },
+            false => Self::whole(limits),
+        }
+    }
+
+    /// What it leaves for a text, of which the rest is given as JSON.
+    #[must_use]
+    pub fn beside_json(self, json: &str) -> Self {
+        let tokens = self.tokens.saturating_sub(count_tokens(json) + SEAM_TOKENS);
+        Self { tokens, ..self.beside(json.len()) }
+    }
+
+    /// Fewer bytes to try again with, after what was made in `room` bytes took so many bytes and too many tokens. Tokens are
+    /// spread unevenly; each try takes at least a twentieth, so there is an end to them.
+    #[must_use]
+    pub fn less_room(self, room: usize, bytes: usize, tokens: usize) -> usize {
+        room.min(bytes) * self.tokens / tokens.max(1) * 19 / 20
     }
 
     /// What is left of it for rows, when some bytes stand beside them.
@@ -59,6 +85,8 @@ pub enum FittedRows {
         widths: Vec<FieldWidth>,
         /// Its tokens, if they had to be counted.
         tokens: Option<usize>,
+        /// Bytes of its rows if all of them were whole, with their commas.
+        whole: usize,
     },
     /// Only so many rows, from the first on, have room for the least of them.
     Only(usize),
@@ -89,7 +117,8 @@ pub fn fit_rows<Failed>(
     let whole: Vec<usize> = rows.iter().map(FitRow::whole).collect();
     let sizes_of = || -> Vec<[usize; FIELD_WIDTHS.len()]> { rows.iter().map(FitRow::widths).collect() };
     // Other widths are measured when they are needed: when bytes, or then tokens, do not fit.
-    let mut only_whole = narrowest == FieldWidth::Whole || whole.iter().sum::<usize>() <= room;
+    let all_whole = whole.iter().sum();
+    let mut only_whole = narrowest == FieldWidth::Whole || all_whole <= room;
     let mut sizes: Vec<[usize; FIELD_WIDTHS.len()]> =
         if only_whole { whole.iter().map(|size| [*size; FIELD_WIDTHS.len()]).collect() } else { sizes_of() };
     loop {
@@ -98,7 +127,7 @@ pub fn fit_rows<Failed>(
         };
         let json = render(&widths)?;
         match tokens_within(&json, budget.tokens) {
-            Ok(tokens) => return Ok(FittedRows::All { json, widths, tokens }),
+            Ok(tokens) => return Ok(FittedRows::All { json, widths, tokens, whole: all_whole }),
             Err(tokens) => {
                 if only_whole && narrowest != FieldWidth::Whole {
                     sizes = sizes_of();
@@ -108,8 +137,7 @@ pub fn fit_rows<Failed>(
                 if room == 0 {
                     return Ok(FittedRows::Only(0));
                 }
-                // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
-                room = room.min(json.len()) * budget.tokens / tokens.max(1) * 19 / 20;
+                room = budget.less_room(room, json.len(), tokens);
             }
         }
     }

@@ -14,9 +14,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::blocking::beside_other_calls;
-use super::paging::binding;
+use super::paging::{binding, kept};
 use super::{ToolError, Toolbox};
-use crate::cursor::{CursorFault, Kind, NoPosition};
+use crate::cursor::{CursorFault, Kind};
 use crate::fit::ContentChunks;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{RecordData, document_text};
@@ -152,28 +152,27 @@ pub(crate) async fn chunked(
     Ok(cut)
 }
 
-/// The text that a cursor goes on in, the chunk, and the source that was named.
+/// The text that a cursor goes on in, the chunk, and the source that was named. It has to be of the record, and of the
+/// field if one is named.
 pub(crate) async fn chunked_after(
     toolbox: &Toolbox,
     cursor: &str,
+    asked: &RecordAddress,
+    asked_field: Option<&str>,
 ) -> Result<(Arc<ChunkedText>, usize, Option<SourceName>), ToolError> {
-    let position = toolbox.cursors.position(Kind::Chunk, cursor).await.map_err(|error| match error {
-        NoPosition::Refused(fault) => ToolError::ReadFromStart(fault),
-        NoPosition::State(error) => ToolError::MendState(error),
-    })?;
-    if position.binding != binding(toolbox) {
-        return Err(ToolError::ReadFromStart(CursorFault::Changed));
-    }
-    // What an earlier version kept, and this one cannot read, is gone.
-    let Ok(position) = serde_json::from_str::<ChunkPosition>(&position.text) else {
-        return Err(ToolError::ReadFromStart(CursorFault::Expired));
-    };
+    let (_, position) = kept::<ChunkPosition>(toolbox, Kind::Chunk, ToolError::ReadFromStart, cursor).await?;
     let source = toolbox.source("read_record_field", position.source.as_ref())?;
     let ChunkPosition { address, field, most, .. } = &position;
     let query = TextQuery { address: address.clone(), field: field.clone(), most: *most };
     let text = chunked(toolbox, source.as_ref(), query).await?;
     if text.version != position.version || position.index >= text.chunks.len() {
         return Err(ToolError::ReadFromStart(CursorFault::RecordChanged));
+    }
+    let RecordAddress { connection, stream, record } = &text.address;
+    let is_of_record = (stream, record) == (&asked.stream, &asked.record)
+        && asked.connection.as_ref().is_none_or(|asked| connection.as_ref() == Some(asked));
+    if !is_of_record || asked_field.is_some_and(|asked| text.field.as_deref() != Some(asked)) {
+        return Err(ToolError::ReadFromStart(CursorFault::Mismatched));
     }
     Ok((text, position.index, position.source))
 }

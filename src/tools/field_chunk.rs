@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::chunked::{ChunkedText, TextQuery, chunked, chunked_after};
 use super::{Payload, ToolError, Toolbox};
+use crate::cursor::CursorFault;
 use crate::fit::{CHUNK_BYTES, PageBudget, Shaping, Strategy, chars_before};
 use crate::handle::{Handle, RecordAddress, SourceName};
 
@@ -54,16 +55,9 @@ pub(super) async fn chunk(toolbox: &Toolbox, request: ChunkRequest) -> Result<Pa
             (chunked(toolbox, asked.as_ref(), query).await?, 0, source)
         }
         Some(cursor) => {
-            let (text, index, named) = chunked_after(toolbox, &cursor).await?;
-            let is_same = text.field.as_ref() == Some(&field)
-                && (text.address.stream == address.stream && text.address.record == address.record)
-                && address
-                    .connection
-                    .as_ref()
-                    .is_none_or(|asked| text.address.connection.as_ref() == Some(asked))
-                && source.as_ref().is_none_or(|asked| named.as_ref() == Some(asked));
-            if !is_same {
-                return Err(ToolError::ReadFromStart(crate::cursor::CursorFault::Mismatched));
+            let (text, index, named) = chunked_after(toolbox, &cursor, &address, Some(&field)).await?;
+            if source.is_some() && source != named {
+                return Err(ToolError::ReadFromStart(CursorFault::Mismatched));
             }
             (text, index, named)
         }

@@ -93,11 +93,7 @@ pub(crate) async fn begin<Request, Rest: DeserializeOwned>(
     if is_whole {
         (paging.resolve)(sent.clone())?;
     }
-    let position = position(toolbox, paging, &cursor).await?;
-    // What an earlier version kept, and this one cannot read, is gone.
-    let Ok(found) = serde_json::from_str::<Found<Rest>>(&position.text) else {
-        return Err((paging.refused)(CursorFault::Expired));
-    };
+    let (position, found) = kept::<Found<Rest>>(toolbox, paging.kind, paging.refused, &cursor).await?;
     let first = found.arguments;
     if !is_whole {
         let mut alone = sent.clone();
@@ -141,19 +137,25 @@ fn no_cursor(word: &str) -> String {
     format!("There is more, but no cursor: the cursor store is {word}; see the log.")
 }
 
-async fn position<Request>(
+/// The position of a cursor of one kind, and what was kept there, when the sources are still those it was found in.
+pub(super) async fn kept<What: DeserializeOwned>(
     toolbox: &Toolbox,
-    paging: &Paging<Request>,
+    kind: Kind,
+    refused: fn(CursorFault) -> ToolError,
     cursor: &str,
-) -> Result<Position, ToolError> {
-    let position = toolbox.cursors.position(paging.kind, cursor).await.map_err(|error| match error {
-        NoPosition::Refused(fault) => (paging.refused)(fault),
+) -> Result<(Position, What), ToolError> {
+    let position = toolbox.cursors.position(kind, cursor).await.map_err(|error| match error {
+        NoPosition::Refused(fault) => refused(fault),
         NoPosition::State(error) => ToolError::MendState(error),
     })?;
     if position.binding != binding(toolbox) {
-        return Err((paging.refused)(CursorFault::Changed));
+        return Err(refused(CursorFault::Changed));
     }
-    Ok(position)
+    match serde_json::from_str(&position.text) {
+        Ok(what) => Ok((position, what)),
+        // What an earlier version kept, and this one cannot read, is gone.
+        Err(_unreadable) => Err(refused(CursorFault::Expired)),
+    }
 }
 
 /// What a position is good for: the sources as they are configured. A caller's grant goes in here, too, once there are

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Overrun, ToolError};
-use crate::fit::{ChunkBudget, PageBudget, Shaping, count_tokens, tokens_within};
+use crate::fit::{ChunkBudget, PageBudget, Shaping, tokens_within};
 
 /// One answer, as the text and as the value that go out side by side. They are the same JSON.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,15 +95,10 @@ pub(super) fn within(json: &str, budget: PageBudget) -> Result<Option<usize>, Ov
     tokens_within(json, budget.tokens).map_err(|about| Overrun::Tokens { about, most: budget.tokens })
 }
 
-/// Tokens by which a whole can exceed the sum of its text and the rest, at their two seams.
-const SEAM_TOKENS: usize = 16;
-
 /// What a budget leaves for a text, of which the rest is given as JSON.
 pub(super) fn room_beside(without_text: &str, budget: PageBudget) -> ChunkBudget {
-    ChunkBudget {
-        bytes: budget.bytes.saturating_sub(without_text.len()),
-        tokens: budget.tokens.saturating_sub(count_tokens(without_text) + SEAM_TOKENS),
-    }
+    let PageBudget { bytes, tokens } = budget.beside_json(without_text);
+    ChunkBudget { bytes, tokens }
 }
 
 /// An answer as compact JSON, to be measured.

@@ -65,8 +65,7 @@ pub(super) fn fit_page<'a>(
     };
     match fit_rows(&nameable, FieldWidth::None, budget.beside(beside), render)? {
         FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
-        FittedRows::All { json, widths, tokens } => {
-            let whole = nameable.iter().map(FitRow::whole).sum::<usize>();
+        FittedRows::All { json, widths, tokens, whole } => {
             let shaping = Shaping {
                 items: widths.len(),
                 strategy: if page.next_cursor.is_some() { Strategy::Paginated } else { Strategy::Whole },

@@ -330,11 +330,8 @@ fn planned(
 ) -> Result<(Vec<Option<SearchResult>>, PagePlan), ToolError> {
     let pressure = if request.limit.is_some() { Pressure::KeepHits } else { Pressure::KeepExcerpts };
     // What stands in for the cursor is one letter over and over, which is a few tokens.
-    let most = if beside.next_cursor.is_some() {
-        budget.tokens.saturating_sub(CURSOR_TOKENS)
-    } else {
-        budget.tokens
-    };
+    let cursor_tokens = if beside.next_cursor.is_some() { CURSOR_TOKENS } else { 0 };
+    let left = PageBudget { tokens: budget.tokens.saturating_sub(cursor_tokens), ..budget };
     loop {
         let candidates = hits.iter().take(request.wanted());
         let results: Vec<Option<SearchResult>> = candidates.clone().map(|hit| result_of(hit, room)).collect();
@@ -355,8 +352,8 @@ fn planned(
             .zip(&plan.shown)
             .filter_map(|(result, text)| Some(SearchResult { text: text.clone()?, ..result.clone()? }));
         let draft = SearchPayload { results: shown.collect(), next_cursor: None, ..beside.clone() };
-        match tokens_within(&json_of(&draft)?, most) {
-            Err(tokens) if room > 0 => room = room.min(budget.bytes) * most / tokens * 19 / 20,
+        match tokens_within(&json_of(&draft)?, left.tokens) {
+            Err(tokens) if room > 0 => room = left.less_room(room, left.bytes, tokens),
             _ => return Ok((results, plan)),
         }
     }

@@ -80,19 +80,8 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Fa
             if index.is_some() || first.is_some() || last.is_some() {
                 return Err(wrong("cursor", "it says itself where to go on; leave out the rest"));
             }
-            let (text, index, _) = chunked_after(toolbox, &cursor).await?;
-            let same = text.address.stream == handle.address().stream
-                && text.address.record == handle.address().record
-                && handle
-                    .address()
-                    .connection
-                    .as_ref()
-                    .is_none_or(|asked| text.address.connection.as_ref() == Some(asked))
-                && field.as_ref().is_none_or(|field| text.field.as_ref() == Some(field));
-            if !same {
-                let fault = crate::cursor::CursorFault::Mismatched;
-                return Err(crate::tools::ToolError::ReadFromStart(fault).into());
-            }
+            let (text, index, _) =
+                chunked_after(toolbox, &cursor, handle.address(), field.as_deref()).await?;
             (text, Piece::Chunk(index))
         }
     };

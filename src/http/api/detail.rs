@@ -12,8 +12,9 @@ use super::answer::Answer;
 use super::error::Failure;
 use super::fields::{Fields, known, with_id};
 use super::marks;
-use super::meta::{BudgetMeta, DetailParameters, Details, GROUPS_NAMED, RecordMeta, groups};
+use super::meta::{BudgetMeta, Details, GROUPS_NAMED, RecordMeta, groups, token_budget};
 use super::routes::Route;
+use crate::fit::budget::BYTES_PER_TOKEN;
 use crate::fit::{PageBudget, Shaping, TokenBudget, count_tokens, preview, tokens_within};
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId};
 use crate::http::v1::{ApiError, SEGMENT};
@@ -66,6 +67,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
     }
     let asked = Asked { fields, with_meta, connection, endpoint };
     let (limits, estimator, compares) = (call.limits, call.toolbox.protection().estimator, call.compares);
+    let cap = PageBudget::most(&limits);
     let shaped = beside_other_calls(move || {
         let data = match &asked.fields {
             Fields::These(paths) => with_id(&record, project(&record.data, paths)),
@@ -74,32 +76,22 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
         let json = serde_json::to_string(&data).unwrap_or_default();
         // A token is at least a byte: a short record is below the threshold, and nobody is told by how much.
         let estimated = match json.len() <= limits.threshold && !asked.with_meta {
-            true => json.len() / crate::fit::budget::BYTES_PER_TOKEN,
+            true => json.len() / BYTES_PER_TOKEN,
             false => estimator.tokens(&json, limits.hard_cap),
         };
-        let budget = TokenBudget::new(limits.threshold, limits.hard_cap.max(limits.threshold), estimated);
-        Ok((budget, json, data, asked, record))
-    });
-    let (budget, json, data, asked, record) = shaped.await?;
-    // A configuration is checked before it is used.
-    let budget = budget.map_err(|_unsound| ApiError::internal())?;
-    let cap = if limits.exempt {
-        PageBudget { bytes: usize::MAX, tokens: usize::MAX }
-    } else {
-        PageBudget::whole(&limits)
-    };
-    let summarizes = asked.fields == Fields::Unsaid && limits.summarization && budget.summary_mode();
-    let work = beside_other_calls(move || {
-        let original = if compares { count_tokens(&json) } else { 0 };
-        let found = Found { record, asked, previews, budget, cap };
-        let shaped = if summarizes { found.summarized() } else { found.full(&data, json) };
-        Ok(shaped.map(|answer| {
-            let returned = || count_tokens(&String::from_utf8_lossy(&answer.body));
-            let compared = compares.then(|| (original, returned()));
-            Answer { compared, ..answer }
+        Ok(token_budget(&limits, estimated).map(|budget| {
+            let summarizes = asked.fields == Fields::Unsaid && limits.summarization && budget.summary_mode();
+            let original = if compares { count_tokens(&json) } else { 0 };
+            let found = Found { record, asked, previews, budget, cap };
+            let answer = if summarizes { found.summarized() } else { found.full(&data, json) };
+            answer.map(|answer| {
+                let returned = || count_tokens(&String::from_utf8_lossy(&answer.body));
+                let compared = compares.then(|| (original, returned()));
+                Answer { compared, ..answer }
+            })
         }))
     });
-    work.await?.ok_or_else(|| too_large(cap).into())
+    shaped.await??.ok_or_else(|| too_large(cap).into())
 }
 
 fn too_large(budget: PageBudget) -> ApiError {
@@ -165,21 +157,18 @@ impl Found {
         let share = budget.estimated_tokens() * SUMMARY_SHARE.0 / SUMMARY_SHARE.1;
         let tokens = budget.threshold().min(cap.tokens).min(share.max(SUMMARY_LEAST));
         let total_fields_deep = deep(&record.data);
-        let (mut room, mut named) = (tokens * crate::fit::budget::BYTES_PER_TOKEN, GROUPS_NAMED);
+        let most = PageBudget { bytes: tokens * BYTES_PER_TOKEN, tokens };
+        let (mut room, mut named) = (most.bytes, GROUPS_NAMED);
         // Whatever tells most, a record is asked for by its id.
         let declared = [&[FieldPath::field("id")], previews.of(&record.address)].concat();
         loop {
             let shown = preview(&record.data, &declared, room);
             let (groups, more_groups) = groups(&shown.left_out, named);
             let details = Details {
-                endpoint: asked.endpoint.clone(),
-                parameters: DetailParameters {
-                    fields: "all".to_owned(),
-                    connection_id: asked.connection.as_ref().map(ToString::to_string),
-                },
                 id: Handle::mint(&record.address).map(|handle| handle.to_string()),
                 groups,
                 more_groups,
+                ..Details::of_all(asked.endpoint.clone(), asked.connection.as_ref())
             };
             let meta = RecordMeta {
                 kind: "preview",
@@ -190,7 +179,7 @@ impl Found {
                 budget: BudgetMeta::from(budget),
             };
             let body = serde_json::to_string(&SummaryResponse { summary: &shown.summary, meta }).ok()?;
-            match tokens_within(&body, tokens) {
+            match tokens_within(&body, most.tokens) {
                 Ok(counted) => {
                     let shaping = Shaping {
                         items: 1,
@@ -204,9 +193,9 @@ impl Found {
                     return Some(Answer::shaped(body, shaping));
                 }
                 // What stands around it takes more than a half: fewer parts are named, then none.
-                Err(_) if room < tokens * crate::fit::budget::BYTES_PER_TOKEN / 2 && named > 0 => {
+                Err(_) if room < most.bytes / 2 && named > 0 => {
                     named /= 2;
-                    room = tokens * crate::fit::budget::BYTES_PER_TOKEN / 2;
+                    room = most.bytes / 2;
                 }
                 // A budget too small for any summary: then as much of the record itself as fits.
                 Err(_) if room == 0 => {
@@ -216,8 +205,7 @@ impl Found {
                     let shaping = Shaping { items: 1, summarized, oversized: true, ..Shaping::default() };
                     return Some(Answer::shaped(body, shaping));
                 }
-                // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
-                Err(counted) => room = room.min(body.len()) * tokens / counted.max(1) * 19 / 20,
+                Err(counted) => room = most.less_room(room, body.len(), counted),
             }
         }
     }

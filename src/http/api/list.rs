@@ -372,10 +372,7 @@ fn accuracy(accuracy: Accuracy) -> Option<&'static str> {
 
 /// What a page takes, small when nobody asked for more, and what it may take.
 fn page_budgets(request: &Request, limits: &Limits) -> (PageBudget, PageBudget) {
-    let most = match limits.exempt {
-        true => PageBudget { bytes: usize::MAX, tokens: usize::MAX },
-        false => PageBudget::whole(limits),
-    };
+    let most = PageBudget::most(limits);
     let budget = match request.limit {
         _ if limits.exempt => most,
         None if limits.summarization && request.fields != Fields::All => PageBudget::unasked(limits),

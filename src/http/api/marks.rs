@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::BASE;
 use super::fields::only_id;
-use crate::fit::{FIELD_WIDTHS, FieldWidth, PageBudget, json_len, narrow, shortened, tokens_within};
+use crate::fit::{FIELD_WIDTHS, FieldWidth, PageBudget, field_len, narrow, shortened, tokens_within};
 use crate::handle::Handle;
 use crate::http::v1::SEGMENT;
 use crate::record::{FieldPath, Record, RecordData};
@@ -61,10 +61,7 @@ fn fitting(budget: PageBudget, make: impl Fn(usize) -> Option<RecordData>) -> Op
         let shown = make(room)?;
         match fits(&shown, budget) {
             Ok(()) => return Some(shown),
-            // Tokens are spread unevenly; each round takes at least a twentieth, so it ends.
-            Err((bytes, tokens)) => {
-                room = room.min(bytes) * budget.tokens.min(tokens) / tokens.max(1) * 19 / 20;
-            }
+            Err((bytes, tokens)) => room = budget.less_room(room, bytes, tokens),
         }
     }
     None
@@ -80,23 +77,17 @@ fn fits(shown: &RecordData, budget: PageBudget) -> Result<(), (usize, usize)> {
     }
 }
 
-/// Bytes of a field as JSON, with what stands between fields.
-fn bytes_of(name: &str, value: &Value) -> usize {
-    let bytes = serde_json::to_string(value).map_or(0, |json| json.len());
-    json_len(name) + bytes + "\"\":,".len()
-}
-
 /// The id and the first fields of a record that has too many, with their number and where all of it is read.
 fn first_fields(record: &Record, data: &RecordData, handle: Option<&Handle>, room: usize) -> RecordData {
     let mut shown = only_id(record);
     let mut all = RecordData::from_iter([("fields".to_owned(), data.len().into())]);
     all.extend(handle.map(|handle| ("read".to_owned(), content_url(handle, None).into())));
     let all = Value::Object(all);
-    let taken: usize = shown.iter().map(|(name, value)| bytes_of(name, value)).sum();
-    let mut left = room.saturating_sub(taken + bytes_of(ALL, &all));
+    let taken: usize = shown.iter().map(|(name, value)| field_len(name, value)).sum();
+    let mut left = room.saturating_sub(taken + field_len(ALL, &all));
     for (name, value) in data {
         let value = shortened(value, SHORT);
-        let taken = bytes_of(name, &value);
+        let taken = field_len(name, &value);
         if taken <= left && !shown.contains_key(name) {
             left -= taken;
             shown.insert(name.clone(), value);
@@ -109,7 +100,7 @@ fn first_fields(record: &Record, data: &RecordData, handle: Option<&Handle>, roo
 /// The record in at most `room` bytes, its longest values marked; nothing when all of them marked is too much.
 fn marked(data: &RecordData, handle: Option<&Handle>, room: usize) -> Option<RecordData> {
     let mut sizes: Vec<(&String, usize)> =
-        data.iter().map(|(name, value)| (name, bytes_of(name, value))).collect();
+        data.iter().map(|(name, value)| (name, field_len(name, value))).collect();
     let mut taken: usize = sizes.iter().map(|(_, bytes)| bytes).sum();
     sizes.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let mut longest = std::collections::HashMap::new();
@@ -118,7 +109,7 @@ fn marked(data: &RecordData, handle: Option<&Handle>, room: usize) -> Option<Rec
             break;
         }
         let Some(mark) = data.get(name).and_then(|value| mark(name, value, handle)) else { continue };
-        let less = bytes_of(name, &mark);
+        let less = field_len(name, &mark);
         if less < bytes {
             taken -= bytes - less;
             longest.insert(name, mark);

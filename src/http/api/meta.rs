@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::fit::{LeftOut, TokenBudget};
+use crate::fit::{LeftOut, Limits, TokenBudget};
+use crate::handle::ConnectionId;
+use crate::http::v1::ApiError;
 use crate::record::Unavailable;
 
 /// Fields left out that are named one by one.
@@ -47,6 +49,13 @@ impl From<&TokenBudget> for BudgetMeta {
             summary_mode: budget.summary_mode(),
         }
     }
+}
+
+/// What so many tokens are of a budget.
+pub(super) fn token_budget(limits: &Limits, estimated: usize) -> Result<TokenBudget, ApiError> {
+    let budget = TokenBudget::new(limits.threshold, limits.hard_cap.max(limits.threshold), estimated);
+    // A configuration is checked before it is used.
+    budget.map_err(|_unsound| ApiError::internal())
 }
 
 /// What there is to know of a page.
@@ -136,6 +145,15 @@ pub(super) struct Details {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_none(count: &usize) -> bool {
     *count == 0
+}
+
+impl Details {
+    /// The call for all of what an endpoint has, of a connection that was named.
+    pub(super) fn of_all(endpoint: String, connection: Option<&ConnectionId>) -> Self {
+        let parameters =
+            DetailParameters { fields: "all".to_owned(), connection_id: connection.map(ToString::to_string) };
+        Self { endpoint, parameters, id: None, groups: Vec::new(), more_groups: 0 }
+    }
 }
 
 /// The parameters of a call for details.

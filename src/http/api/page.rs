@@ -9,18 +9,15 @@ use serde::Serialize;
 use super::answer::Answer;
 use super::fields::{Fields, selected, with_id};
 use super::marks;
-use super::meta::{BudgetMeta, DetailParameters, Details, PageMeta};
+use super::meta::{BudgetMeta, Details, PageMeta, token_budget};
 use crate::fit::{
-    Estimator, FIELD_WIDTHS, FieldWidth, FitRow, FittedRows, Limits, PageBudget, Shaping, Strategy,
-    TokenBudget, bytes_of, count_tokens, fit_rows, narrow, widths_of,
+    Estimator, FIELD_WIDTHS, FieldWidth, FitRow, FittedRows, Limits, PageBudget, Shaping, Strategy, bytes_of,
+    count_tokens, fit_rows, narrow, widths_of,
 };
 use crate::handle::ConnectionId;
 use crate::http::v1::ApiError;
 use crate::record::{FieldPath, Record, RecordData};
 use crate::tools::Previews;
-
-/// Tokens by which a whole can exceed the sum of its parts, at their seams.
-const SEAM_TOKENS: usize = 16;
 
 /// A page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -71,16 +68,14 @@ impl PageWork {
         let select = |record| selected(record, &fields, is_summary, &previews);
         self.records = std::mem::take(&mut self.records).into_iter().map(select).collect();
         let whole = written(&self.records)?;
-        let Limits { threshold, hard_cap, .. } = self.limits;
-        let estimated = self.estimator.tokens(&whole, hard_cap);
-        let budget = TokenBudget::new(threshold, hard_cap.max(threshold), estimated);
-        let budget = budget.map_err(|_unsound| ApiError::internal())?;
+        let estimated = self.estimator.tokens(&whole, self.limits.hard_cap);
+        let budget = token_budget(&self.limits, estimated)?;
         self.response.meta.budget = BudgetMeta::from(&budget);
         // Counted as if it were there, so that it can be.
         self.response.meta.summarized = true;
-        self.response.meta.details_available = Some(self.details());
+        let details = Details::of_all(self.endpoint.clone(), self.connection.as_ref());
+        self.response.meta.details_available = Some(details.clone());
         let envelope = serde_json::to_string(&self.response).map_err(unwritable)?;
-        let beside = envelope.len();
         if self.is_marked {
             self.mark(&envelope, &previews);
         }
@@ -88,7 +83,6 @@ impl PageWork {
         let item = |record| Item { record, declared: previews.of(&record.address) };
         let items: Vec<Item<'_>> = records.iter().map(item).collect();
         let is_summary = self.is_summary || self.is_marked;
-        let details = self.details();
         let response = &mut self.response;
         let render = |widths: &[FieldWidth]| {
             let summarized = is_summary || widths.iter().any(|width| *width != FieldWidth::Whole);
@@ -97,10 +91,10 @@ impl PageWork {
             response.items = items.iter().zip(widths).map(|(item, width)| item.at(*width)).collect();
             serde_json::to_string(response).map_err(unwritable)
         };
-        let fitted = fit_rows(&items, self.narrowest, self.budget.beside(beside), render)?;
+        let fitted = fit_rows(&items, self.narrowest, self.budget.beside(envelope.len()), render)?;
         match fitted {
             FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
-            FittedRows::All { json, widths, tokens } => {
+            FittedRows::All { json, widths, tokens, .. } => {
                 let summarized = is_summary || widths.iter().any(|width| *width != FieldWidth::Whole);
                 let shaping = Shaping {
                     items: widths.len(),
@@ -121,28 +115,12 @@ impl PageWork {
 
     /// The records with their longest values as marks, beside what stands around them.
     fn mark(&mut self, envelope: &str, previews: &Previews) {
-        let room = PageBudget {
-            bytes: self.budget.bytes.saturating_sub(envelope.len()),
-            tokens: self.budget.tokens.saturating_sub(count_tokens(envelope) + SEAM_TOKENS),
-        };
+        let room = self.budget.beside_json(envelope);
         for record in &mut self.records {
             let declared = previews.of(&record.address);
             if let Some(marked) = marks::within(record, &record.data, declared, room) {
                 record.data = marked;
             }
-        }
-    }
-
-    fn details(&self) -> Details {
-        Details {
-            endpoint: self.endpoint.clone(),
-            parameters: DetailParameters {
-                fields: "all".to_owned(),
-                connection_id: self.connection.as_ref().map(ToString::to_string),
-            },
-            id: None,
-            groups: Vec::new(),
-            more_groups: 0,
         }
     }
 }
