@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::print::{Printer, safe};
-use super::state::StateArgs;
-use crate::config::{check_text, read_text};
+use super::state::ServerStateArgs;
 use crate::cursor::{
     Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, Sealed, Skew, SqlitePositions, VALID_FOR,
 };
@@ -25,11 +24,7 @@ pub(super) struct Cursor {
     command: Command,
 
     #[command(flatten)]
-    state: StateArgs,
-
-    /// The configuration file of the server, which may name its directory.
-    #[arg(long, global = true, value_name = "FILE", conflicts_with = "state_dir")]
-    config: Option<PathBuf>,
+    state: ServerStateArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -105,11 +100,7 @@ struct Listed {
 
 impl Cursor {
     pub(super) fn run(self, printer: Printer, skew: Skew) -> Result<(), Failure> {
-        let configured = match &self.config {
-            None => None,
-            Some(path) => check_text(&read_text(path)?, path)?.state_dir,
-        };
-        let state = State::of(self.state.directory(configured)?, skew)?;
+        let state = State::of(self.state.directory()?, skew)?;
         match self.command {
             Command::Inspect { token } => state.inspect(printer, token.trim()),
             Command::List => state.list(printer),

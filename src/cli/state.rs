@@ -6,12 +6,35 @@ use clap::Args;
 use directories::ProjectDirs;
 
 use super::failure::Failure;
+use crate::config::{check_text, read_text};
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct StateArgs {
     /// Where HTTP servers keep cursors, their keys and records of calls [default: the user's state directory]
     #[arg(long, global = true, value_name = "DIR")]
     state_dir: Option<PathBuf>,
+}
+
+/// The state directory of a server, for commands that look at it.
+#[derive(Debug, Args)]
+pub(super) struct ServerStateArgs {
+    #[command(flatten)]
+    state: StateArgs,
+
+    /// The configuration file of the server, which may name its directory.
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "state_dir")]
+    config: Option<PathBuf>,
+}
+
+impl ServerStateArgs {
+    /// The directory that a flag names, or the file, or else the system.
+    pub(super) fn directory(self) -> Result<PathBuf, Failure> {
+        let configured = match &self.config {
+            None => None,
+            Some(path) => check_text(&read_text(path)?, path)?.state_dir,
+        };
+        self.state.directory(configured)
+    }
 }
 
 impl StateArgs {

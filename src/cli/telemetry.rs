@@ -1,6 +1,5 @@
 //! `fetchwell telemetry`: the calls that HTTP servers recorded, and what those of each endpoint come to.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -9,8 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::failure::Failure;
 use super::print::{Printer, grouped, safe};
-use super::state::StateArgs;
-use crate::config::{check_text, read_text};
+use super::state::ServerStateArgs;
 use crate::telemetry::{EndpointFigures, StoredCall, StoredCalls, Wanted};
 
 /// Look at the calls that HTTP servers recorded: when, how long, how large, and never what was asked.
@@ -20,11 +18,7 @@ pub(super) struct Telemetry {
     command: Command,
 
     #[command(flatten)]
-    state: StateArgs,
-
-    /// The configuration file of the server, which may name its directory.
-    #[arg(long, global = true, value_name = "FILE", conflicts_with = "state_dir")]
-    config: Option<PathBuf>,
+    state: ServerStateArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -88,10 +82,7 @@ impl Ago {
 
 impl Telemetry {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
-        let state_dir =
-            |path: &PathBuf| check_text(&read_text(path)?, path).map(|settings| settings.state_dir);
-        let configured = self.config.as_ref().map(state_dir).transpose()?.flatten();
-        let stored = StoredCalls::open(&self.state.directory(configured)?)?;
+        let stored = StoredCalls::open(&self.state.directory()?)?;
         match self.command {
             Command::Tail { number, endpoint, outcome, since } => {
                 let most = number.or((!printer.json).then_some(SHOWN));

@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Site;
+use super::api::Missing;
 use super::api::openapi::described_answer;
-use super::this_machine::asks_from_here;
-use crate::record::Unavailable;
+use super::this_machine::{asks_from_here, refused_elsewhere};
 use crate::telemetry::{ContextProtection, Figures, Keeping};
 
 /// How long the sources may take to say that they can be read.
@@ -51,19 +51,6 @@ struct Health {
     telemetry: Keeping,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "SourceDown")]
-struct Missing {
-    source: String,
-    code: String,
-}
-
-impl From<Unavailable> for Missing {
-    fn from(missing: Unavailable) -> Self {
-        Self { source: missing.source.to_string(), code: missing.code }
-    }
-}
-
 /// The route. It is no call: nothing counts it.
 pub(super) fn routes(site: Site) -> Router {
     Router::new().route("/health", get(answer)).with_state(site)
@@ -86,8 +73,7 @@ pub(super) fn described(generator: &mut SchemaGenerator) -> Value {
 
 async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Response {
     if !asks_from_here(&uri, &headers) {
-        return (StatusCode::FORBIDDEN, "Only this machine may ask: `Host` and `Origin` have to name it.\n")
-            .into_response();
+        return refused_elsewhere();
     }
     let toolbox = site.live.now();
     let asked = tokio::time::timeout(PATIENCE, toolbox.asked_source().health()).await;
@@ -107,7 +93,7 @@ async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Respo
         database: if is_down { "disconnected" } else { "connected" },
         cache: "memory",
         uptime_seconds: context_protection.uptime_seconds,
-        unavailable: unavailable.into_iter().map(Missing::from).collect(),
+        unavailable: unavailable.iter().map(Missing::from).collect(),
         context_protection,
         telemetry,
     };

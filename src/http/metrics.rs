@@ -2,13 +2,13 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
 
 use super::api::openapi::described_answer;
-use super::this_machine::asks_from_here;
+use super::this_machine::{asks_from_here, refused_elsewhere};
 use crate::telemetry::Telemetry;
 
 /// The route. It is no call: nothing counts it.
@@ -28,8 +28,7 @@ pub(super) fn described() -> Value {
 
 async fn answer(State(telemetry): State<Telemetry>, uri: Uri, headers: HeaderMap) -> Response {
     if !asks_from_here(&uri, &headers) {
-        return (StatusCode::FORBIDDEN, "Only this machine may ask: `Host` and `Origin` have to name it.\n")
-            .into_response();
+        return refused_elsewhere();
     }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], telemetry.exposition())
         .into_response()

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
 use url::Url;
 
 use crate::mcp::LOOPBACK_NAMES;
@@ -21,6 +22,12 @@ pub(super) fn asks_from_here(uri: &Uri, headers: &HeaderMap) -> bool {
         && hosts.all(is_here)
         && uri.authority().is_none_or(|authority| names_this_machine(authority.host()))
         && headers.get_all(header::ORIGIN).iter().all(|origin| origin.to_str().is_ok_and(is_local_origin))
+}
+
+/// The answer to whoever asks from elsewhere, where no contract has words for it.
+pub(super) fn refused_elsewhere() -> Response {
+    let problem = "Only this machine may ask: `Host` and `Origin` have to name it.\n";
+    (StatusCode::FORBIDDEN, problem).into_response()
 }
 
 /// Whether an origin is a page of this machine.

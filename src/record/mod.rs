@@ -62,6 +62,22 @@ pub struct Record {
     pub expanded: Vec<Expanded>,
 }
 
+impl Record {
+    /// A record of which nothing is known but its fields.
+    #[must_use]
+    pub fn of(address: RecordAddress, data: RecordData) -> Self {
+        Self {
+            address,
+            data,
+            emitted_at: None,
+            connector_key: None,
+            display_name: None,
+            record_url: None,
+            expanded: Vec::new(),
+        }
+    }
+}
+
 /// The records of one relation of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expanded {

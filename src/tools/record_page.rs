@@ -151,15 +151,7 @@ mod tests {
                 record,
             };
             let data: RecordData = values.into_iter().map(|(name, text)| (name, json!(text))).collect();
-            let record = Record {
-                address,
-                data,
-                emitted_at: None,
-                connector_key: None,
-                display_name: None,
-                record_url: None,
-                expanded: Vec::new(),
-            };
+            let record = Record::of(address, data);
             let (row, previews) = (Change::Present(Box::new(record)), Previews::default());
             let row = Row { row: &row, previews: &previews };
             if show(row.row, FieldWidth::None, &previews).is_some() {

@@ -35,15 +35,7 @@ fn address(stream: &str, record: &str) -> RecordAddress {
 }
 
 fn record(stream: &str, key: &str) -> Record {
-    Record {
-        address: address(stream, key),
-        data: [("x".to_owned(), json!(1))].into_iter().collect(),
-        emitted_at: None,
-        connector_key: None,
-        display_name: None,
-        record_url: None,
-        expanded: Vec::new(),
-    }
+    Record::of(address(stream, key), [("x".to_owned(), json!(1))].into_iter().collect())
 }
 
 fn route(stream: &str) -> HttpRoute {

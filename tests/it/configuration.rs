@@ -14,21 +14,7 @@ use crate::support::{
 };
 
 /// As it was asked for, unchanged.
-const SEED: &str = "context_protection:
-  output_token_threshold: 4000
-  hard_output_token_cap: 12000
-  default_page_size: 50
-  max_page_size: 200
-  enable_summarization: true
-  enable_pagination: true
-  # Per-endpoint overrides
-  endpoints:
-    /api/v1/listings:
-      page_size: 50
-      threshold: 4000
-    /api/v1/analytics:
-      summarization_enabled: false
-";
+const SEED: &str = include_str!("../../fixtures/configuration/seed.yaml");
 
 /// A folder with two stores and a configuration file.
 struct Place(TempDir);

@@ -172,17 +172,7 @@ impl Source for InMemory {
             rows.reverse();
         }
         let rows = &rows[range];
-        let record = |row: &Row| {
-            Change::Present(Box::new(Record {
-                address: address(*row),
-                data: RecordData::new(),
-                emitted_at: None,
-                connector_key: None,
-                display_name: None,
-                record_url: None,
-                expanded: Vec::new(),
-            }))
-        };
+        let record = |row: &Row| Change::Present(Box::new(Record::of(address(*row), RecordData::new())));
         Ok(RecordsPage {
             rows: rows.iter().map(record).collect(),
             places: rows.iter().filter(|_| query.placed).map(|row| sort_value(*row)).collect(),

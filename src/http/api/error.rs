@@ -1,6 +1,6 @@
 //! What goes wrong, in the seed's words: `{"error", "detail", "code", "request_id"}`.
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,6 +20,8 @@ const HINT_MOST: usize = 600;
 #[derive(Debug)]
 pub(super) struct Failure {
     error: Box<ApiError>,
+    /// What it is for people, where that is not its code.
+    title: Option<&'static str>,
 }
 
 /// The body of an error.
@@ -45,6 +47,11 @@ pub(super) struct ErrorBody {
 }
 
 impl Failure {
+    /// The same in words that clients know.
+    pub(super) fn titled(self, title: &'static str) -> Self {
+        Self { title: Some(title), ..self }
+    }
+
     pub(super) fn code(&self) -> &str {
         &self.error.code
     }
@@ -56,7 +63,7 @@ impl Failure {
     pub(super) fn body(&self, id: &str) -> Vec<u8> {
         let error = &self.error;
         let mut body = ErrorBody {
-            error: title(&error.code, error.message()),
+            error: self.title.map_or_else(|| title(&error.code), str::to_owned),
             detail: match error.hint() {
                 None => clip(error.message(), MESSAGE_MOST),
                 Some(hint) => {
@@ -82,7 +89,7 @@ impl Failure {
 
 impl From<ApiError> for Failure {
     fn from(error: ApiError) -> Self {
-        Self { error: Box::new(error) }
+        Self { error: Box::new(error), title: None }
     }
 }
 
@@ -130,21 +137,12 @@ impl From<ToolError> for Failure {
 pub(super) fn refusal(failure: &Failure, body: Vec<u8>) -> Response {
     let error = &failure.error;
     let mut response = written(error.status, body);
-    let headers = response.headers_mut();
-    if error.status == StatusCode::METHOD_NOT_ALLOWED {
-        headers.insert(header::ALLOW, HeaderValue::from_static("GET"));
-    }
-    if let Some(seconds) = error.retry_after {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    }
+    error.add_headers(response.headers_mut());
     response
 }
 
-/// A code as people read it: `invalid_cursor` is `Invalid cursor`. A limit that is too high has the seed's own words.
-fn title(code: &str, message: &str) -> String {
-    if message.starts_with(super::list::LIMIT_EXCEEDS) {
-        return super::list::LIMIT_EXCEEDS.to_owned();
-    }
+/// A code as people read it: `invalid_cursor` is `Invalid cursor`.
+fn title(code: &str) -> String {
     let mut words = code.replace('_', " ");
     if let Some(first) = words.get_mut(..1) {
         first.make_ascii_uppercase();

@@ -29,7 +29,7 @@ use crate::source::{
 use crate::tools::{Next, Page, Paging, Previews, SoFar, ToolError, beside_other_calls};
 
 /// The seed's words for a limit that is too high.
-pub(super) const LIMIT_EXCEEDS: &str = "Limit exceeds maximum";
+const LIMIT_EXCEEDS: &str = "Limit exceeds maximum";
 
 /// The most records that a source gives at once.
 const BATCH: usize = 100;
@@ -195,12 +195,13 @@ fn order(order_by: Option<&str>) -> Result<(Option<String>, bool), String> {
 }
 
 /// How many records the page should have.
-fn size(request: &Request, limits: &Limits) -> Result<usize, ApiError> {
-    let wrong = |problem: String| ApiError::bad("invalid_argument", problem).about("limit");
+fn size(request: &Request, limits: &Limits) -> Result<usize, Failure> {
+    let wrong = |problem: String| Failure::from(ApiError::bad("invalid_argument", problem).about("limit"));
     match request.limit {
         Some(0) => Err(wrong("Limit must be at least 1".to_owned())),
         Some(limit) if limit > limits.max_page_size => {
-            Err(wrong(format!("{LIMIT_EXCEEDS} of {}; use a smaller `limit`", limits.max_page_size)))
+            let problem = format!("{LIMIT_EXCEEDS} of {}; use a smaller `limit`", limits.max_page_size);
+            Err(wrong(problem).titled(LIMIT_EXCEEDS))
         }
         Some(limit) => Ok(limit),
         None if limits.pagination => Ok(limits.page_size),

@@ -96,7 +96,7 @@ pub(super) struct PageMeta {
 
 /// A source that did not answer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct Missing {
+pub(in crate::http) struct Missing {
     source: String,
     code: String,
 }

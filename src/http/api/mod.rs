@@ -29,6 +29,7 @@ use axum::routing::any;
 use futures_util::FutureExt;
 
 pub(super) use self::answer::{ORIGINAL_TOKENS, RETURNED_TOKENS};
+pub(super) use self::meta::Missing;
 
 use self::answer::{Answer, response};
 use self::error::{Failure, refusal};
@@ -112,8 +113,7 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
 
 fn checked(request: &Parts) -> Result<(), ApiError> {
     if !asks_from_here(&request.uri, &request.headers) {
-        let problem = "only this machine may ask: `Host` and `Origin` have to name it".to_owned();
-        return Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", problem));
+        return Err(ApiError::elsewhere());
     }
     if request.method != Method::GET {
         let problem = "records are read with GET".to_owned();

@@ -186,15 +186,7 @@ mod tests {
                 record: "r\"1".parse().unwrap(),
             };
             let data: RecordData = values.into_iter().map(|(name, text)| (name, json!(text))).collect();
-            let record = Record {
-                address,
-                data,
-                emitted_at: None,
-                connector_key: None,
-                display_name: None,
-                record_url: None,
-                expanded: Vec::new(),
-            };
+            let record = Record::of(address, data);
             let declared = [FieldPath::field("id")];
             let item = Item { record: &record, declared: &declared };
             prop_assert_eq!(item.widths(), FIELD_WIDTHS.map(|width| item.size(width)));

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -121,6 +121,22 @@ impl ApiError {
     /// A 400 of this code.
     pub(in crate::http) fn bad(code: &'static str, message: String) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    /// A request from elsewhere: a page of the web, or another machine.
+    pub(in crate::http) fn elsewhere() -> Self {
+        let problem = "only this machine may ask: `Host` and `Origin` have to name it".to_owned();
+        Self::new(StatusCode::FORBIDDEN, "forbidden", problem)
+    }
+
+    /// Puts what its status goes with into the headers of its answer.
+    pub(in crate::http) fn add_headers(&self, headers: &mut HeaderMap) {
+        if self.status == StatusCode::METHOD_NOT_ALLOWED {
+            headers.insert(header::ALLOW, HeaderValue::from_static("GET"));
+        }
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
     }
 
     /// A request that is not one of the contract's.

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt;
@@ -175,19 +175,13 @@ pub(super) fn rate_limited(id: &RequestId, problem: String, wait: u64) -> Respon
 
 fn refusal(error: &ApiError, body: Vec<u8>) -> Response {
     let mut response = response(error.status, body);
-    if error.status == StatusCode::METHOD_NOT_ALLOWED {
-        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
-    }
-    if let Some(seconds) = error.retry_after {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    }
+    error.add_headers(response.headers_mut());
     response
 }
 
 async fn checked(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) -> Result<Answer, ApiError> {
     if !asks_from_here(&request.uri, &request.headers) {
-        let problem = "only this machine may ask: `Host` and `Origin` have to name it".to_owned();
-        return Err(ApiError::new(StatusCode::FORBIDDEN, "forbidden", problem));
+        return Err(ApiError::elsewhere());
     }
     let Some(route) = route else {
         let problem = "there is no such route; /openapi.json lists the routes there are".to_owned();

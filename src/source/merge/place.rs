@@ -52,15 +52,9 @@ mod tests {
     fn row(key: &str, at: &Value, emitted: Option<&str>) -> Change {
         let address =
             RecordAddress { connection: None, stream: "s".parse().unwrap(), record: key.parse().unwrap() };
-        Change::Present(Box::new(Record {
-            address,
-            data: RecordData::from_iter([("at".to_owned(), at.clone())]),
-            emitted_at: emitted.map(str::to_owned),
-            connector_key: None,
-            display_name: None,
-            record_url: None,
-            expanded: Vec::new(),
-        }))
+        let data = RecordData::from_iter([("at".to_owned(), at.clone())]);
+        let emitted_at = emitted.map(str::to_owned);
+        Change::Present(Box::new(Record { emitted_at, ..Record::of(address, data) }))
     }
 
     fn place(change: &Change, by: Option<&str>) -> Place {

@@ -20,15 +20,8 @@ fn row(connection: &str, key: &str, at: u8) -> Option<Row> {
         stream: "s".parse().unwrap(),
         record: key.parse().ok().filter(|_| !key.starts_with('.'))?,
     };
-    let change = Change::Present(Box::new(Record {
-        address,
-        data: RecordData::from_iter([("at".to_owned(), at.into())]),
-        emitted_at: None,
-        connector_key: None,
-        display_name: None,
-        record_url: None,
-        expanded: Vec::new(),
-    }));
+    let data = RecordData::from_iter([("at".to_owned(), at.into())]);
+    let change = Change::Present(Box::new(Record::of(address, data)));
     Some(Row { place: Place::of(&change, sort_value(&change, Some("at"))), change })
 }
 
