@@ -8,6 +8,7 @@
 //! handle, record, fit, state, cursor  ->  source  ->  tools  ->  mcp  ->  http, cli
 //! ```
 
+pub mod access;
 pub mod cli;
 pub mod config;
 pub mod connectors;

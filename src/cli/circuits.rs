@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use crate::http::Served;
 use crate::source::federation::{CircuitReport, CircuitState};
-use crate::tools::Live;
 
 /// How often circuits are looked at.
 const EVERY: Duration = Duration::from_secs(1);
@@ -27,12 +27,12 @@ struct Report {
 }
 
 /// Keeps the file of this process as it should be, until the end.
-pub(super) async fn report(live: Live, state: PathBuf, stop: CancellationToken) {
+pub(super) async fn report(served: Served, state: PathBuf, stop: CancellationToken) {
     let process = std::process::id();
     let file = state.join(format!("circuits-{process}.json"));
     let mut is_there = false;
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
-        let mut circuits = live.now().asked_source().circuits();
+        let mut circuits = served.circuits();
         circuits.retain(|circuit| circuit.state != CircuitState::Closed);
         if circuits.is_empty() {
             if std::mem::take(&mut is_there) {

@@ -3,6 +3,7 @@
 //! Commands write what they have to say to standard output through `print`, as text for people or, with
 //! `--json`, as one JSON value; problems go to standard error with what to do about them.
 
+mod audience;
 mod bench;
 mod budget;
 mod circuits;
@@ -15,6 +16,7 @@ mod demo;
 mod doctor;
 mod failure;
 mod fetch;
+mod granted;
 mod import;
 mod open;
 mod print;

@@ -13,7 +13,7 @@ use crate::config::{CredentialSettings, Environment, FileSettings, SourcePlace, 
 use crate::fit::Protection;
 use crate::record::RecordData;
 use crate::source::federation::{Federation, Member};
-use crate::source::pdpp::{Credentials, Pdpp, ProviderUrl};
+use crate::source::pdpp::{CallersToken, Connections, Credentials, Pdpp, ProviderUrl};
 use crate::source::store::{Store, StoreError};
 use crate::source::{AllowedStreams, Source, SourceError, Unopened};
 use crate::tools::{Payload, Profile, Toolbox};
@@ -23,6 +23,26 @@ use crate::tools::{Payload, Profile, Toolbox};
 pub(super) struct OpenedSource {
     pub(super) source: Arc<dyn Source>,
     settings: SourceSettings,
+}
+
+impl OpenedSource {
+    /// A source that is asked with a caller's token; nothing when it is not such a one.
+    pub(super) fn for_caller(
+        settings: &SourceSettings,
+        connections: Connections,
+        token: CallersToken,
+    ) -> Option<Self> {
+        let SourcePlace::Provider { url, .. } = &settings.place else { return None };
+        let credentials = Credentials::of_caller(url, token);
+        let remote = Pdpp::new(settings.name.clone(), url.clone(), credentials, settings.deadline);
+        let source = allowed(settings, Arc::new(remote.over(connections)));
+        Some(Self { source, settings: settings.clone() })
+    }
+
+    /// Whether it was opened by these settings.
+    pub(super) fn is_of(&self, settings: &SourceSettings) -> bool {
+        self.settings == *settings
+    }
 }
 
 /// What is done with a store before it is asked.
@@ -69,7 +89,7 @@ fn open_all(
 ) -> Result<Vec<OpenedSource>, Failure> {
     let is_alone = settings.sources.len() == 1;
     let one = |source: &SourceSettings| {
-        if let Some(known) = open.iter().find(|known| known.settings == *source) {
+        if let Some(known) = open.iter().find(|known| known.is_of(source)) {
             return Ok(known.clone());
         }
         let fresh = match is_alone {
@@ -202,6 +222,7 @@ pub(super) fn credentials(
         }
         CredentialSettings::File(path) => Credentials::in_file(url, path.clone()),
         CredentialSettings::Command(line) => Credentials::printed_by(url, line.clone()),
+        CredentialSettings::Caller => Credentials::of_caller(url, CallersToken::default()),
     }
 }
 

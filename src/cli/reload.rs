@@ -7,13 +7,14 @@ use std::time::Instant;
 
 use tokio::runtime::Handle;
 
+use super::audience::{access, open_own, terms};
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
 use super::settings::Configured;
-use crate::config::{Environment, FileSettings, Noticed, Watching, watch};
-use crate::http::RateLimiter;
+use crate::config::{AuthSettings, Environment, FileSettings, Noticed, Watching, watch};
+use crate::fit::Protection;
+use crate::http::{RateLimiter, Served};
 use crate::telemetry::Telemetry;
-use crate::tools::Live;
 
 /// What is served, with all that a change of it takes.
 pub(super) struct Reload {
@@ -21,7 +22,7 @@ pub(super) struct Reload {
     pub(super) environment: Environment,
     /// The sources of `configured`, as they are open.
     pub(super) opened: Vec<OpenedSource>,
-    pub(super) live: Live,
+    pub(super) served: Served,
     pub(super) rate_limiter: RateLimiter,
     pub(super) telemetry: Telemetry,
 }
@@ -68,27 +69,57 @@ impl Reload {
     fn apply(&mut self, text: &str) -> Result<(), Failure> {
         let settings = self.configured.again(text, &self.environment)?;
         let before = &self.configured.settings;
-        let now = self.live.now();
-        // With it, what is known of sources stays: circuits, caches, where lists go on.
-        let source = if settings.sources == before.sources && settings.call_deadline == before.call_deadline {
-            Arc::clone(now.asked_source())
-        } else {
-            let opened = reopen_sources(&settings, &self.environment, &self.opened)?;
-            let source = joined(opened.clone(), settings.call_deadline)?;
-            self.opened = opened;
-            source
-        };
-        let protection = match settings.protection == **now.protection() {
-            true => Arc::clone(now.protection()),
-            false => Arc::new(settings.protection.clone()),
-        };
+        match (&self.served, &settings.auth) {
+            (Served::Everybody(live), _) => {
+                let now = live.now();
+                // With it, what is known of sources stays: circuits, caches, where lists go on.
+                let source = if is_asked_alike(before, &settings) {
+                    Arc::clone(now.asked_source())
+                } else {
+                    let opened = reopen_sources(&settings, &self.environment, &self.opened)?;
+                    let source = joined(opened.clone(), settings.call_deadline)?;
+                    self.opened = opened;
+                    source
+                };
+                let protection = kept_if_same(now.protection(), &settings.protection);
+                live.replace(now.succeeded_by(source, settings.call_deadline, protection));
+            }
+            (Served::Callers(callers), Some(auth)) => {
+                let access = access(&settings, auth, &self.environment)?;
+                let opened = open_own(&settings, Some(auth), &self.environment, &self.opened)?;
+                let now = callers.terms();
+                let protection = kept_if_same(&now.protection, &settings.protection);
+                let mut terms = terms(&settings, auth, opened.clone(), protection)?;
+                if is_asked_alike(before, &settings) {
+                    terms.sources = Arc::clone(&now.sources);
+                }
+                self.opened = opened;
+                callers.replace(access, terms);
+            }
+            (Served::Callers(_), None) => {
+                let problem =
+                    "[auth] is gone, and without it nobody could be told apart; start fetchwell again";
+                return Err(Failure::new(problem.to_owned()));
+            }
+        }
         self.rate_limiter.replace(settings.rate_limit);
-        self.live.replace(now.succeeded_by(source, settings.call_deadline, protection));
         note_what_waits(before, &settings);
         // What waits for the next start is told once, and not with every change after it.
         self.configured.settings = settings;
         Ok(())
     }
+}
+
+/// Whether the same sources are asked in the same way, for the same callers.
+fn is_asked_alike(before: &FileSettings, after: &FileSettings) -> bool {
+    before.sources == after.sources
+        && before.call_deadline == after.call_deadline
+        && before.auth.as_ref().map(AuthSettings::grants) == after.auth.as_ref().map(AuthSettings::grants)
+}
+
+/// What answers may take, the very same when it is as it was.
+fn kept_if_same(before: &Arc<Protection>, after: &Protection) -> Arc<Protection> {
+    if **before == *after { Arc::clone(before) } else { Arc::new(after.clone()) }
 }
 
 /// Says what a running server does not change.
@@ -97,6 +128,7 @@ fn note_what_waits(before: &FileSettings, after: &FileSettings) {
         ("listen", before.listen != after.listen),
         ("state_dir", before.state_dir != after.state_dir),
         ("telemetry.ring", before.ring != after.ring),
+        ("auth", before.auth.is_none() && after.auth.is_some()),
     ] {
         if is_changed {
             tracing::warn!(key, "takes effect at the next start");
@@ -116,7 +148,7 @@ mod tests {
     use crate::cli::settings::{PlaceArgs, SourceArgs};
     use crate::config::DEFAULT_CACHE_ROOT;
     use crate::source::Source;
-    use crate::tools::Toolbox;
+    use crate::tools::{Live, Toolbox};
 
     const TWO: &str =
         "[[source]]\nname = \"a\"\nstore = \"a.db\"\n[[source]]\nname = \"b\"\nstore = \"b.db\"\n";
@@ -143,11 +175,26 @@ mod tests {
         let deadline = configured.settings.call_deadline;
         let live = Live::new(Toolbox::new(joined(opened.clone(), deadline).unwrap(), deadline).unwrap());
         let (rate_limiter, telemetry) = (RateLimiter::default(), Telemetry::default());
-        (folder, Reload { configured, environment, opened, live, rate_limiter, telemetry })
+        (
+            folder,
+            Reload {
+                configured,
+                environment,
+                opened,
+                served: Served::Everybody(live),
+                rate_limiter,
+                telemetry,
+            },
+        )
+    }
+
+    fn now(reload: &Reload) -> Arc<Toolbox> {
+        let Served::Everybody(live) = &reload.served else { panic!("callers are told apart") };
+        live.now()
     }
 
     fn asked(reload: &Reload) -> Arc<dyn Source> {
-        Arc::clone(reload.live.now().asked_source())
+        Arc::clone(now(reload).asked_source())
     }
 
     fn open(reload: &Reload) -> Vec<Arc<dyn Source>> {
@@ -159,7 +206,7 @@ mod tests {
         let (_folder, mut reload) = serving(TWO);
         let (before, sources) = (asked(&reload), open(&reload));
         reload.apply(&format!("{TWO}[context_protection]\noutput_token_threshold = 3000\n")).unwrap();
-        assert_eq!(reload.live.now().protection().global.threshold, 3_000);
+        assert_eq!(now(&reload).protection().global.threshold, 3_000);
         assert!(Arc::ptr_eq(&before, &asked(&reload)), "what is asked is the very same");
         reload.apply(&format!("{THIRD}{TWO}")).unwrap();
         assert!(!Arc::ptr_eq(&before, &asked(&reload)));
@@ -172,7 +219,7 @@ mod tests {
         assert!(Arc::ptr_eq(&asked(&reload), &after[0]));
         reload.apply(&format!("call_deadline = \"3s\"\n{THIRD}")).unwrap();
         assert!(Arc::ptr_eq(&asked(&reload), &after[0]));
-        assert_eq!(reload.live.now().call_deadline().as_secs(), 3);
+        assert_eq!(now(&reload).call_deadline().as_secs(), 3);
     }
 
     #[test]
@@ -186,7 +233,7 @@ mod tests {
         assert_eq!(reload.configured.settings.protection.global.threshold, 3_000);
         // What somebody wrote is a choice.
         reload.apply("# all as it comes\n").unwrap();
-        assert_eq!(reload.live.now().protection().global.threshold, 4_000);
+        assert_eq!(now(&reload).protection().global.threshold, 4_000);
     }
 
     /// Changes that are live, and changes that were refused.

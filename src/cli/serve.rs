@@ -8,19 +8,19 @@ use clap::{Args, ValueEnum};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
+use super::audience::{open_own, served};
 use super::failure::Failure;
-use super::open::{AS_IT_IS, joined, open_sources};
 use super::reload::Reload;
 use super::settings::SourceArgs;
 use super::state::StateArgs;
 use super::{circuits, print, stop};
 use crate::config::Environment;
 use crate::cursor::{Cursors, Skew};
-use crate::http::{DEFAULT_LISTEN, RateLimiter, Site, bind, serve};
+use crate::http::{DEFAULT_LISTEN, RateLimiter, Served, Site, bind, serve};
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
 use crate::telemetry::Telemetry;
-use crate::tools::{Live, Profile, Toolbox};
+use crate::tools::Profile;
 
 /// Serve MCP and the record-server API (/v1) over HTTP on this machine, or MCP over standard input and output.
 #[derive(Debug, Args)]
@@ -52,6 +52,15 @@ enum ProfileArg {
     Openai,
 }
 
+impl From<ProfileArg> for Profile {
+    fn from(profile: ProfileArg) -> Self {
+        match profile {
+            ProfileArg::Standard => Self::Standard,
+            ProfileArg::Openai => Self::OpenAi,
+        }
+    }
+}
+
 /// How long threads that wait for the system may hold up the end of the program.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
@@ -62,19 +71,19 @@ impl Serve {
     pub(super) fn run(self, environment: &Environment, skew: Skew) -> Result<(), Failure> {
         let configured = self.source.configured(environment)?;
         let settings = configured.settings.clone();
-        let opened = open_sources(&settings, environment, AS_IT_IS)?;
-        let source = joined(opened.clone(), settings.call_deadline)?;
+        // Whoever starts a server for themselves needs no token.
+        let auth = settings.auth.as_ref().filter(|_| !self.stdio);
+        let opened = open_own(&settings, auth, environment, &[])?;
         // One client keeps its server running for as long as it pages; many clients outlive a restart.
         let state = match self.stdio {
             true => None,
             false => Some(self.state.directory(settings.state_dir.clone())?),
         };
-        let cursors = match &state {
+        let cursors = Arc::new(match &state {
             None => Cursors::in_memory(skew).map_err(StateError::from)?,
             Some(state) => Cursors::in_directory(state, skew)?,
-        };
-        let toolbox = Toolbox::with_cursors(source, Arc::new(cursors), settings.call_deadline);
-        let live = Live::new(toolbox.protected_by(Arc::new(settings.protection)));
+        });
+        let served = served(&settings, auth, environment, &opened, cursors)?;
         let telemetry = match &state {
             None => Telemetry::in_memory(settings.ring),
             Some(state) => Telemetry::in_directory(state, settings.ring),
@@ -90,32 +99,31 @@ impl Serve {
         let stop = CancellationToken::new();
         runtime.spawn(stop_at_signal(stop.clone()));
         if let Some(state) = state {
-            runtime.spawn(circuits::report(live.clone(), state, stop.clone()));
+            runtime.spawn(circuits::report(served.clone(), state, stop.clone()));
         }
         let reload = Reload {
             configured,
             environment: environment.clone(),
             opened,
-            live: live.clone(),
+            served: served.clone(),
             rate_limiter: rate_limiter.clone(),
             telemetry: telemetry.clone(),
         };
         let _watching = reload.follow(runtime.handle().clone());
-        let served = if self.stdio {
-            let profile = match self.profile {
-                ProfileArg::Standard => Profile::Standard,
-                ProfileArg::Openai => Profile::OpenAi,
-            };
-            let served = runtime.block_on(serve_stdio(Server::new(live, profile, telemetry), stop));
-            served.map_err(Failure::new)
-        } else {
-            let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
-            runtime.block_on(serve_http(address, Site { live, telemetry, rate_limiter }, stop))
+        let ended = match served {
+            Served::Everybody(live) if self.stdio => {
+                let server = Server::new(live, self.profile.into(), telemetry);
+                runtime.block_on(serve_stdio(server, stop)).map_err(Failure::new)
+            }
+            served => {
+                let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
+                runtime.block_on(serve_http(address, Site { served, telemetry, rate_limiter }, stop))
+            }
         };
         // A read of standard input cannot be called off; the program ends without it.
         runtime.shutdown_timeout(LAST_WAIT);
         recorded.flush(LAST_WRITE);
-        served
+        ended
     }
 }
 

@@ -21,6 +21,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
+use super::auth::{AuthSettings, AuthTable};
 use super::context_protection::ProtectionTable;
 use super::error::ConfigError;
 use super::text::read_text;
@@ -28,7 +29,7 @@ use super::tree::{Mistake, Node, key_of};
 use super::values::{
     Calls, Count, CredentialText, DurationText, Label, Requests, SourceTitle, without_user_info,
 };
-use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
+use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, HttpSettings, SourcePlace, SourceSettings};
 use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
 use crate::http::{RateLimit, of_this_machine};
@@ -53,6 +54,10 @@ pub struct FileSettings {
     pub rate_limit: Option<RateLimit>,
     /// Calls whose records are kept in memory.
     pub ring: usize,
+    /// Who may ask over HTTP; whoever reaches the address when `None`.
+    pub auth: Option<AuthSettings>,
+    /// How HTTP is served.
+    pub http: HttpSettings,
 }
 
 impl FileSettings {
@@ -70,6 +75,8 @@ impl FileSettings {
             protection: ProtectionTable::default().with(environment)?.alone()?,
             rate_limit: None,
             ring: RECORDS_IN_MEMORY,
+            auth: None,
+            http: HttpSettings::default(),
         })
     }
 }
@@ -88,6 +95,7 @@ struct File {
     rate_limit: Option<RateLimitTable>,
     #[serde(default)]
     telemetry: TelemetryTable,
+    auth: Option<AuthTable>,
 }
 
 #[derive(Deserialize)]
@@ -135,6 +143,8 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
     let tree = Node::of(text, path).map_err(mistaken)?;
     let file: File = tree.read().map_err(mistaken)?;
     let sources = sources(&tree, file.source, folder).map_err(mistaken)?;
+    let auth =
+        file.auth.map(|table| table.settings(&tree, &sources, folder)).transpose().map_err(mistaken)?;
     let protection = file.context_protection.with(environment)?;
     Ok(FileSettings {
         listen: file.listen,
@@ -144,6 +154,8 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         protection: protection.checked(&tree, path)?,
         rate_limit: file.rate_limit.map(RateLimitTable::settings),
         ring: file.telemetry.ring.map_or(RECORDS_IN_MEMORY, Count::size),
+        auth,
+        http: HttpSettings::default(),
     })
 }
 

@@ -3,12 +3,14 @@
 //! Relative paths in a file are relative to the file, so that it works wherever a client starts the
 //! program. Unknown keys are refused with their line.
 
+mod auth;
 mod context_protection;
 mod edit;
 mod env;
 mod error;
 mod file;
 mod found;
+mod http;
 mod save;
 mod text;
 mod tree;
@@ -18,11 +20,13 @@ mod watch;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use auth::{AuthSettings, IntrospectionPlace, IssuerPlace, SecretPlace, SubjectGrant, TokenGrant};
 pub use edit::{NewSource, with_source, without_source};
 pub use env::{Environment, environment};
 pub use error::ConfigError;
 pub use file::{FileSettings, check_text, read_file, refuse_blank, settings_of};
 pub use found::{FoundFile, default_file, file_to_edit};
+pub use http::HttpSettings;
 pub use save::save;
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
@@ -55,6 +59,14 @@ impl SourceSettings {
     }
 }
 
+impl SourceSettings {
+    /// Whether it is asked with the token of whoever asks.
+    #[must_use]
+    pub fn takes_callers_token(&self) -> bool {
+        matches!(&self.place, SourcePlace::Provider { credential: CredentialSettings::Caller, .. })
+    }
+}
+
 /// Where a source is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourcePlace {
@@ -83,6 +95,8 @@ pub enum CredentialSettings {
     File(PathBuf),
     /// A command prints it.
     Command(CommandLine),
+    /// It is the token of whoever asks.
+    Caller,
 }
 
 /// Where `pdpp connect` keeps credentials when nothing else is said.

@@ -286,7 +286,7 @@ pub fn without_user_info(text: &str) -> Result<&str, String> {
     }
 }
 
-/// Where a credential comes from, as it is written: `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`.
+/// Where a credential comes from, as it is written: `pdpp-cache`, `env:NAME`, `file:PATH`, `command:LINE` or `caller`.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct CredentialText(String);
@@ -307,7 +307,7 @@ impl CredentialText {
 }
 
 impl CredentialSettings {
-    /// Reads `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`; paths are relative to `folder`, and a command
+    /// Reads `pdpp-cache`, `env:NAME`, `file:PATH`, `command:LINE` or `caller`; paths are relative to `folder`, and a command
     /// runs there.
     ///
     /// # Errors
@@ -315,6 +315,7 @@ impl CredentialSettings {
     /// It is none of these. The message does not quote it.
     pub fn parse(text: &str, folder: &Path, cache_root: &Path) -> Result<Self, String> {
         match text.split_once(':') {
+            None if text == "caller" => Ok(Self::Caller),
             None if text == "pdpp-cache" => Ok(Self::PdppCache(folder.join(cache_root))),
             Some(("env", name)) if OWNER_VARIABLES.contains(&name) => {
                 Err(format!("`{name}` is an owner credential; fetchwell takes client credentials only"))
@@ -325,7 +326,7 @@ impl CredentialSettings {
             Some(("command", line)) if !line.trim().is_empty() => {
                 Ok(Self::Command(CommandLine::new(line.trim().to_owned(), folder.to_owned())))
             }
-            _ => Err("the credential is none of \"pdpp-cache\", \"env:NAME\", \"file:PATH\" and \"command:LINE\"; a token itself does not belong here"
+            _ => Err("the credential is none of \"pdpp-cache\", \"env:NAME\", \"file:PATH\", \"command:LINE\" and \"caller\"; a token itself does not belong here"
                 .to_owned()),
         }
     }
@@ -338,11 +339,12 @@ impl CredentialSettings {
             Self::Variable(name) => format!("env:{name}"),
             Self::File(path) => format!("file:{}", path.display()),
             Self::Command(_) => "command".to_owned(),
+            Self::Caller => "caller".to_owned(),
         }
     }
 }
 
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

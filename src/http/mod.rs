@@ -3,16 +3,21 @@
 //! `/mcp` serves the standard profile and `/mcp/openai` the one of ChatGPT's deep research; `/v1` serves the
 //! source itself; `/health` and `/metrics` say how it goes. Without authentication only loopback addresses are served.
 
+mod admission;
 mod answers;
 mod api;
 mod cors;
 mod health;
 mod in_process;
 mod metrics;
+mod public_url;
 mod rate_limit;
+mod refusal;
 mod request_id;
+mod served;
 mod this_machine;
 mod v1;
+mod well_known;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -24,14 +29,17 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub use self::in_process::InProcess;
+pub use self::public_url::{PublicUrl, PublicUrlError};
 pub use self::rate_limit::{RateLimit, RateLimiter};
+pub use self::served::{Callers, Served};
 
+use self::admission::admitted;
 use self::api::Api;
 use self::rate_limit::limited;
 use self::v1::RecordServer;
 use crate::mcp::mcp_service;
 use crate::telemetry::Telemetry;
-use crate::tools::{Live, Profile};
+use crate::tools::Profile;
 
 /// Where `serve` listens when nothing else is said.
 pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7400);
@@ -83,8 +91,8 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
 /// What is served.
 #[derive(Debug, Clone)]
 pub struct Site {
-    /// The tools, and what they ask.
-    pub live: Live,
+    /// Who is served, and with what.
+    pub served: Served,
     /// Where calls are recorded.
     pub telemetry: Telemetry,
     /// How often each client may ask.
@@ -123,15 +131,20 @@ pub async fn serve(listener: TcpListener, site: Site, stop: CancellationToken) -
 }
 
 fn app(site: &Site, address: IpAddr, drop_calls: &CancellationToken) -> Router {
-    let Site { live, telemetry, rate_limiter } = site;
-    let service =
-        |profile| mcp_service(live.clone(), profile, telemetry.clone(), address, drop_calls.child_token());
+    let Site { served, telemetry, rate_limiter } = site;
+    let service = |profile| mcp_service(profile, telemetry.clone(), address, drop_calls.child_token());
+    let open = match served {
+        Served::Everybody(_) => Router::new(),
+        Served::Callers(callers) => well_known::routes(callers),
+    };
     Router::new()
         .route_service("/mcp", service(Profile::Standard))
         .route_service("/mcp/openai", service(Profile::OpenAi))
         .layer(from_fn(answers::as_specified))
-        .merge(Api::new(live.clone(), telemetry.clone()).routes())
-        .merge(RecordServer::new(live.clone(), telemetry.clone()).routes())
+        .merge(Api::new(telemetry.clone()).routes())
+        .merge(RecordServer::new(telemetry.clone()).routes())
+        .layer(from_fn_with_state((served.clone(), telemetry.clone()), admitted))
+        .merge(open)
         .fallback(answers::unknown_path)
         .layer(from_fn_with_state((rate_limiter.clone(), telemetry.clone()), limited))
         .merge(health::routes(site.clone()))

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use axum::body::HttpBody;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, StatusCode};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use governor::clock::Clock;
 use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
@@ -18,8 +17,8 @@ use governor::{Quota, RateLimiter as Governor};
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
-use super::answers::{json_rpc_error, sent_bytes};
-use super::v1;
+use super::answers::sent_bytes;
+use super::refusal::{Refusal, size_of};
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
 
 /// Clients that are told apart at a time; the one that asked longest ago is forgotten first.
@@ -167,7 +166,7 @@ pub(super) async fn limited(
             let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
             // What it was for is not looked at: a path that nobody serves is no endpoint.
             let record = telemetry.call(Endpoint::route("/{any}"), Some(id.to_string()));
-            let response = refusal(request.uri().path(), &id, wait);
+            let response = refusal(wait).response(request.uri().path(), &id);
             let bytes = sent_bytes(request.method(), size_of(&response));
             record.refused("rate_limited", Refused { bytes, reason: None });
             response
@@ -177,34 +176,20 @@ pub(super) async fn limited(
     headers.insert(LIMIT, decision.limit.into());
     headers.insert(REMAINING, decision.remaining.into());
     headers.insert(RESET, decision.reset.into());
-    if let Some(wait) = decision.retry_after {
-        headers.insert(header::RETRY_AFTER, wait.into());
-    }
     response
 }
 
-/// Bytes of a body that is whole.
-fn size_of(response: &Response) -> usize {
-    response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default()
-}
-
-/// A refusal in the words of whoever would have answered.
-fn refusal(path: &str, id: &RequestId, wait: u64) -> Response {
-    let problem = format!("this client asks too often; ask again after {wait} seconds, and less often");
-    if path == "/mcp" || path.starts_with("/mcp/") {
-        return json_rpc_error(StatusCode::TOO_MANY_REQUESTS, RATE_LIMITED, &problem);
+fn refusal(wait: u64) -> Refusal {
+    Refusal {
+        status: StatusCode::TOO_MANY_REQUESTS,
+        code: "rate_limited",
+        title: "Rate limited",
+        json_rpc: RATE_LIMITED,
+        problem: format!("this client asks too often; ask again after {wait} seconds, and less often"),
+        retry_after: Some(wait),
+        challenge: None,
+        resource_metadata: None,
     }
-    if v1::is_contract(path) {
-        return v1::rate_limited(id, problem, wait);
-    }
-    let body = serde_json::json!({
-        "error": "Rate limited",
-        "detail": problem,
-        "code": "RATE_LIMITED",
-        "request_id": id.as_str(),
-    });
-    let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (StatusCode::TOO_MANY_REQUESTS, json, body.to_string()).into_response()
 }
 
 /// The JSON-RPC code, from the range that servers may use as they like.

@@ -1,6 +1,7 @@
 //! The protocol's requests, answered.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use rmcp::model::{
@@ -19,7 +20,7 @@ use super::tool_list::tool_list;
 use crate::fit::clip;
 use crate::record::RecordData;
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
-use crate::tools::{Live, Payload, Profile, ResourceCall, ToolError};
+use crate::tools::{Live, Payload, Profile, ResourceCall, ToolError, Toolbox};
 
 /// What every client is told at the start. Its first 512 characters stand alone.
 pub const INSTRUCTIONS: &str = "Search and read the user's own records (mail, notes, files, tickets and the like) across \
@@ -37,16 +38,39 @@ const TOOL_LIST_TTL_MS: u64 = 3_600_000;
 /// A server of one profile's tools.
 #[derive(Debug, Clone)]
 pub struct Server {
-    live: Live,
+    tools: Tools,
     profile: Profile,
     telemetry: Telemetry,
 }
 
+/// Where a call's tools come from.
+#[derive(Debug, Clone)]
+enum Tools {
+    /// There is one client, who has these.
+    Live(Live),
+    /// Each HTTP request brings those of its caller. One without has none, and never those of another.
+    OfRequest,
+}
+
 impl Server {
-    /// The tools of `profile`.
+    /// The tools of `profile`, for one client.
     #[must_use]
     pub fn new(live: Live, profile: Profile, telemetry: Telemetry) -> Self {
-        Self { live, profile, telemetry }
+        Self { tools: Tools::Live(live), profile, telemetry }
+    }
+
+    /// The tools of `profile`, over the toolbox among the extensions of each HTTP request.
+    #[must_use]
+    pub fn of_requests(profile: Profile, telemetry: Telemetry) -> Self {
+        Self { tools: Tools::OfRequest, profile, telemetry }
+    }
+
+    fn toolbox(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Toolbox>, ErrorData> {
+        let toolbox = match &self.tools {
+            Tools::Live(live) => Some(live.now()),
+            Tools::OfRequest => of_http(context),
+        };
+        toolbox.ok_or_else(|| ErrorData::internal_error("the request has no caller; report it", None))
     }
 
     /// Calls a tool, logs it, and answers even when it panics: rmcp sends no reply for a panic, and the client
@@ -55,13 +79,14 @@ impl Server {
         &self,
         name: &str,
         arguments: RecordData,
-        request_id: Option<&RequestId>,
+        context: &RequestContext<RoleServer>,
     ) -> Result<Result<Payload, ToolError>, ErrorData> {
+        let toolbox = self.toolbox(context)?;
+        let request_id = of_http::<RequestId>(context);
         // A name that a client made up is not written down.
         let known = self.profile.tools().iter().find(|tool| tool.name == name);
         let endpoint = Endpoint::tool(known.map_or("unknown", |tool| tool.name));
-        let record = self.telemetry.call(endpoint, request_id.map(ToString::to_string));
-        let toolbox = self.live.now();
+        let record = self.telemetry.call(endpoint, request_id.as_ref().map(ToString::to_string));
         let call = toolbox.call(self.profile, name, arguments);
         let answer = match AssertUnwindSafe(call).catch_unwind().await {
             Ok(Some(answer)) => answer,
@@ -96,9 +121,9 @@ async fn unless_cancelled<Answer>(
     }
 }
 
-/// The id of the HTTP request that a message came with.
-fn request_id(context: &RequestContext<RoleServer>) -> Option<RequestId> {
-    context.extensions.get::<http::request::Parts>()?.extensions.get::<RequestId>().cloned()
+/// What the HTTP request has that a message came with.
+fn of_http<What: Clone + Send + Sync + 'static>(context: &RequestContext<RoleServer>) -> Option<What> {
+    context.extensions.get::<http::request::Parts>()?.extensions.get::<What>().cloned()
 }
 
 /// Older revisions do not know how long an answer may be kept, and every byte is read by a model.
@@ -144,13 +169,12 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name;
-        let id = request_id(&context);
-        let call = self.call(&name, request.arguments.unwrap_or_default(), id.as_ref());
+        let call = self.call(&name, request.arguments.unwrap_or_default(), &context);
         let result = match unless_cancelled(context.ct.clone(), call).await?? {
             Ok(payload) => success(payload),
             Err(error) => failure(&error),
         };
-        Ok(of_request(result, id.as_ref()).into())
+        Ok(of_request(result, of_http(&context).as_ref()).into())
     }
 
     async fn list_resource_templates(
@@ -174,8 +198,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let ResourceCall { tool, arguments } = resources::call_of(&request.uri)?;
-        let id = request_id(&context);
-        let call = self.call(tool, arguments, id.as_ref());
+        let call = self.call(tool, arguments, &context);
         let answer = unless_cancelled(context.ct.clone(), call).await??;
         resources::contents(&request.uri, answer, knows_hints(&context)).map(ReadResourceResponse::from)
     }

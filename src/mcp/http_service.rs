@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Server;
 use crate::telemetry::Telemetry;
-use crate::tools::{Live, Profile};
+use crate::tools::Profile;
 
 /// The largest request, in bytes.
 pub(crate) const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
@@ -22,7 +22,6 @@ pub type McpService = StreamableHttpService<Server, NeverSessionManager>;
 /// Cancelling `stop` drops calls in flight.
 #[must_use]
 pub fn mcp_service(
-    live: Live,
     profile: Profile,
     telemetry: Telemetry,
     address: IpAddr,
@@ -38,7 +37,7 @@ pub fn mcp_service(
         )
         .enforce_origin_validation()
         .with_cancellation_token(stop);
-    let server = Server::new(live, profile, telemetry);
+    let server = Server::of_requests(profile, telemetry);
     StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config)
 }
 

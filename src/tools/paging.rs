@@ -1,7 +1,7 @@
 //! Pages: how a call goes on from a cursor, and how it gives the next.
 //!
 //! A position keeps the arguments of the call as they were sent, so that `{"cursor": C}` alone goes on. What is sent
-//! beside a cursor has to agree with them. A position is bound to the sources it was found in.
+//! beside a cursor has to agree with them. A position is bound to the sources it was found in, and to the grant.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -158,10 +158,9 @@ pub(super) async fn kept<What: DeserializeOwned>(
     }
 }
 
-/// What a position is good for: the sources as they are configured. A caller's grant goes in here, too, once there are
-/// callers to tell apart.
+/// What a position is good for: the sources as they are configured, for one caller where callers are told apart.
 pub(super) fn binding(toolbox: &Toolbox) -> String {
-    let digest = Sha256::digest(toolbox.source.identity());
+    let digest = Sha256::digest(toolbox.identity());
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 

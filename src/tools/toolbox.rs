@@ -19,6 +19,7 @@ use super::{
     AGGREGATE, FETCH, FETCH_OPENAI, Payload, QUERY_RECORDS, READ_RECORD_FIELD, SCHEMA, SEARCH, SEARCH_OPENAI,
     ToolError, ToolSpec,
 };
+use crate::access::GrantId;
 use crate::cursor::{Cursors, Skew};
 use crate::fit::{Limits, PageBudget, Protection};
 use crate::handle::SourceName;
@@ -53,6 +54,8 @@ impl Profile {
 #[derive(Debug)]
 pub struct Toolbox {
     pub(super) source: Arc<dyn Source>,
+    /// Whose view of the records it is; nobody's in particular where callers are not told apart.
+    grant: Option<GrantId>,
     /// Where searches and lists go on.
     pub(super) cursors: Arc<Cursors>,
     /// Ids of a source's own that name no record.
@@ -83,6 +86,7 @@ impl Toolbox {
     pub fn with_cursors(source: Arc<dyn Source>, cursors: Arc<Cursors>, call_deadline: Duration) -> Self {
         Self {
             source,
+            grant: None,
             cursors,
             seen_ids: SeenIds::default(),
             parts: Parts::default(),
@@ -99,6 +103,12 @@ impl Toolbox {
         Self { protection, ..self }
     }
 
+    /// The same for one grant, whose cursors are of no use to another.
+    #[must_use]
+    pub fn granted_to(self, grant: GrantId) -> Self {
+        Self { grant: Some(grant), ..self }
+    }
+
     /// The tools over another source, with what these remember.
     #[must_use]
     pub fn succeeded_by(
@@ -112,6 +122,7 @@ impl Toolbox {
         Self {
             seen_ids: if is_same { self.seen_ids.clone() } else { SeenIds::default() },
             source,
+            grant: self.grant.clone(),
             cursors: Arc::clone(&self.cursors),
             parts: self.parts.clone(),
             texts: if is_same { self.texts.clone() } else { Texts::default() },
@@ -125,6 +136,22 @@ impl Toolbox {
     #[must_use]
     pub fn asked_source(&self) -> &Arc<dyn Source> {
         &self.source
+    }
+
+    /// What positions are good for: the sources as they are configured, as one grant sees them.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        let sources = self.source.identity();
+        match &self.grant {
+            None => sources,
+            Some(grant) => format!("{sources}\0{grant}"),
+        }
+    }
+
+    /// Whether there are other callers, who must not have what this one gets.
+    #[must_use]
+    pub fn is_granted(&self) -> bool {
+        self.grant.is_some()
     }
 
     /// Where lists go on.

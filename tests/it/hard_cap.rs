@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use fetchwell::fit::{Limits, Protection, count_tokens};
 use fetchwell::handle::{RecordAddress, SourceName};
-use fetchwell::http::{RateLimiter, Site, bind, serve};
+use fetchwell::http::{RateLimiter, Served, Site, bind, serve};
 use fetchwell::record::{
     ConnectionSchema, Excerpt, FieldDetail, Hit, HitId, Record, RecordData, Scalar, Schema, StreamDetail,
     StreamSchema, View, Window,
@@ -445,7 +445,11 @@ fn no_answer_of_api_v1_is_over_its_cap_and_no_path_in_it_is_dead() {
         let live = Live::new(toolbox.protected_by(protection));
         let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap())).unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let site = Site { live, telemetry: Telemetry::default(), rate_limiter: RateLimiter::default() };
+        let site = Site {
+            served: Served::Everybody(live),
+            telemetry: Telemetry::default(),
+            rate_limiter: RateLimiter::default(),
+        };
         runtime.spawn(serve(listener, site, CancellationToken::new()));
         let mut dice = Dice(7);
         for _ in 0..ASKED_OVER_HTTP {

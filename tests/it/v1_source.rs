@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fetchwell::handle::{RecordAddress, SourceName};
-use fetchwell::http::{RateLimiter, Site, bind, serve};
+use fetchwell::http::{RateLimiter, Served, Site, bind, serve};
 use fetchwell::record::{
     Capability, Expanded, FieldDetail, Record, Relation, RelationKind, Scalar, Schema, StreamDetail, View,
     Window,
@@ -112,14 +112,14 @@ impl Source for Canned {
 }
 
 /// A source served on a socket of this process.
-struct Served {
+struct Running {
     address: String,
     asked: Asked,
     /// Serves until it is dropped.
     _runtime: tokio::runtime::Runtime,
 }
 
-fn serve_source(source: Canned) -> Served {
+fn serve_source(source: Canned) -> Running {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let asked = Arc::clone(&source.asked);
     let source: Arc<dyn Source> = Arc::new(source);
@@ -128,13 +128,17 @@ fn serve_source(source: Canned) -> Served {
     let address = listener.local_addr().unwrap().to_string();
     runtime.spawn(serve(
         listener,
-        Site { live, telemetry: Telemetry::default(), rate_limiter: RateLimiter::default() },
+        Site {
+            served: Served::Everybody(live),
+            telemetry: Telemetry::default(),
+            rate_limiter: RateLimiter::default(),
+        },
         CancellationToken::new(),
     ));
-    Served { address, asked, _runtime: runtime }
+    Running { address, asked, _runtime: runtime }
 }
 
-impl Served {
+impl Running {
     /// The answer of a request that succeeds and is what `/openapi.json` says of the route.
     #[track_caller]
     fn ok(&self, route: &str, target: &str) -> Value {

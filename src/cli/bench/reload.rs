@@ -24,7 +24,7 @@ use crate::cli::reload::Reload;
 use crate::cli::settings::{PlaceArgs, SourceArgs};
 use crate::config::{DEFAULT_CACHE_ROOT, Environment, Watching};
 use crate::cursor::{Cursors, Skew};
-use crate::http::{RateLimiter, Site, bind, serve};
+use crate::http::{RateLimiter, Served, Site, bind, serve};
 use crate::state::StateError;
 use crate::telemetry::Telemetry;
 use crate::tools::{Live, Toolbox};
@@ -123,14 +123,17 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let stop = CancellationToken::new();
     let listener = runtime.block_on(bind(SocketAddr::from(([127, 0, 0, 1], 0))))?;
     let address = listener.local_addr().map_err(|error| failed("no address", &error))?;
-    let site =
-        Site { live: live.clone(), telemetry: Telemetry::default(), rate_limiter: rate_limiter.clone() };
+    let site = Site {
+        served: Served::Everybody(live.clone()),
+        telemetry: Telemetry::default(),
+        rate_limiter: rate_limiter.clone(),
+    };
     runtime.spawn(serve(listener, site, stop.clone()));
     let reload = Reload {
         configured,
         environment,
         opened,
-        live: live.clone(),
+        served: Served::Everybody(live.clone()),
         rate_limiter,
         telemetry: Telemetry::default(),
     };

@@ -114,7 +114,9 @@ impl Add {
                 match parsed.map_err(|problem| Failure::usage(&problem))? {
                     CredentialSettings::PdppCache(_) => None,
                     CredentialSettings::File(path) => Some(format!("file:{}", from_file(&path)?)),
-                    CredentialSettings::Variable(_) | CredentialSettings::Command(_) => Some(text),
+                    CredentialSettings::Variable(_)
+                    | CredentialSettings::Command(_)
+                    | CredentialSettings::Caller => Some(text),
                 }
             }
         };

@@ -35,12 +35,13 @@ use self::answer::{Answer, response};
 use self::error::{Failure, refusal};
 use self::parameters::Parameters;
 use self::routes::{Place, Routes};
+use super::admission::toolbox_of;
 use super::answers::sent_bytes;
 use super::this_machine::asks_from_here;
 use super::v1::ApiError;
 use crate::fit::Limits;
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
-use crate::tools::{Live, Toolbox};
+use crate::tools::Toolbox;
 
 /// Where all of it is.
 const BASE: &str = "/api/v1";
@@ -48,7 +49,6 @@ const BASE: &str = "/api/v1";
 /// The face, with the routes it knows.
 #[derive(Debug, Clone)]
 pub(super) struct Api {
-    live: Live,
     telemetry: Telemetry,
     routes: Arc<Routes>,
 }
@@ -69,8 +69,8 @@ struct Call<'a> {
 pub(super) const CONTEXT_BUDGET: &str = "x-context-budget";
 
 impl Api {
-    pub(super) fn new(live: Live, telemetry: Telemetry) -> Self {
-        Self { live, telemetry, routes: Arc::default() }
+    pub(super) fn new(telemetry: Telemetry) -> Self {
+        Self { telemetry, routes: Arc::default() }
     }
 
     /// `/api/v1` and all below it.
@@ -87,14 +87,15 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
     // A body is not looked at: no route takes one.
     let (request, _) = request.into_parts();
     let id = request.extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
-    let toolbox = api.live.now();
-    let place = match checked(&request) {
-        Ok(()) => find(&api, &toolbox, request.uri.path()).await,
-        Err(error) => Err(error.into()),
-    };
-    let endpoint = place.as_ref().map_or_else(|_| format!("{BASE}/{{unknown}}"), Place::template);
+    let found = find(&api, &request).await;
+    let endpoint =
+        found.as_ref().map_or_else(|_| format!("{BASE}/{{unknown}}"), |(_, place)| place.template());
     let record = api.telemetry.call(Endpoint::route(&endpoint), Some(id.to_string()));
-    let call = AssertUnwindSafe(answered(&toolbox, place, &request)).catch_unwind();
+    let call = async {
+        let (toolbox, place) = found?;
+        answered(&toolbox, place, &request).await
+    };
+    let call = AssertUnwindSafe(call).catch_unwind();
     match call.await.unwrap_or_else(|_panic| Err(ApiError::internal().into())) {
         Ok(answer) => {
             record.answered(&answer.shaping);
@@ -122,8 +123,16 @@ fn checked(request: &Parts) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// What a request leads to, in whose records.
+async fn find(api: &Api, request: &Parts) -> Result<(Arc<Toolbox>, Place), Failure> {
+    checked(request)?;
+    let toolbox = toolbox_of(&request.extensions).ok_or_else(ApiError::internal)?;
+    let place = place_of(api, &toolbox, request.uri.path()).await?;
+    Ok((toolbox, place))
+}
+
 /// What a path leads to.
-async fn find(api: &Api, toolbox: &Toolbox, path: &str) -> Result<Place, Failure> {
+async fn place_of(api: &Api, toolbox: &Toolbox, path: &str) -> Result<Place, Failure> {
     // One slash before and one behind, as people write them; with more a path is another one.
     let rest = path.strip_prefix(BASE).unwrap_or_default();
     let rest = rest.strip_prefix('/').unwrap_or(rest);
@@ -139,12 +148,7 @@ async fn find(api: &Api, toolbox: &Toolbox, path: &str) -> Result<Place, Failure
     routes.place(rest).ok_or_else(|| routes.unknown(rest).into())
 }
 
-async fn answered(
-    toolbox: &Toolbox,
-    place: Result<Place, Failure>,
-    request: &Parts,
-) -> Result<Answer, Failure> {
-    let place = place?;
+async fn answered(toolbox: &Toolbox, place: Place, request: &Parts) -> Result<Answer, Failure> {
     let compares = request.headers.get(CONTEXT_BUDGET).is_some_and(|asked| asked == "compare");
     let mut call = Call {
         toolbox,

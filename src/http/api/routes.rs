@@ -1,9 +1,11 @@
 //! Where paths lead: by the routes of manifests, else by the names of streams.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
 use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,6 +21,9 @@ use crate::tools::Toolbox;
 
 /// How long routes are believed before they are looked up again. A manifest changes with an import.
 const FRESH: Duration = Duration::from_secs(10);
+
+/// Callers whose routes are kept.
+const KEPT_MOST: u64 = 1_000;
 
 /// The most routes of manifests.
 const ROUTES_MOST: usize = 200;
@@ -56,15 +61,15 @@ pub(super) enum Place {
 #[derive(Debug, Default)]
 pub(super) struct KnownRoutes(Vec<Route>);
 
-/// The routes that were seen last, and of which source.
-#[derive(Debug, Default)]
-pub(super) struct Routes(Mutex<Option<Seen>>);
-
+/// The routes that were seen lately, by the sources and the caller they are of.
 #[derive(Debug)]
-struct Seen {
-    identity: String,
-    at: Instant,
-    routes: Arc<KnownRoutes>,
+pub(super) struct Routes(Cache<String, Arc<KnownRoutes>>);
+
+impl Default for Routes {
+    fn default() -> Self {
+        let kept = Cache::builder().max_capacity(KEPT_MOST).eviction_policy(EvictionPolicy::lru());
+        Self(kept.time_to_live(FRESH).build())
+    }
 }
 
 /// What `/api/v1` answers.
@@ -97,21 +102,13 @@ struct IndexRow<'a> {
 impl Routes {
     /// The routes of what is served now.
     pub(super) async fn of(&self, toolbox: &Toolbox) -> Result<Arc<KnownRoutes>, Failure> {
-        let source = toolbox.asked_source();
-        let identity = source.identity();
-        if let Some(seen) =
-            self.seen().as_ref().filter(|seen| seen.identity == identity && seen.at.elapsed() < FRESH)
-        {
-            return Ok(Arc::clone(&seen.routes));
+        let identity = toolbox.identity();
+        if let Some(known) = self.0.get(&identity) {
+            return Ok(known);
         }
-        let routes = Arc::new(KnownRoutes::read(source.as_ref()).await?);
-        *self.seen() = Some(Seen { identity, at: Instant::now(), routes: Arc::clone(&routes) });
+        let routes = Arc::new(KnownRoutes::read(toolbox.asked_source().as_ref()).await?);
+        self.0.insert(identity, Arc::clone(&routes));
         Ok(routes)
-    }
-
-    fn seen(&self) -> std::sync::MutexGuard<'_, Option<Seen>> {
-        // Nothing is left half done by whoever panicked: what is there is replaced as a whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

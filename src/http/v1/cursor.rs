@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::ApiError;
 use crate::cursor::{CursorFault, Cursors, Key, KeyId, Kind, NoPosition, PREFIX};
+use crate::tools::Toolbox;
 
 /// Bytes of the tag, half of HMAC-SHA256's.
 const TAG: usize = 16;
@@ -36,6 +37,8 @@ const LIST: &str = "a list of records";
 pub(super) struct Seal {
     cursors: Arc<Cursors>,
     sources: String,
+    /// Every position is signed: there are callers who must not go on where another was.
+    is_granted: bool,
 }
 
 impl fmt::Debug for Seal {
@@ -45,9 +48,10 @@ impl fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// A seal with the keys of `cursors`, for positions of the source that says it is `sources`.
-    pub(super) fn new(cursors: Arc<Cursors>, sources: String) -> Self {
-        Self { cursors, sources }
+    /// A seal for positions of what these tools ask.
+    pub(super) fn of(toolbox: &Toolbox) -> Self {
+        let cursors = Arc::clone(toolbox.cursors());
+        Self { cursors, sources: toolbox.identity(), is_granted: toolbox.is_granted() }
     }
 
     /// The cursor of a position in the search for `question`.
@@ -68,7 +72,7 @@ impl Seal {
     pub(super) async fn close_list(&self, position: String) -> String {
         // A store's own position is one word that it checks itself. One over several lanes says how far each was
         // read, which nobody else may say.
-        if !position.contains(' ') {
+        if !position.contains(' ') && !self.is_granted {
             return position;
         }
         let kept = self.keep(Kind::V1Records, "", &position).await;
@@ -80,7 +84,7 @@ impl Seal {
         match (self.kept(Kind::V1Records, "", cursor).await, cursor.strip_prefix(SIGNED)) {
             (Some(position), _) => position,
             (None, Some(signed)) => self.verify(LIST, signed),
-            (None, None) if cursor.contains(' ') => {
+            (None, None) if cursor.contains(' ') || self.is_granted => {
                 Err(ApiError::cursor(CursorFault::Malformed, "Cursor is malformed".to_owned()))
             }
             (None, None) => Ok(cursor.to_owned()),
@@ -156,10 +160,25 @@ mod tests {
     use super::*;
     use crate::cursor::Skew;
 
+    fn sealing(cursors: &Arc<Cursors>, sources: &str) -> Seal {
+        Seal { cursors: Arc::clone(cursors), sources: sources.to_owned(), is_granted: false }
+    }
+
+    #[tokio::test]
+    async fn where_callers_are_told_apart_no_position_goes_out_bare() {
+        let cursors = Arc::new(Cursors::in_memory(Skew::default()).unwrap());
+        let granted = |grant: &str| Seal { is_granted: true, ..sealing(&cursors, grant) };
+        let cursor = granted("ann").close_list("short".to_owned()).await;
+        assert_eq!(granted("ann").open_list(&cursor).await.unwrap(), "short");
+        for (who, cursor) in [("bob", cursor.as_str()), ("ann", "short")] {
+            assert_eq!(granted(who).open_list(cursor).await.unwrap_err().code, "invalid_cursor", "{who}");
+        }
+    }
+
     #[tokio::test]
     async fn a_long_position_is_kept_and_opens_only_for_its_question() {
         let cursors = Arc::new(Cursors::in_memory(Skew::default()).unwrap());
-        let seal = Seal::new(Arc::clone(&cursors), "a store".to_owned());
+        let seal = sealing(&cursors, "a store");
         let long = "x ".repeat(HELD_MOST);
         let (search, list) =
             (seal.close("q=invoice", long.clone()).await, seal.close_list(long.clone()).await);
@@ -168,7 +187,7 @@ mod tests {
         assert_eq!(seal.open_list(&list).await.unwrap(), long);
         assert_eq!(seal.open("q=other", &search).await.unwrap_err().code, "invalid_cursor");
         assert_eq!(seal.open("q=invoice", &list).await.unwrap_err().code, "invalid_cursor");
-        let other = Seal::new(cursors, "another store".to_owned());
+        let other = sealing(&cursors, "another store");
         assert_eq!(other.open_list(&list).await.unwrap_err().code, "invalid_cursor");
         assert_eq!(seal.close_list("short".to_owned()).await, "short");
         let signed = seal.close_list("0f {}".to_owned()).await;
@@ -182,14 +201,14 @@ mod tests {
     fn a_cursor_opens_only_for_its_search() {
         let cursors = || Arc::new(Cursors::in_memory(Skew::default()).unwrap());
         let keys = cursors();
-        let seal = Seal::new(Arc::clone(&keys), "a store".to_owned());
+        let seal = sealing(&keys, "a store");
         let cursor = seal.sign("q=invoice", "4.all.25");
         assert_eq!(seal.verify("q=invoice", &cursor).unwrap(), "4.all.25");
         for (question, sent) in [("q=other", cursor.as_str()), ("q=invoice", "xx"), ("q=invoice", "")] {
             assert_eq!(seal.verify(question, sent).unwrap_err().code, "invalid_cursor");
         }
-        assert!(Seal::new(cursors(), "a store".to_owned()).verify("q=invoice", &cursor).is_err());
-        assert!(Seal::new(keys, "another store".to_owned()).verify("q=invoice", &cursor).is_err());
+        assert!(sealing(&cursors(), "a store").verify("q=invoice", &cursor).is_err());
+        assert!(sealing(&keys, "another store").verify("q=invoice", &cursor).is_err());
         let forged = format!("{}MA", cursor);
         assert!(seal.verify("q=invoice", &forged).is_err());
     }

@@ -24,7 +24,6 @@ mod window;
 
 use std::panic::AssertUnwindSafe;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -34,6 +33,7 @@ use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
+use serde_json::Value;
 
 use self::cursor::Seal;
 pub(super) use self::envelope::SEGMENT;
@@ -42,22 +42,23 @@ pub(super) use self::error::{ApiError, OfferedConnection};
 use self::envelope::{Answer, Call, response};
 use self::openapi::Operation;
 use self::parameters::Parameters;
+use super::admission::toolbox_of;
 use super::answers::sent_bytes;
+use super::refusal::Refusal;
 use super::this_machine::asks_from_here;
 use crate::cursor::CursorFault;
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
-use crate::tools::{Live, Toolbox};
+use crate::tools::Toolbox;
 
 /// A source served by the contract.
 #[derive(Debug, Clone)]
 pub(super) struct RecordServer {
-    live: Live,
     telemetry: Telemetry,
 }
 
 impl RecordServer {
-    pub(super) fn new(live: Live, telemetry: Telemetry) -> Self {
-        Self { live, telemetry }
+    pub(super) fn new(telemetry: Telemetry) -> Self {
+        Self { telemetry }
     }
 
     /// Its routes: `/v1`, all below it, and `/openapi.json`.
@@ -140,9 +141,9 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
     let record = server
         .telemetry
         .call(Endpoint::route(route.map_or("/v1/{unknown}", Route::template)), Some(id.to_string()));
-    let toolbox = server.live.now();
-    let call = AssertUnwindSafe(checked(&toolbox, route, &request)).catch_unwind();
-    let answered = match call.await {
+    let toolbox = toolbox_of(&request.extensions);
+    let call = async { checked(&*toolbox.ok_or_else(ApiError::internal)?, route, &request).await };
+    let answered = match AssertUnwindSafe(call).catch_unwind().await {
         Ok(answered) => answered,
         Err(_panic) => Err(ApiError::internal()),
     };
@@ -166,11 +167,14 @@ pub(super) fn is_contract(path: &str) -> bool {
     path == "/v1" || path.starts_with("/v1/") || path == "/openapi.json"
 }
 
-/// A client that asks too often, in the contract's words.
-pub(super) fn rate_limited(id: &RequestId, problem: String, wait: u64) -> Response {
-    let mut error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", problem);
-    error.retry_after = Some(wait);
-    refusal(&error, serde_json::to_vec(&error.body(id.as_str())).unwrap_or_default())
+/// What was refused before it came here, in the contract's words.
+pub(super) fn refused(refusal: &Refusal, id: &RequestId) -> Value {
+    let error = ApiError::new(refusal.status, refusal.code, refusal.problem.clone());
+    let mut body = serde_json::to_value(error.body(id.as_str())).unwrap_or_default();
+    if let (Some(error), Some(url)) = (body.get_mut("error"), &refusal.resource_metadata) {
+        error["resource_metadata"] = url.as_str().into();
+    }
+    body
 }
 
 fn refusal(error: &ApiError, body: Vec<u8>) -> Response {
@@ -197,7 +201,7 @@ async fn checked(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) -
     let (path, query) = (request.uri.path(), request.uri.query());
     let parameters = Parameters::read(query, operation.parameters)?;
     let source = &**toolbox.asked_source();
-    let seal = Seal::new(Arc::clone(toolbox.cursors()), source.identity());
+    let seal = Seal::of(toolbox);
     let mut call = Call { source, seal: &seal, path, query, parameters };
     let answered = tokio::time::timeout(toolbox.call_deadline(), routed(&mut call, route)).await;
     answered.unwrap_or_else(|_late| {

@@ -20,10 +20,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub use credentials::{CommandLine, CredentialError, CredentialFault, CredentialPlace, Credentials};
+pub use credentials::{
+    CallersToken, CommandLine, CredentialError, CredentialFault, CredentialPlace, Credentials,
+};
 pub use provider::{InvalidProviderUrl, ProviderUrl};
 pub use recorded::{Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply};
-pub use transport::{DEFAULT_DEADLINE, MAX_BODY_BYTES};
+pub use transport::{Connections, DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
 use self::params::Params;
 use self::record_path::{encoded_twice, record_path, stream_path};
@@ -52,6 +54,12 @@ impl Pdpp {
         deadline: Duration,
     ) -> Self {
         Self { name, transport: Transport::new(provider, credentials, deadline) }
+    }
+
+    /// The same over connections that others of this provider have.
+    #[must_use]
+    pub fn over(self, connections: Connections) -> Self {
+        Self { transport: self.transport.over(connections), ..self }
     }
 
     /// What a client of this provider is identified by.

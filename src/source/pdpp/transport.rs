@@ -60,14 +60,24 @@ pub(super) struct Transport {
     credentials: Credentials,
     deadline: Duration,
     in_flight: Semaphore,
+    client: Connections,
+}
+
+/// The connections to servers, which those of one server can share whoever asks it: nothing of a caller is in them.
+#[derive(Debug, Clone, Default)]
+pub struct Connections {
     /// Built at the first call: it takes milliseconds that a start need not wait for.
-    client: OnceLock<Client>,
+    client: Arc<OnceLock<Client>>,
 }
 
 impl Transport {
     pub(super) fn new(provider: ProviderUrl, credentials: Credentials, deadline: Duration) -> Self {
         let in_flight = Semaphore::new(IN_FLIGHT_MOST);
-        Self { provider, credentials, deadline, in_flight, client: OnceLock::new() }
+        Self { provider, credentials, deadline, in_flight, client: Connections::default() }
+    }
+
+    pub(super) fn over(self, client: Connections) -> Self {
+        Self { client, ..self }
     }
 
     /// Whom it leads to.
@@ -141,11 +151,11 @@ impl Transport {
     }
 
     fn client(&self) -> Result<&Client, SourceError> {
-        if let Some(client) = self.client.get() {
+        if let Some(client) = self.client.client.get() {
             return Ok(client);
         }
         let client = build_client().map_err(|problem| unreachable(&problem))?;
-        Ok(self.client.get_or_init(|| client))
+        Ok(self.client.client.get_or_init(|| client))
     }
 }
 

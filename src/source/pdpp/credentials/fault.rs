@@ -29,6 +29,8 @@ pub enum CredentialPlace {
     File(PathBuf),
     /// In what a command prints. The command itself is never shown: it may have a secret in it.
     Command,
+    /// In the request of whoever asks.
+    Caller,
 }
 
 /// What is wrong with a credential.
@@ -77,6 +79,9 @@ impl CredentialPlace {
             Self::Command => {
                 format!("run the credential command for {provider} by hand and mend what it says")
             }
+            Self::Caller => {
+                "sign in again, so that the client sends a new token to `fetchwell serve`".to_owned()
+            }
         }
     }
 }
@@ -97,7 +102,7 @@ impl CredentialError {
 
 impl fmt::Display for CredentialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use CredentialPlace::{Command, File, PdppCache, Variable};
+        use CredentialPlace::{Caller, Command, File, PdppCache, Variable};
         let Self { provider, place, fault } = self;
         match (fault, place) {
             (CredentialFault::Missing, PdppCache(path)) => {
@@ -109,9 +114,14 @@ impl fmt::Display for CredentialError {
             (CredentialFault::Missing, Variable(name)) => {
                 write!(f, "the environment variable `{name}`, for the credential of {provider}, is not set")
             }
-            (CredentialFault::Missing, Command) => write!(f, "there is no credential for {provider}"),
+            (CredentialFault::Missing, Command | Caller) => {
+                write!(f, "there is no credential for {provider}")
+            }
             (CredentialFault::Failed { problem }, PdppCache(path) | File(path)) => {
                 write!(f, "the credential file {} cannot be used: {problem}", path.display())
+            }
+            (CredentialFault::Failed { problem } | CredentialFault::Malformed { problem }, Caller) => {
+                write!(f, "the caller's token cannot be sent to {provider}: {problem}")
             }
             (CredentialFault::Failed { problem }, Variable(_) | Command) => {
                 write!(f, "the credential command for {provider} failed: {problem}")

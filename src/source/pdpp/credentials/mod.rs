@@ -1,9 +1,11 @@
-//! The credential for a record server: what `pdpp connect` left, a variable, a file, or what a command prints.
+//! The credential for a record server: what `pdpp connect` left, a variable, a file, what a command prints, or the token of
+//! whoever asks.
 //!
 //! It is looked at when it is used, not only at start: a token can be dead after ten minutes, and a new one is
 //! taken up without a restart. Owner credentials are refused, because this program gives what it reads to a
 //! model and must see no more than a client was granted.
 
+mod callers;
 mod command;
 mod fault;
 mod kept_file;
@@ -14,6 +16,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
+pub use callers::CallersToken;
 pub use command::CommandLine;
 pub use fault::{CredentialError, CredentialFault, CredentialPlace};
 pub(super) use token::bearer;
@@ -37,6 +40,7 @@ enum Kind {
     Variable { name: String, value: Option<SecretString> },
     File(KeptFile),
     Command(TokenCommand),
+    Caller(CallersToken),
 }
 
 impl Credentials {
@@ -63,6 +67,12 @@ impl Credentials {
     #[must_use]
     pub fn printed_by(provider: &ProviderUrl, command: CommandLine) -> Self {
         Self::from_kind(provider, Kind::Command(TokenCommand::new(command)))
+    }
+
+    /// The token of whoever asks.
+    #[must_use]
+    pub fn of_caller(provider: &ProviderUrl, token: CallersToken) -> Self {
+        Self::from_kind(provider, Kind::Caller(token))
     }
 
     fn from_kind(provider: &ProviderUrl, kind: Kind) -> Self {
@@ -95,7 +105,7 @@ impl Credentials {
     pub fn exposed_file(&self) -> Option<&Path> {
         match &self.kind {
             Kind::PdppCache(file) | Kind::File(file) => file.is_exposed().then(|| file.path()),
-            Kind::Variable { .. } | Kind::Command(_) => None,
+            Kind::Variable { .. } | Kind::Command(_) | Kind::Caller(_) => None,
         }
     }
 
@@ -143,6 +153,11 @@ impl Credentials {
                 Some(Credential::of_text(value.expose_secret(), now))
             }
             Kind::Command(_) => None,
+            // Whether it is still good was asked when the caller was let in.
+            Kind::Caller(token) => Some(match token.now() {
+                Some(token) => Ok(Credential { token, expires_at: None }),
+                None => Err(CredentialFault::Missing),
+            }),
         }
     }
 
@@ -164,6 +179,7 @@ impl Credentials {
             Kind::Variable { name, .. } => CredentialPlace::Variable(name.clone()),
             Kind::File(file) => CredentialPlace::File(file.path().to_owned()),
             Kind::Command(_) => CredentialPlace::Command,
+            Kind::Caller(_) => CredentialPlace::Caller,
         }
     }
 }

@@ -1,0 +1,135 @@
+//! Who is served over HTTP, from settings: at the start, and again when they change.
+
+use std::sync::Arc;
+
+use secrecy::SecretString;
+
+use super::failure::Failure;
+use super::granted::Configuration;
+use super::open::{OpenedSource, joined, reopen_sources};
+use crate::access::{AccessSettings, IntrospectionSettings, IssuerSettings, StaticToken};
+use crate::config::{AuthSettings, Environment, FileSettings, SecretPlace};
+use crate::cursor::Cursors;
+use crate::fit::Protection;
+use crate::http::{Callers, Served};
+use crate::tools::{Grants, Live, Terms, Toolbox};
+
+/// The longest secret that is read from a file, in bytes.
+const SECRET_MOST: u64 = 64 * 1024;
+
+/// Opens what is asked whoever asks: with `auth`, the sources that have a credential of their own.
+pub(super) fn open_own(
+    settings: &FileSettings,
+    auth: Option<&AuthSettings>,
+    environment: &Environment,
+    open: &[OpenedSource],
+) -> Result<Vec<OpenedSource>, Failure> {
+    if auth.is_none() {
+        return reopen_sources(settings, environment, open);
+    }
+    let mut settings = settings.clone();
+    settings.sources.retain(|source| !source.takes_callers_token());
+    reopen_sources(&settings, environment, open)
+}
+
+/// Who is served, and with what.
+pub(super) fn served(
+    settings: &FileSettings,
+    auth: Option<&AuthSettings>,
+    environment: &Environment,
+    opened: &[OpenedSource],
+    cursors: Arc<Cursors>,
+) -> Result<Served, Failure> {
+    let protection = Arc::new(settings.protection.clone());
+    let Some(auth) = auth else {
+        let source = joined(opened.to_vec(), settings.call_deadline)?;
+        let toolbox = Toolbox::with_cursors(source, cursors, settings.call_deadline);
+        return Ok(Served::Everybody(Live::new(toolbox.protected_by(protection))));
+    };
+    let access = access(settings, auth, environment)?;
+    let grants = Grants::new(terms(settings, auth, opened.to_vec(), protection)?, cursors);
+    Ok(Served::Callers(Arc::new(Callers::new(access, grants, settings.http.public_url.clone()))))
+}
+
+/// Who is let in.
+pub(super) fn access(
+    settings: &FileSettings,
+    auth: &AuthSettings,
+    environment: &Environment,
+) -> Result<AccessSettings, Failure> {
+    let introspection = match &auth.introspection {
+        None => None,
+        Some(place) => Some(IntrospectionSettings {
+            url: place.url.clone(),
+            client_id: place.client_id.clone(),
+            client_secret: secret(&place.client_secret, environment)?,
+        }),
+    };
+    let issuer = auth.issuer.as_ref().map(|place| IssuerSettings {
+        issuer: place.issuer.clone(),
+        jwks_url: place.jwks_url.clone(),
+        algorithms: place.algorithms.clone(),
+    });
+    let token = |grant: &crate::config::TokenGrant| StaticToken {
+        name: grant.name.clone(),
+        sha256: grant.sha256,
+        metrics: grant.metrics,
+    };
+    Ok(AccessSettings {
+        resources: audiences(settings, auth)?,
+        issuer,
+        introspection,
+        scopes: auth.scopes.clone(),
+        tokens: auth.tokens.iter().map(token).collect(),
+    })
+}
+
+/// What tokens may be for: what the file says, else this server under its public URL.
+fn audiences(settings: &FileSettings, auth: &AuthSettings) -> Result<Vec<String>, Failure> {
+    let has_authority = auth.issuer.is_some() || auth.introspection.is_some();
+    match (auth.audience.as_slice(), &settings.http.public_url) {
+        ([], None) if has_authority => Err(Failure::usage(
+            &"[auth] names an authorization server, and nothing says what its tokens have to be for; set public_url, or \
+              audience in [auth]",
+        )),
+        ([], None) => Ok(Vec::new()),
+        ([], Some(url)) => Ok(["", "/mcp", "/mcp/openai"].map(|path| url.at(path)).to_vec()),
+        (named, _) => Ok(named.to_vec()),
+    }
+}
+
+fn secret(place: &SecretPlace, environment: &Environment) -> Result<SecretString, Failure> {
+    let text = match place {
+        SecretPlace::Variable(name) => environment.credential(name).ok_or_else(|| {
+            Failure::new(format!("the environment variable `{name}`, for [auth.introspection], is not set"))
+        })?,
+        SecretPlace::File(path) => {
+            let unreadable = |problem: std::io::Error| {
+                Failure::new(format!("the secret in {} cannot be read ({problem})", path.display()))
+            };
+            let size = std::fs::metadata(path).map_err(unreadable)?.len();
+            if size > SECRET_MOST {
+                return Err(Failure::new(format!("{} is too large to be a secret", path.display())));
+            }
+            SecretString::from(std::fs::read_to_string(path).map_err(unreadable)?.trim().to_owned())
+        }
+    };
+    Ok(text)
+}
+
+/// What callers get.
+pub(super) fn terms(
+    settings: &FileSettings,
+    auth: &AuthSettings,
+    own: Vec<OpenedSource>,
+    protection: Arc<Protection>,
+) -> Result<Terms, Failure> {
+    let deadline = settings.call_deadline;
+    let sources = Configuration::new(settings.sources.clone(), own, auth.clone(), deadline)?;
+    Ok(Terms {
+        sources: Arc::new(sources),
+        call_deadline: deadline,
+        protection,
+        calls_at_once: settings.http.calls_per_caller,
+    })
+}

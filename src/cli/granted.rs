@@ -1,0 +1,81 @@
+//! What each caller of a server may ask, by its configuration.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::failure::Failure;
+use super::open::{OpenedSource, joined};
+use crate::access::{Admitted, Caller};
+use crate::config::{AuthSettings, SourceSettings};
+use crate::handle::SourceName;
+use crate::source::Source;
+use crate::source::pdpp::{CallersToken, Connections};
+use crate::tools::{Granted, GrantedSources};
+
+/// The sources that are configured, and who gets which.
+#[derive(Debug)]
+pub(super) struct Configuration {
+    /// All of them, as they are configured.
+    sources: Vec<SourceSettings>,
+    /// Those with a credential of their own. What they show depends on nobody who asks, so they are open once.
+    own: Vec<OpenedSource>,
+    /// The connections to those that are asked with a caller's own token.
+    connections: HashMap<SourceName, Connections>,
+    everything: Option<Arc<dyn Source>>,
+    auth: AuthSettings,
+    call_deadline: Duration,
+}
+
+impl Configuration {
+    pub(super) fn new(
+        sources: Vec<SourceSettings>,
+        own: Vec<OpenedSource>,
+        auth: AuthSettings,
+        call_deadline: Duration,
+    ) -> Result<Self, Failure> {
+        let everything = match own.is_empty() {
+            true => None,
+            false => Some(joined(own.clone(), call_deadline)?),
+        };
+        let of_callers = sources.iter().filter(|source| source.takes_callers_token());
+        let connections = of_callers.map(|source| (source.name.clone(), Connections::default())).collect();
+        Ok(Self { sources, own, connections, everything, auth, call_deadline })
+    }
+
+    /// Whether a caller may ask a source.
+    fn may_ask(&self, caller: &Caller, source: &SourceSettings) -> bool {
+        let (auth, name) = (&self.auth, &source.name);
+        match caller {
+            Caller::Token { name: token } => {
+                auth.tokens.iter().any(|grant| grant.name == *token && grant.sources.contains(name))
+            }
+            Caller::Subject(subject) => {
+                let is_theirs = |grant: &&str| *grant == "*" || *grant == subject.subject;
+                let theirs = auth.subjects.iter().filter(|grant| is_theirs(&grant.subject.as_str()));
+                source.takes_callers_token() || theirs.into_iter().any(|grant| grant.sources.contains(name))
+            }
+        }
+    }
+}
+
+impl GrantedSources for Configuration {
+    fn granted(&self, to: &Admitted) -> Option<Granted> {
+        let token = CallersToken::new(to.token.clone());
+        let open = |source: &SourceSettings| match self.connections.get(&source.name) {
+            Some(connections) => OpenedSource::for_caller(source, connections.clone(), token.clone()),
+            None => self.own.iter().find(|open| open.is_of(source)).cloned(),
+        };
+        let asked = self.sources.iter().filter(|source| self.may_ask(&to.caller, source));
+        let opened: Vec<OpenedSource> = asked.filter_map(open).collect();
+        if opened.is_empty() {
+            return None;
+        }
+        let source = joined(opened, self.call_deadline).ok()?;
+        Some(Granted { source, token })
+    }
+
+    fn everything(&self) -> Option<Arc<dyn Source>> {
+        self.everything.clone()
+    }
+}

@@ -1,0 +1,273 @@
+//! `[auth]`: who may ask over HTTP, and which sources each of them gets.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+use super::SourceSettings;
+use super::tree::{Mistake, Node, key_of};
+use super::values::{SourceTitle, is_variable};
+use crate::access::{Algorithm, AuthorityUrl, UnknownAlgorithm};
+use crate::handle::SourceName;
+
+/// Who may ask, and what they get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthSettings {
+    /// Who signs tokens, when they are JWTs.
+    pub issuer: Option<IssuerPlace>,
+    /// Who is asked about tokens that are not.
+    pub introspection: Option<IntrospectionPlace>,
+    /// What tokens have to be for; nothing when that follows from the public URL.
+    pub audience: Vec<String>,
+    /// Scopes that every token has to have.
+    pub scopes: Vec<String>,
+    /// Tokens of this server's own.
+    pub tokens: Vec<TokenGrant>,
+    /// What subjects get beside the sources that are asked with a caller's own token.
+    pub subjects: Vec<SubjectGrant>,
+}
+
+impl AuthSettings {
+    /// Who gets which sources.
+    #[must_use]
+    pub fn grants(&self) -> (Vec<(&str, &[SourceName])>, &[SubjectGrant]) {
+        let tokens = self.tokens.iter().map(|token| (token.name.as_str(), token.sources.as_slice()));
+        (tokens.collect(), &self.subjects)
+    }
+}
+
+/// An authorization server whose tokens are JWTs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssuerPlace {
+    /// The `iss` of its tokens.
+    pub issuer: AuthorityUrl,
+    /// Where its keys are; found by its metadata when not said.
+    pub jwks_url: Option<AuthorityUrl>,
+    /// The algorithms that may sign.
+    pub algorithms: Vec<Algorithm>,
+}
+
+/// An authorization server that is asked about tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntrospectionPlace {
+    /// Its introspection endpoint.
+    pub url: AuthorityUrl,
+    /// What this server is called there.
+    pub client_id: String,
+    /// Where its secret is.
+    pub client_secret: SecretPlace,
+}
+
+/// A token of this server's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenGrant {
+    /// How logs name it.
+    pub name: String,
+    /// SHA-256 of it.
+    pub sha256: [u8; 32],
+    /// What its bearer may ask.
+    pub sources: Vec<SourceName>,
+    /// Its bearer may see how the server is doing.
+    pub metrics: bool,
+}
+
+/// What a subject gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubjectGrant {
+    /// The `sub` of their tokens; `*` is whoever the authorization server speaks for.
+    pub subject: String,
+    /// What they may ask.
+    pub sources: Vec<SourceName>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AuthTable {
+    issuer: Option<AuthorityUrl>,
+    jwks_url: Option<AuthorityUrl>,
+    #[serde(default)]
+    algorithms: Vec<AlgorithmName>,
+    #[serde(default)]
+    audience: Vec<String>,
+    #[serde(default)]
+    scopes: Vec<String>,
+    introspection: Option<IntrospectionTable>,
+    #[serde(default)]
+    token: Vec<TokenTable>,
+    #[serde(default)]
+    subject: Vec<SubjectTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IntrospectionTable {
+    url: AuthorityUrl,
+    client_id: String,
+    client_secret: SecretPlace,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TokenTable {
+    name: SourceTitle,
+    #[serde(deserialize_with = "sha256")]
+    sha256: [u8; 32],
+    sources: Option<Vec<SourceTitle>>,
+    #[serde(default)]
+    metrics: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SubjectTable {
+    subject: String,
+    sources: Vec<SourceTitle>,
+}
+
+impl AuthTable {
+    /// What it means among these sources.
+    pub(super) fn settings(
+        self,
+        tree: &Node,
+        sources: &[SourceSettings],
+        folder: &Path,
+    ) -> Result<AuthSettings, Mistake> {
+        let wrong = |path: &[&str], problem: String| Mistake {
+            line: tree.line_of(path),
+            key: Some(key_of(path)),
+            problem,
+        };
+        if self.issuer.is_none() && (self.jwks_url.is_some() || !self.algorithms.is_empty()) {
+            let problem = "jwks_url and algorithms are about the tokens of an issuer; name it as issuer";
+            return Err(wrong(&["auth"], problem.to_owned()));
+        }
+        let introspection = self.introspection.map(|table| table.place(folder));
+        if self.issuer.is_none() && introspection.is_none() && self.token.is_empty() {
+            let problem = "nobody could get in; name an issuer, an introspection endpoint or a token (`fetchwell token new`)";
+            return Err(wrong(&["auth"], problem.to_owned()));
+        }
+        let named = |place: [&str; 3], titles: Vec<SourceTitle>| {
+            let known = |title: SourceTitle| check_source(title.0, sources);
+            titles
+                .into_iter()
+                .map(known)
+                .collect::<Result<Vec<_>, String>>()
+                .map_err(|problem| wrong(&place, problem))
+        };
+        let mut names = HashSet::new();
+        let mut tokens = Vec::new();
+        for (number, token) in self.token.into_iter().enumerate() {
+            let number = number.to_string();
+            let name = token.name.0.to_string();
+            if !names.insert(name.clone()) {
+                let problem = format!("there is a token `{name}` already; give each a name of its own");
+                return Err(wrong(&["auth", "token", &number, "name"], problem));
+            }
+            let granted = match token.sources {
+                Some(titles) => named(["auth", "token", &number], titles)?,
+                None => own_sources(sources),
+            };
+            tokens.push(TokenGrant { name, sha256: token.sha256, sources: granted, metrics: token.metrics });
+        }
+        let mut subjects = Vec::new();
+        for (number, table) in self.subject.into_iter().enumerate() {
+            let number = number.to_string();
+            let sources = named(["auth", "subject", &number], table.sources)?;
+            subjects.push(SubjectGrant { subject: table.subject, sources });
+        }
+        if self.issuer.is_none() && introspection.is_none() && !subjects.is_empty() {
+            let problem = "subjects are of an authorization server; name one as issuer or introspection";
+            return Err(wrong(&["auth", "subject"], problem.to_owned()));
+        }
+        let algorithms = match self.algorithms.is_empty() {
+            true => Algorithm::ALL.to_vec(),
+            false => self.algorithms.into_iter().map(|name| name.0).collect(),
+        };
+        let jwks_url = self.jwks_url;
+        let issuer = self.issuer.map(|issuer| IssuerPlace { issuer, jwks_url, algorithms });
+        Ok(AuthSettings {
+            issuer,
+            introspection,
+            audience: self.audience,
+            scopes: self.scopes,
+            tokens,
+            subjects,
+        })
+    }
+}
+
+impl IntrospectionTable {
+    fn place(self, folder: &Path) -> IntrospectionPlace {
+        let client_secret = match self.client_secret {
+            SecretPlace::Variable(name) => SecretPlace::Variable(name),
+            SecretPlace::File(path) => SecretPlace::File(folder.join(path)),
+        };
+        IntrospectionPlace { url: self.url, client_id: self.client_id, client_secret }
+    }
+}
+
+/// Where a secret is: `env:NAME` or `file:PATH`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum SecretPlace {
+    /// In an environment variable.
+    Variable(String),
+    /// In a file.
+    File(PathBuf),
+}
+
+impl TryFrom<String> for SecretPlace {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        match text.split_once(':') {
+            Some(("env", name)) if is_variable(name) => Ok(Self::Variable(name.to_owned())),
+            Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
+            // What stands there may be the secret itself.
+            _ => Err("the secret is neither \"env:NAME\" nor \"file:PATH\"; it does not belong here itself"),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct AlgorithmName(Algorithm);
+
+impl TryFrom<String> for AlgorithmName {
+    type Error = UnknownAlgorithm;
+
+    fn try_from(name: String) -> Result<Self, UnknownAlgorithm> {
+        name.parse().map(Self)
+    }
+}
+
+/// The hash of a token, as `fetchwell token new` writes it.
+fn sha256<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let digits: Vec<u8> =
+        text.bytes().filter_map(|byte| char::from(byte).to_digit(16)?.try_into().ok()).collect();
+    let bytes: Vec<u8> =
+        digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
+    match <[u8; 32]>::try_from(bytes) {
+        Ok(digest) if text.len() == 64 => Ok(digest),
+        // A token put here by mistake must not stand in a message.
+        _ => Err(D::Error::custom("it is no SHA-256 of 64 hex digits; `fetchwell token new` makes one")),
+    }
+}
+
+/// Sources that have a credential of their own. A token of this server's own goes to none of the others.
+fn own_sources(sources: &[SourceSettings]) -> Vec<SourceName> {
+    sources.iter().filter(|source| !source.takes_callers_token()).map(|source| source.name.clone()).collect()
+}
+
+fn check_source(name: SourceName, sources: &[SourceSettings]) -> Result<SourceName, String> {
+    match sources.iter().find(|source| source.name == name) {
+        Some(source) if source.takes_callers_token() => Err(format!(
+            "source `{name}` is asked with the caller's own token, and whoever has one gets it; leave it out here"
+        )),
+        Some(_) => Ok(name),
+        None => Err(format!("there is no source `{name}`; name one of those in [[source]]")),
+    }
+}

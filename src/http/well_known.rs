@@ -1,0 +1,45 @@
+//! Where clients learn who gives tokens for this server (RFC 9728).
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::PublicUrl;
+use super::served::Callers;
+
+/// The document of a server, before the path of the resource.
+const BASE: &str = "/.well-known/oauth-protected-resource";
+
+/// Resources that have a document of their own; all others have that of the server.
+const RESOURCES: [&str; 2] = ["/mcp", "/mcp/openai"];
+
+/// Where the document about `path` is. Without a public URL nobody can know.
+pub(super) fn metadata_url(public_url: Option<&PublicUrl>, path: &str) -> Option<String> {
+    let resource = if RESOURCES.contains(&path) { path } else { "" };
+    public_url.map(|url| url.at(&format!("{BASE}{resource}")))
+}
+
+/// The documents. They are for everybody.
+pub(super) fn routes(callers: &Arc<Callers>) -> Router {
+    let document = get(document).with_state(Arc::clone(callers));
+    RESOURCES.iter().fold(Router::new().route(BASE, document.clone()), |router, path| {
+        router.route(&format!("{BASE}{path}"), document.clone())
+    })
+}
+
+async fn document(State(callers): State<Arc<Callers>>, request: Request) -> Response {
+    let Some(public_url) = &callers.public_url else {
+        let problem = "This server does not know its public URL: set `public_url` in its configuration.\n";
+        return (StatusCode::NOT_FOUND, problem).into_response();
+    };
+    let path = request.uri().path().strip_prefix(BASE).unwrap_or_default();
+    let resource = public_url.at(path);
+    let document = callers.access().metadata(resource);
+    let headers =
+        [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
+    (headers, serde_json::to_string(&document).unwrap_or_default()).into_response()
+}
