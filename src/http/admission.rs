@@ -7,6 +7,8 @@ use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use secrecy::{ExposeSecret, SecretString};
+
 use super::answers::sent_bytes;
 use super::refusal::{Refusal, size_of};
 use super::served::{Callers, Served};
@@ -72,6 +74,12 @@ pub(super) async fn admit(callers: &Callers, headers: &HeaderMap) -> Result<Admi
         (Some(one), None) => callers.access().admit(Some(one.to_str().unwrap_or_default())).await,
         (Some(_), Some(_)) => callers.access().admit(Some("")).await,
     }
+}
+
+/// Who has this token, which came in another way.
+pub(super) async fn admit_token(callers: &Callers, token: &SecretString) -> Result<Admitted, Denial> {
+    let shown = SecretString::from(format!("Bearer {}", token.expose_secret()));
+    callers.access().admit(Some(shown.expose_secret())).await
 }
 
 fn of_denial(denial: &Denial, metadata: Option<String>) -> Refusal {
