@@ -84,7 +84,11 @@ fn walls_between_rooms_hold() {
     let walls = [
         ("rmcp", vec!["src/mcp/", "src/telemetry/"], "only the rim speaks MCP (telemetry quiets its logs)"),
         ("axum::", vec!["src/http/"], "only http serves HTTP"),
-        ("reqwest", vec!["src/source/pdpp/"], "only the remote source calls over HTTP"),
+        (
+            "reqwest",
+            vec!["src/outbound/", "src/source/pdpp/", "src/access/"],
+            "only the remote source and access call over HTTP",
+        ),
         (
             "rusqlite",
             vec!["src/source/store/", "src/state/", "src/cursor/", "src/telemetry/"],
@@ -115,7 +119,8 @@ fn walls_between_rooms_hold() {
                 "crate::cursor|crate::source|crate::telemetry|crate::tools|crate::mcp|crate::http",
             ),
             ("src/cursor/", "crate::source|crate::tools|crate::mcp|crate::http"),
-            ("src/source/", "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors"),
+            ("src/outbound/", "crate::"),
+            ("src/source/", "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors|crate::access"),
             ("src/connectors/", "crate::tools|crate::mcp|crate::http|crate::cli"),
             ("src/tools/", "crate::mcp|crate::http|crate::cli|crate::connectors"),
             ("src/mcp/", "crate::http|crate::cli|crate::connectors"),
