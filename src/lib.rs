@@ -5,9 +5,10 @@
 //! left know nothing of the rooms to their right:
 //!
 //! ```text
-//! handle, record, fit, state, cursor, outbound  ->  source  ->  tools  ->  mcp  ->  http, cli
+//! handle, record, fit, state, cursor, outbound, access  ->  source  ->  tools  ->  mcp  ->  http, cli
 //! ```
 
+pub mod access;
 pub mod cli;
 pub mod config;
 pub mod connectors;

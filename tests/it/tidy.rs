@@ -8,7 +8,7 @@ use crate::support::{demo_store, text};
 
 /// Packages in `Cargo.lock`: those of every platform, of the tests and of the benches. Say in CHANGELOG.md what a
 /// higher number buys.
-const LOCKED_PACKAGES_MOST: usize = 448;
+const LOCKED_PACKAGES_MOST: usize = 459;
 
 /// A file of more lines has more than one idea, or says in its header why not.
 const LINES_MOST: usize = 500;
@@ -120,6 +120,11 @@ fn walls_between_rooms_hold() {
             ),
             ("src/cursor/", "crate::source|crate::tools|crate::mcp|crate::http"),
             ("src/outbound/", "crate::"),
+            (
+                "src/access/",
+                "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors|crate::cursor|crate::fit",
+            ),
+            ("src/access/", "crate::source|crate::record|crate::handle|crate::config|crate::telemetry"),
             ("src/source/", "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors|crate::access"),
             ("src/connectors/", "crate::tools|crate::mcp|crate::http|crate::cli"),
             ("src/tools/", "crate::mcp|crate::http|crate::cli|crate::connectors"),
