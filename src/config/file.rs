@@ -23,6 +23,7 @@ use serde::de::{Deserializer, Error};
 
 use super::context_protection::ProtectionTable;
 use super::error::ConfigError;
+use super::http::{HttpSettings, HttpTable, TlsTable, public_url};
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
 use super::values::{
@@ -31,7 +32,7 @@ use super::values::{
 use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
 use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
-use crate::http::{RateLimit, of_this_machine};
+use crate::http::{Guarded, ListenError, PublicUrl, RateLimit, may_listen};
 use crate::source::pdpp::{DEFAULT_DEADLINE, ProviderUrl};
 use crate::telemetry::RECORDS_IN_MEMORY;
 use crate::tools::DEFAULT_CALL_DEADLINE;
@@ -53,6 +54,8 @@ pub struct FileSettings {
     pub rate_limit: Option<RateLimit>,
     /// Calls whose records are kept in memory.
     pub ring: usize,
+    /// What is served over HTTP, and to whom.
+    pub http: HttpSettings,
 }
 
 impl FileSettings {
@@ -70,6 +73,7 @@ impl FileSettings {
             protection: ProtectionTable::default().with(environment)?.alone()?,
             rate_limit: None,
             ring: RECORDS_IN_MEMORY,
+            http: HttpSettings::default(),
         })
     }
 }
@@ -77,8 +81,9 @@ impl FileSettings {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    #[serde(default, deserialize_with = "listen")]
     listen: Option<SocketAddr>,
+    #[serde(default, deserialize_with = "public_url")]
+    public_url: Option<PublicUrl>,
     state_dir: Option<PathBuf>,
     call_deadline: Option<DurationText>,
     #[serde(default)]
@@ -88,6 +93,9 @@ struct File {
     rate_limit: Option<RateLimitTable>,
     #[serde(default)]
     telemetry: TelemetryTable,
+    #[serde(default)]
+    http: HttpTable,
+    tls: Option<TlsTable>,
 }
 
 #[derive(Deserialize)]
@@ -134,6 +142,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
     let mistaken = |mistake| ConfigError::Invalid { path: path.to_owned(), mistake };
     let tree = Node::of(text, path).map_err(mistaken)?;
     let file: File = tree.read().map_err(mistaken)?;
+    listen(&tree, file.listen, Guarded::ByNobody).map_err(mistaken)?;
     let sources = sources(&tree, file.source, folder).map_err(mistaken)?;
     let protection = file.context_protection.with(environment)?;
     Ok(FileSettings {
@@ -144,6 +153,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         protection: protection.checked(&tree, path)?,
         rate_limit: file.rate_limit.map(RateLimitTable::settings),
         ring: file.telemetry.ring.map_or(RECORDS_IN_MEMORY, Count::size),
+        http: file.http.settings(file.public_url, file.tls, folder),
     })
 }
 
@@ -237,10 +247,14 @@ impl Source {
     }
 }
 
-/// An address that `serve` would listen at.
-fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
-    let address = Option::<SocketAddr>::deserialize(deserializer)?;
-    address.map(of_this_machine).transpose().map_err(D::Error::custom)
+/// Refuses an address that `serve` would not listen at.
+fn listen(tree: &Node, address: Option<SocketAddr>, guarded: Guarded) -> Result<(), Mistake> {
+    let refused = |problem: ListenError| Mistake {
+        line: tree.line_of(&["listen"]),
+        key: Some("listen".to_owned()),
+        problem: problem.to_string(),
+    };
+    address.map_or(Ok(()), |address| may_listen(address, guarded).map(drop).map_err(refused))
 }
 
 fn provider_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ProviderUrl>, D::Error> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use jiff::Timestamp;
@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use super::Site;
 use super::api::Missing;
 use super::api::openapi::described_answer;
-use super::this_machine::{asks_from_here, refused_elsewhere};
 use crate::telemetry::{ContextProtection, Figures, Keeping};
 
 /// How long the sources may take to say that they can be read.
@@ -65,16 +64,13 @@ pub(super) fn described(generator: &mut SchemaGenerator) -> Value {
         "summary": "Whether records can be read, and what all calls come to",
         "responses": {
             "200": answer("Records of at least one source can be read"),
-            "403": described_answer("`Host` or `Origin` is not this machine", "text/plain", json!({ "type": "string" })),
+            "403": described_answer("`Host` or `Origin` is not allowed", "application/json", json!({ "type": "object" })),
             "503": answer("No record can be read"),
         },
     } })
 }
 
-async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Response {
-    if !asks_from_here(&uri, &headers) {
-        return refused_elsewhere();
-    }
+async fn answer(State(site): State<Site>) -> Response {
     let toolbox = site.live.now();
     let asked = tokio::time::timeout(PATIENCE, toolbox.asked_source().health()).await;
     let (status, unavailable) = match asked {

@@ -1,4 +1,5 @@
-//! How often each client may ask. A client is the address of its connection: what a header says of it is its own word.
+//! How often each client may ask. A client is the address of its connection, or the one that a trusted proxy asks for:
+//! what any other header says of it is its own word.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;

@@ -43,7 +43,6 @@ use self::envelope::{Answer, Call, response};
 use self::openapi::Operation;
 use self::parameters::Parameters;
 use super::answers::sent_bytes;
-use super::this_machine::asks_from_here;
 use crate::cursor::CursorFault;
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
 use crate::tools::{Live, Toolbox};
@@ -166,6 +165,12 @@ pub(super) fn is_contract(path: &str) -> bool {
     path == "/v1" || path.starts_with("/v1/") || path == "/openapi.json"
 }
 
+/// A request that was refused before it came here, in the contract's words.
+pub(super) fn refused(status: StatusCode, code: &'static str, problem: String, id: &RequestId) -> Response {
+    let error = ApiError::new(status, code, problem);
+    refusal(&error, serde_json::to_vec(&error.body(id.as_str())).unwrap_or_default())
+}
+
 /// A client that asks too often, in the contract's words.
 pub(super) fn rate_limited(id: &RequestId, problem: String, wait: u64) -> Response {
     let mut error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", problem);
@@ -180,9 +185,6 @@ fn refusal(error: &ApiError, body: Vec<u8>) -> Response {
 }
 
 async fn checked(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) -> Result<Answer, ApiError> {
-    if !asks_from_here(&request.uri, &request.headers) {
-        return Err(ApiError::elsewhere());
-    }
     let Some(route) = route else {
         let problem = "there is no such route; /openapi.json lists the routes there are".to_owned();
         return Err(ApiError::not_found(problem));
