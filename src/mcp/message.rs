@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Why a text is no message, with the id of the request that it was meant for, where that can be told.
 #[derive(Debug)]
 pub(crate) struct NoMessage {
-    pub(super) error: ErrorData,
+    pub(super) error: Box<ErrorData>,
     pub(super) id: Option<RequestId>,
     /// It was meant for a notification, which is never answered, not even a broken one.
     pub(super) needs_no_answer: bool,
@@ -38,13 +38,13 @@ fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::
 impl NoMessage {
     /// Text that is not JSON.
     fn not_json() -> Self {
-        let error = ErrorData::parse_error("the message is not JSON", None);
+        let error = Box::new(ErrorData::parse_error("the message is not JSON", None));
         Self { error, id: None, needs_no_answer: false }
     }
 
     /// JSON that is no message.
     pub(super) fn invalid(problem: &'static str, id: Option<RequestId>) -> Self {
-        Self { error: ErrorData::invalid_request(problem, None), id, needs_no_answer: false }
+        Self { error: Box::new(ErrorData::invalid_request(problem, None)), id, needs_no_answer: false }
     }
 
     /// A message that was refused further on, or that a defect stopped.
@@ -53,7 +53,7 @@ impl NoMessage {
             true => ErrorData::internal_error(problem, None),
             false => ErrorData::invalid_request(problem, None),
         };
-        Self { error, id, needs_no_answer: false }
+        Self { error: Box::new(error), id, needs_no_answer: false }
     }
 
     /// It as a JSON-RPC error.

@@ -136,7 +136,7 @@ fn read_line(line: &[u8]) -> Read {
         },
         Err(no_message) => no_message,
     };
-    if refused.needs_no_answer { Read::Nothing } else { Read::Refused(refused.error, refused.id) }
+    if refused.needs_no_answer { Read::Nothing } else { Read::Refused(*refused.error, refused.id) }
 }
 
 async fn write_line<W: AsyncWrite + Unpin>(

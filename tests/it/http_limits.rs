@@ -284,15 +284,18 @@ fn http_2_is_drained_too() {
     let client_runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let client = http_2();
     let idle = http_2();
-    let ping = client_runtime.block_on(message(&idle, &server.address, PING).send()).unwrap();
+    let ping = client_runtime.block_on(async { message(&idle, &server.address, PING).send().await }).unwrap();
     assert_eq!(ping.status(), 200);
-    let call = client_runtime.spawn(message(&client, &server.address, SEARCH).send());
+    let call = client_runtime.spawn({
+        let call = message(&client, &server.address, SEARCH);
+        async move { call.send().await }
+    });
     server.wait_for_search();
     server.stop.cancel();
     server.source.go.notify_one();
     let answer = client_runtime.block_on(call).unwrap().unwrap();
     assert_eq!(answer.status(), 200);
-    let refused = client_runtime.block_on(message(&idle, &server.address, PING).send());
+    let refused = client_runtime.block_on(async { message(&idle, &server.address, PING).send().await });
     assert!(refused.is_err(), "{refused:?}");
 }
 
@@ -300,7 +303,7 @@ fn http_2_is_drained_too() {
 fn a_handler_that_panics_is_answered_and_the_server_goes_on() {
     let server = own(Limits::default());
     for _ in 0..3 {
-        let call = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"fetch","arguments":{"id":"c/s/k"}}}"#;
+        let call = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"fetch","arguments":{"id":"c/s:k"}}}"#;
         let answer = post(&server.address, "/mcp", &[], call).json();
         let error = &answer["result"]["structuredContent"]["error"];
         assert_eq!((&answer["id"], &error["code"]), (&json!(9), &json!("internal_error")), "{answer}");
