@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full};
 
 use crate::mcp::{Form, MAX_REQUEST_BYTES, McpService, NoMessage, outline};
 
@@ -15,6 +15,9 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What the service that answers messages says of itself, at most.
 const ACCOUNT_MOST: usize = 4_096;
+
+/// Bytes of a message that are taken in before it is given up. With them most clients read why.
+const DROPPED_MOST: usize = 16 * MAX_REQUEST_BYTES;
 
 /// One MCP endpoint.
 #[derive(Debug, Clone)]
@@ -43,6 +46,9 @@ pub(super) async fn answer_message(State(mcp): State<Mcp>, request: Request) -> 
         let problem = "the Content-Type of a message is application/json";
         return json_rpc_error(StatusCode::UNSUPPORTED_MEDIA_TYPE, -32600, problem);
     }
+    if asks_in_vain(request.headers(), request.body()) {
+        return too_long();
+    }
     let (mut parts, body) = request.into_parts();
     let message = match tokio::time::timeout(mcp.body, whole(body)).await {
         Ok(Ok(message)) => message,
@@ -59,7 +65,7 @@ pub(super) async fn answer_message(State(mcp): State<Mcp>, request: Request) -> 
     // The service wants both, whatever it answers with.
     let both = HeaderValue::from_static("application/json, text/event-stream");
     parts.headers.insert(header::ACCEPT, both);
-    let request = Request::from_parts(parts, Full::new(message));
+    let request = Request::from_parts(parts, Full::new(Bytes::from(message)));
     let answer = mcp.service.answer(request, form).await.map(Body::new);
     let is_error = answer.status().is_client_error() || answer.status().is_server_error();
     if !is_error || answer.headers().get(header::CONTENT_TYPE) == Some(&JSON) {
@@ -83,19 +89,39 @@ pub(super) async fn unknown_path() -> Response {
         .into_response()
 }
 
-/// All of a body, or why it is not read.
-async fn whole(body: Body) -> Result<Bytes, Response> {
-    match Limited::new(body, MAX_REQUEST_BYTES).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            let problem = format!("the message is longer than {MAX_REQUEST_BYTES} bytes");
-            Err(closing(json_rpc_error(StatusCode::PAYLOAD_TOO_LARGE, -32600, &problem)))
-        }
-        Err(_broken) => {
-            let problem = "the message broke off";
-            Err(closing(json_rpc_error(StatusCode::BAD_REQUEST, -32600, problem)))
+/// All of a body, or why it is not read. What is too long is taken in for a while and dropped: a client that still sends
+/// when the connection ends reads no answer.
+async fn whole(mut body: Body) -> Result<Vec<u8>, Response> {
+    let mut message = Vec::new();
+    let mut length = 0;
+    while length <= DROPPED_MOST {
+        match body.frame().await {
+            None => break,
+            Some(Err(_broken)) => {
+                let problem = "the message broke off";
+                return Err(closing(json_rpc_error(StatusCode::BAD_REQUEST, -32600, problem)));
+            }
+            Some(Ok(frame)) => {
+                let Ok(bytes) = frame.into_data() else { continue };
+                length += bytes.len();
+                if length <= MAX_REQUEST_BYTES {
+                    message.extend_from_slice(&bytes);
+                }
+            }
         }
     }
+    if length > MAX_REQUEST_BYTES { Err(too_long()) } else { Ok(message) }
+}
+
+fn too_long() -> Response {
+    let problem = format!("the message is longer than {MAX_REQUEST_BYTES} bytes");
+    closing(json_rpc_error(StatusCode::PAYLOAD_TOO_LARGE, -32600, &problem))
+}
+
+/// Whether a client asks before it sends what is too long.
+fn asks_in_vain(headers: &HeaderMap, body: &Body) -> bool {
+    let most = u64::try_from(MAX_REQUEST_BYTES).unwrap_or(u64::MAX);
+    headers.contains_key(header::EXPECT) && body.size_hint().lower() > most
 }
 
 /// An answer after which nothing more is read of what the client still sends.

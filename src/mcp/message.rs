@@ -76,13 +76,15 @@ impl NoMessage {
 ///
 /// It is none, whatever it asks.
 pub(crate) fn outline(text: &[u8]) -> Result<Option<RequestId>, NoMessage> {
-    let outline = match serde_json::from_slice::<Outline>(text) {
+    // JSON is UTF-8, also where nobody looks at it here.
+    let Ok(text) = std::str::from_utf8(text) else { return Err(NoMessage::not_json()) };
+    let outline = match serde_json::from_str::<Outline>(text) {
         Ok(outline) => outline,
         // A list is read as a struct of so many fields, if it may.
-        Err(_) if serde_json::from_slice::<IgnoredAny>(text).is_err() => return Err(NoMessage::not_json()),
+        Err(_) if serde_json::from_str::<IgnoredAny>(text).is_err() => return Err(NoMessage::not_json()),
         Err(_) => return Err(NoMessage::invalid(NOT_ONE, None)),
     };
-    if text.trim_ascii_start().first() != Some(&b'{') {
+    if !text.trim_ascii_start().starts_with('{') {
         return Err(NoMessage::invalid(NOT_ONE, None));
     }
     let id = outline.id.as_ref().and_then(|id| RequestId::deserialize(id).ok());

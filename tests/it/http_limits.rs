@@ -146,6 +146,13 @@ fn what_is_too_large_is_refused() {
     assert_eq!(posted(1024 * 1024).status, 200);
     let refused = posted(1024 * 1024 + 1);
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (413, &json!(-32600)));
+    // One that is asked for first is not sent.
+    let mut asking = open(&server.address);
+    let expect =
+        head(&server.address, 1024 * 1024 + 1).replace("\r\n\r\n", "\r\nexpect: 100-continue\r\n\r\n");
+    asking.write_all(expect.as_bytes()).unwrap();
+    let refused = rest(asking);
+    assert!(refused.starts_with("HTTP/1.1 413"), "{refused}");
     // Nor is one that does not say how long it is.
     let chunk = format!("{:x}\r\n{}\r\n0\r\n", 1024 * 1024 + 1, whole(1024 * 1024 + 1));
     let refused = ask(
