@@ -37,6 +37,7 @@ mod mcp_stdio;
 mod read_surface;
 mod record_server;
 mod remote_reads;
+mod rmcp_client;
 mod schemas;
 mod sources;
 mod store;
