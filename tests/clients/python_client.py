@@ -29,8 +29,9 @@ async def converse(client, way):
     assert client.instructions.startswith("Search and read"), client.instructions
 
     tools = (await client.list_tools()).tools
-    assert [tool.name for tool in tools] == TOOLS, tools
-    assert all(tool.annotations.read_only_hint for tool in tools), tools
+    names = [tool.name for tool in tools]
+    assert names == TOOLS, names
+    assert all(tool.annotations.read_only_hint for tool in tools)
 
     found = payload(await client.call_tool("search", {"query": "invoice"}))["results"]
     assert len(found) > 1, found

@@ -36,6 +36,7 @@ mod mcp_http;
 mod mcp_stdio;
 mod read_surface;
 mod record_server;
+mod refused_methods;
 mod remote_reads;
 mod rmcp_client;
 mod schemas;
