@@ -25,7 +25,7 @@ use rmcp::{RoleServer, ServerHandler};
 
 use self::fixtures::fixtures;
 use self::notices::{Changes, log, log_where_asked, progress};
-use self::rounds::Rounds;
+use self::rounds::{Brought, Rounds};
 use super::handler::{self, knows_hints};
 use crate::telemetry::Telemetry;
 use crate::tools::{Live, Profile};
@@ -93,8 +93,8 @@ impl ServerHandler for Server {
             return self.ordinary.call_tool(request, context).await;
         }
         if let Some(rounds) = fixtures().rounds.get(&*name) {
-            let round =
-                self.rounds.next(&name, rounds, request.request_state, request.input_responses, &context)?;
+            let brought = Brought { state: request.request_state, responses: request.input_responses };
+            let round = self.rounds.next((&name, rounds), brought, &context)?;
             return Ok(round.into_tool_response());
         }
         match &*name {
@@ -128,8 +128,8 @@ impl ServerHandler for Server {
     ) -> Result<GetPromptResponse, ErrorData> {
         let name = request.name;
         if let Some(rounds) = fixtures().rounds.get(&name).filter(|_| fixtures().has_prompt(&name)) {
-            let round =
-                self.rounds.next(&name, rounds, request.request_state, request.input_responses, &context)?;
+            let brought = Brought { state: request.request_state, responses: request.input_responses };
+            let round = self.rounds.next((&name, rounds), brought, &context)?;
             return Ok(round.into_prompt_response());
         }
         fixtures().prompt(&name, &request.arguments.unwrap_or_default()).map(GetPromptResponse::from)

@@ -20,6 +20,13 @@ impl Default for Rounds {
     }
 }
 
+/// What a client sends with a call that it makes again.
+#[derive(Debug)]
+pub(super) struct Brought {
+    pub(super) state: Option<String>,
+    pub(super) responses: Option<InputResponses>,
+}
+
 /// What comes of a call.
 #[derive(Debug)]
 pub(super) enum Round {
@@ -30,13 +37,11 @@ pub(super) enum Round {
 }
 
 impl Rounds {
-    /// The next round of `name`, after the answers to the one its state is of.
+    /// The next of a tool's or a prompt's rounds, after what the client brings back of the last.
     pub(super) fn next(
         &self,
-        name: &str,
-        rounds: &[InputRequests],
-        state: Option<String>,
-        responses: Option<InputResponses>,
+        (name, rounds): (&str, &[InputRequests]),
+        Brought { state, responses }: Brought,
         context: &RequestContext<RoleServer>,
     ) -> Result<Round, ErrorData> {
         let codec = self.0.as_ref().ok_or_else(|| ErrorData::internal_error("there is no key", None))?;
