@@ -29,6 +29,7 @@ mod federation_walk;
 mod handles;
 mod hard_cap;
 mod hostaway;
+mod hosted;
 mod hostile_corpus;
 mod http_limits;
 mod http_names;
