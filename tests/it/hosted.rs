@@ -1,85 +1,19 @@
 //! A server for many callers: who gets in, and that what one caller has is of no use to another.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use crate::support::{
-    Answer, FakeServer, HttpServer, Reply, Request, ask, fetchwell, import_records, post, stderr, text,
+use crate::support::hosted::{
+    ANN, BOB, HEAD, PUBLIC, Place, STORES, authorization_server, bearer, call, record_server, start, token,
+    with_authorization_server,
 };
+use crate::support::{Answer, HttpServer, ask, fetchwell, post, stderr, text};
 
-const ANN: &str = "fwt_annannannannannannannannannannannannannanna";
-const BOB: &str = "fwt_bobbobbobbobbobbobbobbobbobbobbobbobbobbobb";
 const WATCHER: &str = "fwt_watchwatchwatchwatchwatchwatchwatchwatchwat";
-
-/// Where the server says it is.
-const PUBLIC: &str = "http://localhost:7400";
-
-/// A folder with what a server needs: a store for Ann, one for Bob, and a configuration.
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new() -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
-        for who in ["ann", "bob"] {
-            let lines: String = (0..60)
-                .map(|number| {
-                    let data = json!({"subject": format!("{who} letter {number}"), "secret": format!("only for {who}")});
-                    let key = format!("{who}{number:02}");
-                    json!({"stream": "letters", "key": key, "data": data}).to_string() + "\n"
-                })
-                .collect();
-            import_records(&place.path(&format!("{who}.db")), &format!("cin_{who}"), &lines);
-        }
-        place
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn configure(&self, text: &str) -> PathBuf {
-        let file = self.path("fetchwell.toml");
-        fs::write(&file, text).unwrap();
-        file
-    }
-
-    /// With a static token for each of the two.
-    fn of_two(&self) -> PathBuf {
-        self.configure(&format!("{HEAD}{}{}{STORES}", token("ann", ANN), token("bob", BOB)))
-    }
-}
-
-const HEAD: &str = "public_url = \"http://localhost:7400\"\n";
-
-const STORES: &str =
-    "[[source]]\nname = \"ann\"\nstore = \"ann.db\"\n[[source]]\nname = \"bob\"\nstore = \"bob.db\"\n";
-
-fn token(name: &str, token: &str) -> String {
-    let digest: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("[[auth.token]]\nname = \"{name}\"\nsha256 = \"{digest}\"\nsources = [\"{name}\"]\n")
-}
-
-fn start(file: &Path) -> HttpServer {
-    HttpServer::start(["--config", text(file)])
-}
-
-fn bearer(token: &str) -> String {
-    format!("authorization: Bearer {token}")
-}
 
 fn get_as(server: &HttpServer, token: &str, target: &str) -> Answer {
     ask(&server.address, "GET", target, &[&bearer(token)])
-}
-
-/// The answer of a tool over `/mcp`, an error or not.
-fn call(server: &HttpServer, token: &str, tool: &str, arguments: &Value) -> Value {
-    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
-    let answer = post(&server.address, "/mcp", &[&bearer(token)], &message.to_string());
-    assert_eq!(answer.status, 200, "{answer:?}");
-    answer.json()["result"]["structuredContent"].clone()
 }
 
 #[track_caller]
@@ -207,54 +141,6 @@ fn how_the_server_does_is_for_whoever_runs_it() {
     }
     // It may watch, and has no records.
     refused(&get_as(&server, WATCHER, "/v1/schema"), 403, "no_sources");
-}
-
-/// An authorization server that is asked about tokens, and knows these by what they are called.
-fn authorization_server() -> FakeServer {
-    FakeServer::start(|request: &Request| {
-        let token = request.body.split('&').find_map(|pair| pair.strip_prefix("token=")).unwrap_or_default();
-        let grant = |sub: &str, grant: &str| {
-            json!({"active": true, "sub": sub, "client_id": "c", "aud": format!("{PUBLIC}/mcp"), "grant_id": grant,
-                "exp": 4_000_000_000_u64, "scope": "records"})
-        };
-        let mut claims = match token {
-            "no-answer" => return Reply::Reset,
-            "ann-1" | "ann-2" | "ann-owner" | "ann-elsewhere" | "ann-old" | "ann-package" => {
-                grant("ann", "g1")
-            }
-            "ann-narrow" => grant("ann", "g2"),
-            "bob-1" => grant("bob", "g3"),
-            _ => json!({"active": false}),
-        };
-        match token {
-            "ann-owner" => claims["pdpp_token_kind"] = "owner".into(),
-            "ann-package" => claims["pdpp_token_kind"] = "mcp_package".into(),
-            "ann-elsewhere" => claims["aud"] = "https://elsewhere.example/mcp".into(),
-            "ann-old" => claims["exp"] = 1_000_000_000.into(),
-            _ => {}
-        }
-        Reply::Json(200, claims.to_string())
-    })
-}
-
-/// A record server that shows each token what is its own.
-fn record_server() -> FakeServer {
-    FakeServer::start(|request: &Request| {
-        let token = request.authorization.clone().unwrap_or_default().replace("Bearer ", "");
-        if request.line.starts_with("GET /v1/search") {
-            let hit = json!({"id": format!("of-{token}"), "stream": "mail", "title": format!("Mail of {token}"),
-                "connection_id": "conn_1", "snippet": {"text": "x"}});
-            return Reply::Json(200, json!({"results": [hit], "has_more": false}).to_string());
-        }
-        Reply::Json(200, json!({"object": "list", "data": []}).to_string())
-    })
-}
-
-fn with_authorization_server(asked: &FakeServer, more: &str) -> String {
-    format!(
-        "{HEAD}[auth.introspection]\nurl = \"{}/introspect\"\nclient_id = \"fetchwell\"\nclient_secret = \"file:secret\"\n{more}",
-        asked.url
-    )
 }
 
 #[test]

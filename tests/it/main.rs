@@ -26,6 +26,7 @@ mod fat_booking;
 mod faults;
 mod federation_turns;
 mod federation_walk;
+mod hammer;
 mod handles;
 mod hard_cap;
 mod hostaway;
