@@ -120,6 +120,7 @@ fn two_grants_at_once_see_nothing_of_each_other() {
     let mail = format!("[[source]]\nname = \"mail\"\nurl = \"{}\"\ncredential = \"caller\"\n", records.url);
     let more = format!("{}{}{STORES}{mail}", subject("ann"), subject("bob"));
     let server = start(&place.configure(&with_authorization_server(&asked, &more)));
+    #[expect(clippy::disallowed_methods, reason = "it is said to the test, and not to the program")]
     let seconds = std::env::var("FETCHWELL_HAMMER_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
     let until = Instant::now() + Duration::from_secs(seconds.unwrap_or(SECONDS));
     let (ann, bob) = (Found::default(), Found::default());
