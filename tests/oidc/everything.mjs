@@ -1,0 +1,63 @@
+// Usage: everything.mjs BINARY FOLDER
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { introspectedTokens } from './introspected_tokens.mjs';
+import { stopAll } from './processes.mjs';
+import { check, heading, verdict } from './report.mjs';
+import { sdkClient } from './sdk_client.mjs';
+import { seenTokens } from './sign_in.mjs';
+import { signedTokens } from './signed_tokens.mjs';
+
+const [binary, folder] = process.argv.slice(2);
+const log = (name) => readFileSync(join(folder, name), 'utf8');
+
+/** What alice has, and what bob has. */
+function makeStores() {
+  execFileSync(binary, ['demo', '--store', join(folder, 'mail.db')], { stdio: 'ignore' });
+  const rows = Array.from({ length: 30 }, (_, at) => `${at + 1},"Order ${at + 1} with its invoice",${at * 7}`);
+  writeFileSync(join(folder, 'orders.csv'), ['id,subject,amount', ...rows, ''].join('\n'));
+  const store = ['--store', join(folder, 'orders.db'), '--connection', 'shop', '--name', 'Shop'];
+  execFileSync(binary, ['import', 'csv', join(folder, 'orders.csv'), ...store, '--stream', 'orders', '--key', 'id'], {
+    stdio: 'ignore',
+  });
+}
+
+function logsTellNothing() {
+  return check(`no log has any of the ${seenTokens.size} tokens and secrets that were seen`, () => {
+    const logs = readdirSync(folder).filter((name) => name.endsWith('.log') && name !== 'authorization_server.log');
+    assert.ok(logs.length >= 2);
+    for (const name of logs) {
+      const text = log(name);
+      assert.ok(text.includes('tool:search'), `${name} has no calls`);
+      for (const token of seenTokens) {
+        // Of a JWT the signature is what nobody else has.
+        const telling = token.split('.').at(-1);
+        assert.ok(telling.length < 16 || !text.includes(telling), `${name} has a token`);
+      }
+    }
+  });
+}
+
+let code = 1;
+try {
+  makeStores();
+  await signedTokens(binary, folder);
+  await introspectedTokens(binary, folder);
+  await sdkClient(binary, folder);
+  heading('afterwards');
+  await logsTellNothing();
+  code = verdict();
+} catch (error) {
+  console.error(error);
+} finally {
+  await stopAll();
+  if (code !== 0) {
+    for (const name of readdirSync(folder).filter((name) => name.endsWith('.log'))) {
+      console.error(`\n== the end of ${name}\n${log(name).split('\n').slice(-25).join('\n')}`);
+    }
+  }
+}
+process.exit(code);
