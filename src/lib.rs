@@ -5,7 +5,7 @@
 //! left know nothing of the rooms to their right:
 //!
 //! ```text
-//! handle, record, fit, state, cursor  ->  source  ->  tools  ->  mcp  ->  http, cli
+//! handle, record, fit, state, cursor, outbound, access  ->  source  ->  tools  ->  mcp  ->  http, cli
 //! ```
 
 pub mod access;
@@ -17,6 +17,7 @@ pub mod fit;
 pub mod handle;
 pub mod http;
 pub mod mcp;
+mod outbound;
 pub mod record;
 pub mod source;
 pub mod state;

@@ -57,17 +57,17 @@ impl Algorithm {
     }
 
     /// The same, for the crate that checks signatures.
-    pub(super) fn checked_as(self) -> Self {
+    pub(super) fn checked_as(self) -> jsonwebtoken::Algorithm {
         match self {
-            Self::RS256 => Self::RS256,
-            Self::RS384 => Self::RS384,
-            Self::RS512 => Self::RS512,
-            Self::PS256 => Self::PS256,
-            Self::PS384 => Self::PS384,
-            Self::PS512 => Self::PS512,
-            Self::ES256 => Self::ES256,
-            Self::ES384 => Self::ES384,
-            Self::EdDSA => Self::EdDSA,
+            Self::RS256 => jsonwebtoken::Algorithm::RS256,
+            Self::RS384 => jsonwebtoken::Algorithm::RS384,
+            Self::RS512 => jsonwebtoken::Algorithm::RS512,
+            Self::PS256 => jsonwebtoken::Algorithm::PS256,
+            Self::PS384 => jsonwebtoken::Algorithm::PS384,
+            Self::PS512 => jsonwebtoken::Algorithm::PS512,
+            Self::ES256 => jsonwebtoken::Algorithm::ES256,
+            Self::ES384 => jsonwebtoken::Algorithm::ES384,
+            Self::EdDSA => jsonwebtoken::Algorithm::EdDSA,
         }
     }
 }

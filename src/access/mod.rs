@@ -1,160 +1,154 @@
-//! Who may ask.
+//! Who may ask: the token of a request, checked.
+//!
+//! A static token is compared with the hashes of the configuration, a JWT is checked by the keys of its issuer, and
+//! the authorization server is asked about any other. What cannot be checked is refused, and nothing here tells, logs
+//! or shows a token. No HTTP server and no tool is known here.
 
 mod algorithm;
+mod authority;
 mod authority_url;
-pub use algorithm::{Algorithm, UnknownAlgorithm};
-pub use authority_url::{AuthorityUrl, InvalidAuthorityUrl};
+mod bearer;
+mod caller;
+mod claims;
+mod denial;
+mod discovery;
+mod introspection;
+mod jwt;
+mod key_set;
+mod keys;
+mod metadata;
+mod settings;
+mod static_token;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
-use secrecy::SecretString;
-use sha2::{Digest, Sha256};
-use std::fmt;
+use secrecy::{ExposeSecret, SecretString};
 
-/// Who was let in.
+pub use self::algorithm::{Algorithm, UnknownAlgorithm};
+pub use self::authority_url::{AuthorityUrl, InvalidAuthorityUrl};
+pub use self::bearer::authorization;
+pub use self::caller::{Admitted, Caller, GrantId, Subject};
+pub use self::denial::{Denial, HeaderFault, TokenFault};
+pub use self::metadata::ResourceMetadata;
+pub use self::settings::{AccessSettings, IntrospectionSettings, IssuerSettings, StaticToken};
+pub use self::static_token::NewToken;
+
+use self::claims::{Claims, Expected, Issuer};
+use self::introspection::Introspection;
+use self::jwt::Unverified;
+use self::key_set::KeySet;
+
+/// The door. A clone is the same door.
 #[derive(Debug, Clone)]
-pub struct Admitted {
-    /// who
-    pub caller: Caller,
-    /// token
-    pub token: SecretString,
-    /// end
-    pub expires_at: Option<Timestamp>,
+pub struct Access {
+    settings: Arc<AccessSettings>,
+    keys: Option<Arc<KeySet>>,
+    introspection: Option<Arc<Introspection>>,
 }
-/// Caller.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Caller {
-    /// static
-    Token {
-        /// name
-        name: String,
-    },
-    /// subject
-    Subject(Subject),
-}
-/// Subject.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Subject {
-    /// i
-    pub issuer: String,
-    /// s
-    pub subject: String,
-    /// c
-    pub client: Option<String>,
-    /// g
-    pub grant: String,
-}
-/// Grant.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct GrantId(String);
-impl fmt::Display for GrantId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl Caller {
-    /// id
-    #[must_use]
-    pub fn grant_id(&self) -> GrantId {
-        GrantId(Sha256::digest(format!("{self:?}")).iter().take(16).map(|b| format!("{b:02x}")).collect())
-    }
-}
-/// Settings.
-#[derive(Debug, Clone, Default)]
-pub struct AccessSettings {
-    /// a
-    pub resources: Vec<String>,
-    /// a
-    pub issuer: Option<IssuerSettings>,
-    /// a
-    pub introspection: Option<IntrospectionSettings>,
-    /// a
-    pub scopes: Vec<String>,
-    /// a
-    pub tokens: Vec<StaticToken>,
-}
-/// a
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IssuerSettings {
-    /// a
-    pub issuer: AuthorityUrl,
-    /// a
-    pub jwks_url: Option<AuthorityUrl>,
-    /// a
-    pub algorithms: Vec<Algorithm>,
-}
-/// a
-#[derive(Debug, Clone)]
-pub struct IntrospectionSettings {
-    /// a
-    pub url: AuthorityUrl,
-    /// a
-    pub client_id: String,
-    /// a
-    pub client_secret: SecretString,
-}
-/// a
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StaticToken {
-    /// a
-    pub name: String,
-    /// a
-    pub sha256: [u8; 32],
-    /// a
-    pub metrics: bool,
-}
-/// Access.
-#[derive(Debug)]
-pub struct Access {}
-/// Denial.
-#[derive(Debug, thiserror::Error)]
-pub enum Denial {
-    /// x
-    #[error("no")]
-    SignIn,
-    /// x
-    #[error("scopes")]
-    AskForScopes {
-        /// x
-        needed: Vec<String>,
-    },
-}
+
 impl Access {
-    /// n
+    /// Nobody is asked anything before the first token comes.
     #[must_use]
-    pub fn new(_: AccessSettings) -> Self {
-        Self {}
+    pub fn new(settings: AccessSettings) -> Self {
+        Self::within(settings, authority::DEADLINE)
     }
-    /// n
+
+    /// The same, with so much time for each answer of an authorization server.
+    fn within(settings: AccessSettings, deadline: Duration) -> Self {
+        let keys = settings.issuer.clone().map(|issuer| Arc::new(KeySet::new(issuer, deadline)));
+        let introspection =
+            settings.introspection.clone().map(|asked| Arc::new(Introspection::new(asked, deadline)));
+        Self { settings: Arc::new(settings), keys, introspection }
+    }
+
+    /// The door by other settings, which goes on with the keys and answers of the same authorization servers.
     #[must_use]
-    pub fn succeeded_by(&self, _: AccessSettings) -> Self {
-        Self {}
+    pub fn succeeded_by(&self, settings: AccessSettings) -> Self {
+        let next = Self::new(settings);
+        let keys =
+            self.keys.clone().filter(|keys| next.settings.issuer.as_ref().is_some_and(|new| keys.is_of(new)));
+        let introspection = self
+            .introspection
+            .clone()
+            .filter(|asked| next.settings.introspection.as_ref() == Some(asked.settings()));
+        Self {
+            settings: next.settings,
+            keys: keys.or(next.keys),
+            introspection: introspection.or(next.introspection),
+        }
     }
-    /// a
+
+    /// What it goes by.
+    #[must_use]
+    pub fn settings(&self) -> &AccessSettings {
+        &self.settings
+    }
+
+    /// Who comes with this `Authorization` header, the only one of the request (see [`authorization`]).
+    ///
     /// # Errors
-    /// x
-    pub async fn admit(&self, _: Option<&str>) -> Result<Admitted, Denial> {
-        Err(Denial::SignIn)
+    ///
+    /// There is no token, or it is not good for this server, or nobody can say now whether it is.
+    pub async fn admit(&self, authorization: Option<&str>) -> Result<Admitted, Denial> {
+        self.admit_at(authorization, Timestamp::now()).await
     }
-    /// m
+
+    /// What clients read to find out where to sign in for `resource`, one of our URLs.
     #[must_use]
-    pub fn metadata(&self, resource: String) -> String {
-        resource
+    pub fn metadata(&self, resource: &str) -> ResourceMetadata {
+        let issuer = self.settings.issuer.as_ref().map(|issuer| issuer.issuer.to_string());
+        ResourceMetadata::new(resource, issuer, &self.settings.scopes)
     }
-}
-impl Denial {
-    /// s
+
+    /// Whether somebody may read `/health` and `/metrics`.
     #[must_use]
-    pub fn status(&self) -> http::StatusCode {
-        http::StatusCode::UNAUTHORIZED
+    pub fn may_read_metrics(&self, caller: &Caller) -> bool {
+        match caller {
+            Caller::Token { name } => {
+                self.settings.tokens.iter().any(|token| token.metrics && token.name == *name)
+            }
+            Caller::Subject(_) => false,
+        }
     }
-    /// e
-    #[must_use]
-    pub fn error(&self) -> Option<&'static str> {
-        None
+
+    async fn admit_at(&self, authorization: Option<&str>, now: Timestamp) -> Result<Admitted, Denial> {
+        let token = bearer::token_of(authorization)?;
+        if static_token::is_ours(&token) {
+            let known = static_token::find(&self.settings.tokens, &token).ok_or(TokenFault::Unknown)?;
+            let caller = Caller::Token { name: known.name.clone() };
+            return Ok(Admitted { caller, token, expires_at: None });
+        }
+        match (&self.keys, &self.settings.issuer, &self.introspection) {
+            (Some(keys), Some(issuer), _) if jwt::looks_like_jwt(token.expose_secret()) => {
+                let unverified = Unverified::read(token.expose_secret(), &issuer.algorithms)?;
+                let key = keys.key(unverified.wanted(), now).await?;
+                let claims = unverified.verified_by(&key)?;
+                self.admitted(&claims, Issuer::Signed(issuer.issuer.as_str()), token, now)
+            }
+            (_, issuer, Some(introspection)) => {
+                let claims = introspection.claims(&token, now).await?;
+                let known = issuer.as_ref().map(|issuer| issuer.issuer.as_str());
+                let issuer = Issuer::Answered { known, by: introspection.settings().url.as_str() };
+                self.admitted(&claims, issuer, token, now)
+            }
+            (_, _, None) => Err(TokenFault::Unknown.into()),
+        }
     }
-    /// r
-    #[must_use]
-    pub fn retry_after(&self) -> Option<std::time::Duration> {
-        None
+
+    fn admitted(
+        &self,
+        claims: &Claims,
+        issuer: Issuer<'_>,
+        token: SecretString,
+        now: Timestamp,
+    ) -> Result<Admitted, Denial> {
+        let expected =
+            Expected { issuer, resources: &self.settings.resources, scopes: &self.settings.scopes };
+        let subject = claims.check(&expected, now)?;
+        Ok(Admitted { caller: Caller::Subject(subject), token, expires_at: claims.expires_at() })
     }
 }

@@ -12,7 +12,7 @@ use crate::config::{AuthSettings, Environment, FileSettings, SecretPlace};
 use crate::cursor::Cursors;
 use crate::fit::Protection;
 use crate::http::{Callers, Served};
-use crate::tools::{Grants, Live, Terms, Toolbox};
+use crate::tools::{Grants, Live, RecordPages, Terms, Toolbox};
 
 /// The longest secret that is read from a file, in bytes.
 const SECRET_MOST: u64 = 64 * 1024;
@@ -44,7 +44,8 @@ pub(super) fn served(
     let Some(auth) = auth else {
         let source = joined(opened.to_vec(), settings.call_deadline)?;
         let toolbox = Toolbox::with_cursors(source, cursors, settings.call_deadline);
-        return Ok(Served::Everybody(Live::new(toolbox.protected_by(protection))));
+        let toolbox = toolbox.protected_by(protection).with_pages(pages(settings));
+        return Ok(Served::Everybody(Live::new(toolbox)));
     };
     let access = access(settings, auth, environment)?;
     let grants = Grants::new(terms(settings, auth, opened.to_vec(), protection)?, cursors);
@@ -130,6 +131,12 @@ pub(super) fn terms(
         sources: Arc::new(sources),
         call_deadline: deadline,
         protection,
+        pages: pages(settings),
         calls_at_once: settings.http.calls_per_caller,
     })
+}
+
+/// Where people read records, when it is known how they reach this server.
+fn pages(settings: &FileSettings) -> Option<RecordPages> {
+    settings.http.public_url.as_ref().map(|url| RecordPages::new(url.as_str()))
 }

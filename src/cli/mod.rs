@@ -29,6 +29,7 @@ mod source;
 mod state;
 mod stop;
 mod telemetry;
+mod token;
 mod tokens;
 
 use std::ffi::OsString;
@@ -73,6 +74,7 @@ enum Command {
     Search(search::Search),
     Fetch(fetch::Fetch),
     Budget(budget::Budget),
+    Token(token::Token),
     Tokens(tokens::Tokens),
     Bench(bench::Bench),
     Doctor(doctor::Doctor),
@@ -110,6 +112,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Search(command) => command.run(printer, &environment),
             Command::Fetch(command) => command.run(printer, &environment),
             Command::Budget(command) => command.run(printer),
+            Command::Token(command) => command.run(printer),
             Command::Tokens(command) => command.run(printer),
             Command::Bench(command) => command.run(printer),
             Command::Doctor(command) => command.run(printer, &environment),

@@ -90,6 +90,8 @@ impl Reload {
                 let now = callers.terms();
                 let protection = kept_if_same(&now.protection, &settings.protection);
                 let mut terms = terms(&settings, auth, opened.clone(), protection)?;
+                // Links that were given out stay good; where the server is does not change while it runs.
+                terms.pages.clone_from(&now.pages);
                 if is_asked_alike(before, &settings) {
                     terms.sources = Arc::clone(&now.sources);
                 }

@@ -117,7 +117,11 @@ impl Serve {
             }
             served => {
                 let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
-                runtime.block_on(serve_http(address, Site { served, telemetry, rate_limiter }, stop))
+                runtime.block_on(serve_http(
+                    address,
+                    Site { served, telemetry, rate_limiter, public_url: settings.http.public_url },
+                    stop,
+                ))
             }
         };
         // A read of standard input cannot be called off; the program ends without it.

@@ -7,11 +7,13 @@ use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use secrecy::{ExposeSecret, SecretString};
+
 use super::answers::sent_bytes;
 use super::refusal::{Refusal, size_of};
 use super::served::{Callers, Served};
 use super::well_known::metadata_url;
-use crate::access::{Admitted, Denial};
+use crate::access::{Admitted, Denial, authorization};
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
 use crate::tools::{NoTurn, Toolbox, Turn};
 
@@ -65,13 +67,13 @@ async fn let_in(callers: &Callers, headers: &HeaderMap, path: &str) -> Result<(A
 
 /// Who shows the token in these headers.
 pub(super) async fn admit(callers: &Callers, headers: &HeaderMap) -> Result<Admitted, Denial> {
-    let mut shown = headers.get_all(header::AUTHORIZATION).iter();
-    match (shown.next(), shown.next()) {
-        (None, _) => callers.access().admit(None).await,
-        // What is not text is no token, and neither are two.
-        (Some(one), None) => callers.access().admit(Some(one.to_str().unwrap_or_default())).await,
-        (Some(_), Some(_)) => callers.access().admit(Some("")).await,
-    }
+    callers.access().admit(authorization(headers)?).await
+}
+
+/// Who has this token, which came in another way.
+pub(super) async fn admit_token(callers: &Callers, token: &SecretString) -> Result<Admitted, Denial> {
+    let shown = SecretString::from(format!("Bearer {}", token.expose_secret()));
+    callers.access().admit(Some(shown.expose_secret())).await
 }
 
 fn of_denial(denial: &Denial, metadata: Option<String>) -> Refusal {

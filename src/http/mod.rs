@@ -12,6 +12,7 @@ mod in_process;
 mod metrics;
 mod public_url;
 mod rate_limit;
+mod record_page;
 mod refusal;
 mod request_id;
 mod served;
@@ -97,6 +98,8 @@ pub struct Site {
     pub telemetry: Telemetry,
     /// How often each client may ask.
     pub rate_limiter: RateLimiter,
+    /// Where clients reach it.
+    pub public_url: Option<PublicUrl>,
 }
 
 /// Serves until `stop` is cancelled; calls in flight are then answered, or dropped after five seconds.
@@ -131,7 +134,7 @@ pub async fn serve(listener: TcpListener, site: Site, stop: CancellationToken) -
 }
 
 fn app(site: &Site, address: IpAddr, drop_calls: &CancellationToken) -> Router {
-    let Site { served, telemetry, rate_limiter } = site;
+    let Site { served, telemetry, rate_limiter, public_url } = site;
     let service = |profile| mcp_service(profile, telemetry.clone(), address, drop_calls.child_token());
     let open = match served {
         Served::Everybody(_) => Router::new(),
@@ -145,6 +148,7 @@ fn app(site: &Site, address: IpAddr, drop_calls: &CancellationToken) -> Router {
         .merge(RecordServer::new(telemetry.clone()).routes())
         .layer(from_fn_with_state((served.clone(), telemetry.clone()), admitted))
         .merge(open)
+        .merge(record_page::routes(served.clone(), telemetry.clone(), public_url.clone()))
         .fallback(answers::unknown_path)
         .layer(from_fn_with_state((rate_limiter.clone(), telemetry.clone()), limited))
         .merge(health::routes(site.clone()))

@@ -38,7 +38,7 @@ async fn document(State(callers): State<Arc<Callers>>, request: Request) -> Resp
     };
     let path = request.uri().path().strip_prefix(BASE).unwrap_or_default();
     let resource = public_url.at(path);
-    let document = callers.access().metadata(resource);
+    let document = callers.access().metadata(&resource);
     let headers =
         [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
     (headers, serde_json::to_string(&document).unwrap_or_default()).into_response()

@@ -12,7 +12,7 @@ use super::parts::{NoPart, Parts};
 use super::payload::{json_of, room_beside, within};
 use super::query_records::expansions;
 use super::record_uri::{Named, named_record};
-use super::{Overrun, Payload, Profile, ToolError, ToolSpec, Toolbox};
+use super::{Overrun, Payload, Profile, RecordPages, ToolError, ToolSpec, Toolbox};
 use crate::fit::{ChunkBudget, PageBudget, Shaping, Strategy, clip};
 use crate::handle::{ConnectionId, Handle, RecordAddress, SourceName};
 use crate::record::{
@@ -173,9 +173,9 @@ pub(super) async fn fetch(
     let record = source.record(&query).await.map_err(failed)?;
     let (parts, stop) = (toolbox.parts.clone(), StopWhenDropped::default());
     let stopped = Arc::clone(&stop.0);
-    let budget = toolbox.budget("fetch");
+    let (budget, pages) = (toolbox.budget("fetch"), toolbox.pages().cloned());
     // A record can have megabytes, and cutting them must hold up nobody else.
-    beside_other_calls(move || document((&parts, budget), profile, &request, &record, &stopped)).await
+    beside_other_calls(move || document((&parts, budget, pages), profile, &request, &record, &stopped)).await
 }
 
 fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
@@ -200,7 +200,7 @@ fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
 }
 
 fn document(
-    (parts, budget): (&Parts, PageBudget),
+    (parts, budget, pages): (&Parts, PageBudget, Option<RecordPages>),
     profile: Profile,
     request: &Request,
     record: &Record,
@@ -209,15 +209,13 @@ fn document(
     let text = document_text(&record.data) + &related_text(record);
     let handle = Handle::mint(&record.address);
     let title = title(record);
-    let link = own_link(&record.data);
-    let id = handle.as_ref().map_or(request.id.as_str(), Handle::as_str);
-    let whole = Document {
-        id,
-        title: &title,
-        text: &text,
-        url: link.as_ref().map_or("", |link| link.as_str()),
-        metadata: metadata(record),
+    let url = match (own_link(&record.data), &handle, pages) {
+        (Some(link), _, _) => link.to_string(),
+        (None, Some(handle), Some(pages)) => pages.link(handle).unwrap_or_default(),
+        (None, _, _) => String::new(),
     };
+    let id = handle.as_ref().map_or(request.id.as_str(), Handle::as_str);
+    let whole = Document { id, title: &title, text: &text, url: &url, metadata: metadata(record) };
     // What is longer than its budget is not written as JSON to find that out.
     if request.part == 0
         && text.len() <= budget.bytes

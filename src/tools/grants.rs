@@ -16,7 +16,7 @@ use moka::sync::Cache;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::Toolbox;
+use super::{Reader, RecordPages, Toolbox};
 use crate::access::{Admitted, GrantId};
 use crate::cursor::Cursors;
 use crate::fit::Protection;
@@ -61,6 +61,8 @@ pub struct Terms {
     pub call_deadline: Duration,
     /// How much answers may take.
     pub protection: Arc<Protection>,
+    /// Where people read records, when there is a place.
+    pub pages: Option<RecordPages>,
     /// Calls of one caller at a time.
     pub calls_at_once: usize,
 }
@@ -203,6 +205,8 @@ impl Grants {
                 .protected_by(protection)
                 .granted_to(grant.clone()),
         };
+        let reader = Reader { grant: grant.clone(), token: token.clone() };
+        let toolbox = toolbox.with_pages(terms.pages.as_ref().map(|pages| pages.read_by(reader)));
         let turns = match known {
             Some(desk) if desk.terms.calls_at_once == terms.calls_at_once => Arc::clone(&desk.turns),
             _ => Arc::new(Semaphore::new(terms.calls_at_once)),

@@ -7,7 +7,7 @@ use super::paging::{Next, Page, Paging, SoFar, begin};
 use super::payload::json_of;
 use super::seen_ids::{OPAQUE_ID, one_line};
 use super::unavailable::{ShownUnavailable, shown};
-use super::{Payload, Profile, ToolError, ToolSpec, Toolbox};
+use super::{Payload, Profile, RecordPages, ToolError, ToolSpec, Toolbox};
 use crate::cursor::{Kind, MAX_CURSOR_CHARS};
 use crate::fit::{
     PageBudget, PageItem, PagePlan, Pressure, Shaping, Strategy, budget, clip, plan_page, tokens_within,
@@ -278,6 +278,9 @@ async fn page(
     beside: Beside,
 ) -> Result<Payload, ToolError> {
     let can_page = so_far.is_some();
+    if let (Profile::OpenAi, Some(pages)) = (request.profile, toolbox.pages()) {
+        found.hits.iter_mut().for_each(|hit| cite(hit, pages));
+    }
     let (unavailable, more) = shown(&beside.unavailable);
     let mut answer = SearchPayload {
         results: Vec::new(),
@@ -318,6 +321,15 @@ async fn page(
         ..Shaping::default()
     };
     Ok(Payload::within(&answer, budget)?.shaped(shaping))
+}
+
+/// Gives a hit without a link that of its page: ChatGPT cites what has one. Elsewhere `fetch` gives it, and a page has room
+/// for more hits.
+fn cite(hit: &mut Hit, pages: &RecordPages) {
+    if let (HitId::Record(address), None) = (&hit.id, &hit.link) {
+        let url = Handle::mint(address).and_then(|handle| pages.url(&handle));
+        hit.link = url.and_then(|url| url.parse().ok());
+    }
 }
 
 /// Which hits a page shows, and how: what fits into `room` bytes, or into fewer where its tokens are too many.

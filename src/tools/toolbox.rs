@@ -16,8 +16,8 @@ use super::schema::schema;
 use super::search::search;
 use super::seen_ids::SeenIds;
 use super::{
-    AGGREGATE, FETCH, FETCH_OPENAI, Payload, QUERY_RECORDS, READ_RECORD_FIELD, SCHEMA, SEARCH, SEARCH_OPENAI,
-    ToolError, ToolSpec,
+    AGGREGATE, FETCH, FETCH_OPENAI, Payload, QUERY_RECORDS, READ_RECORD_FIELD, RecordPages, SCHEMA, SEARCH,
+    SEARCH_OPENAI, ToolError, ToolSpec,
 };
 use crate::access::GrantId;
 use crate::cursor::{Cursors, Skew};
@@ -66,6 +66,8 @@ pub struct Toolbox {
     pub(super) texts: Texts,
     /// What streams want shown of their records.
     pub(super) previews: KnownPreviews,
+    /// Where people read records, when there is a place.
+    pages: Option<RecordPages>,
     call_deadline: Duration,
     protection: Arc<Protection>,
 }
@@ -92,6 +94,7 @@ impl Toolbox {
             parts: Parts::default(),
             texts: Texts::default(),
             previews: KnownPreviews::default(),
+            pages: None,
             call_deadline,
             protection: Arc::default(),
         }
@@ -101,6 +104,12 @@ impl Toolbox {
     #[must_use]
     pub fn protected_by(self, protection: Arc<Protection>) -> Self {
         Self { protection, ..self }
+    }
+
+    /// The same with pages for people to read records on.
+    #[must_use]
+    pub fn with_pages(self, pages: Option<RecordPages>) -> Self {
+        Self { pages, ..self }
     }
 
     /// The same for one grant, whose cursors are of no use to another.
@@ -126,6 +135,7 @@ impl Toolbox {
             cursors: Arc::clone(&self.cursors),
             parts: self.parts.clone(),
             texts: if is_same { self.texts.clone() } else { Texts::default() },
+            pages: self.pages.clone(),
             previews: if is_same { self.previews.clone() } else { KnownPreviews::default() },
             call_deadline,
             protection,
@@ -152,6 +162,12 @@ impl Toolbox {
     #[must_use]
     pub fn is_granted(&self) -> bool {
         self.grant.is_some()
+    }
+
+    /// Where people read records, when there is a place.
+    #[must_use]
+    pub fn pages(&self) -> Option<&RecordPages> {
+        self.pages.as_ref()
     }
 
     /// Where lists go on.

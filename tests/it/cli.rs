@@ -238,3 +238,26 @@ fn tokens_are_counted_and_estimated() {
     let giant = fetchwell(["tokens", "count", text(&file)]);
     assert!(giant.status.code() == Some(1) && stderr(&giant).contains("larger than 64 MiB"), "{giant:?}");
 }
+
+#[test]
+fn a_new_token_is_printed_once_with_the_lines_that_let_it_in() {
+    let output = fetchwell(["token", "new", "--name", "ci"]);
+    let shown = stdout(&output);
+    let (token, configuration) = shown.split_once('\n').unwrap();
+    assert!(token.starts_with("fwt_") && token.len() == 47, "{shown}");
+    assert!(configuration.starts_with("[[auth.token]]\nname = \"ci\"\nsha256 = \""), "{shown}");
+    assert!(stderr(&output).contains("shown this once") && !stderr(&output).contains(token), "{output:?}");
+    let made: Value =
+        serde_json::from_str(&stdout(&fetchwell(["token", "new", "--name", "ci", "--json"]))).unwrap();
+    let keys: Vec<&String> = made.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["name", "token", "sha256", "configuration"]);
+    let configuration: toml::Table = made["configuration"].as_str().unwrap().parse().unwrap();
+    let written = &configuration["auth"]["token"][0];
+    assert_eq!((written["name"].as_str(), written["sha256"].as_str()), (Some("ci"), made["sha256"].as_str()));
+    assert_ne!(made["token"], json!(token));
+    for name in ["", "a b", "a\"\nmetrics = true"] {
+        let output = fetchwell(["token", "new", "--name", name]);
+        assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{output:?}");
+        assert!(stderr(&output).contains("letters, digits"), "{output:?}");
+    }
+}

@@ -449,6 +449,7 @@ fn no_answer_of_api_v1_is_over_its_cap_and_no_path_in_it_is_dead() {
             served: Served::Everybody(live),
             telemetry: Telemetry::default(),
             rate_limiter: RateLimiter::default(),
+            public_url: None,
         };
         runtime.spawn(serve(listener, site, CancellationToken::new()));
         let mut dice = Dice(7);

@@ -8,7 +8,7 @@ use crate::support::{demo_store, text};
 
 /// Packages in `Cargo.lock`: those of every platform, of the tests and of the benches. Say in CHANGELOG.md what a
 /// higher number buys.
-const LOCKED_PACKAGES_MOST: usize = 448;
+const LOCKED_PACKAGES_MOST: usize = 459;
 
 /// A file of more lines has more than one idea, or says in its header why not.
 const LINES_MOST: usize = 500;
@@ -84,7 +84,11 @@ fn walls_between_rooms_hold() {
     let walls = [
         ("rmcp", vec!["src/mcp/", "src/telemetry/"], "only the rim speaks MCP (telemetry quiets its logs)"),
         ("axum::", vec!["src/http/"], "only http serves HTTP"),
-        ("reqwest", vec!["src/source/pdpp/"], "only the remote source calls over HTTP"),
+        (
+            "reqwest",
+            vec!["src/outbound/", "src/source/pdpp/", "src/access/"],
+            "only the remote source and access call over HTTP",
+        ),
         (
             "rusqlite",
             vec!["src/source/store/", "src/state/", "src/cursor/", "src/telemetry/"],
@@ -115,7 +119,13 @@ fn walls_between_rooms_hold() {
                 "crate::cursor|crate::source|crate::telemetry|crate::tools|crate::mcp|crate::http",
             ),
             ("src/cursor/", "crate::source|crate::tools|crate::mcp|crate::http"),
-            ("src/source/", "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors"),
+            ("src/outbound/", "crate::"),
+            (
+                "src/access/",
+                "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors|crate::cursor|crate::fit",
+            ),
+            ("src/access/", "crate::source|crate::record|crate::handle|crate::config|crate::telemetry"),
+            ("src/source/", "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors|crate::access"),
             ("src/connectors/", "crate::tools|crate::mcp|crate::http|crate::cli"),
             ("src/tools/", "crate::mcp|crate::http|crate::cli|crate::connectors"),
             ("src/mcp/", "crate::http|crate::cli|crate::connectors"),

@@ -132,6 +132,7 @@ fn serve_source(source: Canned) -> Running {
             served: Served::Everybody(live),
             telemetry: Telemetry::default(),
             rate_limiter: RateLimiter::default(),
+            public_url: None,
         },
         CancellationToken::new(),
     ));

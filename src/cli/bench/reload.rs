@@ -127,6 +127,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
         served: Served::Everybody(live.clone()),
         telemetry: Telemetry::default(),
         rate_limiter: rate_limiter.clone(),
+        public_url: None,
     };
     runtime.spawn(serve(listener, site, stop.clone()));
     let reload = Reload {

@@ -3,11 +3,10 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use jiff::Timestamp;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
-use reqwest::{Client, Response, StatusCode, redirect};
-use rustls::{ClientConfig, RootCertStore};
+use reqwest::{Client, Response, StatusCode};
 use secrecy::SecretString;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -17,6 +16,7 @@ use url::Url;
 use super::credentials::{Credentials, bearer};
 use super::params::Params;
 use super::{ProviderUrl, wire};
+use crate::outbound::{BodyFault, build_client, innermost, read_body};
 use crate::source::{ProtocolFault, SourceError};
 
 /// The largest body that is read, in bytes.
@@ -34,15 +34,8 @@ const PAUSE_MOST: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bodies of more bytes are parsed where that holds up nobody else.
 const PARSED_AT_ONCE: usize = 256 * 1024;
 
-/// Redirects within the origin that are followed.
-const MAX_REDIRECTS: usize = 4;
-
 /// Requests to one server at the same time. More wait, within their deadlines.
 const IN_FLIGHT_MOST: usize = 16;
-
-/// Connections that are kept open for later requests, and for how long.
-const IDLE_CONNECTIONS_MOST: usize = 8;
-const IDLE_FOR_MOST: Duration = Duration::from_secs(30);
 
 /// A successful answer.
 #[derive(Debug)]
@@ -212,15 +205,6 @@ impl Failure {
     }
 }
 
-/// The cause at the bottom, which says what happened (`Connection refused`) and names no URL.
-fn innermost(error: &reqwest::Error) -> Option<String> {
-    let mut cause = std::error::Error::source(error)?;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    Some(cause.to_string())
-}
-
 fn unreachable(problem: &str) -> SourceError {
     SourceError::CheckServer { problem: problem.to_owned() }
 }
@@ -237,21 +221,12 @@ fn check_json(response: &Response) -> Result<(), SourceError> {
     Err(SourceError::FixServer(ProtocolFault::NotJson { status: response.status().as_u16(), content_type }))
 }
 
-/// Reads the body piece by piece and stops at the limit, whatever `Content-Length` promised.
-async fn body(mut response: Response) -> Result<Bytes, SourceError> {
-    let too_large = || SourceError::FixServer(ProtocolFault::TooLarge { limit: MAX_BODY_BYTES });
-    let announced = usize::try_from(response.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
-    if announced > MAX_BODY_BYTES {
-        return Err(too_large());
-    }
-    let mut body = BytesMut::with_capacity(announced);
-    while let Some(piece) = response.chunk().await.map_err(|error| Failure::of_connection(&error).error)? {
-        if body.len() + piece.len() > MAX_BODY_BYTES {
-            return Err(too_large());
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(body.freeze())
+/// The body, within the limit.
+async fn body(response: Response) -> Result<Bytes, SourceError> {
+    read_body(response, MAX_BODY_BYTES).await.map_err(|fault| match fault {
+        BodyFault::TooLarge => SourceError::FixServer(ProtocolFault::TooLarge { limit: MAX_BODY_BYTES }),
+        BodyFault::Broken(error) => Failure::of_connection(&error).error,
+    })
 }
 
 /// `Retry-After` in seconds or as a date.
@@ -268,36 +243,4 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 fn redirect_origin(from: &Url, headers: &HeaderMap) -> String {
     let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).and_then(|to| from.join(to).ok());
     to.map_or_else(|| "nowhere".to_owned(), |to| to.origin().ascii_serialization())
-}
-
-/// The one place that builds HTTP clients: with limits, our own roots, and redirects only within the
-/// origin, so that the token stays there.
-fn build_client() -> Result<Client, String> {
-    let same_origin = redirect::Policy::custom(|attempt| {
-        let from = attempt.previous().first().map(Url::origin);
-        if attempt.previous().len() <= MAX_REDIRECTS && from.as_ref() == Some(&attempt.url().origin()) {
-            attempt.follow()
-        } else {
-            attempt.stop()
-        }
-    });
-    let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut tls = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    #[expect(clippy::disallowed_methods, reason = "this is the one builder")]
-    let builder = Client::builder();
-    builder
-        .user_agent(concat!("fetchwell/", env!("CARGO_PKG_VERSION")))
-        .redirect(same_origin)
-        .connect_timeout(DEFAULT_DEADLINE)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS_MOST)
-        .pool_idle_timeout(IDLE_FOR_MOST)
-        .tls_backend_preconfigured(tls)
-        .build()
-        .map_err(|error| error.to_string())
 }

@@ -16,12 +16,20 @@ impl CallersToken {
         Self(Arc::new(ArcSwapOption::from_pointee(token)))
     }
 
+    /// Whether both are of one grant: whatever replaces one replaces the other.
+    #[must_use]
+    pub fn is_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The grant has another token now.
     pub fn replace(&self, token: SecretString) {
         self.0.store(Some(Arc::new(token)));
     }
 
-    pub(super) fn now(&self) -> Option<SecretString> {
+    /// The latest.
+    #[must_use]
+    pub fn now(&self) -> Option<SecretString> {
         self.0.load().as_deref().cloned()
     }
 }

@@ -1,0 +1,87 @@
+//! Calls to an authorization server: bounded in size, and never with more than has to be said.
+//!
+//! How long a call may take is up to whoever makes it, since one answer can take several.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, RequestBuilder, StatusCode};
+use url::Url;
+
+use crate::outbound::{BodyFault, build_client, innermost, read_body};
+
+/// How long an authorization server has for an answer.
+pub(super) const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The largest answer that is read, in bytes.
+const BODY_BYTES_MOST: usize = 256 * 1024;
+
+/// The way to authorization servers.
+#[derive(Debug, Default)]
+pub(super) struct AuthorityClient {
+    /// Built at the first call: most servers never need one.
+    client: OnceLock<Client>,
+}
+
+/// Why there is no answer. It says nothing of what was sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AuthorityFault {
+    #[error("it cannot be reached ({0})")]
+    Unreachable(String),
+    #[error("it does not answer in time")]
+    Slow,
+    #[error("it answers with status {0}")]
+    Status(u16),
+    #[error("its answer is larger than 256 KiB")]
+    TooLarge,
+    #[error("{0}")]
+    Unusable(String),
+}
+
+impl AuthorityClient {
+    /// The body of `url`.
+    pub(super) async fn get(&self, url: &Url) -> Result<Bytes, AuthorityFault> {
+        answer(self.client()?.get(url.clone())).await
+    }
+
+    /// The body that a form is answered with.
+    pub(super) async fn post(
+        &self,
+        url: &Url,
+        authorization: HeaderValue,
+        form: String,
+    ) -> Result<Bytes, AuthorityFault> {
+        let request = self
+            .client()?
+            .post(url.clone())
+            .header(AUTHORIZATION, authorization)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(form);
+        answer(request).await
+    }
+
+    fn client(&self) -> Result<&Client, AuthorityFault> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = build_client().map_err(AuthorityFault::Unusable)?;
+        Ok(self.client.get_or_init(|| client))
+    }
+}
+
+async fn answer(request: RequestBuilder) -> Result<Bytes, AuthorityFault> {
+    let response = request.header(ACCEPT, "application/json").send().await.map_err(|error| broken(&error))?;
+    if response.status() != StatusCode::OK {
+        return Err(AuthorityFault::Status(response.status().as_u16()));
+    }
+    read_body(response, BODY_BYTES_MOST).await.map_err(|fault| match fault {
+        BodyFault::TooLarge => AuthorityFault::TooLarge,
+        BodyFault::Broken(error) => broken(&error),
+    })
+}
+
+fn broken(error: &reqwest::Error) -> AuthorityFault {
+    AuthorityFault::Unreachable(innermost(error).unwrap_or_else(|| "the connection broke".to_owned()))
+}

@@ -1,0 +1,96 @@
+//! The token of a request: one `Authorization` header, `Bearer` and a token (RFC 6750, 2.1).
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use secrecy::SecretString;
+
+use super::{Denial, HeaderFault};
+
+/// The longest token that is looked at, in bytes. JWTs with many claims have a few thousand.
+const TOKEN_BYTES_MOST: usize = 16 * 1024;
+
+/// The one `Authorization` header of a request, for [`Access::admit`](super::Access::admit).
+///
+/// # Errors
+///
+/// There are several, or it is no text.
+pub fn authorization(headers: &HeaderMap) -> Result<Option<&str>, Denial> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(HeaderFault::Several.into());
+    }
+    value.to_str().map(Some).map_err(|_no_text| HeaderFault::Characters.into())
+}
+
+/// The token of a header's value.
+pub(super) fn token_of(authorization: Option<&str>) -> Result<SecretString, Denial> {
+    let authorization = authorization.ok_or(Denial::SignIn)?;
+    let (scheme, token) = authorization.trim().split_once(' ').ok_or(HeaderFault::NotBearer)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(HeaderFault::NotBearer.into());
+    }
+    let token = token.trim_start_matches(' ');
+    if token.len() > TOKEN_BYTES_MOST {
+        return Err(HeaderFault::TooLong.into());
+    }
+    if !is_b64token(token) {
+        return Err(HeaderFault::Characters.into());
+    }
+    Ok(SecretString::from(token))
+}
+
+/// `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`
+fn is_b64token(text: &str) -> bool {
+    let text = text.trim_end_matches('=');
+    let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
+    !text.is_empty() && text.bytes().all(usual)
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    #[test]
+    fn one_bearer_token_and_nothing_else() {
+        let longest = "a".repeat(TOKEN_BYTES_MOST);
+        for (header, token) in [
+            ("Bearer abc.DEF-_~+/09==", "abc.DEF-_~+/09=="),
+            ("bearer abc", "abc"),
+            ("BEARER   abc", "abc"),
+            (&format!("Bearer {longest}"), &longest),
+        ] {
+            assert_eq!(token_of(Some(header)).unwrap().expose_secret(), token);
+        }
+        assert_eq!(token_of(None).unwrap_err(), Denial::SignIn);
+        for (header, fault) in [
+            ("", HeaderFault::NotBearer),
+            ("Bearer", HeaderFault::NotBearer),
+            ("Bearer ", HeaderFault::NotBearer),
+            ("abc", HeaderFault::NotBearer),
+            ("Basic YTpi", HeaderFault::NotBearer),
+            ("Bearerabc", HeaderFault::NotBearer),
+            ("Bearer a b", HeaderFault::Characters),
+            ("Bearer a,Bearer b", HeaderFault::Characters),
+            ("Bearer a=b", HeaderFault::Characters),
+            ("Bearer ==", HeaderFault::Characters),
+            ("Bearer a\tb", HeaderFault::Characters),
+            ("Bearer tokén", HeaderFault::Characters),
+            (&format!("Bearer {longest}a"), HeaderFault::TooLong),
+        ] {
+            assert_eq!(token_of(Some(header)).unwrap_err(), Denial::SendBearer(fault), "{header:.40}");
+        }
+    }
+
+    #[test]
+    fn two_headers_are_no_token() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(authorization(&headers), Ok(None));
+        headers.append(AUTHORIZATION, "Bearer a".parse().unwrap());
+        assert_eq!(authorization(&headers), Ok(Some("Bearer a")));
+        headers.append(AUTHORIZATION, "Bearer a".parse().unwrap());
+        assert_eq!(authorization(&headers), Err(HeaderFault::Several.into()));
+    }
+}

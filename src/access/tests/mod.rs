@@ -1,0 +1,150 @@
+//! Tokens of every kind, against authorization servers of every kind.
+
+mod authority;
+mod checked_claims;
+mod hostile_headers;
+mod introspected;
+mod key_rotation;
+mod signed_tokens;
+mod signer;
+
+use jiff::{SignedDuration, Timestamp};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+use self::authority::Authority;
+use self::signer::Signer;
+use super::{
+    Access, AccessSettings, Admitted, Algorithm, Caller, Denial, IntrospectionSettings, IssuerSettings,
+    Subject,
+};
+
+const RESOURCE: &str = "https://records.example.com/mcp";
+
+/// When all tests begin.
+fn now() -> Timestamp {
+    "2026-11-22T12:00:00Z".parse().unwrap()
+}
+
+fn later(seconds: i64) -> Timestamp {
+    now() + SignedDuration::from_secs(seconds)
+}
+
+/// Claims that are good for an hour, with others in their places; `null` takes one away.
+fn claims(issuer: &str, others: &Value) -> Value {
+    let mut claims = json!({
+        "iss": issuer,
+        "sub": "alice",
+        "aud": RESOURCE,
+        "exp": later(3_600).as_second(),
+        "iat": now().as_second(),
+        "client_id": "claude",
+        "scope": "records.read",
+    });
+    for (name, value) in others.as_object().unwrap() {
+        if value.is_null() {
+            claims.as_object_mut().unwrap().remove(name);
+        } else {
+            claims[name] = value.clone();
+        }
+    }
+    claims
+}
+
+fn key_set(keys: &[Value]) -> String {
+    json!({ "keys": keys }).to_string()
+}
+
+fn settings() -> AccessSettings {
+    AccessSettings {
+        resources: vec![RESOURCE.to_owned()],
+        scopes: vec!["records.read".to_owned()],
+        ..AccessSettings::default()
+    }
+}
+
+/// A door for JWTs of a server that is its own issuer, with its keys at `/keys`.
+fn jwt_door(authority: &Authority) -> Access {
+    jwt_door_for(authority, &Algorithm::ALL)
+}
+
+fn jwt_door_for(authority: &Authority, algorithms: &[Algorithm]) -> Access {
+    let issuer = IssuerSettings {
+        issuer: authority.at(""),
+        jwks_url: Some(authority.at("/keys")),
+        algorithms: algorithms.to_vec(),
+    };
+    Access::new(AccessSettings { issuer: Some(issuer), ..settings() })
+}
+
+fn introspection_of(authority: &Authority) -> IntrospectionSettings {
+    IntrospectionSettings {
+        url: authority.at("/introspect"),
+        client_id: "fetch:well".to_owned(),
+        client_secret: SecretString::from("s3cret/+ ä"),
+    }
+}
+
+/// A door for tokens that a server is asked about.
+fn introspection_door(authority: &Authority) -> Access {
+    Access::new(AccessSettings { introspection: Some(introspection_of(authority)), ..settings() })
+}
+
+/// A token of the key `k1`, good for an hour.
+fn good_token(authority: &Authority, signer: &Signer, algorithm: &str) -> String {
+    signer.token(&json!({"alg": algorithm, "kid": "k1"}), &claims(&authority.url, &json!({})))
+}
+
+async fn admit(door: &Access, token: &str, now: Timestamp) -> Result<Admitted, Denial> {
+    let admitted = door.admit_at(Some(&format!("Bearer {token}")), now).await;
+    if let Err(denial) = &admitted {
+        let shown = format!("{denial} {denial:?} {door:?}");
+        // Shorter words may be our own.
+        assert!(token.len() < 10 || !shown.contains(token), "{shown}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+    assert!(token.len() < 10 || !format!("{admitted:?}").contains(token));
+    admitted
+}
+
+#[track_caller]
+fn subject_of(admitted: Result<Admitted, Denial>) -> Subject {
+    match admitted.unwrap().caller {
+        Caller::Subject(subject) => subject,
+        Caller::Token { name } => panic!("it is the static token {name}"),
+    }
+}
+
+#[tokio::test]
+async fn a_static_token_is_known_by_its_hash_alone() {
+    let new = super::NewToken::generate().unwrap();
+    let authority = Authority::start(|_| panic!("a static token was sent to others"));
+    let text = secrecy::ExposeSecret::expose_secret(&new.token).to_owned();
+    let token = super::StaticToken {
+        name: "ci".to_owned(),
+        sha256: super::static_token::sha256(&new.token),
+        metrics: true,
+    };
+    let door = introspection_door(&authority);
+    let unknown = Denial::RenewToken(super::TokenFault::Unknown);
+    assert_eq!(admit(&door, &text, now()).await.unwrap_err(), unknown);
+    // Adding a token does not take what was learned.
+    let door = door.succeeded_by(AccessSettings { tokens: vec![token], ..door.settings().clone() });
+    let admitted = admit(&door, &text, now()).await.unwrap();
+    assert_eq!(admitted.caller, Caller::Token { name: "ci".to_owned() });
+    assert!(door.may_read_metrics(&admitted.caller) && admitted.expires_at.is_none());
+    assert!(!door.may_read_metrics(&Caller::Token { name: "other".to_owned() }));
+    assert_eq!(admit(&door, &format!("{text}x"), now()).await.unwrap_err(), unknown);
+    assert!(authority.requests().is_empty());
+}
+
+#[tokio::test]
+async fn without_anything_to_check_a_token_by_nobody_is_admitted() {
+    let door = Access::new(settings());
+    assert!(!door.settings().can_admit());
+    for token in ["abc", "fwt_abc", "eyJhbGciOiJub25lIn0.e30."] {
+        let denial = admit(&door, token, now()).await.unwrap_err();
+        assert_eq!(denial, Denial::RenewToken(super::TokenFault::Unknown), "{token}");
+    }
+    assert_eq!(door.admit(None).await.unwrap_err(), Denial::SignIn);
+}

@@ -1,0 +1,99 @@
+//! Keys that are made for a test, and tokens signed by them.
+
+use std::sync::LazyLock;
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::KeySize;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair,
+    RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RSA_PSS_SHA256, RSA_PSS_SHA384, RSA_PSS_SHA512,
+    RsaEncoding, RsaKeyPair,
+};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+/// A private key.
+pub(super) enum Signer {
+    Rsa(RsaKeyPair),
+    Ec(EcdsaKeyPair, &'static str),
+    Ed(Ed25519KeyPair),
+}
+
+pub(super) static RSA: LazyLock<Signer> =
+    LazyLock::new(|| Signer::Rsa(RsaKeyPair::generate(KeySize::Rsa2048).unwrap()));
+pub(super) static OTHER_RSA: LazyLock<Signer> =
+    LazyLock::new(|| Signer::Rsa(RsaKeyPair::generate(KeySize::Rsa2048).unwrap()));
+pub(super) static P256: LazyLock<Signer> =
+    LazyLock::new(|| Signer::Ec(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap(), "P-256"));
+pub(super) static P384: LazyLock<Signer> =
+    LazyLock::new(|| Signer::Ec(EcdsaKeyPair::generate(&ECDSA_P384_SHA384_FIXED_SIGNING).unwrap(), "P-384"));
+pub(super) static ED25519: LazyLock<Signer> =
+    LazyLock::new(|| Signer::Ed(Ed25519KeyPair::generate().unwrap()));
+
+pub(super) fn base64(bytes: impl AsRef<[u8]>) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+impl Signer {
+    /// The public key, as a key set has it, without an id.
+    pub(super) fn jwk(&self) -> Value {
+        match self {
+            Self::Rsa(pair) => {
+                let key = pair.public_key();
+                let [n, e] =
+                    [key.modulus(), key.exponent()].map(|n| base64(n.big_endian_without_leading_zero()));
+                json!({"kty": "RSA", "n": n, "e": e})
+            }
+            Self::Ec(pair, curve) => {
+                let point = pair.public_key().as_ref();
+                let (x, y) = point[1..].split_at(point.len() / 2);
+                json!({"kty": "EC", "crv": curve, "x": base64(x), "y": base64(y)})
+            }
+            Self::Ed(pair) => json!({"kty": "OKP", "crv": "Ed25519", "x": base64(pair.public_key())}),
+        }
+    }
+
+    /// The same with an id.
+    pub(super) fn named(&self, id: &str) -> Value {
+        let mut jwk = self.jwk();
+        jwk["kid"] = json!(id);
+        jwk
+    }
+
+    /// A token with this header and these claims, signed as `alg` says, as far as the key can.
+    pub(super) fn token(&self, header: &Value, claims: &Value) -> String {
+        let message = message(header, claims);
+        let random = SystemRandom::new();
+        let signature = match self {
+            Self::Rsa(pair) => {
+                let encoding: &'static dyn RsaEncoding = match header["alg"].as_str() {
+                    Some("RS384") => &RSA_PKCS1_SHA384,
+                    Some("RS512") => &RSA_PKCS1_SHA512,
+                    Some("PS256") => &RSA_PSS_SHA256,
+                    Some("PS384") => &RSA_PSS_SHA384,
+                    Some("PS512") => &RSA_PSS_SHA512,
+                    _ => &RSA_PKCS1_SHA256,
+                };
+                let mut signature = vec![0; pair.public_modulus_len()];
+                pair.sign(encoding, &random, message.as_bytes(), &mut signature).unwrap();
+                signature
+            }
+            Self::Ec(pair, _) => pair.sign(&random, message.as_bytes()).unwrap().as_ref().to_vec(),
+            Self::Ed(pair) => pair.sign(message.as_bytes()).as_ref().to_vec(),
+        };
+        format!("{message}.{}", base64(signature))
+    }
+}
+
+/// What is signed.
+pub(super) fn message(header: &Value, claims: &Value) -> String {
+    format!("{}.{}", base64(header.to_string()), base64(claims.to_string()))
+}
+
+/// A token that is signed with a shared secret.
+pub(super) fn hmac_token(secret: &[u8], header: &Value, claims: &Value) -> String {
+    let message = message(header, claims);
+    let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, secret);
+    format!("{message}.{}", base64(aws_lc_rs::hmac::sign(&key, message.as_bytes())))
+}

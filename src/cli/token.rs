@@ -1,0 +1,98 @@
+//! `fetchwell token`: static tokens for clients that cannot sign in.
+
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
+use secrecy::ExposeSecret;
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::print::{Printer, note};
+use crate::access::NewToken;
+
+/// The longest name of a token, in characters.
+const NAME_CHARS_MOST: usize = 64;
+
+/// Make a token for a client of this server.
+#[derive(Debug, Args)]
+pub(super) struct Token {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print a new token, and the lines of the configuration that let its holder in. Neither is kept anywhere.
+    New(New),
+}
+
+#[derive(Debug, Args)]
+struct New {
+    /// What its holder is called, in the configuration and in logs: letters, digits and `-._`.
+    #[arg(long, value_name = "NAME")]
+    name: Name,
+}
+
+/// A name that needs no escape in a configuration, a header or a log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Name(String);
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a name is 1 to {NAME_CHARS_MOST} letters, digits and `-._`, such as ci")]
+struct InvalidName;
+
+impl FromStr for Name {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        let is_name = (1..=NAME_CHARS_MOST).contains(&text.len()) && text.bytes().all(usual);
+        if is_name { Ok(Self(text.to_owned())) } else { Err(InvalidName) }
+    }
+}
+
+/// What is printed as JSON: the token itself too, this once.
+#[derive(Serialize)]
+struct Made<'a> {
+    name: &'a Name,
+    token: &'a str,
+    sha256: &'a str,
+    /// The lines of the configuration, as TOML.
+    configuration: String,
+}
+
+impl Token {
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        let Command::New(New { name }) = self.command;
+        let new = NewToken::generate().map_err(|error| {
+            Failure::new(format!("the system gives no random bytes ({error}); try again"))
+        })?;
+        let token = new.token.expose_secret();
+        let sha256 = new.sha256.as_str();
+        let configuration = format!("[[auth.token]]\nname = \"{}\"\nsha256 = \"{sha256}\"\n", name.0);
+        if printer.json {
+            printer.value(&Made { name: &name, token, sha256, configuration });
+            return Ok(());
+        }
+        note(&"The token, which is shown this once; send it as `Authorization: Bearer` header:\n");
+        printer.line(token);
+        note(&"\nThese lines of the configuration let its holder in:\n");
+        printer.line(configuration.trim_end());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_needs_no_escape() {
+        for good in ["ci", "team.ci-2_x", &"a".repeat(64)] {
+            assert_eq!(good.parse(), Ok(Name(good.to_owned())));
+        }
+        for bad in ["", "a b", "a\"b", "a\nb", "é", &"a".repeat(65)] {
+            assert_eq!(bad.parse::<Name>(), Err(InvalidName), "{bad:?}");
+        }
+    }
+}

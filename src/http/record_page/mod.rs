@@ -1,0 +1,295 @@
+//! `/records/{handle}`: one record for a person to read, so that what a model cites can be opened.
+//!
+//! Where callers are told apart a page is for those whose record it is: whoever follows the link that `fetch` gave, once, or
+//! shows a token. The same checks are made as for any call, at every page.
+
+mod sessions;
+mod view;
+
+use std::panic::AssertUnwindSafe;
+
+use axum::Router;
+use axum::body::to_bytes;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use futures_util::FutureExt;
+use percent_encoding::percent_decode_str;
+use secrecy::SecretString;
+use serde_json::Value;
+use url::form_urlencoded;
+
+use self::sessions::{Session, Sessions};
+use self::view::{Around, Document};
+use super::PublicUrl;
+use super::admission::admit_token;
+use super::refusal::size_of;
+use super::served::{Callers, Served};
+use crate::handle::Handle;
+use crate::source::pdpp::CallersToken;
+use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
+use crate::tools::{LINK, Profile, RecordPages, Toolbox, Turn};
+
+/// Where a token is shown. No handle is so.
+const SIGN_IN: &str = "/records/-/sign-in";
+
+/// Where a session ends.
+const SIGN_OUT: &str = "/records/-/sign-out";
+
+const PAGES: &str = "/records/";
+
+/// The longest form, in bytes: a token is at most 16 KiB.
+const FORM_MOST: usize = 32 * 1024;
+
+#[derive(Debug, Clone)]
+struct Pages {
+    served: Served,
+    telemetry: Telemetry,
+    public_url: PublicUrl,
+    sessions: Sessions,
+}
+
+/// The routes, when it is known where the server is.
+pub(super) fn routes(served: Served, telemetry: Telemetry, public_url: Option<PublicUrl>) -> Router {
+    let Some(public_url) = public_url else { return Router::new() };
+    let pages = Pages { served, telemetry, public_url, sessions: Sessions::default() };
+    Router::new()
+        .route("/records/{*handle}", get(show).post(follow))
+        .route(SIGN_IN, post(sign_in))
+        .route(SIGN_OUT, post(sign_out))
+        .with_state(pages)
+}
+
+/// Shows a record to whoever may read it.
+async fn show(State(pages): State<Pages>, request: Request) -> Response {
+    let (request, _) = request.into_parts();
+    let id = request.extensions.get::<RequestId>().map(ToString::to_string);
+    let record = pages.telemetry.call(Endpoint::route("/records/{handle}"), id);
+    let shown = AssertUnwindSafe(pages.show(&request)).catch_unwind().await;
+    let (code, response) = shown.unwrap_or_else(|_panic| {
+        let problem = "fetchwell stopped at a defect of its own; try again, or report it";
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        ("internal_error", view::problem(status, "Something went wrong", problem, false))
+    });
+    match code {
+        "" => record.answered(&crate::fit::Shaping {
+            bytes: size_of(&response),
+            items: 1,
+            ..crate::fit::Shaping::default()
+        }),
+        code => record.refused(code, Refused { bytes: size_of(&response), reason: None }),
+    }
+    response
+}
+
+impl Pages {
+    /// The answer, with the code of what went wrong if something did.
+    async fn show(&self, request: &Parts) -> (&'static str, Response) {
+        let Some(handle) = handle_of(request.uri.path()) else {
+            let problem = "This is not the address of a record. Copy it as it was given, to its end.";
+            return ("not_found", view::problem(StatusCode::NOT_FOUND, "No such record", problem, false));
+        };
+        let callers = match &self.served {
+            Served::Everybody(live) => return self.fetched(&live.now(), &handle, false).await,
+            Served::Callers(callers) => callers,
+        };
+        let path = RecordPages::path(&handle);
+        let session = self.sessions.of(&request.headers);
+        if let Some(session) = session.filter(|session| session.shows(handle.address())) {
+            return match self.turn_of(callers, session.token()).await {
+                Ok(turn) => self.fetched(&turn.toolbox, &handle, true).await,
+                Err(problem) => ("unauthorized", view::sign_in(&path, &problem)),
+            };
+        }
+        let Some(key) = query_value(request.uri.query(), LINK) else {
+            return ("unauthorized", view::sign_in(&path, "It is shown to those whose record it is."));
+        };
+        match self.links(callers).and_then(|links| links.look(&key)) {
+            Some(link) if link.address == *handle.address() => ("", view::opening(&path, &key)),
+            _ => ("unauthorized", view::sign_in(&path, LINK_IS_GONE)),
+        }
+    }
+
+    fn links(&self, callers: &Callers) -> Option<crate::tools::Links> {
+        Some(callers.terms().pages.as_ref()?.links().clone())
+    }
+
+    async fn turn_of(&self, callers: &Callers, token: &CallersToken) -> Result<Turn, String> {
+        let token = token.now().ok_or_else(|| LINK_IS_GONE.to_owned())?;
+        let caller = admit_token(callers, &token).await.map_err(|denial| sentence(&denial.to_string()))?;
+        callers.grants.turn(&caller).await.map_err(|reason| sentence(&reason.to_string()))
+    }
+
+    /// The record, by the tool that models read it with: within the same bounds, in the same parts.
+    async fn fetched(
+        &self,
+        toolbox: &Toolbox,
+        handle: &Handle,
+        is_signed_in: bool,
+    ) -> (&'static str, Response) {
+        let arguments = [("id".to_owned(), Value::from(handle.as_str()))].into_iter().collect();
+        let answer = match toolbox.call(Profile::Standard, "fetch", arguments).await {
+            Some(Ok(payload)) => {
+                serde_json::from_str::<Document>(payload.json()).map_err(|error| error.to_string())
+            }
+            Some(Err(error)) => {
+                let status = match error.code() {
+                    "not_found" | "connection_not_found" | "stream_not_declared" => StatusCode::NOT_FOUND,
+                    "source_timeout" | "source_unavailable" => StatusCode::SERVICE_UNAVAILABLE,
+                    _ => StatusCode::BAD_REQUEST,
+                };
+                let problem = sentence(&error.to_string());
+                return ("source_error", view::problem(status, "It cannot be shown", &problem, is_signed_in));
+            }
+            None => Err("no tool".to_owned()),
+        };
+        let Ok(document) = answer else {
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            let problem = "fetchwell stopped at a defect of its own; try again, or report it";
+            return ("internal_error", view::problem(status, "Something went wrong", problem, is_signed_in));
+        };
+        let next = document.next().and_then(|next| next.parse().ok());
+        let next = next.map(|next: Handle| RecordPages::path(&next));
+        let is_own = document.url().is_empty() || document.url().starts_with(&self.public_url.at(PAGES));
+        let elsewhere = (!is_own).then(|| document.url());
+        ("", view::record(&document, Around { next: next.as_deref(), elsewhere, is_signed_in }))
+    }
+
+    /// Whether a form was sent from one of these pages.
+    fn is_from_here(&self, headers: &HeaderMap) -> bool {
+        headers
+            .get(header::ORIGIN)
+            .is_some_and(|origin| origin.as_bytes() == self.public_url.as_str().as_bytes())
+    }
+
+    fn is_secure(&self) -> bool {
+        self.public_url.as_str().starts_with("https:")
+    }
+}
+
+const LINK_IS_GONE: &str = "The link was followed before, or is too old.";
+
+/// Follows a link: once, and by a person.
+async fn follow(State(pages): State<Pages>, request: Request) -> Response {
+    let (request, form) = match read_form(&pages, request).await {
+        Ok(read) => read,
+        Err(refused) => return refused,
+    };
+    let (Served::Callers(callers), Some(handle)) = (&pages.served, handle_of(request.uri.path())) else {
+        return view::problem(
+            StatusCode::NOT_FOUND,
+            "No such record",
+            "There is nothing to open here.",
+            false,
+        );
+    };
+    let path = RecordPages::path(&handle);
+    let links = pages.links(callers);
+    let link = form_value(&form, LINK).zip(links).and_then(|(key, links)| {
+        // A link that is shown at another record stays good for its own.
+        let opens = links.look(&key).is_some_and(|link| link.address == *handle.address());
+        opens.then(|| links.follow(&key)).flatten()
+    });
+    let Some(link) = link else { return view::sign_in(&path, LINK_IS_GONE) };
+    let session = Session::of_link(link, pages.sessions.of(&request.headers));
+    begun(&pages, session, &path)
+}
+
+/// Begins a session for whoever shows a token.
+async fn sign_in(State(pages): State<Pages>, request: Request) -> Response {
+    let (_, form) = match read_form(&pages, request).await {
+        Ok(read) => read,
+        Err(refused) => return refused,
+    };
+    let to = form_value(&form, "to").unwrap_or_default();
+    let Some(handle) = handle_of(&to) else {
+        return view::problem(StatusCode::BAD_REQUEST, "No such record", "The form names no record.", false);
+    };
+    let path = RecordPages::path(&handle);
+    let Served::Callers(callers) = &pages.served else { return moved(&path, None) };
+    let token = SecretString::from(form_value(&form, "token").unwrap_or_default().trim().to_owned());
+    match admit_token(callers, &token).await {
+        Ok(caller) => begun(&pages, Session::signed_in(CallersToken::new(caller.token)), &path),
+        Err(denial) => view::sign_in(&path, &sentence(&denial.to_string())),
+    }
+}
+
+async fn sign_out(State(pages): State<Pages>, request: Request) -> Response {
+    if !pages.is_from_here(request.headers()) {
+        return foreign();
+    }
+    let cookie = pages.sessions.end(request.headers(), pages.is_secure());
+    let mut response =
+        view::problem(StatusCode::OK, "Signed out", "This browser shows no records any more.", false);
+    add_cookie(&mut response, &cookie);
+    response
+}
+
+fn begun(pages: &Pages, session: Session, path: &str) -> Response {
+    match pages.sessions.begin(session, pages.is_secure()) {
+        Some(cookie) => moved(path, Some(&cookie)),
+        None => {
+            let problem = "The system gives no random bytes; try again.";
+            view::problem(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong", problem, false)
+        }
+    }
+}
+
+fn moved(path: &str, cookie: Option<&str>) -> Response {
+    let headers = [(header::LOCATION, path.to_owned()), (header::CACHE_CONTROL, "no-store".to_owned())];
+    let mut response = (StatusCode::SEE_OTHER, headers).into_response();
+    if let Some(cookie) = cookie {
+        add_cookie(&mut response, cookie);
+    }
+    response
+}
+
+fn add_cookie(response: &mut Response, cookie: &str) {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+}
+
+/// A form that was sent from a page of ours.
+async fn read_form(pages: &Pages, request: Request) -> Result<(Parts, Vec<u8>), Response> {
+    if !pages.is_from_here(request.headers()) {
+        return Err(foreign());
+    }
+    let (parts, body) = request.into_parts();
+    match to_bytes(body, FORM_MOST).await {
+        Ok(form) => Ok((parts, form.into())),
+        Err(_too_long) => {
+            let problem = "The form is too long, or broke off.";
+            Err(view::problem(StatusCode::PAYLOAD_TOO_LARGE, "Not understood", problem, false))
+        }
+    }
+}
+
+fn foreign() -> Response {
+    let problem = "The form was not sent from a page of this server. Open the record again.";
+    view::problem(StatusCode::FORBIDDEN, "Not from here", problem, false)
+}
+
+/// The handle in a path.
+fn handle_of(path: &str) -> Option<Handle> {
+    let encoded = path.strip_prefix(PAGES)?;
+    percent_decode_str(encoded).decode_utf8().ok()?.parse().ok()
+}
+
+fn query_value(query: Option<&str>, name: &str) -> Option<String> {
+    form_value(query.unwrap_or_default().as_bytes(), name)
+}
+
+fn form_value(form: &[u8], name: &str) -> Option<String> {
+    let mut pairs = form_urlencoded::parse(form);
+    pairs.find_map(|(key, value)| (key == name).then(|| value.into_owned())).filter(|value| !value.is_empty())
+}
+
+/// A message as a sentence of its own.
+fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
+}

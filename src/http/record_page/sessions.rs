@@ -1,0 +1,190 @@
+//! Who reads pages in a browser.
+//!
+//! A session is as good as the token behind it, which is checked at every page: it ends with the grant, and where the grant's
+//! client gets new tokens it goes on. One that a link began shows the records whose links were followed, and no others.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, header};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use sha2::{Digest, Sha256};
+
+use crate::handle::RecordAddress;
+use crate::source::pdpp::CallersToken;
+use crate::tools::Link;
+
+/// The name of the cookie.
+const COOKIE: &str = "fetchwell_session";
+
+/// Browsers that are told apart; the one that read longest ago is forgotten first.
+const SESSIONS_MOST: u64 = 10_000;
+
+/// How long a session lives.
+const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// Records that a session of links shows; the first are forgotten first.
+const RECORDS_MOST: usize = 200;
+
+/// Bytes of the random text that a browser keeps.
+const KEY_BYTES: usize = 32;
+
+/// The sessions of all browsers, by the hashes of what these keep.
+#[derive(Debug, Clone)]
+pub(super) struct Sessions(Cache<[u8; 32], Session>);
+
+/// What a browser may read.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    token: CallersToken,
+    scope: Scope,
+}
+
+#[derive(Debug, Clone)]
+enum Scope {
+    /// All that the token may.
+    Grant,
+    /// These.
+    Records(Vec<RecordAddress>),
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        let sessions = Cache::builder().max_capacity(SESSIONS_MOST).time_to_live(LIFE);
+        Self(sessions.eviction_policy(EvictionPolicy::lru()).build())
+    }
+}
+
+impl Sessions {
+    /// The session of a browser.
+    pub(super) fn of(&self, headers: &HeaderMap) -> Option<Session> {
+        self.0.get(&digest(cookie(headers)?))
+    }
+
+    /// Begins a session and gives the cookie for it. `None` when the system gives no random bytes.
+    pub(super) fn begin(&self, session: Session, is_secure: bool) -> Option<String> {
+        let mut key = [0; KEY_BYTES];
+        getrandom::fill(&mut key).ok()?;
+        let key = URL_SAFE_NO_PAD.encode(key);
+        self.0.insert(digest(&key), session);
+        Some(set_cookie(&key, LIFE, is_secure))
+    }
+
+    /// Ends the session of a browser and gives the cookie that says so.
+    pub(super) fn end(&self, headers: &HeaderMap, is_secure: bool) -> String {
+        if let Some(key) = cookie(headers) {
+            self.0.invalidate(&digest(key));
+        }
+        set_cookie("", Duration::ZERO, is_secure)
+    }
+}
+
+impl Session {
+    /// Of somebody who showed a token.
+    pub(super) fn signed_in(token: CallersToken) -> Self {
+        Self { token, scope: Scope::Grant }
+    }
+
+    /// Of somebody who followed a link, with what they could read `before`.
+    pub(super) fn of_link(link: Link, before: Option<Self>) -> Self {
+        let mut records = match before {
+            Some(session) if session.token.is_of(&link.reader.token) => match session.scope {
+                Scope::Grant => return session,
+                Scope::Records(records) => records,
+            },
+            _ => Vec::new(),
+        };
+        records.retain(|address| *address != link.address);
+        records.push(link.address);
+        if records.len() > RECORDS_MOST {
+            records.remove(0);
+        }
+        Self { token: link.reader.token, scope: Scope::Records(records) }
+    }
+
+    /// Whether a record is among what it shows.
+    pub(super) fn shows(&self, address: &RecordAddress) -> bool {
+        match &self.scope {
+            Scope::Grant => true,
+            Scope::Records(records) => records.contains(address),
+        }
+    }
+
+    pub(super) fn token(&self) -> &CallersToken {
+        &self.token
+    }
+}
+
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    cookies.flat_map(|line| line.split(';')).find_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == COOKIE && !value.is_empty()).then_some(value)
+    })
+}
+
+fn set_cookie(value: &str, life: Duration, is_secure: bool) -> String {
+    let secure = if is_secure { "; Secure" } else { "" };
+    format!("{COOKIE}={value}; Path=/records; Max-Age={}; HttpOnly; SameSite=Lax{secure}", life.as_secs())
+}
+
+fn digest(key: &str) -> [u8; 32] {
+    Sha256::digest(key).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::access::Caller;
+    use crate::handle::Handle;
+    use crate::tools::Reader;
+
+    fn link(token: &CallersToken, handle: &str) -> Link {
+        let handle: Handle = handle.parse().unwrap();
+        let grant = Caller::Token { name: "ann".to_owned() }.grant_id();
+        Link { reader: Reader { grant, token: token.clone() }, address: handle.address().clone() }
+    }
+
+    fn sent(cookie: &str) -> HeaderMap {
+        let pair = cookie.split(';').next().unwrap();
+        HeaderMap::from_iter([(header::COOKIE, format!("a=b; {pair}; c=d").parse().unwrap())])
+    }
+
+    #[test]
+    fn a_session_of_links_shows_what_was_followed() {
+        let ann = CallersToken::new(SecretString::from("ann"));
+        let one = Session::of_link(link(&ann, "c/s:1"), None);
+        let both = Session::of_link(link(&ann, "c/s:2"), Some(one.clone()));
+        let shows =
+            |session: &Session, handle: &str| session.shows(handle.parse::<Handle>().unwrap().address());
+        assert!(shows(&one, "c/s:1") && !shows(&one, "c/s:2"));
+        assert!(shows(&both, "c/s:1") && shows(&both, "c/s:2") && !shows(&both, "c/s:3"));
+        let bob = CallersToken::new(SecretString::from("ann"));
+        let other = Session::of_link(link(&bob, "c/s:3"), Some(both));
+        assert!(shows(&other, "c/s:3") && !shows(&other, "c/s:1"), "another grant takes nothing over");
+        let whole = Session::of_link(link(&ann, "c/s:4"), Some(Session::signed_in(ann.clone())));
+        assert!(shows(&whole, "c/s:1"));
+    }
+
+    #[test]
+    fn a_browser_keeps_its_session_until_it_ends_it() {
+        let sessions = Sessions::default();
+        let token = CallersToken::new(SecretString::from("ann"));
+        let cookie = sessions.begin(Session::signed_in(token), true).unwrap();
+        assert!(
+            cookie.ends_with("; Path=/records; Max-Age=43200; HttpOnly; SameSite=Lax; Secure"),
+            "{cookie}"
+        );
+        assert!(sessions.of(&sent(&cookie)).is_some());
+        assert!(sessions.of(&sent("fetchwell_session=guessed")).is_none());
+        assert!(sessions.of(&HeaderMap::new()).is_none());
+        assert!(
+            sessions.end(&sent(&cookie), false).starts_with("fetchwell_session=; Path=/records; Max-Age=0;")
+        );
+        assert!(sessions.of(&sent(&cookie)).is_none());
+    }
+}

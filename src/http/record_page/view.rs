@@ -1,0 +1,182 @@
+//! What pages look like: HTML without scripts, in which everything that comes from a record is text.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::SIGN_IN;
+use crate::tools::LINK;
+
+const CSS: &str = include_str!("page.css");
+
+/// Nothing is loaded, nothing runs, nobody frames it, and forms come back here.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let style = STANDARD.encode(Sha256::digest(CSS));
+    format!(
+        "default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
+});
+
+/// A record as `fetch` gives it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Document {
+    title: String,
+    text: String,
+    url: String,
+    metadata: BTreeMap<String, String>,
+}
+
+/// What a page shows beside the record.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Around<'a> {
+    /// Where the next part is.
+    pub(super) next: Option<&'a str>,
+    /// The record's own page elsewhere.
+    pub(super) elsewhere: Option<&'a str>,
+    /// The reader can end the session.
+    pub(super) is_signed_in: bool,
+}
+
+impl Document {
+    /// The handle of the part after this one.
+    pub(super) fn next(&self) -> Option<&str> {
+        self.metadata.get("next").map(String::as_str)
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+/// What is known of a record, as people call it.
+const FACTS: [(&str, &str); 5] = [
+    ("display_name", "Account"),
+    ("connector_key", "Kind"),
+    ("stream", "Stream"),
+    ("authored_at", "Written"),
+    ("emitted_at", "Seen"),
+];
+
+/// A record.
+pub(super) fn record(document: &Document, around: Around<'_>) -> Response {
+    let facts = FACTS.into_iter().filter_map(|(key, label)| Some((label, document.metadata.get(key)?)));
+    let body = html! {
+        h1 { bdi { (document.title) } }
+        dl { @for (label, value) in facts { dt { (label) } dd { bdi { (value) } } } }
+        pre id="record" dir="auto" tabindex="0" { (document.text) }
+        nav aria-label="This record" {
+            @if let Some(next) = around.next { a href=(next) rel="next" { "Next part" } }
+            @if let Some(elsewhere) = around.elsewhere {
+                a href=(elsewhere) rel="noopener noreferrer" { "Open it where it is from" }
+            }
+        }
+    };
+    page(StatusCode::OK, &document.title, &body, around.is_signed_in)
+}
+
+/// A record behind a link that was not followed yet. Programs that look at links to show what is behind must not use them
+/// up, so a person has to.
+pub(super) fn opening(path: &str, key: &str) -> Response {
+    let body = html! {
+        h1 { "Open this record" }
+        p { "The link you followed opens one record, once. It stays open in this browser." }
+        form method="post" action=(path) {
+            input type="hidden" name=(LINK) value=(key);
+            button type="submit" autofocus { "Open the record" }
+        }
+    };
+    page(StatusCode::OK, "Open this record", &body, false)
+}
+
+/// A page for somebody who is not known.
+pub(super) fn sign_in(path: &str, problem: &str) -> Response {
+    let body = html! {
+        h1 { "This record is not public" }
+        p { (problem) }
+        p { "Ask your assistant to fetch the record again: the address it gives then opens it once. Or show an access token:" }
+        form method="post" action=(SIGN_IN) {
+            input type="hidden" name="to" value=(path);
+            label for="token" { "Access token" }
+            input id="token" name="token" type="password" autocomplete="off" spellcheck="false" required;
+            button type="submit" { "Sign in" }
+        }
+    };
+    let mut response = page(StatusCode::UNAUTHORIZED, "Sign in", &body, false);
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+/// Anything that cannot be shown.
+pub(super) fn problem(status: StatusCode, title: &str, problem: &str, is_signed_in: bool) -> Response {
+    let body = html! { h1 { (title) } p { (problem) } };
+    page(status, title, &body, is_signed_in)
+}
+
+fn page(status: StatusCode, title: &str, body: &Markup, is_signed_in: bool) -> Response {
+    let html = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="robots" content="noindex";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(CSS)) }
+            }
+            body {
+                a.skip href="#content" { "Skip to the record" }
+                main id="content" { (body) }
+                footer {
+                    "Shown by fetchwell. What a record says is the word of whoever wrote it. "
+                    @if is_signed_in {
+                        form method="post" action=(super::SIGN_OUT) { button type="submit" { "Sign out" } }
+                    }
+                }
+            }
+        }
+    };
+    let headers: [(HeaderName, &str); 8] = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, &POLICY),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        // The address may hold what opens a record once; forms need their own origin said.
+        (header::REFERRER_POLICY, "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("x-robots-tag"), "noindex"),
+    ];
+    (status, headers, html.into_string()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_record_says_is_text() {
+        let hostile = "<script>alert(1)</script>\"'&</pre><img src=x onerror=alert(1)>";
+        let metadata = BTreeMap::from([("display_name".to_owned(), hostile.to_owned())]);
+        let document =
+            Document { title: hostile.to_owned(), text: hostile.to_owned(), url: String::new(), metadata };
+        let response = record(&document, Around::default());
+        let policy = response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
+        assert!(policy.starts_with("default-src 'none'; style-src 'sha256-") && !policy.contains("unsafe"));
+        let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        let html = String::from_utf8(body.to_vec()).unwrap();
+        assert!(!html.contains("<script") && !html.contains("<img"), "{html}");
+        assert_eq!(html.matches("&lt;script&gt;").count(), 4, "{html}");
+        // The style is what its hash was made of.
+        assert!(html.contains(&format!("<style>{CSS}</style>")));
+    }
+}

@@ -1,0 +1,57 @@
+//! The one place that builds HTTP clients.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::{Client, redirect};
+use rustls::{ClientConfig, RootCertStore};
+
+/// How long connecting may take.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+
+/// Redirects within the origin that are followed.
+const MAX_REDIRECTS: usize = 4;
+
+/// Connections that are kept open for later requests, and for how long.
+const IDLE_CONNECTIONS_MOST: usize = 8;
+const IDLE_FOR_MOST: Duration = Duration::from_secs(30);
+
+/// A client with limits, our own roots, and redirects only within the origin, so that the token stays there.
+pub(crate) fn build_client() -> Result<Client, String> {
+    let same_origin = redirect::Policy::custom(|attempt| {
+        let from = attempt.previous().first().map(url::Url::origin);
+        if attempt.previous().len() <= MAX_REDIRECTS && from.as_ref() == Some(&attempt.url().origin()) {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    });
+    let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    #[expect(clippy::disallowed_methods, reason = "this is the one builder")]
+    let builder = Client::builder();
+    builder
+        .user_agent(concat!("fetchwell/", env!("CARGO_PKG_VERSION")))
+        .redirect(same_origin)
+        .connect_timeout(CONNECT_WITHIN)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS_MOST)
+        .pool_idle_timeout(IDLE_FOR_MOST)
+        .tls_backend_preconfigured(tls)
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// The cause at the bottom, which says what happened (`Connection refused`) and names no URL.
+pub(crate) fn innermost(error: &reqwest::Error) -> Option<String> {
+    let mut cause = std::error::Error::source(error)?;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    Some(cause.to_string())
+}
