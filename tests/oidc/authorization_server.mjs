@@ -8,7 +8,7 @@
 //   lifetime         of an access token, in seconds
 //   clock            how far its clock is off, in seconds: what it gives with a slow clock is expired when it arrives
 //   introspector     client_id and client_secret of who may introspect
-//   redirect         where its public client is sent back to
+//   redirect         where its two public clients, `reader` and `browser`, are sent back to
 //   documentClient   the URL of a client that describes itself (CIMD), with its document
 const settings = JSON.parse(process.argv[2]);
 
@@ -31,6 +31,7 @@ const document = {
 const provider = new Provider(settings.issuer, {
   clients: [
     { client_id: 'reader', token_endpoint_auth_method: 'none', ...client },
+    { client_id: 'browser', token_endpoint_auth_method: 'none', ...client },
     { ...settings.introspector, redirect_uris: [], grant_types: [], response_types: [] },
   ],
   jwks: { keys: settings.keys },

@@ -5,6 +5,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { introspectedTokens } from './introspected_tokens.mjs';
+import { liveChanges } from './live_changes.mjs';
 import { stopAll } from './processes.mjs';
 import { check, heading, verdict } from './report.mjs';
 import { sdkClient } from './sdk_client.mjs';
@@ -46,6 +47,7 @@ try {
   makeStores();
   await signedTokens(binary, folder);
   await introspectedTokens(binary, folder);
+  await liveChanges(binary, folder);
   await sdkClient(binary, folder);
   heading('afterwards');
   await logsTellNothing();

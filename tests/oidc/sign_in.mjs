@@ -25,12 +25,12 @@ async function post(url, form) {
 }
 
 /** Somebody's tokens for a resource. `at` is where the authorization server is asked, when that is not its issuer. */
-export async function tokensOf(person, { at, redirect, resource, scope = 'openid records.read' }) {
+export async function tokensOf(person, { at, redirect, resource, scope = 'openid records.read', client = 'reader' }) {
   const verifier = randomBytes(32).toString('base64url');
   const question = new URL(`${at}/auth`);
   const state = randomBytes(8).toString('hex');
   question.search = new URLSearchParams({
-    client_id: 'reader',
+    client_id: client,
     response_type: 'code',
     redirect_uri: redirect,
     scope,
@@ -44,7 +44,7 @@ export async function tokensOf(person, { at, redirect, resource, scope = 'openid
     throw new Error(`no code for ${person}: ${back.searchParams}`);
   }
   return post(`${at}/token`, {
-    client_id: 'reader',
+    client_id: client,
     grant_type: 'authorization_code',
     code: back.searchParams.get('code'),
     redirect_uri: redirect,

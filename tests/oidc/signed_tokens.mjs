@@ -122,9 +122,10 @@ async function eachTheirOwn(site) {
       assert.ok(!foreign.test(JSON.stringify(payload.available_connections)), JSON.stringify(payload));
     }
   });
-  await check('her cursor is nothing to bob, nor to dave, who sees the same records', async () => {
+  await check('her cursor is nothing to bob, to dave, who sees the same records, and to another client of hers', async () => {
     const { payload } = await call(mcp, token, 'search', { query: 'invoice', limit: 1 });
-    for (const who of [bob, dave]) {
+    const { access_token: elsewhere } = await tokensOf('alice', { ...asked, client: 'browser' });
+    for (const who of [bob, dave, elsewhere]) {
       const stolen = await call(mcp, who, 'search', { cursor: payload.next_cursor });
       assert.ok(stolen.isError, JSON.stringify(stolen.payload));
       assert.equal(stolen.payload.code, 'invalid_cursor');

@@ -1,6 +1,6 @@
 // One authorization server and one fetchwell, each of which can be stopped and started again.
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -123,6 +123,17 @@ store = "orders.db"
       log: this.log,
       environment: { FETCHWELL_CLIENT_SECRET: INTROSPECTOR.client_secret, ...environment },
     });
+  }
+
+  /** The text of its configuration. */
+  settings() {
+    return readFileSync(this.configuration, 'utf8');
+  }
+
+  /** Saves another, as editors do. */
+  change(text) {
+    writeFileSync(`${this.configuration}.new`, text);
+    renameSync(`${this.configuration}.new`, this.configuration);
   }
 
   async stop() {
