@@ -171,3 +171,39 @@ impl From<HeaderFault> for Denial {
         Self::SendBearer(fault)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_denial_has_its_status_its_word_and_a_remedy_that_fits_a_header() {
+        let after = Duration::from_secs(5);
+        for (denial, status, error, remedy) in [
+            (Denial::SignIn, 401, None, "sign in"),
+            (HeaderFault::Several.into(), 401, Some("invalid_token"), "with one token"),
+            (HeaderFault::NotBearer.into(), 401, Some("invalid_token"), "send `Authorization: Bearer`"),
+            (HeaderFault::TooLong.into(), 401, Some("invalid_token"), "16 KiB"),
+            (TokenFault::Expired.into(), 401, Some("invalid_token"), "get another"),
+            (
+                Denial::AskForScopes { needed: vec!["a".into(), "b".into()] },
+                403,
+                Some("insufficient_scope"),
+                "a b",
+            ),
+            (Denial::UseClientToken { is_owner: true }, 403, Some("insufficient_scope"), "the owner's own"),
+            (Denial::UseClientToken { is_owner: false }, 403, Some("insufficient_scope"), "as a client"),
+            (Denial::TryLater { after }, 503, Some("temporarily_unavailable"), "after 5 seconds"),
+        ] {
+            let text = denial.to_string();
+            assert_eq!((denial.status().as_u16(), denial.error()), (status, error), "{text}");
+            assert!(text.contains(remedy), "{text}");
+            // RFC 6750, 3: it goes between quotes.
+            assert!(
+                text.bytes().all(|byte| matches!(byte, b' '..=b'~') && !b"\"\\".contains(&byte)),
+                "{text}"
+            );
+            assert_eq!(denial.retry_after().is_some(), status == 503, "{text}");
+        }
+    }
+}

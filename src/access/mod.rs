@@ -19,8 +19,6 @@ mod keys;
 mod metadata;
 mod settings;
 mod static_token;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -152,3 +150,6 @@ impl Access {
         Ok(Admitted { caller: Caller::Subject(subject), token, expires_at: claims.expires_at() })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -132,7 +132,7 @@ pub(super) fn terms(
         call_deadline: deadline,
         protection,
         pages: pages(settings),
-        calls_at_once: settings.http.calls_per_caller,
+        calls_at_once: usize::try_from(settings.http.calls_per_caller).unwrap_or(usize::MAX),
     })
 }
 

@@ -6,7 +6,7 @@ use super::print::safe;
 use crate::config::ConfigError;
 use crate::connectors::ImportError;
 use crate::cursor::CursorFault;
-use crate::http::ListenError;
+use crate::http::{ListenError, TlsError};
 use crate::source::SourceError;
 use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
 use crate::source::store::StoreError;
@@ -90,6 +90,12 @@ impl From<ImportError> for Failure {
 
 impl From<ListenError> for Failure {
     fn from(error: ListenError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<TlsError> for Failure {
+    fn from(error: TlsError) -> Self {
         Self::new(error.to_string())
     }
 }

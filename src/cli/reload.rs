@@ -131,6 +131,9 @@ fn note_what_waits(before: &FileSettings, after: &FileSettings) {
         ("state_dir", before.state_dir != after.state_dir),
         ("telemetry.ring", before.ring != after.ring),
         ("auth", before.auth.is_none() && after.auth.is_some()),
+        ("public_url", before.http.public_url != after.http.public_url),
+        ("tls", before.http.tls != after.http.tls),
+        ("http", before.http.tables_differ(&after.http)),
     ] {
         if is_changed {
             tracing::warn!(key, "takes effect at the next start");

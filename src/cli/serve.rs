@@ -14,9 +14,9 @@ use super::reload::Reload;
 use super::settings::SourceArgs;
 use super::state::StateArgs;
 use super::{circuits, print, stop};
-use crate::config::Environment;
+use crate::config::{Environment, HttpSettings};
 use crate::cursor::{Cursors, Skew};
-use crate::http::{DEFAULT_LISTEN, RateLimiter, Served, Site, bind, serve};
+use crate::http::{DEFAULT_LISTEN, Guarded, RateLimiter, Served, Site, Tls, bind, serve};
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
 use crate::telemetry::Telemetry;
@@ -117,11 +117,11 @@ impl Serve {
             }
             served => {
                 let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
-                runtime.block_on(serve_http(
-                    address,
-                    Site { served, telemetry, rate_limiter, public_url: settings.http.public_url },
-                    stop,
-                ))
+                let http = settings.http;
+                let (names, proxies, limits) = (http.names(), http.trusted_proxies.clone(), http.limits());
+                let public_url = http.public_url.clone();
+                let site = Site { served, telemetry, rate_limiter, public_url, names, proxies, limits };
+                runtime.block_on(serve_http(address, site, http, stop))
             }
         };
         // A read of standard input cannot be called off; the program ends without it.
@@ -136,12 +136,25 @@ async fn stop_at_signal(stop: CancellationToken) {
     stop.cancel();
 }
 
-async fn serve_http(address: SocketAddr, site: Site, stop: CancellationToken) -> Result<(), Failure> {
-    let listener = bind(address).await?;
+async fn serve_http(
+    address: SocketAddr,
+    site: Site,
+    http: HttpSettings,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    let tls = http.tls.map(Tls::load).transpose()?;
+    let guarded = match site.served {
+        Served::Everybody(_) => Guarded::ByNobody,
+        Served::Callers(_) => Guarded::ByAuthentication,
+    };
+    let listener = bind(address, guarded).await?;
     let address = listener.local_addr().unwrap_or(address);
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let public = http.public_url.map(|url| format!(", for clients at {url}")).unwrap_or_default();
     print::note(&format_args!(
-        "fetchwell serves MCP at http://{address}/mcp (and /mcp/openai), records at /v1 and /api/v1; stop it with Ctrl-C"
+        "fetchwell serves MCP at {scheme}://{address}/mcp (and /mcp/openai), records at /v1 and /api/v1{public}; stop it \
+         with Ctrl-C"
     ));
-    let served = serve(listener, site, stop).await;
+    let served = serve(listener, tls, site, stop).await;
     served.map_err(|error| Failure::new(format!("the server stopped ({error})")))
 }

@@ -138,6 +138,11 @@ impl ReadFile {
         {
             return Err(Failure::new(untrusted(path, &source.name)));
         }
+        if let Named::Found(found) = &self.named
+            && let Some(key) = found.opening(&settings)
+        {
+            return Err(Failure::new(too_open(path, key)));
+        }
         match flagged {
             None if settings.sources.is_empty() => Err(ConfigError::Empty(path.to_owned()).into()),
             None => Ok(settings),
@@ -174,6 +179,15 @@ pub(super) fn found_file() -> Result<FoundFile, Failure> {
             &"name a source: --store, --provider-url or --config, or add one with `fetchwell source add`",
         )
     })
+}
+
+/// Why a file that was found does not say who else may ask.
+fn too_open(path: &Path, key: &str) -> String {
+    format!(
+        "{path} has {key}, which lets others ask than this machine, and a file that was only found may not; if you trust it, \
+         name it: --config {path}",
+        path = path.display()
+    )
 }
 
 /// Why a file that was found is not used as it is.

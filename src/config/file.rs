@@ -24,15 +24,16 @@ use serde::de::{Deserializer, Error};
 use super::auth::{AuthSettings, AuthTable};
 use super::context_protection::ProtectionTable;
 use super::error::ConfigError;
+use super::http::{HttpSettings, HttpTable, TlsTable, public_url};
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
 use super::values::{
     Calls, Count, CredentialText, DurationText, Label, Requests, SourceTitle, without_user_info,
 };
-use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, HttpSettings, SourcePlace, SourceSettings};
+use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
 use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
-use crate::http::{RateLimit, of_this_machine};
+use crate::http::{Guarded, ListenError, PublicUrl, RateLimit, may_listen};
 use crate::source::pdpp::{DEFAULT_DEADLINE, ProviderUrl};
 use crate::telemetry::RECORDS_IN_MEMORY;
 use crate::tools::DEFAULT_CALL_DEADLINE;
@@ -56,7 +57,7 @@ pub struct FileSettings {
     pub ring: usize,
     /// Who may ask over HTTP; whoever reaches the address when `None`.
     pub auth: Option<AuthSettings>,
-    /// How HTTP is served.
+    /// What is served over HTTP, and to whom.
     pub http: HttpSettings,
 }
 
@@ -84,8 +85,9 @@ impl FileSettings {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    #[serde(default, deserialize_with = "listen")]
     listen: Option<SocketAddr>,
+    #[serde(default, deserialize_with = "public_url")]
+    public_url: Option<PublicUrl>,
     state_dir: Option<PathBuf>,
     call_deadline: Option<DurationText>,
     #[serde(default)]
@@ -95,6 +97,9 @@ struct File {
     rate_limit: Option<RateLimitTable>,
     #[serde(default)]
     telemetry: TelemetryTable,
+    #[serde(default)]
+    http: HttpTable,
+    tls: Option<TlsTable>,
     auth: Option<AuthTable>,
 }
 
@@ -142,6 +147,8 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
     let mistaken = |mistake| ConfigError::Invalid { path: path.to_owned(), mistake };
     let tree = Node::of(text, path).map_err(mistaken)?;
     let file: File = tree.read().map_err(mistaken)?;
+    let guarded = if file.auth.is_some() { Guarded::ByAuthentication } else { Guarded::ByNobody };
+    listen(&tree, file.listen, guarded).map_err(mistaken)?;
     let sources = sources(&tree, file.source, folder).map_err(mistaken)?;
     let auth =
         file.auth.map(|table| table.settings(&tree, &sources, folder)).transpose().map_err(mistaken)?;
@@ -155,7 +162,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         rate_limit: file.rate_limit.map(RateLimitTable::settings),
         ring: file.telemetry.ring.map_or(RECORDS_IN_MEMORY, Count::size),
         auth,
-        http: HttpSettings::default(),
+        http: file.http.settings(file.public_url, file.tls, folder),
     })
 }
 
@@ -249,10 +256,14 @@ impl Source {
     }
 }
 
-/// An address that `serve` would listen at.
-fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
-    let address = Option::<SocketAddr>::deserialize(deserializer)?;
-    address.map(of_this_machine).transpose().map_err(D::Error::custom)
+/// Refuses an address that `serve` would not listen at.
+fn listen(tree: &Node, address: Option<SocketAddr>, guarded: Guarded) -> Result<(), Mistake> {
+    let refused = |problem: ListenError| Mistake {
+        line: tree.line_of(&["listen"]),
+        key: Some("listen".to_owned()),
+        problem: problem.to_string(),
+    };
+    address.map_or(Ok(()), |address| may_listen(address, guarded).map(drop).map_err(refused))
 }
 
 fn provider_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ProviderUrl>, D::Error> {

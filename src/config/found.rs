@@ -2,7 +2,8 @@
 //!
 //! A `fetchwell.toml` of the current folder comes first, then the user's own. Whoever wrote the folder wrote the
 //! first: clients start programs in folders that were cloned from anywhere. So it may name stores and servers, and
-//! not commands to run, or variables and files to send somewhere; for that it has to be named.
+//! not commands to run, variables and files to send somewhere, or pages elsewhere that may ask; for that it has to be
+//! named.
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,15 @@ impl FoundFile {
     pub fn path(&self) -> &Path {
         let (Self::Here(path) | Self::OfUser(path)) = self;
         path
+    }
+
+    /// A key that the file may not have unless it is named: it would let others in than this machine.
+    #[must_use]
+    pub fn opening(&self, settings: &FileSettings) -> Option<&'static str> {
+        match self {
+            Self::Here(_) => settings.http.opening().or_else(|| settings.auth.is_some().then_some("auth")),
+            Self::OfUser(_) => None,
+        }
     }
 
     /// A source that the file may not have unless it is named, by what it says.

@@ -1,15 +1,251 @@
-//! `[http]`.
-use crate::http::PublicUrl;
-/// http
+//! What a configuration file says of HTTP: where clients reach the server, whom it listens to, and TLS.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+
+use super::values::{Callers, Connections, Count};
+use crate::http::{
+    AllowedHost, AllowedNames, AllowedOrigin, DEFAULT_MAX_CONNECTIONS, Limits, PublicUrl, TlsSettings,
+    TrustedProxies, TrustedProxy,
+};
+
+/// Calls of one caller at a time, when nothing else is said.
+const DEFAULT_CALLS_PER_CALLER: u32 = 16;
+
+/// The most names that a list of them has.
+const NAMES_MOST: usize = 100;
+
+/// What is served over HTTP, and to whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpSettings {
-    /// p
+    /// Where clients reach the server.
     pub public_url: Option<PublicUrl>,
-    /// c
-    pub calls_per_caller: usize,
+    /// Connections at a time.
+    pub max_connections: u32,
+    /// Calls of one caller at a time.
+    pub calls_per_caller: u32,
+    /// Whose word is taken for which client they ask for.
+    pub trusted_proxies: TrustedProxies,
+    /// Names under which the server may be asked, beside those of this machine and of `public_url`.
+    pub allowed_hosts: Vec<AllowedHost>,
+    /// Origins whose pages may ask it, beside those of this machine and of `public_url`.
+    pub allowed_origins: Vec<AllowedOrigin>,
+    /// The certificate, where TLS is spoken.
+    pub tls: Option<TlsSettings>,
 }
+
 impl Default for HttpSettings {
     fn default() -> Self {
-        Self { public_url: None, calls_per_caller: 16 }
+        Self {
+            public_url: None,
+            max_connections: DEFAULT_MAX_CONNECTIONS,
+            calls_per_caller: DEFAULT_CALLS_PER_CALLER,
+            trusted_proxies: TrustedProxies::default(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            tls: None,
+        }
+    }
+}
+
+impl HttpSettings {
+    /// Under which names the server may be asked, and by pages of which origins.
+    #[must_use]
+    pub fn names(&self) -> AllowedNames {
+        AllowedNames::new(self.public_url.as_ref(), &self.allowed_hosts, &self.allowed_origins)
+    }
+
+    /// How much clients may take.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits { connections: self.max_connections, ..Limits::default() }
+    }
+
+    /// Whether `[http]` says something else.
+    #[must_use]
+    pub fn tables_differ(&self, other: &Self) -> bool {
+        let same_beside =
+            Self { public_url: other.public_url.clone(), tls: other.tls.clone(), ..self.clone() };
+        same_beside != *other
+    }
+
+    /// A key that lets others in than this machine, or reads a file of one's choice: not for a file that nobody named.
+    #[must_use]
+    pub fn opening(&self) -> Option<&'static str> {
+        let Self { public_url, trusted_proxies, allowed_hosts, allowed_origins, tls, .. } = self;
+        [
+            ("public_url", public_url.is_some()),
+            ("http.trusted_proxies", *trusted_proxies != TrustedProxies::default()),
+            ("http.allowed_hosts", !allowed_hosts.is_empty()),
+            ("http.allowed_origins", !allowed_origins.is_empty()),
+            ("tls", tls.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(key, is_there)| is_there.then_some(key))
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HttpTable {
+    max_connections: Option<Count<Connections>>,
+    calls_per_caller: Option<Count<Callers>>,
+    #[serde(default)]
+    trusted_proxies: Names<TrustedProxy>,
+    #[serde(default)]
+    allowed_hosts: Names<AllowedHost>,
+    #[serde(default)]
+    allowed_origins: Names<AllowedOrigin>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TlsTable {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl HttpTable {
+    pub(super) fn settings(
+        self,
+        public_url: Option<PublicUrl>,
+        tls: Option<TlsTable>,
+        folder: &Path,
+    ) -> HttpSettings {
+        let whole = HttpSettings::default();
+        let tls = tls
+            .map(|tls| TlsSettings { certificate: folder.join(tls.certificate), key: folder.join(tls.key) });
+        HttpSettings {
+            public_url,
+            max_connections: self.max_connections.map_or(whole.max_connections, |count| count.get().get()),
+            calls_per_caller: self.calls_per_caller.map_or(whole.calls_per_caller, |count| count.get().get()),
+            trusted_proxies: self.trusted_proxies.0.into_iter().collect(),
+            allowed_hosts: self.allowed_hosts.0,
+            allowed_origins: self.allowed_origins.0,
+            tls,
+        }
+    }
+}
+
+pub(super) fn public_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PublicUrl>, D::Error> {
+    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
+}
+
+/// A list of texts that are each read by their own rule, so that a mistake has its line.
+struct Names<Name>(Vec<Name>);
+
+impl<Name> Default for Names<Name> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+/// One of them.
+struct Named<Name>(Name);
+
+impl<'de, Name: FromStr<Err = String>> Deserialize<'de> for Named<Name> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
+impl<'de, Name: FromStr<Err = String>> Deserialize<'de> for Names<Name> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List<Name>(std::marker::PhantomData<Name>);
+        impl<'de, Name: FromStr<Err = String>> Visitor<'de> for List<Name> {
+            type Value = Names<Name>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a list of at most {NAMES_MOST} texts")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names<Name>, A::Error> {
+                let mut names = Vec::new();
+                while let Some(Named(name)) = list.next_element()? {
+                    if names.len() == NAMES_MOST {
+                        return Err(A::Error::custom(format_args!(
+                            "there are more than {NAMES_MOST}; a network names many"
+                        )));
+                    }
+                    names.push(name);
+                }
+                Ok(Names(names))
+            }
+        }
+        deserializer.deserialize_seq(List(std::marker::PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::check_text;
+
+    fn read(text: &str) -> Result<HttpSettings, String> {
+        let settings = check_text(text, Path::new("/etc/fetchwell/f.toml"));
+        settings.map(|settings| settings.http).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn all_of_it_can_be_said() {
+        let settings = read(
+            "public_url = \"https://records.example.com/\"\n\
+             [http]\nmax_connections = 500\ncalls_per_caller = 4\ntrusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]\n\
+             allowed_hosts = [\"fetchwell.internal\"]\nallowed_origins = [\"https://inspector.example.com\"]\n\
+             [tls]\ncertificate = \"fullchain.pem\"\nkey = \"/k/privkey.pem\"\n",
+        )
+        .unwrap();
+        assert_eq!(settings.public_url.unwrap().as_str(), "https://records.example.com");
+        assert_eq!((settings.max_connections, settings.calls_per_caller), (500, 4));
+        let proxies: TrustedProxies =
+            ["127.0.0.1", "10.0.0.0/8"].iter().map(|proxy| proxy.parse().unwrap()).collect();
+        assert_eq!(settings.trusted_proxies, proxies);
+        assert_eq!(settings.allowed_hosts, ["fetchwell.internal".parse().unwrap()]);
+        assert_eq!(settings.allowed_origins, ["https://inspector.example.com".parse().unwrap()]);
+        let tls =
+            TlsSettings { certificate: "/etc/fetchwell/fullchain.pem".into(), key: "/k/privkey.pem".into() };
+        assert_eq!(settings.tls, Some(tls));
+        assert_eq!(read("").unwrap(), HttpSettings::default());
+        assert_eq!(read("[http]\n").unwrap(), HttpSettings::default());
+    }
+
+    #[test]
+    fn mistakes_have_their_line() {
+        for (text, expect) in [
+            ("public_url = \"http://records.example.com\"\n", "1: public_url: it is not https"),
+            ("public_url = \"https://u:sekret@records.example.com\"\n", "1: public_url: it has a user name"),
+            ("[http]\nmax_conections = 5\n", "2: http.max_conections: unknown field"),
+            (
+                "[http]\nmax_connections = 0\n",
+                "2: http.max_connections: 0 is not between 1 and 1000000 connections",
+            ),
+            (
+                "[http]\ncalls_per_caller = 0\n",
+                "2: http.calls_per_caller: 0 is not between 1 and 10000 calls",
+            ),
+            (
+                "[http]\ntrusted_proxies = [\"10.0.0.1\", \"proxy\"]\n",
+                "2: http.trusted_proxies[1]: it is no address",
+            ),
+            (
+                "[http]\ntrusted_proxies = [\"0.0.0.0/0\"]\n",
+                "2: http.trusted_proxies[0]: it is every address",
+            ),
+            ("[http]\nallowed_hosts = [\"*.example.com\"]\n", "2: http.allowed_hosts[0]: it is no host name"),
+            ("[http]\nallowed_hosts = \"example.com\"\n", "2: http.allowed_hosts: "),
+            ("[http]\nallowed_origins = [\"example.com\"]\n", "2: http.allowed_origins[0]: it is no origin"),
+            ("[tls]\ncertificate = \"c.pem\"\n", "1: tls: missing field `key`"),
+            ("[tls]\ncertificate = \"c.pem\"\nkey = \"k.pem\"\nca = \"x\"\n", "4: tls.ca: unknown field"),
+        ] {
+            let problem = read(text).unwrap_err();
+            assert!(problem.starts_with(&format!("/etc/fetchwell/f.toml:{expect}")), "{text}{problem}");
+            assert!(!problem.contains("sekret"), "{problem}");
+        }
+        let many = format!("[http]\nallowed_hosts = [{}]\n", "\"a\",".repeat(NAMES_MOST + 1));
+        assert!(read(&many).unwrap_err().contains("more than 100"));
     }
 }

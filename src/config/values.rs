@@ -170,6 +170,14 @@ pub(super) enum Requests {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Calls {}
 
+/// Of clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Connections {}
+
+/// Calls of one caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Callers {}
+
 impl Unit for Tokens {
     const MOST: u32 = 1_000_000;
     const NAME: &'static str = "tokens";
@@ -192,6 +200,18 @@ impl Unit for Calls {
     const MOST: u32 = 1_000_000;
     const NAME: &'static str = "calls";
     const EXAMPLE: u32 = 10_000;
+}
+
+impl Unit for Connections {
+    const MOST: u32 = 1_000_000;
+    const NAME: &'static str = "connections";
+    const EXAMPLE: u32 = 12_000;
+}
+
+impl Unit for Callers {
+    const MOST: u32 = 10_000;
+    const NAME: &'static str = "calls";
+    const EXAMPLE: u32 = 16;
 }
 
 /// A whole number of something, at least one.

@@ -1,20 +1,21 @@
 //! Who gets in: every request to records brings the tools of its caller to whoever answers it, or goes no further.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::answers::sent_bytes;
-use super::refusal::{Refusal, size_of};
+use super::rate_limit::RATE_LIMITED;
+use super::refusal::{Refusal, refused};
 use super::served::{Callers, Served};
 use super::well_known::metadata_url;
 use crate::access::{Admitted, Denial, authorization};
-use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
+use crate::telemetry::Telemetry;
 use crate::tools::{NoTurn, Toolbox, Turn};
 
 /// The tools of the caller of a request.
@@ -45,17 +46,35 @@ pub(super) async fn admitted(
             drop(permit);
             response
         }
-        Err(refusal) => {
-            let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
-            // What it was for is not looked at: a path that nobody serves is no endpoint.
-            let record = telemetry.call(Endpoint::route("/{any}"), Some(id.to_string()));
-            let code = refusal.code;
-            let response = refusal.response(request.uri().path(), &id);
-            let bytes = sent_bytes(request.method(), size_of(&response));
-            record.refused(code, Refused { bytes, reason: None });
-            response
-        }
+        Err(refusal) => refused(&request, &refusal, &telemetry),
     }
+}
+
+/// Passes on who may see how the server is doing: programs of this machine, and whoever has a token for it.
+pub(super) async fn watching(
+    State((served, telemetry)): State<(Served, Telemetry)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Served::Callers(callers) = served else { return next.run(request).await };
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    if peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback()) && !is_forwarded(request.headers()) {
+        return next.run(request).await;
+    }
+    let refusal = match admit(&callers, request.headers()).await {
+        Ok(caller) if callers.access().may_read_metrics(&caller.caller) => return next.run(request).await,
+        Ok(_) => {
+            let problem = "this is for whoever runs the server; ask with a token that has metrics = true";
+            Refusal::new(StatusCode::FORBIDDEN, "forbidden", FORBIDDEN, problem.to_owned())
+        }
+        Err(denial) => of_denial(&denial, None),
+    };
+    refused(&request, &refusal, &telemetry)
+}
+
+/// A proxy of this machine that is not in `trusted_proxies` asks for somebody else.
+fn is_forwarded(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::FORWARDED) || headers.contains_key("x-forwarded-for")
 }
 
 async fn let_in(callers: &Callers, headers: &HeaderMap, path: &str) -> Result<(Admitted, Turn), Refusal> {
@@ -78,24 +97,23 @@ pub(super) async fn admit_token(callers: &Callers, token: &SecretString) -> Resu
 
 fn of_denial(denial: &Denial, metadata: Option<String>) -> Refusal {
     let status = denial.status();
-    let (code, title, json_rpc) = match status {
-        StatusCode::FORBIDDEN => ("forbidden", "Forbidden", -32_003),
-        StatusCode::SERVICE_UNAVAILABLE => {
-            ("authorization_unavailable", "Authorization unavailable", -32_004)
-        }
-        _ => ("unauthorized", "Unauthorized", -32_001),
+    let (code, json_rpc) = match status {
+        StatusCode::FORBIDDEN => ("forbidden", FORBIDDEN),
+        StatusCode::SERVICE_UNAVAILABLE => ("authorization_unavailable", AUTHORIZATION_UNAVAILABLE),
+        _ => ("unauthorized", UNAUTHORIZED),
     };
     Refusal {
-        status,
-        code,
-        title,
-        json_rpc,
-        problem: denial.to_string(),
         retry_after: denial.retry_after().map(|after| after.as_secs().max(1)),
         challenge: challenge(denial, metadata.as_deref()),
         resource_metadata: metadata,
+        ..Refusal::new(status, code, json_rpc, denial.to_string())
     }
 }
+
+/// Codes of JSON-RPC, from the range that servers may use as they like.
+const UNAUTHORIZED: i32 = -32_001;
+const FORBIDDEN: i32 = -32_003;
+const AUTHORIZATION_UNAVAILABLE: i32 = -32_004;
 
 /// `WWW-Authenticate` of a denial (RFC 6750, RFC 9728).
 fn challenge(denial: &Denial, metadata: Option<&str>) -> Option<HeaderValue> {
@@ -124,12 +142,11 @@ fn quotable(text: &str) -> String {
 }
 
 fn of_no_turn(reason: NoTurn) -> Refusal {
-    let (status, code, title, json_rpc, retry_after) = match reason {
-        NoTurn::NoSources => (StatusCode::FORBIDDEN, "no_sources", "Forbidden", -32_003, None),
+    match reason {
+        NoTurn::NoSources => Refusal::new(StatusCode::FORBIDDEN, "no_sources", FORBIDDEN, reason.to_string()),
         NoTurn::TooMany => {
-            (StatusCode::TOO_MANY_REQUESTS, "too_many_calls", "Rate limited", -32_029, Some(1))
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            Refusal::new(status, "too_many_calls", RATE_LIMITED, reason.to_string()).after(1)
         }
-    };
-    let problem = reason.to_string();
-    Refusal { status, code, title, json_rpc, problem, retry_after, challenge: None, resource_metadata: None }
+    }
 }

@@ -1,19 +1,34 @@
-//! What the specification says and the service behind does not: broken JSON is a JSON-RPC parse error, a
-//! client need not list what it accepts, and other methods are told which one there is.
+//! What the specification says and the service behind does not: what is no message is a JSON-RPC error, a client need
+//! not list what it accepts, and other methods are told which one there is.
 
-use axum::body::{Body, to_bytes};
-use axum::extract::Request;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use serde::de::IgnoredAny;
+use http_body_util::{BodyExt, Full};
 
-use crate::mcp::MAX_REQUEST_BYTES;
+use crate::mcp::{Form, MAX_REQUEST_BYTES, McpService, NoMessage, outline};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Passes requests on in the form the service wants, and its refusals back in the form clients want.
-pub(super) async fn as_specified(mut request: Request, next: Next) -> Response {
+/// What the service that answers messages says of itself, at most.
+const ACCOUNT_MOST: usize = 4_096;
+
+/// Bytes of a message that are taken in before it is given up. With them most clients read why.
+const DROPPED_MOST: usize = 16 * MAX_REQUEST_BYTES;
+
+/// One MCP endpoint.
+#[derive(Debug, Clone)]
+pub(super) struct Mcp {
+    pub(super) service: McpService,
+    /// How long a client may take to say all of a message.
+    pub(super) body: Duration,
+}
+
+/// Answers one message. What is refused is answered with a JSON-RPC error, too.
+pub(super) async fn answer_message(State(mcp): State<Mcp>, request: Request) -> Response {
     if *request.method() != Method::POST {
         let allow = [(header::ALLOW, HeaderValue::from_static("POST"))];
         return (
@@ -23,25 +38,49 @@ pub(super) async fn as_specified(mut request: Request, next: Next) -> Response {
         )
             .into_response();
     }
-    if accepts_json(request.headers()) {
-        let both = HeaderValue::from_static("application/json, text/event-stream");
-        request.headers_mut().insert(header::ACCEPT, both);
-    }
-    let sent_json = is_json(request.headers());
-    let (parts, body) = request.into_parts();
-    let Ok(body) = to_bytes(body, MAX_REQUEST_BYTES).await else {
-        let problem = format!("the request is longer than {MAX_REQUEST_BYTES} bytes, or broke off");
-        return json_rpc_error(StatusCode::PAYLOAD_TOO_LARGE, -32600, &problem);
+    let Some(form) = form_of(request.headers()) else {
+        let problem = "answers are application/json, or text/event-stream where nothing else is accepted";
+        return json_rpc_error(StatusCode::NOT_ACCEPTABLE, -32600, problem);
     };
-    let answer = next.run(Request::from_parts(parts, Body::from(body.clone()))).await;
-    // The service says 415 to JSON that it cannot read, as to what is no JSON by its own account.
-    if answer.status() != StatusCode::UNSUPPORTED_MEDIA_TYPE || !sent_json {
+    if !is_json(request.headers()) {
+        let problem = "the Content-Type of a message is application/json";
+        return json_rpc_error(StatusCode::UNSUPPORTED_MEDIA_TYPE, -32600, problem);
+    }
+    if asks_in_vain(request.headers(), request.body()) {
+        return too_long();
+    }
+    let (mut parts, body) = request.into_parts();
+    let message = match tokio::time::timeout(mcp.body, whole(body)).await {
+        Ok(Ok(message)) => message,
+        Ok(Err(refused)) => return refused,
+        Err(_late) => {
+            let problem = format!("the message did not come within {} seconds", mcp.body.as_secs_f64());
+            return closing(json_rpc_error(StatusCode::REQUEST_TIMEOUT, -32600, &problem));
+        }
+    };
+    let id = match outline(&message) {
+        Ok(id) => id,
+        Err(no_message) => return refused_message(&no_message),
+    };
+    // The service wants both, whatever it answers with.
+    let both = HeaderValue::from_static("application/json, text/event-stream");
+    parts.headers.insert(header::ACCEPT, both);
+    let request = Request::from_parts(parts, Full::new(Bytes::from(message)));
+    let answer = mcp.service.answer(request, form).await.map(Body::new);
+    let is_error = answer.status().is_client_error() || answer.status().is_server_error();
+    if !is_error || answer.headers().get(header::CONTENT_TYPE) == Some(&JSON) {
         return answer;
     }
-    match serde_json::from_slice::<IgnoredAny>(&body) {
-        Ok(_) => json_rpc_error(StatusCode::BAD_REQUEST, -32600, "the body is not one JSON-RPC message"),
-        Err(_) => json_rpc_error(StatusCode::BAD_REQUEST, -32700, "the body is not JSON"),
-    }
+    // It has refused the message in words of its own.
+    let (parts, body) = answer.into_parts();
+    let account = to_bytes(body, ACCOUNT_MOST).await.unwrap_or_default();
+    let (status, problem) = match parts.status {
+        // It says so of all that it cannot read; of JSON that is deeper than it looks, for one.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => (StatusCode::BAD_REQUEST, "the message cannot be read".into()),
+        status => (status, String::from_utf8_lossy(&account)),
+    };
+    let refused = NoMessage::answered(status.is_server_error(), problem.into_owned(), id);
+    (status, [(header::CONTENT_TYPE, JSON)], refused.to_json()).into_response()
 }
 
 /// Any other path.
@@ -50,26 +89,89 @@ pub(super) async fn unknown_path() -> Response {
         .into_response()
 }
 
-/// Whether JSON is among what the client takes; one that says nothing takes anything.
-fn accepts_json(headers: &HeaderMap) -> bool {
+/// All of a body, or why it is not read. What is too long is taken in for a while and dropped: a client that still sends
+/// when the connection ends reads no answer.
+async fn whole(mut body: Body) -> Result<Vec<u8>, Response> {
+    let mut message = Vec::new();
+    let mut length = 0;
+    while length <= DROPPED_MOST {
+        match body.frame().await {
+            None => break,
+            Some(Err(_broken)) => {
+                let problem = "the message broke off";
+                return Err(closing(json_rpc_error(StatusCode::BAD_REQUEST, -32600, problem)));
+            }
+            Some(Ok(frame)) => {
+                let Ok(bytes) = frame.into_data() else { continue };
+                length += bytes.len();
+                if length <= MAX_REQUEST_BYTES {
+                    message.extend_from_slice(&bytes);
+                }
+            }
+        }
+    }
+    if length > MAX_REQUEST_BYTES { Err(too_long()) } else { Ok(message) }
+}
+
+fn too_long() -> Response {
+    let problem = format!("the message is longer than {MAX_REQUEST_BYTES} bytes");
+    closing(json_rpc_error(StatusCode::PAYLOAD_TOO_LARGE, -32600, &problem))
+}
+
+/// Whether a client asks before it sends what is too long.
+fn asks_in_vain(headers: &HeaderMap, body: &Body) -> bool {
+    let most = u64::try_from(MAX_REQUEST_BYTES).unwrap_or(u64::MAX);
+    headers.contains_key(header::EXPECT) && body.size_hint().lower() > most
+}
+
+/// An answer after which nothing more is read of what the client still sends.
+fn closing(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+fn refused_message(no_message: &NoMessage) -> Response {
+    (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, JSON)], no_message.to_json()).into_response()
+}
+
+/// How a client takes answers; one that says nothing takes anything.
+fn form_of(headers: &HeaderMap) -> Option<Form> {
     let mut accepted =
         headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
     if accepted.peek().is_none() {
-        return true;
+        return Some(Form::Json);
     }
-    accepted.flat_map(|value| value.split(',')).any(|range| {
-        let essence = range.split(';').next().unwrap_or_default().trim();
-        ["*/*", "application/*", "application/json"].iter().any(|json| essence.eq_ignore_ascii_case(json))
+    let ranges: Vec<&str> = accepted
+        .flat_map(|value| value.split(','))
+        .filter(|range| !is_excluded(range))
+        .map(essence)
+        .collect();
+    let takes =
+        |forms: &[&str]| ranges.iter().any(|range| forms.iter().any(|form| range.eq_ignore_ascii_case(form)));
+    if takes(&["*/*", "application/*", "application/json"]) {
+        Some(Form::Json)
+    } else if takes(&["text/*", "text/event-stream"]) {
+        Some(Form::Events)
+    } else {
+        None
+    }
+}
+
+/// A media type without its parameters.
+fn essence(range: &str) -> &str {
+    range.split(';').next().unwrap_or_default().trim()
+}
+
+/// Whether a range is there to say what is not wanted.
+fn is_excluded(range: &str) -> bool {
+    range.split(';').skip(1).filter_map(|parameter| parameter.split_once('=')).any(|(name, value)| {
+        name.trim().eq_ignore_ascii_case("q") && value.trim().parse::<f32>().is_ok_and(|weight| weight == 0.0)
     })
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let content_type =
-        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    content_type
-        .split(';')
-        .next()
-        .is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|content_type| essence(content_type).eq_ignore_ascii_case("application/json"))
 }
 
 /// Bytes of a body that go out: of an answer to `HEAD`, none.
@@ -82,4 +184,32 @@ pub(super) fn json_rpc_error(status: StatusCode, code: i32, message: &str) -> Re
     let body =
         serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
     (status, [(header::CONTENT_TYPE, JSON)], body.to_string()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_what_is_answered_unless_a_client_takes_none() {
+        for (accept, expect) in [
+            (None, Some(Form::Json)),
+            (Some("*/*"), Some(Form::Json)),
+            (Some("application/json"), Some(Form::Json)),
+            (Some("text/event-stream, application/json;q=0.1"), Some(Form::Json)),
+            (Some("text/event-stream"), Some(Form::Events)),
+            (Some("Text/Event-Stream;q=0.5"), Some(Form::Events)),
+            (Some("text/*"), Some(Form::Events)),
+            (Some("application/json;q=0, text/event-stream"), Some(Form::Events)),
+            (Some("text/event-stream;q=0.0"), None),
+            (Some("text/html"), None),
+            (Some(""), None),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(accept) = accept {
+                headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+            }
+            assert_eq!(form_of(&headers), expect, "{accept:?}");
+        }
+    }
 }

@@ -1,20 +1,20 @@
-//! Browsers on this machine.
+//! Browsers, which ask before they let a page call another origin.
 
 use axum::http::{HeaderName, HeaderValue, Method, header, request};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use super::AllowedNames;
 use super::api::{CONTEXT_BUDGET, ORIGINAL_TOKENS, RETURNED_TOKENS};
 use super::rate_limit::{LIMIT, REMAINING, RESET};
 use super::request_id::{CORRELATION_ID, REQUEST_ID, X_REQUEST_ID};
-use super::this_machine::is_local_origin;
 
-/// Lets pages served from this machine (an MCP inspector, say) call the endpoints. Other origins get no
+/// Lets pages of allowed origins (an MCP inspector on this machine, say) call the endpoints. Other origins get no
 /// permission here and a refusal behind.
-pub(super) fn from_this_machine() -> CorsLayer {
-    let is_local = |origin: &HeaderValue, _: &request::Parts| origin.to_str().is_ok_and(is_local_origin);
+pub(super) fn from_origins(names: AllowedNames) -> CorsLayer {
+    let is_allowed = move |origin: &HeaderValue, _: &request::Parts| names.allow_origin(origin);
     CorsLayer::new()
-        .allow_origin(AllowOrigin::predicate(is_local))
-        .allow_methods([Method::GET, Method::POST])
+        .allow_origin(AllowOrigin::predicate(is_allowed))
+        .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers([
             header::CONTENT_TYPE,
             header::ACCEPT,
@@ -33,6 +33,8 @@ pub(super) fn from_this_machine() -> CorsLayer {
             REQUEST_ID,
             CORRELATION_ID,
             header::RETRY_AFTER,
+            header::WWW_AUTHENTICATE,
+            HeaderName::from_static("mcp-protocol-version"),
             LIMIT,
             REMAINING,
             RESET,

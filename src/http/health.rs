@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::Site;
 use super::api::Missing;
 use super::api::openapi::described_answer;
-use super::this_machine::{asks_from_here, refused_elsewhere};
+use crate::record::Unavailable;
 use crate::telemetry::{ContextProtection, Figures, Keeping};
 
 /// How long the sources may take to say that they can be read.
@@ -56,6 +56,38 @@ pub(super) fn routes(site: Site) -> Router {
     Router::new().route("/health", get(answer)).with_state(site)
 }
 
+/// What whoever starts and stops servers asks: whether this one runs, and whether it can be sent callers. They are for
+/// everybody, and say nothing else.
+pub(super) fn probes(site: Site) -> Router {
+    Router::new()
+        .route("/health/live", get(async || said(StatusCode::OK)))
+        .route("/health/ready", get(ready))
+        .with_state(site)
+}
+
+async fn ready(State(site): State<Site>) -> Response {
+    match can_be_asked(&site).await {
+        Ok(_) => said(StatusCode::OK),
+        Err(()) => said(StatusCode::SERVICE_UNAVAILABLE),
+    }
+}
+
+fn said(status: StatusCode) -> Response {
+    let word = if status == StatusCode::OK { "ok\n" } else { "unavailable\n" };
+    let headers = [(header::CONTENT_TYPE, "text/plain; charset=utf-8"), (header::CACHE_CONTROL, "no-store")];
+    (status, headers, word).into_response()
+}
+
+/// The sources that cannot be asked, unless none can.
+async fn can_be_asked(site: &Site) -> Result<Vec<Unavailable>, ()> {
+    // Whether a source that is asked with a caller's token answers is between it and the caller.
+    let Some(source) = site.served.everything() else { return Ok(Vec::new()) };
+    match tokio::time::timeout(PATIENCE, source.health()).await {
+        Ok(Ok(missing)) => Ok(missing),
+        Ok(Err(_)) | Err(_) => Err(()),
+    }
+}
+
 /// How it is described.
 pub(super) fn described(generator: &mut SchemaGenerator) -> Value {
     let health = generator.subschema_for::<Health>();
@@ -65,29 +97,17 @@ pub(super) fn described(generator: &mut SchemaGenerator) -> Value {
         "summary": "Whether records can be read, and what all calls come to",
         "responses": {
             "200": answer("Records of at least one source can be read"),
-            "403": described_answer("`Host` or `Origin` is not this machine", "text/plain", json!({ "type": "string" })),
+            "403": described_answer("`Host` or `Origin` is not allowed", "application/json", json!({ "type": "object" })),
             "503": answer("No record can be read"),
         },
     } })
 }
 
-async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Response {
-    if !asks_from_here(&uri, &headers) {
-        return refused_elsewhere();
-    }
-    let source = site.served.everything();
-    let health = async {
-        match &source {
-            Some(source) => source.health().await,
-            // Whether a source answers is between it and whoever asks.
-            None => Ok(Vec::new()),
-        }
-    };
-    let asked = tokio::time::timeout(PATIENCE, health).await;
-    let (status, unavailable) = match asked {
-        Ok(Ok(missing)) if missing.is_empty() => (Status::Healthy, missing),
-        Ok(Ok(missing)) => (Status::Degraded, missing),
-        Ok(Err(_)) | Err(_) => (Status::Unhealthy, Vec::new()),
+async fn answer(State(site): State<Site>) -> Response {
+    let (status, unavailable) = match can_be_asked(&site).await {
+        Ok(missing) if missing.is_empty() => (Status::Healthy, missing),
+        Ok(missing) => (Status::Degraded, missing),
+        Err(()) => (Status::Unhealthy, Vec::new()),
     };
     let is_down = status == Status::Unhealthy;
     let Figures { context_protection, telemetry } = site.telemetry.figures();

@@ -12,7 +12,6 @@ pub struct PublicUrl {
     /// Without a slash at its end, and without the port that its scheme has anyway.
     origin: String,
     host: String,
-    port: Option<u16>,
 }
 
 impl PublicUrl {
@@ -31,11 +30,6 @@ impl PublicUrl {
     /// Its host, of IPv6 in brackets.
     pub(super) fn host(&self) -> &str {
         &self.host
-    }
-
-    /// Its port, where that is not the one of its scheme.
-    pub(super) fn port(&self) -> Option<u16> {
-        self.port
     }
 }
 
@@ -86,7 +80,7 @@ impl FromStr for PublicUrl {
         if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
             return Err(PublicUrlError::NotAnOrigin);
         }
-        Ok(Self { origin: url.origin().ascii_serialization(), host: host.to_string(), port: url.port() })
+        Ok(Self { origin: url.origin().ascii_serialization(), host: host.to_string() })
     }
 }
 
@@ -117,7 +111,7 @@ mod tests {
             assert_eq!(url.as_ref().map(PublicUrl::as_str).map_err(|error| *error), expect, "{text}");
         }
         let url: PublicUrl = "https://[2001:db8::1]:8443".parse().unwrap();
-        assert_eq!((url.host(), url.port()), ("[2001:db8::1]", Some(8443)));
+        assert_eq!(url.host(), "[2001:db8::1]");
         assert_eq!(url.at("/mcp"), "https://[2001:db8::1]:8443/mcp");
     }
 }

@@ -1,4 +1,5 @@
-//! How often each client may ask. A client is the address of its connection: what a header says of it is its own word.
+//! How often each client may ask. A client is the address of its connection, or the one that a trusted proxy asks for:
+//! what any other header says of it is its own word.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -17,15 +18,14 @@ use governor::{Quota, RateLimiter as Governor};
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
-use super::answers::sent_bytes;
-use super::refusal::{Refusal, size_of};
-use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
+use super::refusal::{Refusal, refused};
+use crate::telemetry::Telemetry;
 
 /// Clients that are told apart at a time; the one that asked longest ago is forgotten first.
 const CLIENTS_MOST: u64 = 10_000;
 
 /// Paths that are asked by machines that watch this one.
-const FREE: [&str; 2] = ["/health", "/metrics"];
+const FREE: [&str; 4] = ["/health", "/health/live", "/health/ready", "/metrics"];
 
 /// How many requests a client may make at once.
 pub(super) const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -163,13 +163,11 @@ pub(super) async fn limited(
     let mut response = match decision.retry_after {
         None => next.run(request).await,
         Some(wait) => {
-            let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
-            // What it was for is not looked at: a path that nobody serves is no endpoint.
-            let record = telemetry.call(Endpoint::route("/{any}"), Some(id.to_string()));
-            let response = refusal(wait).response(request.uri().path(), &id);
-            let bytes = sent_bytes(request.method(), size_of(&response));
-            record.refused("rate_limited", Refused { bytes, reason: None });
-            response
+            let problem =
+                format!("this client asks too often; ask again after {wait} seconds, and less often");
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            let refusal = Refusal::new(status, "rate_limited", RATE_LIMITED, problem).after(wait);
+            refused(&request, &refusal, &telemetry)
         }
     };
     let headers = response.headers_mut();
@@ -179,21 +177,8 @@ pub(super) async fn limited(
     response
 }
 
-fn refusal(wait: u64) -> Refusal {
-    Refusal {
-        status: StatusCode::TOO_MANY_REQUESTS,
-        code: "rate_limited",
-        title: "Rate limited",
-        json_rpc: RATE_LIMITED,
-        problem: format!("this client asks too often; ask again after {wait} seconds, and less often"),
-        retry_after: Some(wait),
-        challenge: None,
-        resource_metadata: None,
-    }
-}
-
 /// The JSON-RPC code, from the range that servers may use as they like.
-const RATE_LIMITED: i32 = -32029;
+pub(super) const RATE_LIMITED: i32 = -32029;
 
 #[cfg(test)]
 mod tests {

@@ -1,24 +1,24 @@
-//! Refusals before anybody has looked at a request, in the words of whoever would have answered it.
+//! What a request is told that no face has answered, in the words of the one that would have.
 
 use axum::body::HttpBody;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::extract::Request;
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+
 use serde_json::{Map, Value, json};
 
+use super::answers::sent_bytes;
 use super::v1;
-use crate::telemetry::RequestId;
+use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
 
-/// Why a request goes no further.
-#[derive(Debug, Clone)]
+/// Why a request is refused, or was given up.
+#[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
-    /// The stable word.
+    /// One that the telemetry knows.
     pub(super) code: &'static str,
-    /// What it is for people who read `/api/v1`.
-    pub(super) title: &'static str,
-    /// The code of JSON-RPC, from the range that servers may use as they like.
+    /// The code of a JSON-RPC error.
     pub(super) json_rpc: i32,
-    /// What is wrong, and what to do.
     pub(super) problem: String,
     /// Seconds to wait.
     pub(super) retry_after: Option<u64>,
@@ -28,27 +28,23 @@ pub(super) struct Refusal {
     pub(super) resource_metadata: Option<String>,
 }
 
+/// Who a request is from and what it is for, as its answer needs it.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    method: Method,
+    path: String,
+    id: RequestId,
+}
+
 impl Refusal {
-    /// The answer to a request for `path`.
-    pub(super) fn response(self, path: &str, id: &RequestId) -> Response {
-        let body = if path == "/mcp" || path.starts_with("/mcp/") {
-            self.json_rpc()
-        } else if v1::is_contract(path) {
-            v1::refused(&self, id)
-        } else {
-            self.plain(id)
-        };
-        let mut response = (self.status, body.to_string()).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(wait) = self.retry_after {
-            headers.insert(header::RETRY_AFTER, wait.into());
-        }
-        if let Some(challenge) = self.challenge {
-            headers.insert(header::WWW_AUTHENTICATE, challenge);
-        }
-        response
+    pub(super) fn new(status: StatusCode, code: &'static str, json_rpc: i32, problem: String) -> Self {
+        let (retry_after, challenge, resource_metadata) = Default::default();
+        Self { status, code, json_rpc, problem, retry_after, challenge, resource_metadata }
+    }
+
+    /// The same, worth another try after some seconds.
+    pub(super) fn after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
     }
 
     fn json_rpc(&self) -> Value {
@@ -61,7 +57,7 @@ impl Refusal {
 
     fn plain(&self, id: &RequestId) -> Value {
         let mut body = Map::new();
-        body.insert("error".to_owned(), self.title.into());
+        body.insert("error".to_owned(), title(self.code).into());
         body.insert("detail".to_owned(), self.problem.as_str().into());
         body.insert("code".to_owned(), self.code.to_ascii_uppercase().into());
         body.insert("request_id".to_owned(), id.as_str().into());
@@ -74,6 +70,57 @@ impl Refusal {
             body.insert("resource_metadata".to_owned(), url.as_str().into());
         }
     }
+}
+
+impl Asked {
+    pub(super) fn of(request: &Request) -> Self {
+        let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
+        Self { method: request.method().clone(), path: request.uri().path().to_owned(), id }
+    }
+
+    /// Answers with a refusal, and counts it. What it was for is not looked at: a path that nobody serves is no
+    /// endpoint.
+    pub(super) fn refused(&self, refusal: &Refusal, telemetry: &Telemetry) -> Response {
+        let record = telemetry.call(Endpoint::route("/{any}"), Some(self.id.to_string()));
+        let response = self.in_words(refusal);
+        let bytes = size_of(&response);
+        record.refused(refusal.code, Refused { bytes: sent_bytes(&self.method, bytes), reason: None });
+        response
+    }
+
+    fn in_words(&self, refusal: &Refusal) -> Response {
+        let Self { path, id, .. } = self;
+        let body = if path == "/mcp" || path.starts_with("/mcp/") {
+            refusal.json_rpc()
+        } else if v1::is_contract(path) {
+            v1::refused(refusal, id)
+        } else {
+            refusal.plain(id)
+        };
+        let mut response = (refusal.status, body.to_string()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(wait) = refusal.retry_after {
+            headers.insert(header::RETRY_AFTER, wait.into());
+        }
+        if let Some(challenge) = &refusal.challenge {
+            headers.insert(header::WWW_AUTHENTICATE, challenge.clone());
+        }
+        response
+    }
+}
+
+/// Answers a request with a refusal, and counts it.
+pub(super) fn refused(request: &Request, refusal: &Refusal, telemetry: &Telemetry) -> Response {
+    Asked::of(request).refused(refusal, telemetry)
+}
+
+/// A code as people read it.
+fn title(code: &str) -> String {
+    let mut letters = code.chars().map(|letter| if letter == '_' { ' ' } else { letter });
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 /// Bytes of a body that is whole.

@@ -1,6 +1,7 @@
 //! Who is served: everybody who reaches this machine, or callers who show a token.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
@@ -56,6 +57,14 @@ impl Callers {
 }
 
 impl Served {
+    /// How long a whole call may take.
+    pub(super) fn call_deadline(&self) -> Duration {
+        match self {
+            Self::Everybody(live) => live.now().call_deadline(),
+            Self::Callers(callers) => callers.terms().call_deadline,
+        }
+    }
+
     /// How sources are doing.
     #[must_use]
     pub fn circuits(&self) -> Vec<CircuitReport> {

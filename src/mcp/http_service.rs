@@ -1,8 +1,14 @@
-//! The Streamable HTTP service of one profile: stateless, JSON replies.
+//! The Streamable HTTP service of one profile: stateless, with JSON replies, or a stream of one where a client takes
+//! nothing else.
 
-use std::net::IpAddr;
+use std::convert::Infallible;
+use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use http_body_util::combinators::BoxBody;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
@@ -11,35 +17,61 @@ use super::Server;
 use crate::telemetry::Telemetry;
 use crate::tools::Profile;
 
-/// The largest request, in bytes.
-pub(crate) const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
+/// The largest request, in bytes. No request of ours is a hundredth of that.
+pub(crate) const MAX_REQUEST_BYTES: usize = 1024 * 1024;
 
 /// What answers MCP requests over HTTP.
-pub type McpService = StreamableHttpService<Server, NeverSessionManager>;
-
-/// The service of `profile` at `address`, for requests to this machine from this machine: `Host` has to name it, and
-/// `Origin`, where a browser sends one, too, so that no web page elsewhere can reach it by a DNS trick.
-/// Cancelling `stop` drops calls in flight.
-#[must_use]
-pub fn mcp_service(
-    profile: Profile,
-    telemetry: Telemetry,
-    address: IpAddr,
-    stop: CancellationToken,
-) -> McpService {
-    let config = StreamableHttpServerConfig::default()
-        .with_legacy_session_mode(false)
-        .with_json_response(true)
-        .with_max_request_body_bytes(MAX_REQUEST_BYTES)
-        .with_allowed_hosts(LOOPBACK_NAMES.map(str::to_owned).into_iter().chain([address.to_string()]))
-        .with_allowed_origins(
-            LOOPBACK_NAMES.iter().flat_map(|name| [format!("http://{name}:*"), format!("https://{name}:*")]),
-        )
-        .enforce_origin_validation()
-        .with_cancellation_token(stop);
-    let server = Server::of_requests(profile, telemetry);
-    StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config)
+#[derive(Clone)]
+pub(crate) struct McpService {
+    json: Service,
+    events: Service,
 }
 
-/// The names this machine has for itself.
-pub(crate) const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+type Service = StreamableHttpService<Server, NeverSessionManager>;
+
+/// How a client takes answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As JSON.
+    Json,
+    /// As server-sent events, of which the last is the answer.
+    Events,
+}
+
+impl McpService {
+    /// The service of `profile`. Who asks under which name is checked before it, for all paths alike.
+    /// Cancelling `stop` drops calls in flight.
+    pub(crate) fn new(profile: Profile, telemetry: Telemetry, stop: &CancellationToken) -> Self {
+        let server = Server::of_requests(profile, telemetry);
+        let service = |form| {
+            let config = StreamableHttpServerConfig::default()
+                .with_legacy_session_mode(false)
+                .with_json_response(form == Form::Json)
+                .with_max_request_body_bytes(MAX_REQUEST_BYTES)
+                .disable_allowed_hosts()
+                .disable_allowed_origins()
+                .with_cancellation_token(stop.child_token());
+            let server = server.clone();
+            StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config)
+        };
+        Self { json: service(Form::Json), events: service(Form::Events) }
+    }
+
+    /// Answers a message.
+    pub(crate) async fn answer(
+        &self,
+        request: Request<Full<Bytes>>,
+        form: Form,
+    ) -> Response<BoxBody<Bytes, Infallible>> {
+        match form {
+            Form::Json => self.json.handle(request).await,
+            Form::Events => self.events.handle(request).await,
+        }
+    }
+}
+
+impl fmt::Debug for McpService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpService").finish_non_exhaustive()
+    }
+}

@@ -5,13 +5,14 @@
 
 mod handler;
 mod http_service;
+mod message;
 mod resources;
 mod result;
 mod stdio;
 mod tool_list;
 
 pub use handler::{INSTRUCTIONS, Server};
-pub(crate) use http_service::{LOOPBACK_NAMES, MAX_REQUEST_BYTES};
-pub use http_service::{McpService, mcp_service};
+pub(crate) use http_service::{Form, MAX_REQUEST_BYTES, McpService};
+pub(crate) use message::{NoMessage, outline};
 pub use stdio::serve_stdio;
 pub use tool_list::tool_list_json;

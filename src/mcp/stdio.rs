@@ -11,14 +11,13 @@ use rmcp::RoleServer;
 use rmcp::model::{ErrorData, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct};
 use rmcp::transport::Transport;
-use serde::Deserialize;
-use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
+use super::message::{NoMessage, outline};
 
 /// The longest line that is read, in bytes. No request of ours is a thousandth of that.
 const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
@@ -130,18 +129,14 @@ fn read_line(line: &[u8]) -> Read {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Read::Nothing;
     }
-    if let Ok(message) = serde_json::from_slice(line) {
-        return Read::Message(Box::new(message));
-    }
-    let Ok(json) = serde_json::from_slice::<Value>(line) else {
-        return Read::Refused(ErrorData::parse_error("the line is not JSON", None), None);
+    let refused = match outline(line) {
+        Ok(id) => match serde_json::from_slice(line) {
+            Ok(message) => return Read::Message(Box::new(message)),
+            Err(_unreadable) => NoMessage::invalid("the message cannot be read", id),
+        },
+        Err(no_message) => no_message,
     };
-    // A notification is never answered, not even a broken one.
-    if json.get("method").is_some() && json.get("id").is_none() {
-        return Read::Nothing;
-    }
-    let id = json.get("id").and_then(|id| RequestId::deserialize(id).ok());
-    Read::Refused(ErrorData::invalid_request("the line is not a JSON-RPC message", None), id)
+    if refused.needs_no_answer { Read::Nothing } else { Read::Refused(*refused.error, refused.id) }
 }
 
 async fn write_line<W: AsyncWrite + Unpin>(

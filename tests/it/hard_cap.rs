@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use fetchwell::fit::{Limits, Protection, count_tokens};
 use fetchwell::handle::{RecordAddress, SourceName};
-use fetchwell::http::{RateLimiter, Served, Site, bind, serve};
+use fetchwell::http::{Guarded, RateLimiter, Site, bind, serve};
 use fetchwell::record::{
     ConnectionSchema, Excerpt, FieldDetail, Hit, HitId, Record, RecordData, Scalar, Schema, StreamDetail,
     StreamSchema, View, Window,
@@ -443,15 +443,10 @@ fn no_answer_of_api_v1_is_over_its_cap_and_no_path_in_it_is_dead() {
         let protection = Arc::new(Protection { global, ..Protection::default() });
         let toolbox = Toolbox::new(Arc::clone(&source) as Arc<dyn Source>, DEFAULT_CALL_DEADLINE).unwrap();
         let live = Live::new(toolbox.protected_by(protection));
-        let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap())).unwrap();
+        let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap(), Guarded::ByNobody)).unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let site = Site {
-            served: Served::Everybody(live),
-            telemetry: Telemetry::default(),
-            rate_limiter: RateLimiter::default(),
-            public_url: None,
-        };
-        runtime.spawn(serve(listener, site, CancellationToken::new()));
+        let site = Site::of_this_machine(live, Telemetry::default(), RateLimiter::default());
+        runtime.spawn(serve(listener, None, site, CancellationToken::new()));
         let mut dice = Dice(7);
         for _ in 0..ASKED_OVER_HTTP {
             *source.payload.lock().unwrap() = Arc::new(Payload::random(&mut dice));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fetchwell::handle::{RecordAddress, SourceName};
-use fetchwell::http::{RateLimiter, Served, Site, bind, serve};
+use fetchwell::http::{Guarded, RateLimiter, Site, bind, serve};
 use fetchwell::record::{
     Capability, Expanded, FieldDetail, Record, Relation, RelationKind, Scalar, Schema, StreamDetail, View,
     Window,
@@ -124,16 +124,12 @@ fn serve_source(source: Canned) -> Running {
     let asked = Arc::clone(&source.asked);
     let source: Arc<dyn Source> = Arc::new(source);
     let live = Live::new(Toolbox::new(source, Duration::from_millis(300)).unwrap());
-    let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap())).unwrap();
+    let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap(), Guarded::ByNobody)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
     runtime.spawn(serve(
         listener,
-        Site {
-            served: Served::Everybody(live),
-            telemetry: Telemetry::default(),
-            rate_limiter: RateLimiter::default(),
-            public_url: None,
-        },
+        None,
+        Site::of_this_machine(live, Telemetry::default(), RateLimiter::default()),
         CancellationToken::new(),
     ));
     Running { address, asked, _runtime: runtime }

@@ -152,6 +152,7 @@ async fn an_answer_that_never_comes_is_not_waited_for() {
     assert_eq!(admit(&door, TOKEN, now()).await.unwrap_err().status().as_u16(), 503);
 }
 
+// On one thread every call waits before the first question is sent: a call that came after its answer would ask anew.
 #[tokio::test]
 async fn all_who_bring_one_token_wait_for_one_answer() {
     for is_active in [true, false] {

@@ -25,7 +25,7 @@ fn long_token(authority: &Authority, id: &str) -> String {
     RSA.token(&json!({"alg": "RS256", "kid": id}), &claims)
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_is_fetched_before_a_token_comes_and_then_once_for_all() {
     let authority = Authority::start(keys_of(&RSA, "k1"));
     let door = Arc::new(jwt_door(&authority));
@@ -54,7 +54,7 @@ async fn a_new_key_is_fetched_when_a_token_names_it() {
     assert_eq!(authority.asked("/keys"), 2);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn unknown_keys_make_one_fetch_in_30_seconds_however_many_are_named() {
     let authority = Authority::start(keys_of(&RSA, "k1"));
     let door = Arc::new(jwt_door(&authority));

@@ -24,7 +24,7 @@ use crate::cli::reload::Reload;
 use crate::cli::settings::{PlaceArgs, SourceArgs};
 use crate::config::{DEFAULT_CACHE_ROOT, Environment, Watching};
 use crate::cursor::{Cursors, Skew};
-use crate::http::{RateLimiter, Served, Site, bind, serve};
+use crate::http::{Guarded, RateLimiter, Served, Site, bind, serve};
 use crate::state::StateError;
 use crate::telemetry::Telemetry;
 use crate::tools::{Live, Toolbox};
@@ -121,15 +121,10 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let live = Live::new(Toolbox::with_cursors(source, Arc::new(cursors), settings.call_deadline));
     let rate_limiter = RateLimiter::default();
     let stop = CancellationToken::new();
-    let listener = runtime.block_on(bind(SocketAddr::from(([127, 0, 0, 1], 0))))?;
+    let listener = runtime.block_on(bind(SocketAddr::from(([127, 0, 0, 1], 0)), Guarded::ByNobody))?;
     let address = listener.local_addr().map_err(|error| failed("no address", &error))?;
-    let site = Site {
-        served: Served::Everybody(live.clone()),
-        telemetry: Telemetry::default(),
-        rate_limiter: rate_limiter.clone(),
-        public_url: None,
-    };
-    runtime.spawn(serve(listener, site, stop.clone()));
+    let site = Site::of_this_machine(live.clone(), Telemetry::default(), rate_limiter.clone());
+    runtime.spawn(serve(listener, None, site, stop.clone()));
     let reload = Reload {
         configured,
         environment,

@@ -37,7 +37,6 @@ use self::parameters::Parameters;
 use self::routes::{Place, Routes};
 use super::admission::toolbox_of;
 use super::answers::sent_bytes;
-use super::this_machine::asks_from_here;
 use super::v1::ApiError;
 use crate::fit::Limits;
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
@@ -113,9 +112,6 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
 }
 
 fn checked(request: &Parts) -> Result<(), ApiError> {
-    if !asks_from_here(&request.uri, &request.headers) {
-        return Err(ApiError::elsewhere());
-    }
     if request.method != Method::GET {
         let problem = "records are read with GET".to_owned();
         return Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));

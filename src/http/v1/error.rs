@@ -123,12 +123,6 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
 
-    /// A request from elsewhere: a page of the web, or another machine.
-    pub(in crate::http) fn elsewhere() -> Self {
-        let problem = "only this machine may ask: `Host` and `Origin` have to name it".to_owned();
-        Self::new(StatusCode::FORBIDDEN, "forbidden", problem)
-    }
-
     /// Puts what its status goes with into the headers of its answer.
     pub(in crate::http) fn add_headers(&self, headers: &mut HeaderMap) {
         if self.status == StatusCode::METHOD_NOT_ALLOWED {

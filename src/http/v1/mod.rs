@@ -45,7 +45,6 @@ use self::parameters::Parameters;
 use super::admission::toolbox_of;
 use super::answers::sent_bytes;
 use super::refusal::Refusal;
-use super::this_machine::asks_from_here;
 use crate::cursor::CursorFault;
 use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
 use crate::tools::Toolbox;
@@ -184,9 +183,6 @@ fn refusal(error: &ApiError, body: Vec<u8>) -> Response {
 }
 
 async fn checked(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) -> Result<Answer, ApiError> {
-    if !asks_from_here(&request.uri, &request.headers) {
-        return Err(ApiError::elsewhere());
-    }
     let Some(route) = route else {
         let problem = "there is no such route; /openapi.json lists the routes there are".to_owned();
         return Err(ApiError::not_found(problem));

@@ -123,10 +123,10 @@ impl HttpServer {
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
         // What is wrong with its files is said before it serves.
         let mut first = lines.next().unwrap().unwrap();
-        while !first.contains("http://") {
+        while !first.contains("://") {
             first = format!("{first}\n{}", lines.next().unwrap_or_else(|| panic!("{first}")).unwrap());
         }
-        let address = first.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+        let address = first.split("://").nth(1).unwrap().split('/').next().unwrap().to_owned();
         let log = Arc::new(Mutex::new(first));
         let rest = Arc::clone(&log);
         let reader = std::thread::spawn(move || {

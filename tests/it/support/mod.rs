@@ -5,6 +5,7 @@ mod clients;
 mod fake_server;
 mod faulty_server;
 mod federation_client;
+mod own_server;
 mod plain_http;
 mod prometheus;
 
@@ -18,7 +19,8 @@ pub(crate) use clients::{HttpServer, Model, StdioServer};
 pub(crate) use fake_server::{FakeServer, Reply, Request};
 pub(crate) use faulty_server::{Account, Fault, RecordServer};
 pub(crate) use federation_client::{Called, FederationClient, Vitals, configured, rows_of, walk};
-pub(crate) use plain_http::{Answer, ask, get, post};
+pub(crate) use own_server::OwnServer;
+pub(crate) use plain_http::{Answer, ask, get, post, post_bytes};
 pub(crate) use prometheus::Scrape;
 
 /// Variables that would change how much every answer may take.

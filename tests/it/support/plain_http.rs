@@ -41,8 +41,15 @@ pub(crate) fn post(address: &str, target: &str, headers: &[&str], body: &str) ->
     send(address, "POST", target, &[headers, &own].concat(), body)
 }
 
+/// Sends with a `POST` what need not be text.
 #[track_caller]
-fn send(address: &str, method: &str, target: &str, headers: &[&str], body: &str) -> Answer {
+pub(crate) fn post_bytes(address: &str, target: &str, body: &[u8]) -> Answer {
+    let length = format!("content-length: {}", body.len());
+    send(address, "POST", target, &["content-type: application/json", &length], body)
+}
+
+#[track_caller]
+fn send(address: &str, method: &str, target: &str, headers: &[&str], body: impl AsRef<[u8]>) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
     let mut request = format!("{method} {target} HTTP/1.1\r\nconnection: close\r\n");
     if headers.iter().all(|line| !line.to_ascii_lowercase().starts_with("host:")) {
@@ -51,7 +58,7 @@ fn send(address: &str, method: &str, target: &str, headers: &[&str], body: &str)
     for line in headers {
         request.push_str(&format!("{line}\r\n"));
     }
-    write!(stream, "{request}\r\n{body}").unwrap();
+    stream.write_all(&[request.as_bytes(), b"\r\n", body.as_ref()].concat()).unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
     let answer = String::from_utf8(bytes).unwrap();

@@ -1,0 +1,269 @@
+//! Under which names this server may be asked, and by pages of which origins.
+//!
+//! A web page elsewhere can make a browser send requests here under its own name (DNS rebinding), so `Host` has to name
+//! this server, and `Origin`, where a browser sends one, has to be one that is known. This is the one place that decides it,
+//! for every path.
+
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use url::Url;
+
+use super::PublicUrl;
+use super::refusal::{Refusal, refused};
+use crate::telemetry::Telemetry;
+
+/// The names of a server and the origins of pages that may ask it. This machine's own are always among them.
+#[derive(Debug, Clone, Default)]
+pub struct AllowedNames(Arc<Names>);
+
+#[derive(Debug, Clone, Default)]
+struct Names {
+    hosts: Vec<AllowedHost>,
+    origins: Vec<AllowedOrigin>,
+}
+
+/// A name that `Host` may have: a host, with a port when only that one is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowedHost {
+    /// In lower case, of IPv6 in brackets.
+    host: String,
+    port: Option<u16>,
+}
+
+/// An origin that may ask: scheme, host and port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowedOrigin(String);
+
+impl FromStr for AllowedHost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let authority = Authority::from_str(text.trim())
+            .ok()
+            .filter(|authority| !authority.as_str().contains(['@', '*']) && !authority.host().is_empty());
+        let authority = authority.ok_or_else(|| {
+            "it is no host name; write it as \"records.example.com\" or \"records.example.com:8443\""
+                .to_owned()
+        })?;
+        Ok(Self { host: authority.host().to_ascii_lowercase(), port: authority.port_u16() })
+    }
+}
+
+impl FromStr for AllowedOrigin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let url = Url::parse(text.trim()).ok().filter(|url| {
+            let is_bare = url.username().is_empty() && url.password().is_none() && url.path() == "/";
+            matches!(url.scheme(), "http" | "https")
+                && is_bare
+                && url.query().is_none()
+                && url.fragment().is_none()
+        });
+        match url.filter(|_| !text.contains('*')) {
+            Some(url) => Ok(Self(url.origin().ascii_serialization())),
+            None => {
+                Err("it is no origin; write scheme, host and port, as in \"https://inspector.example.com\""
+                    .to_owned())
+            }
+        }
+    }
+}
+
+impl AllowedNames {
+    /// Those of this machine, of where clients reach the server, and what else is configured.
+    #[must_use]
+    pub fn new(public_url: Option<&PublicUrl>, hosts: &[AllowedHost], origins: &[AllowedOrigin]) -> Self {
+        let mut names = Names { hosts: hosts.to_vec(), origins: origins.to_vec() };
+        if let Some(url) = public_url {
+            // A proxy may or may not tell the port that clients used.
+            names.hosts.push(AllowedHost { host: url.host().to_ascii_lowercase(), port: None });
+            names.origins.push(AllowedOrigin(url.as_str().to_owned()));
+        }
+        Self(Arc::new(names))
+    }
+
+    /// The same, with the address that is listened at; of all addresses, none.
+    pub(super) fn listening_at(&self, address: SocketAddr) -> Self {
+        let mut names = (*self.0).clone();
+        let ip = address.ip().to_canonical();
+        if !ip.is_unspecified() && !ip.is_loopback() {
+            let host = match ip {
+                IpAddr::V4(ip) => ip.to_string(),
+                IpAddr::V6(ip) => format!("[{ip}]"),
+            };
+            names.hosts.push(AllowedHost { host, port: None });
+        }
+        Self(Arc::new(names))
+    }
+
+    /// Whether a request is for this server, from where it may come.
+    #[must_use]
+    pub fn allow(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let mut named = headers.get_all(header::HOST).iter().map(authority_of).peekable();
+        // HTTP/2 has the name in the URI.
+        let is_named = named.peek().is_some() || uri.authority().is_some();
+        is_named
+            && named.all(|authority| authority.is_some_and(|authority| self.allow_host(&authority)))
+            && uri.authority().is_none_or(|authority| self.allow_host(authority))
+            && headers.get_all(header::ORIGIN).iter().all(|origin| self.allow_origin(origin))
+    }
+
+    /// Whether pages of an origin may ask.
+    pub(super) fn allow_origin(&self, origin: &HeaderValue) -> bool {
+        let Some(url) = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok()) else { return false };
+        let is_local =
+            matches!(url.scheme(), "http" | "https") && url.host_str().is_some_and(names_this_machine);
+        is_local || self.0.origins.iter().any(|allowed| allowed.0 == url.origin().ascii_serialization())
+    }
+
+    fn allow_host(&self, authority: &Authority) -> bool {
+        let host = authority.host();
+        let is_listed = |allowed: &AllowedHost| {
+            allowed.host.eq_ignore_ascii_case(host)
+                && allowed.port.is_none_or(|port| authority.port_u16() == Some(port))
+        };
+        // Whoever has a user name in it wants to be taken for another host.
+        !authority.as_str().contains('@') && (names_this_machine(host) || self.0.hosts.iter().any(is_listed))
+    }
+}
+
+fn authority_of(host: &HeaderValue) -> Option<Authority> {
+    host.to_str().ok().and_then(|host| Authority::from_str(host).ok())
+}
+
+/// A name of this machine, or any of its loopback addresses: no name elsewhere can be made to look like a number.
+fn names_this_machine(host: &str) -> bool {
+    let number = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    number.is_ok_and(|address| address.is_loopback()) || host.eq_ignore_ascii_case("localhost")
+}
+
+/// Passes on what is asked under an allowed name from an allowed origin, and refuses the rest before anything is
+/// done for it.
+pub(super) async fn asked_by_name(
+    State((names, telemetry)): State<(AllowedNames, Telemetry)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if names.allow(request.uri(), request.headers()) {
+        return next.run(request).await;
+    }
+    let problem = "`Host` has to name this server, and `Origin`, where there is one, to be allowed; see [http] of its \
+                   configuration";
+    let refusal = Refusal::new(StatusCode::FORBIDDEN, "forbidden", -32600, problem.to_owned());
+    refused(&request, &refusal, &telemetry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(text: &str) -> HeaderValue {
+        HeaderValue::from_str(text).unwrap()
+    }
+
+    fn hosted() -> AllowedNames {
+        let url = "https://records.example.com".parse().unwrap();
+        let hosts = ["fetchwell.internal", "Other.internal:8080"].map(|host| host.parse().unwrap());
+        AllowedNames::new(Some(&url), &hosts, &["https://inspector.example.com:8443".parse().unwrap()])
+    }
+
+    #[test]
+    fn only_this_machine_is_local() {
+        let names = AllowedNames::default();
+        for local in ["http://localhost:6274", "http://127.0.0.1", "https://[::1]:8443"] {
+            assert!(names.allow_origin(&origin(local)), "{local}");
+            assert!(hosted().allow_origin(&origin(local)), "{local}");
+        }
+        for foreign in [
+            "http://localhost.evil.example",
+            "https://example.com",
+            "https://records.example.com",
+            "null",
+            "file://",
+            "http://127.0.0.1.nip.io",
+        ] {
+            assert!(!names.allow_origin(&origin(foreign)), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn configured_origins_are_exact() {
+        for (text, expect) in [
+            ("https://records.example.com", true),
+            ("https://records.example.com:443", true),
+            ("https://inspector.example.com:8443", true),
+            ("http://records.example.com", false),
+            ("https://records.example.com:8443", false),
+            ("https://inspector.example.com", false),
+            ("https://a.records.example.com", false),
+            ("null", false),
+        ] {
+            assert_eq!(hosted().allow_origin(&origin(text)), expect, "{text}");
+        }
+        for text in [
+            "null",
+            "*",
+            "https://*.example.com",
+            "https://a.example/b",
+            "https://u@a.example",
+            "a.example",
+            "",
+        ] {
+            assert!(text.parse::<AllowedOrigin>().is_err(), "{text}");
+        }
+    }
+
+    #[track_caller]
+    fn check(names: &AllowedNames, hosts: &[&str], uri: &str, expect: bool) {
+        let mut headers = HeaderMap::new();
+        for host in hosts {
+            headers.append(header::HOST, HeaderValue::from_str(host).unwrap());
+        }
+        assert_eq!(names.allow(&uri.parse().unwrap(), &headers), expect, "{hosts:?} {uri}");
+    }
+
+    #[test]
+    fn every_name_of_the_host_has_to_be_this_machine() {
+        let names = AllowedNames::default();
+        check(&names, &["localhost"], "/v1/schema", true);
+        check(&names, &["LOCALHOST:7400"], "/v1/schema", true);
+        check(&names, &["[::1]:80"], "/v1/schema", true);
+        check(&names, &["127.0.0.2:80"], "/v1/schema", true);
+        check(&names, &["192.168.0.2"], "/v1/schema", false);
+        check(&names, &[], "/v1/schema", false);
+        check(&names, &[], "http://localhost/v1/schema", true);
+        check(&names, &[], "http://evil.example/v1/schema", false);
+        check(&names, &["evil.example"], "/v1/schema", false);
+        check(&names, &["localhost@evil.example"], "/v1/schema", false);
+        check(&names, &["evil.example@localhost"], "/v1/schema", false);
+        check(&names, &["localhost", "evil.example"], "/v1/schema", false);
+        check(&names, &["localhost"], "http://evil.example/v1/schema", false);
+    }
+
+    #[test]
+    fn a_hosted_server_has_names_of_its_own() {
+        let names = hosted().listening_at("10.0.0.5:7400".parse().unwrap());
+        check(&names, &["records.example.com"], "/mcp", true);
+        check(&names, &["RECORDS.example.com:443"], "/mcp", true);
+        check(&names, &["fetchwell.internal:9"], "/mcp", true);
+        check(&names, &["other.internal:8080"], "/mcp", true);
+        check(&names, &["other.internal"], "/mcp", false);
+        check(&names, &["10.0.0.5:7400"], "/mcp", true);
+        check(&names, &["10.0.0.6:7400"], "/mcp", false);
+        check(&names, &["0.0.0.0"], "/mcp", false);
+        check(&names, &["localhost:7400"], "/mcp", true);
+        check(&names, &["a.records.example.com"], "/mcp", false);
+        check(&names.listening_at("[2001:db8::1]:1".parse().unwrap()), &["[2001:db8::1]:1"], "/mcp", true);
+        for text in ["", "*", "*.example.com", "u@example.com", "https://example.com", "a b"] {
+            assert!(text.parse::<AllowedHost>().is_err(), "{text}");
+        }
+    }
+}

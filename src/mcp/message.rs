@@ -1,0 +1,154 @@
+//! What is wrong with a message before anybody looks at what it asks. Both transports say it in the same words.
+//!
+//! rmcp takes a text for the first kind of message that it can be read as: a request whose id is null is a notification to
+//! it, which nobody answers. A client that made such a mistake waits for ever; here it is told.
+
+use rmcp::model::{ErrorData, RequestId};
+use serde::de::{Deserializer, IgnoredAny};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Why a text is no message, with the id of the request that it was meant for, where that can be told.
+#[derive(Debug)]
+pub(crate) struct NoMessage {
+    pub(super) error: Box<ErrorData>,
+    pub(super) id: Option<RequestId>,
+    /// It was meant for a notification, which is never answered, not even a broken one.
+    pub(super) needs_no_answer: bool,
+}
+
+/// The parts of a message that its kind is told by.
+#[derive(Deserialize)]
+struct Outline {
+    #[serde(default, deserialize_with = "said")]
+    jsonrpc: Option<Value>,
+    #[serde(default, deserialize_with = "said")]
+    id: Option<Value>,
+    #[serde(default, deserialize_with = "said")]
+    method: Option<Value>,
+    result: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
+/// A value that is there, if only as null.
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl NoMessage {
+    /// Text that is not JSON.
+    fn not_json() -> Self {
+        let error = Box::new(ErrorData::parse_error("the message is not JSON", None));
+        Self { error, id: None, needs_no_answer: false }
+    }
+
+    /// JSON that is no message.
+    pub(super) fn invalid(problem: &'static str, id: Option<RequestId>) -> Self {
+        Self { error: Box::new(ErrorData::invalid_request(problem, None)), id, needs_no_answer: false }
+    }
+
+    /// A message that was refused further on, or that a defect stopped.
+    pub(crate) fn answered(is_defect: bool, problem: String, id: Option<RequestId>) -> Self {
+        let error = match is_defect {
+            true => ErrorData::internal_error(problem, None),
+            false => ErrorData::invalid_request(problem, None),
+        };
+        Self { error: Box::new(error), id, needs_no_answer: false }
+    }
+
+    /// It as a JSON-RPC error.
+    pub(crate) fn to_json(&self) -> String {
+        /// An id that is null where rmcp would leave it out.
+        #[derive(Serialize)]
+        struct Answer<'a> {
+            jsonrpc: &'static str,
+            id: Option<&'a RequestId>,
+            error: &'a ErrorData,
+        }
+        let answer = Answer { jsonrpc: "2.0", id: self.id.as_ref(), error: &self.error };
+        serde_json::to_string(&answer).unwrap_or_default()
+    }
+}
+
+/// Whether a text can be a message, with the id when it is a request.
+///
+/// # Errors
+///
+/// It is none, whatever it asks.
+pub(crate) fn outline(text: &[u8]) -> Result<Option<RequestId>, NoMessage> {
+    // JSON is UTF-8, also where nobody looks at it here.
+    let Ok(text) = std::str::from_utf8(text) else { return Err(NoMessage::not_json()) };
+    let outline = match serde_json::from_str::<Outline>(text) {
+        Ok(outline) => outline,
+        // A list is read as a struct of so many fields, if it may.
+        Err(_) if serde_json::from_str::<IgnoredAny>(text).is_err() => return Err(NoMessage::not_json()),
+        Err(_) => return Err(NoMessage::invalid(NOT_ONE, None)),
+    };
+    if !text.trim_ascii_start().starts_with('{') {
+        return Err(NoMessage::invalid(NOT_ONE, None));
+    }
+    let id = outline.id.as_ref().and_then(|id| RequestId::deserialize(id).ok());
+    let is_notification = outline.method.is_some() && outline.id.is_none();
+    let invalid = |problem| {
+        Err(NoMessage { needs_no_answer: is_notification, ..NoMessage::invalid(problem, id.clone()) })
+    };
+    if outline.jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
+        return invalid("the message needs \"jsonrpc\": \"2.0\"");
+    }
+    match (&outline.method, outline.id.is_some()) {
+        (Some(Value::String(_)), true) if id.is_some() => Ok(id),
+        (Some(Value::String(_)), true) => invalid("the id of a request is a text or a whole number"),
+        (Some(Value::String(_)), false) => Ok(None),
+        (Some(_), _) => invalid("the method of a message is a text"),
+        (None, _) if outline.result.is_some() || outline.error.is_some() => Ok(None),
+        (None, _) => invalid("the message has no method"),
+    }
+}
+
+const NOT_ONE: &str = "the message is not one JSON-RPC message";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: Result<Option<i64>, (i32, Option<i64>)>) {
+        let number = |id: Option<RequestId>| id.map(|id| id.to_string().parse().unwrap());
+        let outlined = outline(text.as_bytes()).map(number).map_err(|no| (no.error.code.0, number(no.id)));
+        assert_eq!(outlined, expect, "{text}");
+    }
+
+    #[test]
+    fn what_is_no_message_is_told_apart() {
+        const INVALID: i32 = -32600;
+        check(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, Ok(Some(7)));
+        check(r#" {"jsonrpc":"2.0","id":"7","method":"ping","x":1}"#, Ok(Some(7)));
+        check(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, Ok(None));
+        check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Ok(None));
+        check(r#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}"#, Ok(None));
+        for text in ["", "{", "nonsense", r#"{"jsonrpc":"2.0"} {}"#, "{\"a\":\u{1}}", "\u{7f}"] {
+            check(text, Err((-32700, None)));
+        }
+        for text in [
+            "[]",
+            "7",
+            "\"x\"",
+            "null",
+            "true",
+            "{}",
+            r#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#,
+            r#"["2.0",7,"ping",{},{}]"#,
+        ] {
+            check(text, Err((INVALID, None)));
+        }
+        for id in ["null", "1.5", "{}", "[7]", "true", "99999999999999999999"] {
+            check(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#), Err((INVALID, None)));
+        }
+        check(r#"{"id":7,"method":"ping"}"#, Err((INVALID, Some(7))));
+        check(r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, Err((INVALID, Some(7))));
+        check(r#"{"jsonrpc":2.0,"id":7,"method":"ping"}"#, Err((INVALID, Some(7))));
+        check(r#"{"jsonrpc":"2.0","id":7,"method":3}"#, Err((INVALID, Some(7))));
+        check(r#"{"jsonrpc":"2.0","id":7}"#, Err((INVALID, Some(7))));
+        check(r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}"#, Err((INVALID, None)));
+    }
+}

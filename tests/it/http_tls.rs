@@ -1,0 +1,139 @@
+//! TLS of the server's own, with certificates that the tests make.
+
+use std::path::Path;
+use std::time::Duration;
+
+use fetchwell::http::{Limits, Tls, TlsSettings};
+use serde_json::Value;
+
+use crate::support::{HttpServer, OwnServer, demo_store, fetchwell, stderr, text};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+/// Writes a certificate of its own and its key, and gives the certificate in PEM.
+fn write_certificate(folder: &Path) -> String {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(folder.join("cert.pem"), made.cert.pem()).unwrap();
+    std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    made.cert.pem()
+}
+
+fn settings(folder: &Path) -> TlsSettings {
+    TlsSettings { certificate: folder.join("cert.pem"), key: folder.join("key.pem") }
+}
+
+/// A client that trusts this certificate alone.
+fn trusting(certificate: &str, only_http_1: bool) -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let certificate = reqwest::Certificate::from_pem(certificate.as_bytes()).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a client as others write theirs")]
+    let builder = reqwest::Client::builder().tls_certs_only([certificate]).timeout(Duration::from_secs(30));
+    if only_http_1 { builder.http1_only().build().unwrap() } else { builder.build().unwrap() }
+}
+
+/// What a ping is answered with, and by which version.
+async fn ping(client: &reqwest::Client, address: &str) -> Result<(reqwest::Version, Value), reqwest::Error> {
+    let port = address.rsplit(':').next().unwrap();
+    let answer = client
+        .post(format!("https://localhost:{port}/mcp"))
+        .header("content-type", "application/json")
+        .body(PING)
+        .send()
+        .await?;
+    let version = answer.version();
+    Ok((version, serde_json::from_str(&answer.text().await?).unwrap()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_makes_it_https_in_both_versions() {
+    let (folder, store) = demo_store();
+    let certificate = write_certificate(folder.path());
+    let config = folder.path().join("fetchwell.toml");
+    std::fs::write(&config, "[tls]\ncertificate = \"cert.pem\"\nkey = \"key.pem\"\n").unwrap();
+    let server = HttpServer::start(["--store", text(&store), "--config", text(&config)]);
+    assert!(server.log().contains("MCP at https://127.0.0.1:"), "{}", server.log());
+    let (version, answer) = ping(&trusting(&certificate, false), &server.address).await.unwrap();
+    assert_eq!((version, &answer["id"]), (reqwest::Version::HTTP_2, &Value::from(1)));
+    let (version, answer) = ping(&trusting(&certificate, true), &server.address).await.unwrap();
+    assert_eq!((version, &answer["id"]), (reqwest::Version::HTTP_11, &Value::from(1)));
+    // Nothing is answered in the open.
+    let mut plain = std::net::TcpStream::connect(&server.address).unwrap();
+    std::io::Write::write_all(&mut plain, b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = std::io::Read::read_to_end(&mut plain, &mut answer);
+    assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
+    // TLS does not say who asks.
+    let everywhere =
+        fetchwell(["serve", "--store", text(&store), "--config", text(&config), "--listen", "0.0.0.0:0"]);
+    assert!(stderr(&everywhere).contains("there is no authentication"), "{everywhere:?}");
+}
+
+#[test]
+fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = write_certificate(folder.path());
+    let tls = Tls::load(settings(folder.path())).unwrap();
+    let server = OwnServer::start(Limits::default(), Some(tls.clone()), Duration::from_secs(20));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let is_answered =
+        |certificate: &str| runtime.block_on(ping(&trusting(certificate, false), &server.address)).is_ok();
+    assert!(is_answered(&old));
+    std::fs::write(folder.path().join("key.pem"), "-----BEGIN PRIVATE KEY-----\nsekret\n").unwrap();
+    assert!(!tls.renew().unwrap_err().to_string().contains("sekret"));
+    assert!(is_answered(&old));
+    let new = write_certificate(folder.path());
+    assert!(!is_answered(&new), "nobody looked at the files yet");
+    tls.renew().unwrap();
+    assert!(is_answered(&new) && !is_answered(&old));
+}
+
+#[test]
+fn a_handshake_that_does_not_come_is_waited_for_only_so_long_and_by_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = write_certificate(folder.path());
+    let tls = Tls::load(settings(folder.path())).unwrap();
+    let limits = Limits { handshake: Duration::from_millis(200), ..Limits::default() };
+    let server = OwnServer::start(limits, Some(tls), Duration::from_secs(20));
+    let mut silent = std::net::TcpStream::connect(&server.address).unwrap();
+    silent.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    assert!(runtime.block_on(ping(&trusting(&certificate, false), &server.address)).is_ok());
+    assert_eq!(std::io::Read::read(&mut silent, &mut [0; 8]).unwrap(), 0);
+}
+
+#[test]
+fn what_cannot_be_used_is_told_at_the_start() {
+    let (folder, store) = demo_store();
+    let config = folder.path().join("fetchwell.toml");
+    let refused = |certificate: &str, key: &str| {
+        std::fs::write(&config, format!("[tls]\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n"))
+            .unwrap();
+        let output = fetchwell([
+            "serve",
+            "--store",
+            text(&store),
+            "--config",
+            text(&config),
+            "--listen",
+            "127.0.0.1:0",
+        ]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        stderr(&output)
+    };
+    write_certificate(folder.path());
+    std::fs::copy(folder.path().join("key.pem"), folder.path().join("other.pem")).unwrap();
+    write_certificate(folder.path());
+    std::fs::write(folder.path().join("text.pem"), "nothing").unwrap();
+    for (certificate, key, expect) in [
+        ("no.pem", "key.pem", "no.pem cannot be read"),
+        ("cert.pem", "no.pem", "the key"),
+        ("text.pem", "key.pem", "text.pem holds no certificate in PEM"),
+        ("cert.pem", "text.pem", "text.pem holds no private key in PEM"),
+        ("key.pem", "cert.pem", "key.pem holds no certificate in PEM"),
+        ("cert.pem", "other.pem", "cannot be used"),
+        (".", "key.pem", "no regular file"),
+    ] {
+        let said = refused(certificate, key);
+        assert!(said.contains(expect) && said.contains("[tls]"), "{certificate} {key}: {said}");
+    }
+}

@@ -1,0 +1,99 @@
+//! A server in this process, with limits that a test need not wait long for.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fetchwell::handle::SourceName;
+use fetchwell::http::{Guarded, Limits, RateLimiter, Site, Tls, bind, serve};
+use fetchwell::record::{Record, Schema, Window};
+use fetchwell::source::{
+    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
+    SourceError, StreamAnswer, StreamQuery, WindowQuery,
+};
+use fetchwell::telemetry::Telemetry;
+use fetchwell::tools::{Live, Toolbox};
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// It serves until it is dropped.
+pub(crate) struct OwnServer {
+    pub(crate) address: String,
+    pub(crate) stop: CancellationToken,
+    pub(crate) source: Arc<Gate>,
+    runtime: Runtime,
+}
+
+/// A source whose searches wait until they are let go, and which stops at a defect when asked for a stream.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    name: SourceName,
+    /// Told by each search that has come.
+    pub(crate) came: Notify,
+    /// Lets one search go.
+    pub(crate) go: Notify,
+}
+
+impl OwnServer {
+    pub(crate) fn start(limits: Limits, tls: Option<Tls>, call_deadline: Duration) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let source = Arc::new(Gate { name: "gate".parse().unwrap(), came: Notify::new(), go: Notify::new() });
+        let toolbox = Toolbox::new(Arc::clone(&source) as Arc<dyn Source>, call_deadline).unwrap();
+        let live = Live::new(toolbox);
+        let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap(), Guarded::ByNobody)).unwrap();
+        let address: SocketAddr = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let site = Site::of_this_machine(live, Telemetry::default(), RateLimiter::default());
+        runtime.spawn(serve(listener, tls, Site { limits, ..site }, stop.clone()));
+        Self { address: address.to_string(), stop, source, runtime }
+    }
+
+    /// Waits until a search has come to the source.
+    pub(crate) fn wait_for_search(&self) {
+        self.runtime.block_on(self.source.came.notified());
+    }
+}
+
+#[async_trait]
+impl Source for Gate {
+    fn name(&self) -> &SourceName {
+        &self.name
+    }
+
+    fn identity(&self) -> String {
+        self.name.to_string()
+    }
+
+    async fn schema(&self) -> Result<Schema, SourceError> {
+        Ok(Schema::default())
+    }
+
+    async fn stream(&self, _query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+        panic!("a defect")
+    }
+
+    async fn search(&self, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        self.came.notify_one();
+        self.go.notified().await;
+        Ok(SearchPage::default())
+    }
+
+    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        panic!("a defect")
+    }
+
+    async fn record(&self, _query: &RecordQuery) -> Result<Record, SourceError> {
+        panic!("a defect")
+    }
+
+    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
+        panic!("a defect")
+    }
+
+    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        panic!("a defect")
+    }
+}
