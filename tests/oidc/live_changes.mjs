@@ -19,8 +19,10 @@ export async function liveChanges(binary, folder) {
   await authority.start();
   await fetchwell.start();
   const asked = { at: authority.at, redirect: REDIRECT, resource: fetchwell.mcp };
-  await otherSources(fetchwell, (await tokensOf('alice', asked)).access_token);
+  const { access_token: alice } = await tokensOf('alice', asked);
+  await otherSources(fetchwell, alice);
   await ownTokens(fetchwell, binary);
+  await figures(fetchwell, binary, alice);
   await fetchwell.stop();
   await authority.stop();
 }
@@ -67,5 +69,31 @@ async function ownTokens(fetchwell, binary) {
   await check('and no longer when they are gone', async () => {
     fetchwell.change(whole);
     await comesToBe(fetchwell, made.token, 401);
+  });
+}
+
+async function figures(fetchwell, binary, alice) {
+  const made = JSON.parse(execFileSync(binary, ['token', 'new', '--name', 'watch', '--json'], { encoding: 'utf8' }));
+  seenTokens.add(made.token);
+  fetchwell.change(`${fetchwell.settings()}\n${made.configuration}sources = []\nmetrics = true\n`);
+  // Whoever asks through a proxy is not of this machine.
+  const asked = async (path, token, forwarded = { 'x-forwarded-for': '203.0.113.9' }) => {
+    const headers = { ...forwarded, ...(token ? { authorization: `Bearer ${token}` } : {}) };
+    return (await fetch(fetchwell.url + path, { headers })).status;
+  };
+  await check('/health and /metrics are for this machine and for tokens with metrics = true', async () => {
+    for (let tries = 0; tries < 50 && (await asked('/metrics', made.token)) !== 200; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    for (const path of ['/health', '/metrics']) {
+      assert.equal(await asked(path, made.token), 200);
+      assert.equal(await asked(path, alice), 403);
+      assert.equal(await asked(path), 401);
+      assert.equal(await asked(path, undefined, {}), 200);
+    }
+    for (const path of ['/health/live', '/health/ready']) assert.equal(await asked(path), 200);
+  });
+  await check('such a token without sources reads no records', async () => {
+    assert.equal((await initialize(fetchwell.mcp, made.token)).status, 403);
   });
 }

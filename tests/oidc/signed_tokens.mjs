@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 
 import { call, initialize, post } from './mcp.mjs';
 import { freePort } from './processes.mjs';
+import { recordPages } from './record_pages.mjs';
 import { check, heading } from './report.mjs';
 import { metadataOf, refreshed, tokensOf } from './sign_in.mjs';
 import { AuthorizationServer, Fetchwell, REDIRECT, newKey } from './site.mjs';
@@ -42,6 +43,7 @@ export async function signedTokens(binary, folder) {
 
   await theWayIn(site);
   const alice = await eachTheirOwn(site);
+  await recordPages(fetchwell, alice.access_token, alice.found[0].id);
   await badTokens(site, alice);
   await time(site);
   await refresh(site, alice);
