@@ -6,6 +6,7 @@ import { join } from 'node:path';
 
 import { introspectedTokens } from './introspected_tokens.mjs';
 import { liveChanges } from './live_changes.mjs';
+import { passedOn } from './passed_on.mjs';
 import { stopAll } from './processes.mjs';
 import { check, heading, verdict } from './report.mjs';
 import { sdkClient } from './sdk_client.mjs';
@@ -49,6 +50,7 @@ try {
   await signedTokens(binary, folder);
   await introspectedTokens(binary, folder);
   await liveChanges(binary, folder);
+  await passedOn(binary, folder);
   await sdkClient(binary, folder);
   heading('afterwards');
   await nothingIsKept();

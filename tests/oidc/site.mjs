@@ -78,26 +78,8 @@ export class AuthorizationServer {
   }
 }
 
-export class Fetchwell {
-  #running = null;
-
-  /** `name` is of its folder and log; `auth` are the lines of `[auth]` and of what is in it. */
-  constructor(binary, folder, { name, port, auth }) {
-    this.binary = binary;
-    this.url = `http://localhost:${port}`;
-    this.mcp = `${this.url}/mcp`;
-    this.log = join(folder, `${name}.log`);
-    this.configuration = join(folder, `${name}.toml`);
-    writeFileSync(
-      this.configuration,
-      `listen = "127.0.0.1:${port}"
-public_url = "${this.url}"
-state_dir = "${name}-state"
-
-[auth]
-${auth}
-
-[[auth.subject]]
+/** Alice and Dave have one store, Bob has another. */
+const TWO_STORES = `[[auth.subject]]
 subject = "alice"
 sources = ["mail"]
 [[auth.subject]]
@@ -113,7 +95,28 @@ store = "mail.db"
 [[source]]
 name = "orders"
 store = "orders.db"
-`,
+`;
+
+export class Fetchwell {
+  #running = null;
+
+  /** `name` is of its folder and log; `auth` are the lines of `[auth]`, `granted` those of who gets which sources. */
+  constructor(binary, folder, { name, port, auth, granted = TWO_STORES }) {
+    this.binary = binary;
+    this.url = `http://localhost:${port}`;
+    this.mcp = `${this.url}/mcp`;
+    this.log = join(folder, `${name}.log`);
+    this.configuration = join(folder, `${name}.toml`);
+    writeFileSync(
+      this.configuration,
+      `listen = "127.0.0.1:${port}"
+public_url = "${this.url}"
+state_dir = "${name}-state"
+
+[auth]
+${auth}
+
+${granted}`,
     );
   }
 
