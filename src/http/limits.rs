@@ -40,6 +40,8 @@ pub struct Limits {
     pub beyond_call: Duration,
     /// Calls in flight after a stop.
     pub drain: Duration,
+    /// Between two looks at the files of the certificate.
+    pub certificate: Duration,
 }
 
 impl Default for Limits {
@@ -52,6 +54,7 @@ impl Default for Limits {
             handshake: Duration::from_secs(10),
             beyond_call: Duration::from_secs(10),
             drain: Duration::from_secs(5),
+            certificate: Duration::from_secs(60),
         }
     }
 }

@@ -101,7 +101,7 @@ pub async fn serve(
     let site = Site { names: site.names.listening_at(listener.local_addr()?), ..site };
     let app = app(&site, &drop_calls);
     if let Some(tls) = tls.clone() {
-        tokio::spawn(tls.follow(stop.clone()));
+        tokio::spawn(tls.follow(site.limits.certificate, stop.clone()));
     }
     Connections { app, limits: site.limits, tls, stop, drop_calls }.serve(listener).await;
     Ok(())

@@ -15,9 +15,6 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-/// How often the files are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
-
 /// The largest file of either kind, in bytes. A chain of ten certificates is about a tenth of it.
 const BYTES_MOST: u64 = 256 * 1024;
 
@@ -103,10 +100,10 @@ impl Tls {
         TlsAcceptor::from(self.current.load_full()).accept(stream).await
     }
 
-    /// Takes up another certificate, or another key, until `stop` is cancelled.
-    pub(super) async fn follow(self, stop: CancellationToken) {
+    /// Takes up another certificate, or another key, until `stop` is cancelled; the files are looked at so often.
+    pub(super) async fn follow(self, every: Duration, stop: CancellationToken) {
         let mut seen = self.stamps();
-        while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
+        while stop.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
             let now = self.stamps();
             if now == seen {
                 continue;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    Implementation, ListResourceTemplatesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -127,7 +129,7 @@ fn of_http<What: Clone + Send + Sync + 'static>(context: &RequestContext<RoleSer
 }
 
 /// Older revisions do not know how long an answer may be kept, and every byte is read by a model.
-fn knows_hints(context: &RequestContext<RoleServer>) -> bool {
+pub(super) fn knows_hints(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
@@ -203,10 +205,27 @@ impl ServerHandler for Server {
         resources::contents(&request.uri, answer, knows_hints(&context)).map(ReadResourceResponse::from)
     }
 
+    /// There are none, and none are declared; an empty list would say that there could be.
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         // rmcp takes a request whose parameters it cannot read for a method it does not know.
         let names_a_tool =
@@ -214,7 +233,8 @@ impl ServerHandler for Server {
         let problem = match request.method.as_str() {
             "tools/call" if names_a_tool() => "tools/call takes params.arguments as an object",
             "tools/call" => "tools/call needs params.name, the name of a tool",
-            "initialize" => {
+            // Later revisions have no handshake, so nothing it could be given would do.
+            "initialize" if !knows_hints(&context) => {
                 "initialize needs params.protocolVersion, params.capabilities and params.clientInfo with name and version"
             }
             unknown => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, clip(unknown, 80), None)),

@@ -3,6 +3,8 @@
 //! Only this room names `rmcp`. It lists the tools of a profile, calls them, and turns what they answer
 //! into results: one payload in two identical channels, or an error whose text is enough by itself.
 
+#[cfg(feature = "conformance")]
+mod conformance;
 mod handler;
 mod http_service;
 mod message;
@@ -11,7 +13,13 @@ mod result;
 mod stdio;
 mod tool_list;
 
-pub use handler::{INSTRUCTIONS, Server};
+#[cfg(feature = "conformance")]
+pub use conformance::Server;
+pub use handler::INSTRUCTIONS;
+#[cfg(not(feature = "conformance"))]
+pub use handler::Server;
+#[cfg(feature = "conformance")]
+pub use handler::Server as ShippedServer;
 pub(crate) use http_service::{Form, MAX_REQUEST_BYTES, McpService};
 pub(crate) use message::{NoMessage, outline};
 pub use stdio::serve_stdio;

@@ -4,6 +4,7 @@ use rmcp::model::{
     CacheScope, ErrorData, ListResourceTemplatesResult, ReadResourceResult, ResourceContents,
     ResourceTemplate,
 };
+use serde_json::{Value, json};
 
 use crate::fit::clip;
 use crate::tools::{Payload, RESOURCE_TEMPLATES, ResourceCall, ToolError, resource_call};
@@ -12,6 +13,9 @@ const JSON: &str = "application/json";
 
 /// How long a client may keep a record, in milliseconds: not at all.
 const RESOURCE_TTL_MS: u64 = 0;
+
+/// The longest URI, in bytes, that a refusal says again.
+const LONGEST_SAID: usize = 4_096;
 
 /// The templates; they never change.
 pub(super) fn templates() -> ListResourceTemplatesResult {
@@ -29,8 +33,13 @@ pub(super) fn call_of(uri: &str) -> Result<ResourceCall, ErrorData> {
         let templates: Vec<&str> = RESOURCE_TEMPLATES.iter().map(|template| template.uri_template).collect();
         let message =
             format!("No such resource: {}. The templates are: {}.", clip(uri, 200), templates.join(", "));
-        ErrorData::resource_not_found(message, None)
+        ErrorData::resource_not_found(message, asked_for(uri))
     })
+}
+
+/// The URI, as the specification wants it said beside the refusal; one that could not be a handle's is too long to say.
+fn asked_for(uri: &str) -> Option<Value> {
+    (uri.len() <= LONGEST_SAID).then(|| json!({ "uri": uri }))
 }
 
 /// What a call answered, as the contents of a resource.
@@ -40,7 +49,8 @@ pub(super) fn contents(
     knows_hints: bool,
 ) -> Result<ReadResourceResult, ErrorData> {
     // Errors of resources have no result to stand in; the text is the same as a tool's.
-    let payload = answer.map_err(|error| ErrorData::resource_not_found(error.body().json(), None))?;
+    let payload =
+        answer.map_err(|error| ErrorData::resource_not_found(error.body().json(), asked_for(uri)))?;
     let text = ResourceContents::text(payload.into_parts().0, uri).with_mime_type(JSON);
     let result = ReadResourceResult::new(vec![text]);
     if knows_hints {

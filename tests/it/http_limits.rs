@@ -219,6 +219,36 @@ fn ten_thousand_idle_connections_are_in_nobodys_way() {
     assert!(kib < 400_000, "{kib} KiB with {held} connections");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn too_few_files_make_fewer_connections_and_more_are_asked_for() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    let (folder, store) = demo_store();
+    let state = folder.path().join("state");
+    for (limit, expect) in [("ulimit -n 900", Some("affordable=450")), ("ulimit -S -n 300", None)] {
+        let mut process = Command::new("sh")
+            .args(["-c", &format!("{limit} && exec \"$@\""), "sh", env!("CARGO_BIN_EXE_fetchwell"), "serve"])
+            .args(["--listen", "127.0.0.1:0", "--store", text(&store), "--state-dir", text(&state)])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let first = lines.by_ref().find(|line| line.contains("://")).unwrap();
+        if let Some(expect) = expect {
+            let warned = lines.find(|line| line.contains("max_connections")).unwrap();
+            assert!(warned.contains(expect) && warned.contains("LimitNOFILE"), "{warned}");
+        }
+        let address = first.split("://").nth(1).unwrap().split('/').next().unwrap();
+        let many: Vec<TcpStream> = (0..400).map(|_| open(address)).collect();
+        assert_eq!(post(address, "/mcp", &[], PING).status, 200);
+        drop(many);
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+}
+
 #[test]
 fn a_stop_answers_what_is_in_flight_and_waits_for_nothing_else() {
     let server = own(Limits { drain: PATIENCE, ..Limits::default() });

@@ -88,6 +88,29 @@ fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
 }
 
 #[test]
+fn the_files_are_looked_at_while_it_serves() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = write_certificate(folder.path());
+    let tls = Tls::load(settings(folder.path())).unwrap();
+    let limits = Limits { certificate: Duration::from_millis(20), ..Limits::default() };
+    let server = OwnServer::start(limits, Some(tls), Duration::from_secs(20));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let is_answered =
+        |certificate: &str| runtime.block_on(ping(&trusting(certificate, false), &server.address)).is_ok();
+    assert!(is_answered(&old));
+    // Half of a renewal, and nobody knows whether the rest will come.
+    std::fs::write(folder.path().join("cert.pem"), "").unwrap();
+    std::thread::park_timeout(Duration::from_millis(200));
+    assert!(is_answered(&old));
+    let new = write_certificate(folder.path());
+    assert!((0..600).any(|_| {
+        std::thread::park_timeout(Duration::from_millis(50));
+        is_answered(&new)
+    }));
+    assert!(!is_answered(&old));
+}
+
+#[test]
 fn a_handshake_that_does_not_come_is_waited_for_only_so_long_and_by_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = write_certificate(folder.path());

@@ -146,6 +146,16 @@ impl HttpServer {
         self.log.lock().unwrap().clone()
     }
 
+    /// Waits for something that happens beside the answers.
+    #[track_caller]
+    pub(crate) fn wait_until(&self, what: &str, done: impl Fn() -> bool) {
+        let started = std::time::Instant::now();
+        while !done() {
+            assert!(started.elapsed().as_secs() < 60, "waited in vain until {what}: {}", self.log());
+            std::thread::park_timeout(std::time::Duration::from_millis(20));
+        }
+    }
+
     /// Ends it, and gives all that it wrote to standard error: what was written before an answer may be read
     /// after it.
     pub(crate) fn end(mut self) -> String {

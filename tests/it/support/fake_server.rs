@@ -13,6 +13,8 @@ pub(crate) struct Request {
     pub(crate) line: String,
     /// The `Authorization` header.
     pub(crate) authorization: Option<String>,
+    /// What was posted.
+    pub(crate) body: String,
 }
 
 /// How the server answers.
@@ -206,7 +208,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Req
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
     }
-    let mut authorization = None;
+    let (mut authorization, mut length) = (None, 0);
     loop {
         let mut header = String::new();
         if reader.read_line(&mut header)? == 0 {
@@ -216,9 +218,15 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Req
         if name.eq_ignore_ascii_case("authorization") {
             authorization = Some(value.trim().to_owned());
         }
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse().unwrap();
+        }
     }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
     let line = line.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
-    Ok(Some(Request { line, authorization }))
+    let body = String::from_utf8_lossy(&body).into_owned();
+    Ok(Some(Request { line, authorization, body }))
 }
 
 fn write_reply(

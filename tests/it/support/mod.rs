@@ -5,6 +5,7 @@ mod clients;
 mod fake_server;
 mod faulty_server;
 mod federation_client;
+pub(crate) mod hosted;
 mod own_server;
 mod plain_http;
 mod prometheus;

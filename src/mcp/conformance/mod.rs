@@ -1,0 +1,248 @@
+//! The ordinary server with what the official conformance suite wants to find in one: tools, prompts and resources of
+//! its own, none of which is in a build without the feature `conformance`.
+//!
+//! It stands where [`super::handler::Server`] stands, so that transports, lists and refusals are those of every build.
+//! What it adds is data (`fixtures.json`) wherever it can be; the suite's demands are in `docs/conformance.md`.
+
+#![expect(deprecated, reason = "the suite asks for logging, sampling and subscriptions of older revisions")]
+
+mod fixtures;
+mod notices;
+mod rounds;
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, ClientCapabilities, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
+
+use self::fixtures::fixtures;
+use self::notices::{Changes, log, log_where_asked, progress};
+use self::rounds::{Brought, Rounds};
+use super::handler::{self, knows_hints};
+use crate::telemetry::Telemetry;
+use crate::tools::{Live, Profile};
+
+/// How long a client may keep a list, in milliseconds.
+const LIST_TTL_MS: u64 = 1_000;
+
+/// The ordinary server with the suite's fixtures around it.
+#[derive(Debug, Clone)]
+pub struct Server {
+    ordinary: handler::Server,
+    changes: Changes,
+    rounds: Arc<Rounds>,
+}
+
+impl Server {
+    /// The tools of `profile`, and those of the suite.
+    #[must_use]
+    pub fn new(live: Live, profile: Profile, telemetry: Telemetry) -> Self {
+        Self::around(handler::Server::new(live, profile, telemetry))
+    }
+
+    /// The same, over the toolbox of each HTTP request.
+    #[must_use]
+    pub fn of_requests(profile: Profile, telemetry: Telemetry) -> Self {
+        Self::around(handler::Server::of_requests(profile, telemetry))
+    }
+
+    fn around(ordinary: handler::Server) -> Self {
+        Self { ordinary, changes: Changes::default(), rounds: Arc::default() }
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = self.ordinary.get_info();
+        info.capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_completions()
+            .enable_logging()
+            .build();
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let mut list = self.ordinary.list_tools(request, context).await?;
+        list.tools.extend(fixtures().tools.iter().cloned());
+        Ok(list)
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.ordinary.get_tool(name).or_else(|| fixtures().tool(name).cloned())
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let name = request.name.clone();
+        if fixtures().tool(&name).is_none() {
+            return self.ordinary.call_tool(request, context).await;
+        }
+        if let Some(rounds) = fixtures().rounds.get(&*name) {
+            let brought = Brought { state: request.request_state, responses: request.input_responses };
+            let round = self.rounds.next((&name, rounds), brought, &context)?;
+            return Ok(round.into_tool_response());
+        }
+        match &*name {
+            "test_tool_with_logging" => log(&context).await,
+            "test_logging_tool" => log_where_asked(&context).await,
+            "test_tool_with_progress" => progress(&context).await,
+            "test_trigger_tool_change" => self.changes.tools(),
+            "test_trigger_prompt_change" => self.changes.prompts(),
+            "test_missing_capability" => can_sample(&context)?,
+            _ => {}
+        }
+        fixtures().result(&name).map(CallToolResponse::from)
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let list = ListPromptsResult::with_all_items(fixtures().prompts.clone());
+        if knows_hints(&context) {
+            return Ok(list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Public));
+        }
+        Ok(list)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let name = request.name;
+        if let Some(rounds) = fixtures().rounds.get(&name).filter(|_| fixtures().has_prompt(&name)) {
+            let brought = Brought { state: request.request_state, responses: request.input_responses };
+            let round = self.rounds.next((&name, rounds), brought, &context)?;
+            return Ok(round.into_prompt_response());
+        }
+        fixtures().prompt(&name, &request.arguments.unwrap_or_default()).map(GetPromptResponse::from)
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Ok(CompleteResult::default())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let list = ListResourcesResult::with_all_items(fixtures().resources.clone());
+        if knows_hints(&context) {
+            return Ok(list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Public));
+        }
+        Ok(list)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let mut list = self.ordinary.list_resource_templates(request, context).await?;
+        list.resource_templates.extend(fixtures().templates.iter().cloned());
+        Ok(list)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let Some(contents) = fixtures().contents(&request.uri) else {
+            return self.ordinary.read_resource(request, context).await;
+        };
+        let result = ReadResourceResult::new(vec![contents]);
+        if knows_hints(&context) {
+            return Ok(result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Public).into());
+        }
+        Ok(result.into())
+    }
+
+    async fn set_level(
+        &self,
+        _request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // Later revisions say the level with each request.
+        if knows_hints(&context) {
+            Err(ErrorData::method_not_found::<SetLevelRequestMethod>())
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn subscribe(
+        &self,
+        _request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        _request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.changes.pass_on(&context).await;
+        Ok(())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        self.ordinary.on_custom_request(request, context).await
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.ordinary.on_initialized(context).await;
+    }
+}
+
+/// What a tool that cannot work without the client's model says to a client that has none.
+fn can_sample(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    if context.client_capabilities().is_some_and(|client| client.sampling.is_some()) {
+        return Ok(());
+    }
+    Err(ErrorData::missing_required_client_capability(
+        ClientCapabilities::builder().enable_sampling().build(),
+    ))
+}

@@ -1,0 +1,99 @@
+//! Notifications: a log, progress, and that a list is another.
+
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam};
+use rmcp::service::{RequestContext, SubscriptionContext};
+use serde_json::json;
+use tokio::sync::broadcast;
+
+use super::knows_hints;
+
+/// Between two notifications, so that a client can be seen to get them one by one.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Logs three times, to clients of the revisions that say the level once and for all.
+pub(super) async fn log(context: &RequestContext<RoleServer>) {
+    if knows_hints(context) {
+        return log_where_asked(context).await;
+    }
+    for text in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+        say(context, LoggingLevel::Info, text).await;
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Logs only where the request names a level.
+pub(super) async fn log_where_asked(context: &RequestContext<RoleServer>) {
+    if let Some(level) = context.meta.log_level() {
+        say(context, level, "Tool execution started").await;
+    }
+}
+
+async fn say(context: &RequestContext<RoleServer>, level: LoggingLevel, text: &str) {
+    let message = LoggingMessageNotificationParam::new(level, json!(text));
+    if let Err(error) = context.peer.notify_logging_message(message).await {
+        tracing::debug!(%error, "a log message");
+    }
+}
+
+/// Reports progress three times, where the request names a token for it.
+pub(super) async fn progress(context: &RequestContext<RoleServer>) {
+    for percent in [0.0, 50.0, 100.0] {
+        if let Some(token) = context.meta.get_progress_token() {
+            let progress = ProgressNotificationParam::new(token, percent).with_total(100.0);
+            if let Err(error) = context.peer.notify_progress(progress).await {
+                tracing::debug!(%error, "progress");
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Changed {
+    Tools,
+    Prompts,
+}
+
+/// Tells every subscription that a list is another, though none ever is.
+#[derive(Debug, Clone)]
+pub(super) struct Changes(broadcast::Sender<Changed>);
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(16))
+    }
+}
+
+impl Changes {
+    pub(super) fn tools(&self) {
+        // Nobody may be listening.
+        let _ = self.0.send(Changed::Tools);
+    }
+
+    pub(super) fn prompts(&self) {
+        let _ = self.0.send(Changed::Prompts);
+    }
+
+    /// Passes changes on until the subscription ends; those it did not ask for are dropped by its sink.
+    pub(super) async fn pass_on(&self, subscription: &SubscriptionContext) {
+        let mut changes = self.0.subscribe();
+        loop {
+            let changed = tokio::select! {
+                () = subscription.cancelled() => return,
+                changed = changes.recv() => changed,
+            };
+            let sent = match changed {
+                Ok(Changed::Tools) => subscription.sink().notify_tool_list_changed().await,
+                Ok(Changed::Prompts) => subscription.sink().notify_prompt_list_changed().await,
+                Err(broadcast::error::RecvError::Lagged(_)) => Ok(()),
+                Err(broadcast::error::RecvError::Closed) => return,
+            };
+            if let Err(error) = sent {
+                tracing::debug!(%error, "a change of a list");
+            }
+        }
+    }
+}

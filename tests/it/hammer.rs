@@ -1,0 +1,155 @@
+//! Two grants at once, for a while, and a checker that knows whose is what.
+//!
+//! `FETCHWELL_HAMMER_SECONDS` says how long; `.ci/run` says a minute.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::HttpServer;
+use crate::support::hosted::{
+    ANNS, BOBS, Place, STORES, authorization_server, call, record_server, start, with_authorization_server,
+};
+
+/// Calls of each caller at a time.
+const HANDS: usize = 4;
+
+/// How long it goes on when nothing else is said.
+const SECONDS: u64 = 5;
+
+/// What a caller found and the other may try.
+#[derive(Default)]
+struct Found {
+    handles: Mutex<Vec<String>>,
+    cursors: Mutex<Vec<(&'static str, String)>>,
+    answers: AtomicUsize,
+    refusals: AtomicUsize,
+}
+
+struct Caller<'a> {
+    server: &'a HttpServer,
+    token: &'a str,
+    who: &'a str,
+    letters: usize,
+    own: &'a Found,
+    other: (&'a str, &'a Found),
+}
+
+impl Caller<'_> {
+    /// An answer, in which nothing of the other may be.
+    fn ask(&self, tool: &'static str, arguments: &Value) -> Value {
+        let answer = call(self.server, self.token, tool, arguments);
+        let text = answer.to_string();
+        let (other, _) = self.other;
+        assert!(answer.get("error").is_none(), "{} {tool} {arguments}: {text}", self.who);
+        assert!(!text.contains(other), "{} was shown of {other}: {tool} {arguments}: {text}", self.who);
+        self.own.answers.fetch_add(1, Ordering::Relaxed);
+        if let Some(cursor) = answer["next_cursor"].as_str() {
+            keep(&self.own.cursors, (tool, cursor.to_owned()));
+        }
+        answer
+    }
+
+    /// What is the other's opens nothing.
+    fn try_the_others(&self) {
+        let (other, found) = self.other;
+        let refused = |tool: &'static str, arguments: Value, codes: &[&str]| {
+            let answer = call(self.server, self.token, tool, &arguments);
+            let code =
+                answer["error"]["code"].as_str().unwrap_or_else(|| panic!("{tool} {arguments}: {answer}"));
+            assert!(codes.contains(&code), "{tool} {arguments}: {answer}");
+            // The words of a letter are nowhere, though the handle that was sent is.
+            assert!(!answer.to_string().contains(&format!("for {other}")), "{answer}");
+            assert!(!answer.to_string().contains(&format!("{other} letter")), "{answer}");
+            self.own.refusals.fetch_add(1, Ordering::Relaxed);
+        };
+        if let Some(handle) = last(&found.handles) {
+            refused("fetch", json!({"id": handle}), &["connection_not_found", "not_found"]);
+        }
+        if let Some((tool, cursor)) = last(&found.cursors) {
+            refused(tool, json!({"cursor": cursor}), &["invalid_cursor"]);
+        }
+    }
+
+    fn once(&self, round: usize) {
+        let mut page = self.ask("search", &json!({"query": "letter", "limit": 10}));
+        for _ in 0..round % 4 {
+            let Some(cursor) = page["next_cursor"].as_str() else { break };
+            page = self.ask("search", &json!({"cursor": cursor}));
+        }
+        let hits = page["results"].as_array().unwrap();
+        let id = hits[round % hits.len()]["id"].as_str().unwrap();
+        if id.contains("letters") {
+            keep(&self.own.handles, id.to_owned());
+            assert_eq!(self.ask("fetch", &json!({"id": id}))["id"], id);
+            let letters = self.ask("aggregate", &json!({"stream": "letters", "metric": "count"}));
+            assert_eq!(letters["value"], self.letters, "{letters}");
+        }
+        let mut seen = 0;
+        let mut rows = self.ask("query_records", &json!({"stream": "letters", "limit": 25}));
+        loop {
+            seen += rows["records"].as_array().unwrap().len();
+            let Some(cursor) = rows["next_cursor"].as_str() else { break };
+            rows = self.ask("query_records", &json!({"cursor": cursor}));
+        }
+        assert_eq!(seen, self.letters);
+        self.ask("schema", &json!({}));
+        self.try_the_others();
+    }
+}
+
+fn keep<What>(list: &Mutex<Vec<What>>, what: What) {
+    let mut list = list.lock().unwrap();
+    if list.len() > 100 {
+        list.clear();
+    }
+    list.push(what);
+}
+
+fn last<What: Clone>(list: &Mutex<Vec<What>>) -> Option<What> {
+    list.lock().unwrap().last().cloned()
+}
+
+#[test]
+fn two_grants_at_once_see_nothing_of_each_other() {
+    let (place, asked, records) = (Place::new(), authorization_server(), record_server());
+    std::fs::write(place.path("secret"), "s3cret").unwrap();
+    let subject = |who: &str| format!("[[auth.subject]]\nsubject = \"{who}\"\nsources = [\"{who}\"]\n");
+    let mail = format!("[[source]]\nname = \"mail\"\nurl = \"{}\"\ncredential = \"caller\"\n", records.url);
+    let more = format!("{}{}{STORES}{mail}", subject("ann"), subject("bob"));
+    let server = start(&place.configure(&with_authorization_server(&asked, &more)));
+    #[expect(clippy::disallowed_methods, reason = "it is said to the test, and not to the program")]
+    let seconds = std::env::var("FETCHWELL_HAMMER_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    let until = Instant::now() + Duration::from_secs(seconds.unwrap_or(SECONDS));
+    let (ann, bob) = (Found::default(), Found::default());
+    std::thread::scope(|threads| {
+        for hand in 0..HANDS {
+            let caller =
+                |token, who, letters, own, other| Caller { server: &server, token, who, letters, own, other };
+            // A grant goes on with its next token.
+            let anns = if hand % 2 == 0 { "ann-1" } else { "ann-2" };
+            for caller in [
+                caller(anns, "ann", ANNS, &ann, ("bob", &bob)),
+                caller("bob-1", "bob", BOBS, &bob, ("ann", &ann)),
+            ] {
+                threads.spawn(move || {
+                    let mut round = hand;
+                    while Instant::now() < until {
+                        caller.once(round);
+                        round += 1;
+                    }
+                });
+            }
+        }
+    });
+    for (who, found) in [("ann", &ann), ("bob", &bob)] {
+        let [answers, refusals] =
+            [&found.answers, &found.refusals].map(|count| count.load(Ordering::Relaxed));
+        assert!(answers > 0 && refusals > 0, "{who} was not tried: {answers} answers, {refusals} refusals");
+        println!(
+            "{who}: {answers} answers, nothing of the other; {refusals} refusals of what is the other's"
+        );
+    }
+}

@@ -1,0 +1,240 @@
+//! A server for many callers: who gets in, and that what one caller has is of no use to another.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::hosted::{
+    ANN, BOB, HEAD, PUBLIC, Place, STORES, authorization_server, bearer, call, record_server, start, token,
+    with_authorization_server,
+};
+use crate::support::{Answer, HttpServer, ask, fetchwell, post, stderr, text};
+
+const WATCHER: &str = "fwt_watchwatchwatchwatchwatchwatchwatchwatchwat";
+
+fn get_as(server: &HttpServer, token: &str, target: &str) -> Answer {
+    ask(&server.address, "GET", target, &[&bearer(token)])
+}
+
+#[track_caller]
+fn refused(answer: &Answer, status: u16, code: &str) {
+    assert_eq!(answer.status, status, "{answer:?}");
+    assert!(answer.text.to_lowercase().contains(code), "{answer:?}");
+}
+
+#[test]
+fn nobody_gets_in_without_a_token() {
+    let place = Place::new();
+    let server = start(&place.of_two());
+    let about = |path: &str| format!("{PUBLIC}/.well-known/oauth-protected-resource{path}");
+    let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    for (target, path) in
+        [("/mcp", "/mcp"), ("/mcp/openai", "/mcp/openai"), ("/v1/schema", ""), ("/api/v1", "")]
+    {
+        let bad = bearer("fwt_guessedguessedguessedguessedguessedguessedg");
+        for headers in
+            [&[][..], &[bad.as_str()], &["authorization: Basic YTpi"], &[&bearer(ANN), &bearer(BOB)]]
+        {
+            let answer = match path.starts_with("/mcp") {
+                true => post(&server.address, target, headers, message),
+                false => ask(&server.address, "GET", target, headers),
+            };
+            refused(&answer, 401, "unauthorized");
+            let challenge = answer.header("www-authenticate").unwrap();
+            assert!(challenge.starts_with("Bearer "), "{challenge}");
+            assert!(challenge.contains(&format!("resource_metadata=\"{}\"", about(path))), "{challenge}");
+            assert_eq!(challenge.contains("error=\"invalid_token\""), !headers.is_empty(), "{challenge}");
+            assert!(answer.text.contains(&about(path)), "{}", answer.text);
+            assert!(!answer.text.contains("guessed"), "{}", answer.text);
+        }
+    }
+    for (path, resource) in [("", ""), ("/mcp", "/mcp"), ("/mcp/openai", "/mcp/openai")] {
+        let document =
+            ask(&server.address, "GET", &format!("/.well-known/oauth-protected-resource{path}"), &[]);
+        assert_eq!(document.json()["resource"], format!("{PUBLIC}{resource}"));
+    }
+    for open in ["/health/live", "/health/ready"] {
+        assert_eq!(ask(&server.address, "GET", open, &[]).text, "ok\n");
+    }
+    // Whoever gets in does so everywhere.
+    assert_eq!(get_as(&server, ANN, "/v1/schema").status, 200);
+    assert_eq!(get_as(&server, ANN, "/api/v1").status, 200);
+    let found = call(&server, ANN, "search", &json!({"query": "letter"}));
+    assert!(!found["results"].as_array().unwrap().is_empty(), "{found}");
+}
+
+#[test]
+fn what_one_caller_has_is_of_no_use_to_another() {
+    let place = Place::new();
+    let server = start(&place.of_two());
+    let found = call(&server, ANN, "search", &json!({"query": "letter", "limit": 5}));
+    assert!(found.to_string().contains("ann letter") && !found.to_string().contains("bob"), "{found}");
+    let other = call(&server, BOB, "search", &json!({"query": "letter", "limit": 5}));
+    assert!(other.to_string().contains("bob letter") && !other.to_string().contains("ann"), "{other}");
+    let id = &found["results"][0]["id"];
+    assert_eq!(call(&server, ANN, "fetch", &json!({"id": id}))["id"], *id);
+    let refusal = call(&server, BOB, "fetch", &json!({"id": id}));
+    assert_eq!(refusal["error"]["code"], "connection_not_found", "{refusal}");
+    assert!(!refusal.to_string().contains("only for ann"), "{refusal}");
+
+    let listed = call(&server, ANN, "query_records", &json!({"stream": "letters", "limit": 5}));
+    for (tool, cursor) in [("search", &found["next_cursor"]), ("query_records", &listed["next_cursor"])] {
+        let refusal = call(&server, BOB, tool, &json!({"cursor": cursor}));
+        assert_eq!(refusal["error"]["code"], "invalid_cursor", "{refusal}");
+        let next = call(&server, ANN, tool, &json!({"cursor": cursor}));
+        assert!(next.get("error").is_none(), "{next}");
+    }
+    for (target, pointer) in [
+        ("/v1/streams/letters/records?limit=5", "/next_cursor"),
+        ("/v1/search?q=letter&limit=5", "/next_cursor"),
+        ("/api/v1/letters?limit=5", "/nextCursor"),
+    ] {
+        let page = get_as(&server, ANN, target).json();
+        let cursor = page.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("{page}"));
+        let next = format!("{target}&cursor={cursor}");
+        refused(&get_as(&server, BOB, &next), 400, "invalid_cursor");
+        assert_eq!(get_as(&server, ANN, &next).status, 200, "{target}");
+    }
+    // Two tokens of one store are two callers, too.
+    let both = format!(
+        "{HEAD}{}{}{STORES}",
+        token("ann", ANN),
+        token("ann2", BOB).replace("[\"ann2\"]", "[\"ann\"]")
+    );
+    let server = start(&place.configure(&both));
+    let found = call(&server, ANN, "search", &json!({"query": "letter", "limit": 5}));
+    let refusal = call(&server, BOB, "search", &json!({"cursor": found["next_cursor"]}));
+    assert_eq!(refusal["error"]["reason"], "changed", "{refusal}");
+}
+
+#[test]
+fn a_token_that_is_taken_away_is_refused_at_once() {
+    let place = Place::new();
+    let file = place.of_two();
+    let server = start(&file);
+    let found = call(&server, ANN, "search", &json!({"query": "letter", "limit": 5}));
+    assert_eq!(get_as(&server, BOB, "/v1/schema").status, 200);
+    place.configure(&format!("{HEAD}{}{STORES}", token("ann", ANN)));
+    server.wait_until("the token is gone", || get_as(&server, BOB, "/v1/schema").status == 401);
+    // For who stays nothing changed.
+    let next = call(&server, ANN, "search", &json!({"cursor": found["next_cursor"]}));
+    assert!(next.get("error").is_none(), "{next}");
+    // Without [auth] nobody could be told apart: that is not taken over.
+    place.configure(STORES);
+    server.wait_until("it is refused", || server.log().contains("[auth] is gone"));
+    assert_eq!(get_as(&server, BOB, "/v1/schema").status, 401);
+    assert_eq!(get_as(&server, ANN, "/v1/schema").status, 200);
+}
+
+#[test]
+fn how_the_server_does_is_for_whoever_runs_it() {
+    let place = Place::new();
+    let watcher = token("watch", WATCHER).replace("sources = [\"watch\"]", "sources = []\nmetrics = true");
+    let file = place.configure(&format!("{HEAD}{}{watcher}{STORES}", token("ann", ANN)));
+    let server = start(&file);
+    let elsewhere = "x-forwarded-for: 192.0.2.7";
+    for target in ["/health", "/metrics"] {
+        assert_eq!(ask(&server.address, "GET", target, &[]).status, 200, "this machine");
+        refused(&ask(&server.address, "GET", target, &[elsewhere]), 401, "unauthorized");
+        refused(&ask(&server.address, "GET", target, &[elsewhere, &bearer(ANN)]), 403, "forbidden");
+        assert_eq!(ask(&server.address, "GET", target, &[elsewhere, &bearer(WATCHER)]).status, 200);
+    }
+    // It may watch, and has no records.
+    refused(&get_as(&server, WATCHER, "/v1/schema"), 403, "no_sources");
+}
+
+#[test]
+fn a_callers_token_goes_to_their_own_source_and_no_other() {
+    let (place, asked, records) = (Place::new(), authorization_server(), record_server());
+    fs::write(place.path("secret"), "s3cret\n").unwrap();
+    let caller = format!("[[source]]\nname = \"mail\"\nurl = \"{}\"\ncredential = \"caller\"\n", records.url);
+    let subject = "[[auth.subject]]\nsubject = \"bob\"\nsources = [\"bob\"]\n";
+    let ci = token("ann", ANN);
+    let file = place.configure(&with_authorization_server(&asked, &format!("{subject}{ci}{STORES}{caller}")));
+    let server = start(&file);
+    let titles = |token: &str| {
+        let found = call(&server, token, "search", &json!({"query": "letter"}));
+        let results = found["results"].as_array().unwrap_or_else(|| panic!("{found}")).clone();
+        results.iter().map(|result| result["title"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(titles("ann-1"), ["Mail of ann-1"]);
+    // The same grant by a newer token; another grant of the same person.
+    assert_eq!(titles("ann-2"), ["Mail of ann-2"]);
+    assert_eq!(titles("ann-narrow"), ["Mail of ann-narrow"]);
+    assert_eq!(titles("ann-package"), ["Mail of ann-package"]);
+    let bobs = titles("bob-1");
+    assert!(
+        bobs.contains(&"Mail of bob-1".to_owned()) && bobs.iter().any(|title| title.contains("bob letter"))
+    );
+    // A token of this server's own is for this server.
+    assert!(titles(ANN).iter().all(|title| title.contains("ann letter")));
+    let sent: Vec<String> =
+        records.requests().into_iter().filter_map(|request| request.authorization).collect();
+    assert!(!sent.is_empty() && !sent.iter().any(|token| token.contains("fwt_")), "{sent:?}");
+    let secret = asked.requests().iter().all(|request| {
+        request.authorization.as_deref() == Some("Basic ZmV0Y2h3ZWxsOnMzY3JldA==")
+            && !request.body.contains("fwt_")
+    });
+    assert!(secret, "the authorization server is asked by who we are there, and never of our own tokens");
+    for (token, status, word) in [
+        ("ann-owner", 403, "owner"),
+        ("ann-elsewhere", 401, "audience"),
+        ("ann-old", 401, "expired"),
+        ("stranger", 401, "not active"),
+    ] {
+        refused(&get_as(&server, token, "/v1/schema"), status, word);
+    }
+    // Who cannot be asked vouches for nobody.
+    refused(&get_as(&server, "no-answer", "/v1/schema"), 503, "authorization_unavailable");
+    let log = server.log();
+    assert!(!log.contains("ann-") && !log.contains("s3cret") && !log.contains("fwt_"), "{log}");
+}
+
+#[test]
+fn an_address_of_all_machines_needs_to_know_who_asks() {
+    let place = Place::new();
+    let open = place.configure(&format!("listen = \"0.0.0.0:0\"\n{STORES}"));
+    let refused = fetchwell(["serve", "--config", text(&open)]);
+    assert!(!refused.status.success() && stderr(&refused).contains("add [auth]"), "{refused:?}");
+    let flag = fetchwell(["serve", "--listen", "0.0.0.0:0", "--store", text(&place.path("ann.db"))]);
+    assert!(!flag.status.success() && stderr(&flag).contains("add [auth]"), "{flag:?}");
+    let file = place.configure(&format!("listen = \"127.0.0.1:0\"\n{}{STORES}", token("ann", ANN)));
+    let server = HttpServer::start_at("0.0.0.0:0", ["--config", text(&file)]);
+    let port = server.address.rsplit(':').next().unwrap();
+    let answer = ask(&format!("127.0.0.1:{port}"), "GET", "/v1/schema", &[&bearer(ANN)]);
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+#[test]
+fn a_server_that_lets_nobody_in_does_not_start() {
+    let place = Place::new();
+    fs::write(place.path("secret"), "s").unwrap();
+    let introspection = "[auth.introspection]\nurl = \"https://as.example/i\"\nclient_id = \"f\"\nclient_secret = \"file:secret\"\n";
+    for (text_of_file, problem) in [
+        ("[auth]\n".to_owned(), "nobody could get in"),
+        ("[auth]\njwks_url = \"https://as.example/jwks\"\n".to_owned(), "name it as issuer"),
+        ("[auth]\nissuer = \"http://as.example\"\n".to_owned(), "use https"),
+        ("[auth]\nissuer = \"https://as.example\"\nalgorithms = [\"HS256\"]\n".to_owned(), "none of RS256"),
+        ("[auth]\nissuer = \"https://as.example\"\n".to_owned(), "set public_url, or audience"),
+        (introspection.replace("file:secret", "s3cret"), "neither \"env:NAME\" nor \"file:PATH\""),
+        (introspection.replace("file:secret", "file:nowhere") + HEAD, "cannot be read"),
+        (token("ann", ANN) + &token("ann", BOB), "already"),
+        (token("ann", ANN).replace("[\"ann\"]", "[\"carol\"]"), "there is no source `carol`"),
+        ("[[auth.token]]\nname = \"a\"\nsha256 = \"fwt_x\"\n".to_owned(), "64 hex digits"),
+        (
+            format!("{}[[auth.subject]]\nsubject = \"ann\"\nsources = [\"ann\"]\n", token("ann", ANN)),
+            "subjects are of an authorization server",
+        ),
+    ] {
+        // Keys of the top come before tables.
+        let text_of_file = match text_of_file.strip_suffix(HEAD) {
+            Some(tables) => format!("{HEAD}{tables}"),
+            None => text_of_file,
+        };
+        let file = place.configure(&format!("{text_of_file}{STORES}"));
+        let output = fetchwell(["serve", "--config", text(&file)]);
+        let said = stderr(&output);
+        assert!(!output.status.success() && said.contains(problem), "{text_of_file}: {said}");
+        assert!(!said.contains("s3cret") && !said.contains("fwt_x"), "{said}");
+    }
+}
