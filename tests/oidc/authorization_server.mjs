@@ -1,0 +1,66 @@
+// The authorization server: `oidc-provider` with a sign-in page that takes any name.
+//
+// Usage: authorization_server.mjs SETTINGS, a JSON object:
+//   port, issuer     where it listens, and who its tokens say they are from
+//   keys             the private keys it signs with, the first of each kind foremost
+//   opaque           resources whose tokens are opaque, to be introspected; those of all others are JWTs
+//   algorithm        what signs the JWTs
+//   lifetime         of an access token, in seconds
+//   clock            how far its clock is off, in seconds: what it gives with a slow clock is expired when it arrives
+//   introspector     client_id and client_secret of who may introspect
+//   redirect         where its two public clients, `reader` and `browser`, are sent back to
+//   documentClient   the URL of a client that describes itself (CIMD), with its document
+const settings = JSON.parse(process.argv[2]);
+
+if (settings.clock) {
+  const now = Date.now.bind(Date);
+  Date.now = () => now() + settings.clock * 1000;
+}
+
+const { default: Provider } = await import('oidc-provider');
+
+const client = { redirect_uris: [settings.redirect], grant_types: ['authorization_code', 'refresh_token'] };
+const document = {
+  client_id: settings.documentClient,
+  client_name: 'A client that describes itself',
+  token_endpoint_auth_method: 'none',
+  response_types: ['code'],
+  ...client,
+};
+
+const provider = new Provider(settings.issuer, {
+  clients: [
+    { client_id: 'reader', token_endpoint_auth_method: 'none', ...client },
+    { client_id: 'browser', token_endpoint_auth_method: 'none', ...client },
+    { ...settings.introspector, redirect_uris: [], grant_types: [], response_types: [] },
+  ],
+  jwks: { keys: settings.keys },
+  cookies: { keys: ['no secret: nobody else reaches this server'] },
+  scopes: ['openid', 'offline_access', 'records.read'],
+  // The id of a client that describes itself is https; its document is answered here, so that nothing leaves this machine.
+  fetch: async (url) => {
+    if (String(url) !== settings.documentClient) throw new Error(`nobody fetches ${url} here`);
+    return new Response(JSON.stringify(document), { headers: { 'content-type': 'application/json' } });
+  },
+  features: {
+    devInteractions: { enabled: true },
+    introspection: { enabled: true },
+    revocation: { enabled: true },
+    registration: { enabled: true },
+    clientIdMetadataDocument: { enabled: true, ack: 'draft-02' },
+    resourceIndicators: {
+      enabled: true,
+      getResourceServerInfo: (_context, resource) => ({
+        audience: resource,
+        scope: 'records.read',
+        accessTokenTTL: settings.lifetime,
+        accessTokenFormat: settings.opaque.includes(resource) ? 'opaque' : 'jwt',
+        jwt: { sign: { alg: settings.algorithm } },
+      }),
+    },
+  },
+  issueRefreshToken: (_context, asking) => asking.grantTypeAllowed('refresh_token'),
+});
+
+provider.on('server_error', (_context, error) => console.error(error));
+provider.listen(settings.port, '127.0.0.1', () => console.log('ready'));

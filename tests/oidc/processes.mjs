@@ -1,0 +1,54 @@
+// What is started, and ended again whatever happens.
+import { spawn } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+import { createServer } from 'node:net';
+
+const running = new Set();
+
+/** A port that nobody has. */
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** Starts a program that logs into a file, and waits until it answers at `url`. */
+export async function start(program, args, { url, log, environment = {} }) {
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...environment },
+  });
+  const file = createWriteStream(log, { flags: 'a' });
+  child.stdout.pipe(file, { end: false });
+  child.stderr.pipe(file, { end: false });
+  let ended = false;
+  const end = new Promise((resolve) => {
+    child.once('exit', (code, signal) => {
+      ended = true;
+      running.delete(stop);
+      resolve({ code, signal });
+    });
+  });
+  const stop = async () => {
+    child.kill('SIGTERM');
+    return end;
+  };
+  running.add(stop);
+  for (let tries = 0; tries < 300; tries += 1) {
+    if (ended) throw new Error(`${program} ended; see ${log}`);
+    const answered = await fetch(url).then(
+      () => true,
+      () => false,
+    );
+    if (answered) return { stop };
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`${program} does not answer at ${url}; see ${log}`);
+}
+
+export const stopAll = () => Promise.all([...running].map((stop) => stop()));

@@ -1,0 +1,44 @@
+// What a model cites, opened by a person: the link of `fetch`, once, and for as long as the grant behind it is good.
+import assert from 'node:assert/strict';
+
+import { call } from './mcp.mjs';
+import { check } from './report.mjs';
+
+const page = async (url, cookie) => {
+  const response = await fetch(url, { headers: cookie ? { cookie } : {}, redirect: 'manual' });
+  return { status: response.status, text: await response.text() };
+};
+
+export async function recordPages(fetchwell, token, id) {
+  await check('the link that `fetch` gives opens the record in one browser, once', async () => {
+    const { payload } = await call(fetchwell.mcp, token, 'fetch', { id });
+    const link = new URL(payload.url);
+    assert.ok(payload.url.startsWith(`${fetchwell.url}/records/`), payload.url);
+    const bare = fetchwell.url + link.pathname;
+    // A line of the record, which neither the sign-in page nor the page before the record may have.
+    const telling = payload.title;
+
+    assert.ok(!(await page(bare)).text.includes(telling));
+    const before = await page(payload.url);
+    assert.equal(before.status, 200);
+    assert.ok(!before.text.includes(telling), 'a program that looks at the link sees the record');
+
+    const follow = (origin) =>
+      fetch(bare, {
+        method: 'POST',
+        headers: { origin },
+        body: new URLSearchParams({ link: link.searchParams.get('link') }),
+        redirect: 'manual',
+      });
+    assert.equal((await follow('https://elsewhere.example')).status, 403);
+    const opened = await follow(fetchwell.url);
+    assert.equal(opened.status, 303);
+    const [cookie] = opened.headers.getSetCookie()[0].split(';');
+    const record = await page(bare, cookie);
+    assert.equal(record.status, 200);
+    assert.ok(record.text.includes(telling), record.text);
+
+    assert.equal((await follow(fetchwell.url)).headers.getSetCookie().length, 0, 'it opens twice');
+    assert.ok(!(await page(payload.url)).text.includes(telling));
+  });
+}
