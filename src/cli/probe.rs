@@ -23,6 +23,9 @@ pub(super) struct Extent {
     pub(super) milliseconds: u128,
 }
 
+/// What is known of a source that is asked with a caller's own token.
+pub(super) const OF_CALLERS: &str = "that of each caller, so only they can ask it: through `fetchwell serve`";
+
 /// The schema of a source, within its deadline.
 pub(super) async fn probe(source: &dyn Source, deadline: Duration) -> Result<(Schema, Extent), SourceError> {
     let started = Instant::now();

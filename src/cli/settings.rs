@@ -193,7 +193,7 @@ fn too_open(path: &Path, key: &str) -> String {
 /// Why a file that was found is not used as it is.
 pub(super) fn untrusted(path: &Path, source: &SourceName) -> String {
     format!(
-        "source `{source}` of {path} gets its credential from a variable, a file or a command, which a file that was only \
+        "source `{source}` of {path} gets its credential from a variable, a file, a command or its callers, which a file that was only \
          found may not ask for; if you trust it, name it: --config {path}",
         path = path.display()
     )

@@ -65,11 +65,12 @@ impl HttpSettings {
         Limits { connections: self.max_connections, ..Limits::default() }
     }
 
-    /// Whether `[http]` says something else.
+    /// Whether `[http]` says something else that a running server does not take up.
     #[must_use]
     pub fn tables_differ(&self, other: &Self) -> bool {
-        let same_beside =
-            Self { public_url: other.public_url.clone(), tls: other.tls.clone(), ..self.clone() };
+        let (public_url, tls) = (other.public_url.clone(), other.tls.clone());
+        let calls_per_caller = other.calls_per_caller;
+        let same_beside = Self { public_url, tls, calls_per_caller, ..self.clone() };
         same_beside != *other
     }
 

@@ -214,3 +214,82 @@ impl Grants {
         Some(Desk { terms, toolbox: Arc::new(toolbox), token, turns })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use secrecy::{ExposeSecret, SecretString};
+
+    use super::*;
+    use crate::access::Caller;
+    use crate::cursor::Skew;
+    use crate::source::pdpp::Recorded;
+
+    /// Everybody but Eve has the source.
+    #[derive(Debug)]
+    struct AllButEve(Arc<dyn Source>);
+
+    impl GrantedSources for AllButEve {
+        fn granted(&self, to: &Admitted) -> Option<Granted> {
+            let token = CallersToken::new(to.token.clone());
+            (to.caller != named("eve").caller).then(|| Granted { source: Arc::clone(&self.0), token })
+        }
+
+        fn everything(&self) -> Option<Arc<dyn Source>> {
+            Some(Arc::clone(&self.0))
+        }
+    }
+
+    fn named(name: &str) -> Admitted {
+        let caller = Caller::Token { name: name.to_owned() };
+        Admitted { caller, token: SecretString::from(format!("token of {name}")), expires_at: None }
+    }
+
+    fn grants(calls_at_once: usize) -> Grants {
+        let [search, record, records, schema] = Default::default();
+        let source = Recorded { name: "a".parse().unwrap(), search, record, records, schema };
+        let terms = Terms {
+            sources: Arc::new(AllButEve(Arc::new(source))),
+            call_deadline: Duration::from_secs(1),
+            protection: Arc::default(),
+            pages: None,
+            calls_at_once,
+        };
+        let cursors = Arc::new(Cursors::in_memory(Skew::default()).unwrap());
+        Grants::new(terms, cursors)
+    }
+
+    #[tokio::test]
+    async fn a_grant_has_one_toolbox_and_shares_it_with_none() {
+        let grants = grants(2);
+        let toolbox = async |name| grants.turn(&named(name)).await.unwrap().toolbox;
+        let (ann, again, bob) = (toolbox("ann").await, toolbox("ann").await, toolbox("bob").await);
+        assert!(Arc::ptr_eq(&ann, &again) && !Arc::ptr_eq(&ann, &bob));
+        assert_ne!(ann.identity(), bob.identity());
+        assert_eq!(grants.turn(&named("eve")).await.unwrap_err(), NoTurn::NoSources);
+        // Other terms make another toolbox, with what was asked before.
+        grants.replace(Terms { call_deadline: Duration::from_secs(2), ..Terms::clone(&grants.terms()) });
+        let later = toolbox("ann").await;
+        assert_eq!((later.call_deadline().as_secs(), later.identity()), (2, ann.identity()));
+        assert!(Arc::ptr_eq(later.asked_source(), ann.asked_source()));
+    }
+
+    #[tokio::test]
+    async fn the_latest_token_of_a_grant_is_passed_on() {
+        let grants = grants(2);
+        let newer = Admitted { token: SecretString::from("newer"), ..named("ann") };
+        for (caller, expect) in [(named("ann"), "token of ann"), (newer, "newer")] {
+            let desk = grants.desk(&caller).unwrap();
+            assert_eq!(desk.token.now().unwrap().expose_secret(), expect);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_waits_for_a_turn_and_holds_up_nobody_else() {
+        let grants = grants(1);
+        let first = grants.turn(&named("ann")).await.unwrap();
+        assert_eq!(grants.turn(&named("ann")).await.unwrap_err(), NoTurn::TooMany);
+        assert!(grants.turn(&named("bob")).await.is_ok());
+        drop(first);
+        assert!(grants.turn(&named("ann")).await.is_ok());
+    }
+}

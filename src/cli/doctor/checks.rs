@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use super::Check;
 use crate::cli::open::{allowed, credentials, refuse_owner};
 use crate::cli::print::grouped;
-use crate::cli::probe::{absent_streams, probe, what_is_wrong, within};
+use crate::cli::probe::{OF_CALLERS, absent_streams, probe, what_is_wrong, within};
 use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
 use crate::record::Schema;
 use crate::source::pdpp::{Pdpp, ProviderUrl};
@@ -26,6 +26,10 @@ pub(super) struct Examined {
 /// Looks at one source.
 pub(super) async fn examine(settings: &SourceSettings, environment: &Environment) -> Examined {
     let mut checks = vec![Check::of(settings, "settings", Ok(described(settings)))];
+    if settings.takes_callers_token() {
+        checks.push(Check::of(settings, "credential", Ok(OF_CALLERS.to_owned())));
+        return Examined { checks, schema: None };
+    }
     let source = match &settings.place {
         SourcePlace::Store { path } => open_store(settings, path.clone(), &mut checks).await,
         SourcePlace::Provider { url, credential } => {

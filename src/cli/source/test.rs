@@ -8,7 +8,7 @@ use super::{FileArgs, unknown};
 use crate::cli::failure::Failure;
 use crate::cli::open::{AS_IT_IS, allowed, open_source, runtime};
 use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE, safe};
-use crate::cli::probe::{Extent, absent_streams, place, probe, what_is_wrong};
+use crate::cli::probe::{Extent, OF_CALLERS, absent_streams, place, probe, what_is_wrong};
 use crate::cli::settings::untrusted;
 use crate::config::{Environment, SourceSettings, default_file};
 
@@ -66,24 +66,33 @@ impl Test {
 }
 
 async fn test<'a>(settings: &'a SourceSettings, environment: &Environment) -> Tested<'a> {
+    if settings.takes_callers_token() {
+        let warning = Some(format!("its credential is {OF_CALLERS}"));
+        return Tested { ok: true, warning, ..tested(settings) };
+    }
     let outcome = match open_source(settings, environment, AS_IT_IS) {
         Err(failure) => Err(failure.message),
         Ok(source) => probe(&*allowed(settings, source), settings.deadline).await.map_err(what_is_wrong),
     };
-    let tested = Tested {
-        name: settings.name.as_str(),
-        label: settings.label.as_deref(),
-        place: place(settings),
-        ok: outcome.is_ok(),
-        extent: None,
-        problem: None,
-        warning: None,
-    };
+    let tested = Tested { ok: outcome.is_ok(), ..tested(settings) };
     match outcome {
         Ok((schema, extent)) => {
             Tested { extent: Some(extent), warning: absent_streams(settings, &schema), ..tested }
         }
         Err(problem) => Tested { problem: Some(problem), ..tested },
+    }
+}
+
+/// Of which nothing is known yet.
+fn tested(settings: &SourceSettings) -> Tested<'_> {
+    Tested {
+        name: settings.name.as_str(),
+        label: settings.label.as_deref(),
+        place: place(settings),
+        ok: false,
+        extent: None,
+        problem: None,
+        warning: None,
     }
 }
 
