@@ -10,6 +10,7 @@ use axum::response::Response;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use super::allowed_names::AllowedNames;
 use super::rate_limit::RATE_LIMITED;
 use super::refusal::{Refusal, refused};
 use super::served::{Callers, Served};
@@ -57,8 +58,7 @@ pub(super) async fn watching(
     next: Next,
 ) -> Response {
     let Served::Callers(callers) = served else { return next.run(request).await };
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    if peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback()) && !is_forwarded(request.headers()) {
+    if is_of_this_machine(&request) {
         return next.run(request).await;
     }
     let refusal = match admit(&callers, request.headers()).await {
@@ -72,9 +72,14 @@ pub(super) async fn watching(
     refused(&request, &refusal, &telemetry)
 }
 
-/// A proxy of this machine that is not in `trusted_proxies` asks for somebody else.
-fn is_forwarded(headers: &HeaderMap) -> bool {
-    headers.contains_key(header::FORWARDED) || headers.contains_key("x-forwarded-for")
+/// Whether a program of this machine asks. A proxy here asks for somebody else, under the name they know.
+fn is_of_this_machine(request: &Request) -> bool {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let headers = request.headers();
+    peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback())
+        && AllowedNames::is_for_this_machine(request.uri(), headers)
+        && !headers.contains_key(header::FORWARDED)
+        && !headers.contains_key("x-forwarded-for")
 }
 
 async fn let_in(callers: &Callers, headers: &HeaderMap, path: &str) -> Result<(Admitted, Turn), Refusal> {
