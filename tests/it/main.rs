@@ -38,6 +38,8 @@ mod leaks;
 mod long_records;
 mod mcp_http;
 mod mcp_stdio;
+mod operations;
+mod operations_spans;
 mod read_surface;
 mod record_server;
 mod refused_methods;
