@@ -6,6 +6,7 @@
 mod audience;
 mod bench;
 mod budget;
+mod bundle;
 mod circuits;
 mod client_config;
 mod completions;
@@ -22,6 +23,7 @@ mod open;
 mod print;
 mod probe;
 mod reload;
+mod remote_client;
 mod search;
 mod serve;
 mod settings;
@@ -86,6 +88,7 @@ enum Command {
     Telemetry(telemetry::Telemetry),
     Config(config::Config),
     ClientConfig(client_config::ClientConfig),
+    Bundle(bundle::Bundle),
     Completions(completions::Completions),
 }
 
@@ -139,6 +142,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Telemetry(command) => command.run(printer),
             Command::Config(command) => command.run(printer, &environment),
             Command::ClientConfig(command) => command.run(printer),
+            Command::Bundle(command) => command.run(printer),
             Command::Completions(command) => command.run(),
         });
     match done {

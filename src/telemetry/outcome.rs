@@ -99,6 +99,14 @@ mod tests {
     }
 
     #[test]
+    fn every_code_is_documented() {
+        let documented = include_str!("../../docs/monitoring.md");
+        let codes = documented.split("\n## Codes\n").nth(1).unwrap();
+        let missing: Vec<_> = CODES.iter().filter(|code| !codes.contains(&format!("`{code}`"))).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
     fn a_code_of_a_record_server_is_not_written_down() {
         for code in ["grant_revoked", "Bob's secret", "", "cancelled", "ok"] {
             assert_eq!(Outcome::of_code(code), Outcome::SOURCE_ERROR, "{code}");

@@ -17,6 +17,7 @@ mod api_overrides;
 mod api_seed_examples;
 mod bad_messages;
 mod budgets;
+mod bundle;
 mod changed_sources;
 mod cli;
 mod configuration;

@@ -45,7 +45,7 @@ impl Collector {
     }
 }
 
-/// Reads one request and answers it. The head is kept before the body, as it came.
+/// Reads one request, keeps its body, and answers it.
 fn take(mut stream: &TcpStream, kept: &Mutex<Vec<Vec<u8>>>, answers: bool) -> Option<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -86,17 +86,16 @@ fn stop(mut server: HttpServer) -> String {
     server.end()
 }
 
-/// A configuration with this collector.
-fn configured(folder: &std::path::Path, collector: &str) -> std::path::PathBuf {
-    let (kept, store) = demo_store();
-    let path = folder.join("fetchwell.toml");
+/// A configuration with this collector, beside the store that it names.
+fn configured(collector: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    let (folder, store) = demo_store();
+    let path = folder.path().join("fetchwell.toml");
     let settings = format!(
         "[telemetry]\notlp_endpoint = \"{collector}\"\n[[source]]\nname = \"notes\"\nstore = '{}'\n",
         text(&store)
     );
     std::fs::write(&path, settings).unwrap();
-    std::mem::forget(kept);
-    path
+    (folder, path)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -106,9 +105,9 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(unix)]
 #[test]
 fn a_call_is_a_span_below_that_of_its_caller() {
-    let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(true);
-    let server = HttpServer::start(["--config", text(&configured(folder.path(), &collector.url))]);
+    let (_folder, config) = configured(&collector.url);
+    let server = HttpServer::start(["--config", text(&config)]);
     let parent = format!("traceparent: 00-{TRACE}-{PARENT}-01");
     assert_eq!(call(&server, "search", &[&parent, "tracestate: vendor=sekret", "Request-Id: traced-1"]), 200);
     assert_eq!(call(&server, "fetch", &["Request-Id: root-1"]), 200);
@@ -138,15 +137,15 @@ fn a_call_is_a_span_below_that_of_its_caller() {
 #[cfg(unix)]
 #[test]
 fn a_collector_that_does_not_answer_holds_up_nothing() {
-    let folder = tempfile::tempdir().unwrap();
     let hanging = Collector::start(false);
-    let server = HttpServer::start(["--config", text(&configured(folder.path(), &hanging.url))]);
+    let (_folder, config) = configured(&hanging.url);
+    let server = HttpServer::start(["--config", text(&config)]);
     let waits = Instant::now();
     while hanging.bodies().is_empty() {
         assert_eq!(call(&server, "search", &[]), 200);
         assert!(waits.elapsed() < Duration::from_secs(30), "no span was sent");
     }
-    // More than fit into the queue, while the collector holds a batch.
+    // What comes while the collector holds a batch is queued.
     for _ in 0..50 {
         assert_eq!(call(&server, "search", &[]), 200);
     }
@@ -170,8 +169,7 @@ fn a_collector_that_is_not_there_is_warned_of_once() {
 
 #[test]
 fn where_spans_go_is_checked_at_the_start() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = configured(folder.path(), "127.0.0.1:4318");
+    let (_folder, config) = configured("127.0.0.1:4318");
     let refused = crate::support::fetchwell(["serve", "--config", text(&config)]);
     let problem = crate::support::stderr(&refused);
     assert!(
