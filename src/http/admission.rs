@@ -37,7 +37,17 @@ pub(super) async fn admitted(
         }
         Served::Callers(callers) => callers,
     };
-    match let_in(&callers, request.headers(), request.uri().path()).await {
+    let path = request.uri().path();
+    let turn = match let_in(&callers, request.headers(), path).await {
+        Ok(caller) => {
+            // A refusal for want of a turn is counted as theirs, too.
+            request.extensions_mut().insert(caller.caller.grant_id());
+            let turn = callers.grants.turn(&caller).await.map_err(of_no_turn);
+            turn.map(|turn| (caller, turn))
+        }
+        Err(refusal) => Err(refusal),
+    };
+    match turn {
         Ok((caller, Turn { toolbox, permit })) => {
             // Nobody behind needs it, and what nobody has nobody can log.
             request.headers_mut().remove(header::AUTHORIZATION);
@@ -82,11 +92,9 @@ fn is_of_this_machine(request: &Request) -> bool {
         && !headers.contains_key("x-forwarded-for")
 }
 
-async fn let_in(callers: &Callers, headers: &HeaderMap, path: &str) -> Result<(Admitted, Turn), Refusal> {
+async fn let_in(callers: &Callers, headers: &HeaderMap, path: &str) -> Result<Admitted, Refusal> {
     let metadata = || metadata_url(callers.public_url.as_ref(), path);
-    let caller = admit(callers, headers).await.map_err(|denial| of_denial(&denial, metadata()))?;
-    let turn = callers.grants.turn(&caller).await.map_err(of_no_turn)?;
-    Ok((caller, turn))
+    admit(callers, headers).await.map_err(|denial| of_denial(&denial, metadata()))
 }
 
 /// Who shows the token in these headers.
