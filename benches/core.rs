@@ -115,7 +115,7 @@ fn telemetry(criterion: &mut Criterion) {
     for (name, telemetry) in [("memory", Telemetry::default()), ("SQLite", kept)] {
         criterion.bench_function(&format!("telemetry/one call, {name}"), |bench| {
             bench.iter(|| {
-                telemetry.call(Endpoint::tool("search"), Origin::default()).answered(black_box(&shaping))
+                telemetry.call(Endpoint::tool("search"), Origin::default()).answered(black_box(&shaping));
             });
         });
     }

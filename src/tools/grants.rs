@@ -171,7 +171,7 @@ impl Grants {
             return Ok(desk);
         }
         // One at a time for each grant: what one of two toolboxes remembers would be lost with it.
-        let made = self.desks.entry(grant.clone()).and_compute_with(|known| {
+        let made = self.desks.entry(grant).and_compute_with(|known| {
             let known = known.map(Entry::into_value);
             match self.made(&grant, caller, terms, known) {
                 Some(desk) => Op::Put(Arc::new(desk)),
@@ -203,9 +203,9 @@ impl Grants {
             Some(desk) => desk.toolbox.succeeded_by(source, deadline, protection),
             None => Toolbox::with_cursors(source, Arc::clone(&self.cursors), deadline)
                 .protected_by(protection)
-                .granted_to(grant.clone()),
+                .granted_to(*grant),
         };
-        let reader = Reader { grant: grant.clone(), token: token.clone() };
+        let reader = Reader { grant: *grant, token: token.clone() };
         let toolbox = toolbox.with_pages(terms.pages.as_ref().map(|pages| pages.read_by(reader)));
         let turns = match known {
             Some(desk) if desk.terms.calls_at_once == terms.calls_at_once => Arc::clone(&desk.turns),

@@ -131,7 +131,7 @@ impl Toolbox {
         Self {
             seen_ids: if is_same { self.seen_ids.clone() } else { SeenIds::default() },
             source,
-            grant: self.grant.clone(),
+            grant: self.grant,
             cursors: Arc::clone(&self.cursors),
             parts: self.parts.clone(),
             texts: if is_same { self.texts.clone() } else { Texts::default() },
