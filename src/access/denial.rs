@@ -180,7 +180,7 @@ mod tests {
     fn every_denial_has_its_status_its_word_and_a_remedy_that_fits_a_header() {
         let after = Duration::from_secs(5);
         for (denial, status, error, remedy) in [
-            (Denial::SignIn, 401, None, "sign in"),
+            (Denial::SignIn, 401, None, "send `Authorization: Bearer`"),
             (HeaderFault::Several.into(), 401, Some("invalid_token"), "with one token"),
             (HeaderFault::NotBearer.into(), 401, Some("invalid_token"), "send `Authorization: Bearer`"),
             (HeaderFault::TooLong.into(), 401, Some("invalid_token"), "16 KiB"),

@@ -124,23 +124,16 @@ fn only_this_machine_may_ask() {
 }
 
 #[test]
-fn what_the_readme_says_about_tunnels_holds() {
+fn a_tunnel_that_rewrites_the_host_is_answered() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
-    let hosts: Vec<&str> = readme
-        .split("host-header")
-        .skip(1)
-        .filter_map(|rest| rest.trim_start_matches('=').split_whitespace().next())
-        .collect();
-    assert_eq!(hosts, ["localhost:7400", "127.0.0.1:7400"]);
-    for host in hosts {
-        let head =
-            format!("POST /mcp/openai HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n{BOTH}");
-        assert_eq!(exchange(&server.address, &head, SEARCH).0, 200, "{host}");
-    }
     let shown = fetchwell(["client-config", "chatgpt", "--store", text(&store)]);
-    assert!(String::from_utf8_lossy(&shown.stdout).contains("--host-header=localhost:7400"), "{shown:?}");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let (_, host) = shown.split_once("--host-header=").unwrap_or_else(|| panic!("{shown}"));
+    let host = host.split_whitespace().next().unwrap();
+    let head =
+        format!("POST /mcp/openai HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n{BOTH}");
+    assert_eq!(exchange(&server.address, &head, SEARCH).0, 200, "{host}");
 }
 
 #[cfg(target_os = "linux")]

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use fetchwell::http::Limits;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, HttpServer, ask, demo_store, get, post, stderr, stdout, text};
+use crate::support::{Answer, HttpServer, OwnServer, ask, demo_store, get, post, stderr, stdout, text};
 
 /// A folder with a configuration that knows two callers, and their tokens.
 struct Hosted {
@@ -130,4 +132,27 @@ fn no_caller_reads_the_figures_of_all() {
     let metrics = get(&server.address, "/metrics").text;
     assert!(metrics.contains("{endpoint=\"tool:search\",outcome=\"ok\"} 1"), "{metrics}");
     assert!(!metrics.contains("caller"), "{metrics}");
+}
+
+/// In this process: the binary has no tool that panics.
+#[test]
+fn a_tool_that_panics_is_answered_and_counted_and_serving_goes_on() {
+    let server = OwnServer::start(Limits::default(), None, Duration::from_secs(20));
+    let call = |name: &str, arguments: Value| {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": name, "arguments": arguments}});
+        let answer = post(&server.address, "/mcp", &[], &call.to_string());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
+    };
+    for number in 1..=2 {
+        let answer = call("fetch", json!({"id": "home/messages:m1"}));
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        let error: Value = serde_json::from_str(text).unwrap();
+        assert_eq!((&answer["result"]["isError"], &error["code"]), (&json!(true), &json!("internal_error")));
+        assert_eq!(call("schema", json!({}))["result"]["isError"], false);
+        let metrics = get(&server.address, "/metrics").text;
+        let counted = format!("{{endpoint=\"tool:fetch\",outcome=\"internal_error\"}} {number}\n");
+        assert!(metrics.contains(&counted), "{metrics}");
+    }
 }
