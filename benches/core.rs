@@ -12,7 +12,7 @@ use fetchwell::handle::Handle;
 use fetchwell::record::{Excerpt, RecordData};
 use fetchwell::source::pdpp::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
 use fetchwell::source::{SearchQuery, Source};
-use fetchwell::telemetry::{Endpoint, RECORDS_IN_MEMORY, Telemetry};
+use fetchwell::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 
 fn handles(criterion: &mut Criterion) {
@@ -114,7 +114,9 @@ fn telemetry(criterion: &mut Criterion) {
     let shaping = Shaping { bytes: 1_800, items: 13, ..Shaping::default() };
     for (name, telemetry) in [("memory", Telemetry::default()), ("SQLite", kept)] {
         criterion.bench_function(&format!("telemetry/one call, {name}"), |bench| {
-            bench.iter(|| telemetry.call(Endpoint::tool("search"), None).answered(black_box(&shaping)));
+            bench.iter(|| {
+                telemetry.call(Endpoint::tool("search"), Origin::default()).answered(black_box(&shaping))
+            });
         });
     }
 }

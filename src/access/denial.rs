@@ -139,9 +139,9 @@ impl Denial {
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SignIn => f.write_str("there is no token; sign in at the authorization server"),
+            Self::SignIn => f.write_str("there is no token; send `Authorization: Bearer` with one"),
             Self::SendBearer(fault) => write!(f, "{fault}; send `Authorization: Bearer` with one token"),
-            Self::RenewToken(fault) => write!(f, "{fault}; get another from the authorization server"),
+            Self::RenewToken(fault) => write!(f, "{fault}; get another and send that"),
             Self::AskForScopes { needed } => {
                 write!(f, "the token has too little scope; ask for {}", needed.join(" "))
             }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::print::{FAINT, Printer};
+use super::remote_client::{ServerUrl, VariableName, remote_snippet};
 use super::settings::{SourceArgs, found_file, remote};
 use crate::config::DEFAULT_CACHE_ROOT;
 
@@ -19,6 +20,14 @@ pub(super) struct ClientConfig {
 
     #[command(flatten)]
     source: SourceArgs,
+
+    /// Where a server runs that this client is to use, such as `https://records.example.com/mcp`.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["store", "provider_url", "config"])]
+    url: Option<ServerUrl>,
+
+    /// The environment variable that has the token for it; without one the client signs in.
+    #[arg(long, value_name = "NAME", requires = "url")]
+    token_env: Option<VariableName>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -45,8 +54,10 @@ pub(super) struct Snippet {
 
 impl ClientConfig {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
-        let arguments = self.source.serve_arguments()?;
-        let snippet = snippet(self.client, &program()?, &arguments);
+        let snippet = match &self.url {
+            Some(url) => remote_snippet(self.client, url, self.token_env.as_ref())?,
+            None => snippet(self.client, &program()?, &self.source.serve_arguments()?),
+        };
         if printer.json {
             printer.value(&json!({ "goes": snippet.goes, "snippet": snippet.text }));
         } else {

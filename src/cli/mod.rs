@@ -6,6 +6,7 @@
 mod audience;
 mod bench;
 mod budget;
+mod bundle;
 mod circuits;
 mod client_config;
 mod completions;
@@ -22,6 +23,7 @@ mod open;
 mod print;
 mod probe;
 mod reload;
+mod remote_client;
 mod search;
 mod serve;
 mod settings;
@@ -39,9 +41,9 @@ use clap::{Parser, Subcommand};
 
 use self::failure::Failure;
 use self::print::Printer;
-use crate::config::environment;
+use crate::config::{Environment, LOG_FORMAT_VARIABLE, environment};
 use crate::cursor::Skew;
-use crate::telemetry::start_logging;
+use crate::telemetry::{InvalidLogFormat, LogFormat, start_logging};
 
 /// Search and read records across connected accounts, for ChatGPT, Claude, Codex and any MCP client.
 #[derive(Debug, Parser)]
@@ -57,6 +59,10 @@ pub struct Cli {
     /// What to log to standard error: a level, or a filter as `RUST_LOG` has it.
     #[arg(long, global = true, value_name = "FILTER")]
     log: Option<String>,
+
+    /// How to log: text, or json for one JSON object a line [default: `FETCHWELL_LOG_FORMAT`, or text]
+    #[arg(long, global = true, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
 
     /// Set the clock that cursors are measured by ahead or back, such as +601s or -1h, to see what happens then. It
     /// leaves its mark in the state directory: a time that was seen is never before.
@@ -82,7 +88,19 @@ enum Command {
     Telemetry(telemetry::Telemetry),
     Config(config::Config),
     ClientConfig(client_config::ClientConfig),
+    Bundle(bundle::Bundle),
     Completions(completions::Completions),
+}
+
+/// How log lines are written: as the command line says, else as the environment does.
+fn log_format(said: Option<LogFormat>, environment: &Environment) -> Result<LogFormat, Failure> {
+    let of_environment = || environment.log_format.as_deref().map(str::parse).transpose();
+    match said {
+        Some(format) => Ok(format),
+        None => of_environment()
+            .map(Option::unwrap_or_default)
+            .map_err(|error: InvalidLogFormat| Failure::usage(&format!("{LOG_FORMAT_VARIABLE}: {error}"))),
+    }
 }
 
 /// Runs the command line and gives its exit code.
@@ -101,8 +119,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let environment = environment();
     let filter = cli.log.or(environment.log.clone());
     let default = if matches!(cli.command, Command::Serve(_)) { "info" } else { "warn" };
-    let done = start_logging(filter.as_deref().unwrap_or(default))
-        .map_err(|error| Failure::usage(&error))
+    let format = log_format(cli.log_format, &environment);
+    let done = format
+        .and_then(|format| {
+            start_logging(filter.as_deref().unwrap_or(default), format)
+                .map_err(|error| Failure::usage(&error))
+        })
         .and_then(|()| match cli.command {
             Command::Serve(command) => command.run(&environment, skew),
             Command::Demo(command) => command.run(printer),
@@ -120,6 +142,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Telemetry(command) => command.run(printer),
             Command::Config(command) => command.run(printer, &environment),
             Command::ClientConfig(command) => command.run(printer),
+            Command::Bundle(command) => command.run(printer),
             Command::Completions(command) => command.run(),
         });
     match done {

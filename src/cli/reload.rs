@@ -130,6 +130,7 @@ fn note_what_waits(before: &FileSettings, after: &FileSettings) {
         ("listen", before.listen != after.listen),
         ("state_dir", before.state_dir != after.state_dir),
         ("telemetry.ring", before.ring != after.ring),
+        ("telemetry.otlp_endpoint", before.otlp_endpoint != after.otlp_endpoint),
         ("auth", before.auth.is_none() && after.auth.is_some()),
         ("public_url", before.http.public_url != after.http.public_url),
         ("tls", before.http.tls != after.http.tls),

@@ -14,12 +14,12 @@ use super::reload::Reload;
 use super::settings::SourceArgs;
 use super::state::StateArgs;
 use super::{circuits, print, stop};
-use crate::config::{Environment, HttpSettings};
+use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE};
 use crate::cursor::{Cursors, Skew};
 use crate::http::{DEFAULT_LISTEN, Guarded, RateLimiter, Served, Site, Tls, bind, serve};
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
-use crate::telemetry::Telemetry;
+use crate::telemetry::{InvalidOtlpEndpoint, OtlpEndpoint, Spans, Telemetry};
 use crate::tools::Profile;
 
 /// Serve MCP and the record-server API (/v1) over HTTP on this machine, or MCP over standard input and output.
@@ -67,6 +67,9 @@ const LAST_WAIT: Duration = Duration::from_millis(100);
 /// How long the last calls may take to be written.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 
+/// How long the last spans may take to be sent.
+const LAST_SPANS: Duration = Duration::from_secs(2);
+
 impl Serve {
     pub(super) fn run(self, environment: &Environment, skew: Skew) -> Result<(), Failure> {
         let configured = self.source.configured(environment)?;
@@ -89,6 +92,10 @@ impl Serve {
             Some(state) => Telemetry::in_directory(state, settings.ring),
         };
         let recorded = telemetry.clone();
+        if let Some(endpoint) = otlp_endpoint(environment, &settings)? {
+            let spans = Spans::start(&endpoint).map_err(|error| Failure::new(error.to_string()))?;
+            telemetry.export_to(spans);
+        }
         let rate_limiter = RateLimiter::default();
         rate_limiter.replace(settings.rate_limit);
         let threads =
@@ -127,8 +134,21 @@ impl Serve {
         // A read of standard input cannot be called off; the program ends without it.
         runtime.shutdown_timeout(LAST_WAIT);
         recorded.flush(LAST_WRITE);
+        recorded.stop_exporting(LAST_SPANS);
         ended
     }
+}
+
+/// Where spans go: as the environment says, else as the file does.
+fn otlp_endpoint(
+    environment: &Environment,
+    settings: &FileSettings,
+) -> Result<Option<OtlpEndpoint>, Failure> {
+    let Some(text) = &environment.otlp_endpoint else { return Ok(settings.otlp_endpoint.clone()) };
+    let endpoint: Result<OtlpEndpoint, _> = text.parse();
+    endpoint
+        .map(Some)
+        .map_err(|error: InvalidOtlpEndpoint| Failure::usage(&format!("{OTLP_ENDPOINT_VARIABLE}: {error}")))
 }
 
 async fn stop_at_signal(stop: CancellationToken) {

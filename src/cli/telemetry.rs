@@ -38,12 +38,20 @@ enum Command {
         #[arg(long)]
         outcome: Option<String>,
 
+        /// Calls by this grant alone: 8 characters, as logs have them.
+        #[arg(long, value_name = "ID")]
+        caller: Option<String>,
+
         /// Calls of the last 30s, 10m, 2h or 7d alone.
         #[arg(long, value_name = "TIME")]
         since: Option<Ago>,
     },
     /// Print what the calls of each route and tool come to.
     Endpoints {
+        /// Calls by this grant alone.
+        #[arg(long, value_name = "ID")]
+        caller: Option<String>,
+
         /// Calls of the last 30s, 10m, 2h or 7d alone.
         #[arg(long, value_name = "TIME")]
         since: Option<Ago>,
@@ -84,13 +92,13 @@ impl Telemetry {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
         let stored = StoredCalls::open(&self.state.directory()?)?;
         match self.command {
-            Command::Tail { number, endpoint, outcome, since } => {
+            Command::Tail { number, endpoint, outcome, caller, since } => {
                 let most = number.or((!printer.json).then_some(SHOWN));
                 let since = since.map(Ago::moment);
-                tail(printer, &stored.calls(&Wanted { endpoint, outcome, since, most })?);
+                tail(printer, &stored.calls(&Wanted { endpoint, outcome, caller, since, most })?);
             }
-            Command::Endpoints { since } => {
-                let wanted = Wanted { since: since.map(Ago::moment), ..Wanted::default() };
+            Command::Endpoints { caller, since } => {
+                let wanted = Wanted { caller, since: since.map(Ago::moment), ..Wanted::default() };
                 endpoints(printer, &EndpointFigures::of(&stored.calls(&wanted)?));
             }
         }
@@ -104,7 +112,8 @@ fn tail(printer: Printer, calls: &[StoredCall]) {
         calls.iter().for_each(|call| printer.value(call));
         return;
     }
-    let heading = ["time", "endpoint", "outcome", "ms", "bytes", "tokens", "items", "shaped", "request id"];
+    let heading =
+        ["time", "endpoint", "outcome", "ms", "bytes", "tokens", "items", "shaped", "caller", "request id"];
     let mut table = vec![heading.map(str::to_owned).to_vec()];
     table.extend(calls.iter().map(|call| {
         vec![
@@ -116,6 +125,7 @@ fn tail(printer: Printer, calls: &[StoredCall]) {
             grouped(call.estimated_tokens),
             grouped(call.item_count),
             shaped(call),
+            safe(call.caller.as_deref().unwrap_or("-")),
             safe(&call.request_id),
         ]
     }));

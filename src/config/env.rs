@@ -15,11 +15,22 @@ pub(super) const PROTECTION_VARIABLES: [(&str, &str); 6] = [
     ("MCP_FEATURE_SUMMARY_PREVIEW", "enable_summarization"),
 ];
 
+/// How log lines are written: `text` or `json`.
+pub const LOG_FORMAT_VARIABLE: &str = "FETCHWELL_LOG_FORMAT";
+
+/// Where spans go, as every program with OpenTelemetry reads it. Its exporter reads `OTEL_EXPORTER_OTLP_HEADERS` itself,
+/// for collectors that want a key.
+pub const OTLP_ENDPOINT_VARIABLE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
 /// What the environment says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     /// `RUST_LOG`: the log filter, when `--log` is not given.
     pub log: Option<String>,
+    /// `FETCHWELL_LOG_FORMAT`: how log lines are written, when `--log-format` is not given.
+    pub log_format: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`: where spans of calls go, before `otlp_endpoint` of the file.
+    pub otlp_endpoint: Option<String>,
     /// The name of an owner credential that is set (`PDPP_OWNER_TOKEN` or `PDPP_OWNER_SESSION_COOKIE`).
     /// With one of these in reach nothing remote is served: what a model reads must be what a client was
     /// granted. The value is not read.
@@ -40,6 +51,8 @@ pub fn environment() -> Environment {
     let protection = PROTECTION_VARIABLES.into_iter().filter_map(|(name, _)| Some((name, said(name)?)));
     Environment {
         protection: protection.filter(|(_, value)| !value.is_empty()).collect(),
+        log_format: said(LOG_FORMAT_VARIABLE).filter(|format| !format.is_empty()),
+        otlp_endpoint: said(OTLP_ENDPOINT_VARIABLE).filter(|endpoint| !endpoint.is_empty()),
         log: log.filter(|filter| !filter.is_empty()),
         owner_credential: OWNER_VARIABLES.into_iter().find(is_set),
     }

@@ -35,7 +35,7 @@ use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
 use crate::http::{Guarded, ListenError, PublicUrl, RateLimit, may_listen};
 use crate::source::pdpp::{DEFAULT_DEADLINE, ProviderUrl};
-use crate::telemetry::RECORDS_IN_MEMORY;
+use crate::telemetry::{OtlpEndpoint, RECORDS_IN_MEMORY};
 use crate::tools::DEFAULT_CALL_DEADLINE;
 
 /// What a configuration file says.
@@ -55,6 +55,8 @@ pub struct FileSettings {
     pub rate_limit: Option<RateLimit>,
     /// Calls whose records are kept in memory.
     pub ring: usize,
+    /// Where spans of calls go; nowhere when `None`.
+    pub otlp_endpoint: Option<OtlpEndpoint>,
     /// Who may ask over HTTP; whoever reaches the address when `None`.
     pub auth: Option<AuthSettings>,
     /// What is served over HTTP, and to whom.
@@ -76,6 +78,7 @@ impl FileSettings {
             protection: ProtectionTable::default().with(environment)?.alone()?,
             rate_limit: None,
             ring: RECORDS_IN_MEMORY,
+            otlp_endpoint: None,
             auth: None,
             http: HttpSettings::default(),
         })
@@ -161,6 +164,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         protection: protection.checked(&tree, path)?,
         rate_limit: file.rate_limit.map(RateLimitTable::settings),
         ring: file.telemetry.ring.map_or(RECORDS_IN_MEMORY, Count::size),
+        otlp_endpoint: file.telemetry.otlp_endpoint,
         auth,
         http: file.http.settings(file.public_url, file.tls, folder),
     })
@@ -216,6 +220,8 @@ impl RateLimitTable {
 #[serde(deny_unknown_fields)]
 struct TelemetryTable {
     ring: Option<Count<Calls>>,
+    #[serde(default, deserialize_with = "otlp_endpoint")]
+    otlp_endpoint: Option<OtlpEndpoint>,
 }
 
 impl Source {
@@ -270,6 +276,10 @@ fn provider_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Pro
     let text = String::deserialize(deserializer)?;
     let text = without_user_info(&text).map_err(D::Error::custom)?;
     text.parse().map(Some).map_err(D::Error::custom)
+}
+
+fn otlp_endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OtlpEndpoint>, D::Error> {
+    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
 }
 
 /// The most streams that an allow-list names.

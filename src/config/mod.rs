@@ -22,7 +22,7 @@ use std::time::Duration;
 
 pub use auth::{AuthSettings, IntrospectionPlace, IssuerPlace, SecretPlace, SubjectGrant, TokenGrant};
 pub use edit::{NewSource, with_source, without_source};
-pub use env::{Environment, environment};
+pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment};
 pub use error::ConfigError;
 pub use file::{FileSettings, check_text, read_file, refuse_blank, settings_of};
 pub use found::{FoundFile, default_file, file_to_edit};

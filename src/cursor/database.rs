@@ -17,6 +17,7 @@ const KIND: FileKind = FileKind {
     application_id: 0x6677_6375,
     format: 1,
     schema: include_str!("schema.sql"),
+    upgrades: &[],
     pages_most: 80_000,
     overwrites: true,
 };

@@ -10,6 +10,7 @@ use axum::response::Response;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use super::allowed_names::AllowedNames;
 use super::rate_limit::RATE_LIMITED;
 use super::refusal::{Refusal, refused};
 use super::served::{Callers, Served};
@@ -36,7 +37,17 @@ pub(super) async fn admitted(
         }
         Served::Callers(callers) => callers,
     };
-    match let_in(&callers, request.headers(), request.uri().path()).await {
+    let path = request.uri().path();
+    let turn = match let_in(&callers, request.headers(), path).await {
+        Ok(caller) => {
+            // A refusal for want of a turn is counted as theirs, too.
+            request.extensions_mut().insert(caller.caller.grant_id());
+            let turn = callers.grants.turn(&caller).await.map_err(of_no_turn);
+            turn.map(|turn| (caller, turn))
+        }
+        Err(refusal) => Err(refusal),
+    };
+    match turn {
         Ok((caller, Turn { toolbox, permit })) => {
             // Nobody behind needs it, and what nobody has nobody can log.
             request.headers_mut().remove(header::AUTHORIZATION);
@@ -57,8 +68,7 @@ pub(super) async fn watching(
     next: Next,
 ) -> Response {
     let Served::Callers(callers) = served else { return next.run(request).await };
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    if peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback()) && !is_forwarded(request.headers()) {
+    if is_of_this_machine(&request) {
         return next.run(request).await;
     }
     let refusal = match admit(&callers, request.headers()).await {
@@ -72,16 +82,19 @@ pub(super) async fn watching(
     refused(&request, &refusal, &telemetry)
 }
 
-/// A proxy of this machine that is not in `trusted_proxies` asks for somebody else.
-fn is_forwarded(headers: &HeaderMap) -> bool {
-    headers.contains_key(header::FORWARDED) || headers.contains_key("x-forwarded-for")
+/// Whether a program of this machine asks. A proxy here asks for somebody else, under the name they know.
+fn is_of_this_machine(request: &Request) -> bool {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let headers = request.headers();
+    peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback())
+        && AllowedNames::is_for_this_machine(request.uri(), headers)
+        && !headers.contains_key(header::FORWARDED)
+        && !headers.contains_key("x-forwarded-for")
 }
 
-async fn let_in(callers: &Callers, headers: &HeaderMap, path: &str) -> Result<(Admitted, Turn), Refusal> {
+async fn let_in(callers: &Callers, headers: &HeaderMap, path: &str) -> Result<Admitted, Refusal> {
     let metadata = || metadata_url(callers.public_url.as_ref(), path);
-    let caller = admit(callers, headers).await.map_err(|denial| of_denial(&denial, metadata()))?;
-    let turn = callers.grants.turn(&caller).await.map_err(of_no_turn)?;
-    Ok((caller, turn))
+    admit(callers, headers).await.map_err(|denial| of_denial(&denial, metadata()))
 }
 
 /// Who shows the token in these headers.

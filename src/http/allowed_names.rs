@@ -16,6 +16,7 @@ use axum::response::Response;
 use url::Url;
 
 use super::PublicUrl;
+use super::health::PROBES;
 use super::refusal::{Refusal, refused};
 use crate::telemetry::Telemetry;
 
@@ -116,6 +117,13 @@ impl AllowedNames {
             && headers.get_all(header::ORIGIN).iter().all(|origin| self.allow_origin(origin))
     }
 
+    /// Whether a request names this machine, as its own programs do.
+    pub(super) fn is_for_this_machine(uri: &Uri, headers: &HeaderMap) -> bool {
+        let named = headers.get_all(header::HOST).iter().map(authority_of);
+        let authorities = named.chain([uri.authority().cloned()].into_iter().filter(Option::is_some));
+        authorities.into_iter().all(|named| named.is_some_and(|named| names_this_machine(named.host())))
+    }
+
     /// Whether pages of an origin may ask.
     pub(super) fn allow_origin(&self, origin: &HeaderValue) -> bool {
         let Some(url) = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok()) else { return false };
@@ -152,7 +160,8 @@ pub(super) async fn asked_by_name(
     request: Request,
     next: Next,
 ) -> Response {
-    if names.allow(request.uri(), request.headers()) {
+    // Orchestrators ask by the address that they gave the machine, and what they are told anybody may know.
+    if PROBES.contains(&request.uri().path()) || names.allow(request.uri(), request.headers()) {
         return next.run(request).await;
     }
     let problem = "`Host` has to name this server, and `Origin`, where there is one, to be allowed; see [http] of its \

@@ -56,12 +56,16 @@ pub(super) fn routes(site: Site) -> Router {
     Router::new().route("/health", get(answer)).with_state(site)
 }
 
+/// Where whoever starts and stops servers asks.
+pub(super) const PROBES: [&str; 2] = ["/health/live", "/health/ready"];
+
 /// What whoever starts and stops servers asks: whether this one runs, and whether it can be sent callers. They are for
 /// everybody, and say nothing else.
 pub(super) fn probes(site: Site) -> Router {
+    let [live, ready_path] = PROBES;
     Router::new()
-        .route("/health/live", get(async || said(StatusCode::OK)))
-        .route("/health/ready", get(ready))
+        .route(live, get(async || said(StatusCode::OK)))
+        .route(ready_path, get(ready))
         .with_state(site)
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::answers::sent_bytes;
 use super::v1;
-use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
+use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 
 /// Why a request is refused, or was given up.
 #[derive(Debug)]
@@ -34,6 +34,7 @@ pub(super) struct Asked {
     method: Method,
     path: String,
     id: RequestId,
+    origin: Origin,
 }
 
 impl Refusal {
@@ -75,13 +76,14 @@ impl Refusal {
 impl Asked {
     pub(super) fn of(request: &Request) -> Self {
         let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
-        Self { method: request.method().clone(), path: request.uri().path().to_owned(), id }
+        let origin = Origin::of(request.extensions());
+        Self { method: request.method().clone(), path: request.uri().path().to_owned(), id, origin }
     }
 
     /// Answers with a refusal, and counts it. What it was for is not looked at: a path that nobody serves is no
     /// endpoint.
     pub(super) fn refused(&self, refusal: &Refusal, telemetry: &Telemetry) -> Response {
-        let record = telemetry.call(Endpoint::route("/{any}"), Some(self.id.to_string()));
+        let record = telemetry.call(Endpoint::route("/{any}"), self.origin.clone());
         let response = self.in_words(refusal);
         let bytes = size_of(&response);
         record.refused(refusal.code, Refused { bytes: sent_bytes(&self.method, bytes), reason: None });

@@ -5,16 +5,19 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::telemetry::RequestId;
+use crate::telemetry::{RequestId, TraceParent};
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 pub(super) const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Puts the id of a request where whoever answers it finds it, and on the answer.
+/// Puts the id of a request, and the trace it is a part of, where whoever answers it finds it, and on the answer.
 pub(super) async fn identified(mut request: Request, next: Next) -> Response {
     let id = sent(request.headers()).unwrap_or_else(RequestId::fresh);
     request.extensions_mut().insert(id.clone());
+    if let Some(parent) = TraceParent::of(request.headers()) {
+        request.extensions_mut().insert(parent);
+    }
     let mut response = next.run(request).await;
     if let Ok(id) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, id.clone());

@@ -21,7 +21,7 @@ use super::result::{failure, of_request, success};
 use super::tool_list::tool_list;
 use crate::fit::clip;
 use crate::record::RecordData;
-use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
+use crate::telemetry::{Endpoint, Origin, Refused, Telemetry};
 use crate::tools::{Live, Payload, Profile, ResourceCall, ToolError, Toolbox};
 
 /// What every client is told at the start. Its first 512 characters stand alone.
@@ -84,11 +84,10 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Result<Result<Payload, ToolError>, ErrorData> {
         let toolbox = self.toolbox(context)?;
-        let request_id = of_http::<RequestId>(context);
         // A name that a client made up is not written down.
         let known = self.profile.tools().iter().find(|tool| tool.name == name);
         let endpoint = Endpoint::tool(known.map_or("unknown", |tool| tool.name));
-        let record = self.telemetry.call(endpoint, request_id.as_ref().map(ToString::to_string));
+        let record = self.telemetry.call(endpoint, origin(context));
         let call = toolbox.call(self.profile, name, arguments);
         let answer = match AssertUnwindSafe(call).catch_unwind().await {
             Ok(Some(answer)) => answer,
@@ -121,6 +120,12 @@ async fn unless_cancelled<Answer>(
         }
         answer = call => Ok(answer),
     }
+}
+
+/// Where a message came from; over stdio there is nothing to know of it.
+fn origin(context: &RequestContext<RoleServer>) -> Origin {
+    let request = context.extensions.get::<http::request::Parts>();
+    request.map(|request| Origin::of(&request.extensions)).unwrap_or_default()
 }
 
 /// What the HTTP request has that a message came with.

@@ -5,6 +5,8 @@
 
 mod body;
 mod client;
+mod exchange;
 
 pub(crate) use body::{BodyFault, read_body};
 pub(crate) use client::{build_client, innermost};
+pub(crate) use exchange::Exchange;

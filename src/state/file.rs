@@ -28,6 +28,8 @@ pub struct FileKind {
     pub format: i64,
     /// What it is made of.
     pub schema: &'static str,
+    /// Earlier formats that are taken over, each with what makes the next one of it.
+    pub upgrades: &'static [(i64, &'static str)],
     /// The most pages of 4,096 bytes.
     pub pages_most: i64,
     /// What is deleted is overwritten.
@@ -87,6 +89,13 @@ impl StateFile {
                 self.create(&mut connection).map_err(|error| self.error(&error))?;
             }
         }
+        if self.upgrade_of(&connection)?.is_some() {
+            let _lock = StateLock::of(&self.directory)?;
+            // Another process may have taken it over meanwhile.
+            while let Some((format, upgrade)) = self.upgrade_of(&connection)? {
+                self.upgrade(&mut connection, format, upgrade).map_err(|error| self.error(&error))?;
+            }
+        }
         self.check_format(&connection)?;
         Ok(connection)
     }
@@ -109,7 +118,11 @@ impl StateFile {
         if !self.is_there() {
             return Err(StateError::Missing { path: self.path.clone(), what: self.kind.what });
         }
-        let connection = self.connect_with(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let mut connection = self.connect_with(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        if self.upgrade_of(&connection)?.is_some() {
+            drop(self.prepare()?);
+            connection = self.connect_with(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        }
         self.check_format(&connection)?;
         Ok(connection)
     }
@@ -134,12 +147,36 @@ impl StateFile {
         connection.query_one(none, (), |row| row.get(0)).map_err(|error| self.error(&error))
     }
 
-    fn check_format(&self, connection: &Connection) -> Result<(), StateError> {
-        let FileKind { what, application_id, format, .. } = self.kind;
+    /// Whose file it is, and its format.
+    fn header(&self, connection: &Connection) -> Result<(i64, i64), StateError> {
         let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let read = || Ok((pragma("application_id")?, pragma("user_version")?));
+        read().map_err(|error| self.error(&error))
+    }
+
+    /// The format of an earlier file of this program, and what makes the next one of it.
+    fn upgrade_of(&self, connection: &Connection) -> Result<Option<(i64, &'static str)>, StateError> {
+        let (id, format) = self.header(connection)?;
+        let known = self.kind.upgrades.iter().find(|(from, _)| *from == format);
+        Ok(known.copied().filter(|_| id == self.kind.application_id))
+    }
+
+    fn upgrade(
+        &self,
+        connection: &mut Connection,
+        format: i64,
+        upgrade: &str,
+    ) -> Result<(), rusqlite::Error> {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(upgrade)?;
+        transaction.pragma_update(None, "user_version", format + 1)?;
+        transaction.commit()
+    }
+
+    fn check_format(&self, connection: &Connection) -> Result<(), StateError> {
+        let FileKind { what, application_id, format, .. } = self.kind;
         let path = || self.path.clone();
-        match read().map_err(|error| self.error(&error))? {
+        match self.header(connection)? {
             (id, found) if id == application_id && found == format => Ok(()),
             (id, found) if id == application_id => {
                 Err(StateError::OtherFormat { path: path(), found, known: format, what })

@@ -4,9 +4,11 @@ use std::fmt;
 use std::time::Instant;
 
 use jiff::Timestamp;
+use tracing::field::display;
 
 use super::record::{Optimization, TelemetryRecord, estimate_tokens, whole};
-use super::{Outcome, RequestId, Telemetry};
+use super::{Origin, Outcome, RequestId, Telemetry, TraceParent};
+use crate::access::GrantId;
 use crate::fit::Shaping;
 
 /// What is called: a tool, or a route. Never what a client wrote.
@@ -54,14 +56,22 @@ pub struct Call {
     telemetry: Telemetry,
     endpoint: Endpoint,
     request_id: RequestId,
+    caller: Option<GrantId>,
+    parent: Option<TraceParent>,
     started: Instant,
     is_over: bool,
 }
 
 impl Call {
-    pub(super) fn start(telemetry: Telemetry, endpoint: Endpoint, request_id: Option<String>) -> Self {
-        let request_id = request_id.and_then(RequestId::of_caller).unwrap_or_else(RequestId::fresh);
-        Self { telemetry, endpoint, request_id, started: Instant::now(), is_over: false }
+    pub(super) fn start(telemetry: Telemetry, endpoint: Endpoint, origin: Origin) -> Self {
+        let Origin { request_id, caller, parent } = origin;
+        let request_id = request_id.unwrap_or_else(RequestId::fresh);
+        Self { telemetry, endpoint, request_id, caller, parent, started: Instant::now(), is_over: false }
+    }
+
+    /// It became known only now by whose grant it is.
+    pub fn is_by(&mut self, caller: GrantId) {
+        self.caller = Some(caller);
     }
 
     /// It was answered.
@@ -86,6 +96,7 @@ impl Call {
         let record = TelemetryRecord {
             request_id: self.request_id.clone(),
             endpoint: self.endpoint.clone(),
+            caller: self.caller,
             timestamp: Timestamp::now(),
             estimated_tokens: shaping.tokens.map_or_else(|| estimate_tokens(response_bytes), whole),
             response_bytes,
@@ -98,7 +109,7 @@ impl Call {
             optimization: Optimization::of(shaping),
         };
         log(&record);
-        self.telemetry.ended(record, reason);
+        self.telemetry.ended(record, reason, self.parent.take());
     }
 }
 
@@ -113,13 +124,15 @@ impl Drop for Call {
 fn log(record: &TelemetryRecord) {
     let TelemetryRecord { endpoint, request_id, outcome, response_bytes, latency_us, .. } = record;
     let outcome = outcome.as_str();
-    if record.oversized {
-        let Optimization { original_tokens, .. } = record.optimization;
-        let tokens = record.estimated_tokens;
-        tracing::info!(%endpoint, %request_id, outcome, response_bytes, latency_us, oversized = true, original_tokens, tokens, "call");
-    } else {
-        tracing::info!(%endpoint, %request_id, outcome, response_bytes, latency_us, "call");
-    }
+    // A field that is nothing is left out.
+    let caller = record.caller.map(|caller| display(caller.short()));
+    let oversized = record.oversized.then_some(true);
+    let Optimization { original_tokens, .. } = record.optimization;
+    let original_tokens = original_tokens.filter(|_| record.oversized);
+    let tokens = record.oversized.then_some(record.estimated_tokens);
+    tracing::info!(
+        %endpoint, %request_id, caller, outcome, response_bytes, latency_us, oversized, original_tokens, tokens, "call"
+    );
 }
 
 /// A moment as it is written everywhere: UTC, with milliseconds.

@@ -10,8 +10,9 @@ const KIND: FileKind = FileKind {
     what: "store of calls",
     holds: "figures",
     application_id: 0x6677_7465,
-    format: 1,
+    format: 2,
     schema: include_str!("schema.sql"),
+    upgrades: &[(1, "ALTER TABLE telemetry ADD COLUMN caller TEXT CHECK (length(caller) = 8)")],
     pages_most: 32_768,
     overwrites: false,
 };

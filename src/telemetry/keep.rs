@@ -77,12 +77,13 @@ pub(super) fn latencies(connection: &Connection, most: usize) -> Result<Vec<u64>
 }
 
 fn insert(transaction: &Transaction<'_>, record: &TelemetryRecord) -> Result<(), rusqlite::Error> {
-    let insert = "INSERT INTO telemetry (request_id, endpoint, timestamp, outcome, estimated_tokens, original_tokens, \
+    let insert = "INSERT INTO telemetry (request_id, endpoint, caller, timestamp, outcome, estimated_tokens, original_tokens, \
         response_bytes, item_count, latency_us, pagination_used, summarization_used, chunking_used, oversized, \
-        optimization_metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-    let values: [&dyn ToSql; 14] = [
+        optimization_metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    let values: [&dyn ToSql; 15] = [
         &record.request_id.as_str(),
         &record.endpoint.as_str(),
+        &record.caller.map(|caller| caller.short()),
         &shown_time(record.timestamp),
         &record.outcome.as_str(),
         &signed(record.estimated_tokens),

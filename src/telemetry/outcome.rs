@@ -5,9 +5,10 @@
 use std::fmt;
 
 /// Codes of errors of this program. Whoever adds an error adds its code; any other counts as `source_error`.
-const CODES: [&str; 33] = [
+const CODES: [&str; 37] = [
     "ambiguous_connection",
     "ambiguous_schema_detail",
+    "authorization_unavailable",
     "conflicting_connection_id",
     "connection_not_found",
     "cursor_expired",
@@ -25,6 +26,7 @@ const CODES: [&str; 33] = [
     "invalid_sort",
     "invalid_window",
     "method_not_allowed",
+    "no_sources",
     "not_found",
     "not_supported",
     "query_not_found",
@@ -37,6 +39,8 @@ const CODES: [&str; 33] = [
     "source_unavailable",
     "state_unavailable",
     "stream_not_declared",
+    "too_many_calls",
+    "unauthorized",
     "unknown_field",
     "unknown_tool",
 ];
@@ -92,6 +96,14 @@ mod tests {
         for code in codes {
             assert_eq!(Outcome::of_code(code).as_str(), code);
         }
+    }
+
+    #[test]
+    fn every_code_is_documented() {
+        let documented = include_str!("../../docs/monitoring.md");
+        let codes = documented.split("\n## Codes\n").nth(1).unwrap();
+        let missing: Vec<_> = CODES.iter().filter(|code| !codes.contains(&format!("`{code}`"))).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{Endpoint, Outcome, RequestId};
+use crate::access::GrantId;
 use crate::fit::{Shaping, Strategy};
 
 /// One call.
@@ -13,6 +14,8 @@ pub struct TelemetryRecord {
     pub request_id: RequestId,
     /// What was called.
     pub endpoint: Endpoint,
+    /// By whose grant; nothing where callers are not told apart.
+    pub caller: Option<GrantId>,
     /// When it ended.
     pub timestamp: Timestamp,
     /// Tokens of the answer: counted where they were, else estimated.

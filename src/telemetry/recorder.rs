@@ -1,7 +1,7 @@
 //! Where calls are recorded: in memory, and in a file where there is one to outlive the process.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use super::record::whole;
 use super::ring::Ring;
 use super::totals::{ContextProtection, Totals};
 use super::writer::Writer;
-use super::{Call, Endpoint, TelemetryRecord};
+use super::{Call, Endpoint, Origin, Spans, TelemetryRecord, TraceParent};
 
 /// Calls that are kept in memory when nothing else is said: a few megabytes.
 pub const RECORDS_IN_MEMORY: usize = 10_000;
@@ -30,6 +30,8 @@ struct Recorder {
     meters: Mutex<Meters>,
     /// Nothing when calls are kept in memory alone.
     writer: Option<Writer>,
+    /// Where spans of calls go, when they go anywhere.
+    spans: OnceLock<Spans>,
 }
 
 /// The latest calls.
@@ -110,18 +112,27 @@ impl Telemetry {
             recent: Mutex::new(recent),
             meters: Mutex::default(),
             writer,
+            spans: OnceLock::new(),
         }))
     }
 
-    /// A call has come; its caller may have named it.
+    /// A call has come.
     #[must_use]
-    pub fn call(&self, endpoint: Endpoint, request_id: Option<String>) -> Call {
-        Call::start(self.clone(), endpoint, request_id)
+    pub fn call(&self, endpoint: Endpoint, origin: Origin) -> Call {
+        Call::start(self.clone(), endpoint, origin)
     }
 
     /// A call has ended.
-    pub(super) fn ended(&self, record: TelemetryRecord, reason: Option<&'static str>) {
+    pub(super) fn ended(
+        &self,
+        record: TelemetryRecord,
+        reason: Option<&'static str>,
+        parent: Option<TraceParent>,
+    ) {
         self.meters(|meters| meters.count(&record, reason));
+        if let Some(spans) = self.0.spans.get() {
+            spans.export(&record, parent);
+        }
         let record = Arc::new(record);
         self.recent(|recent| {
             recent.totals = recent.totals.plus(Totals::of(&record));
@@ -130,6 +141,18 @@ impl Telemetry {
         });
         if let Some(writer) = &self.0.writer {
             writer.keep(record);
+        }
+    }
+
+    /// Calls that end from now on are exported as spans, too. The first place they are sent to stays.
+    pub fn export_to(&self, spans: Spans) {
+        let _ = self.0.spans.set(spans);
+    }
+
+    /// Sends the spans that wait, for `most` at the longest, and no more after them.
+    pub fn stop_exporting(&self, most: Duration) {
+        if let Some(spans) = self.0.spans.get() {
+            spans.stop(most);
         }
     }
 

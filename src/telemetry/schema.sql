@@ -4,6 +4,7 @@ CREATE TABLE telemetry (
     id                    INTEGER PRIMARY KEY AUTOINCREMENT,
     request_id            TEXT    NOT NULL CHECK (length(request_id) BETWEEN 1 AND 128),
     endpoint              TEXT    NOT NULL,     -- the template of a path, or tool:NAME
+    caller                TEXT             CHECK (length(caller) = 8),  -- by whose grant, as logs have it
     timestamp             TEXT    NOT NULL CHECK (timestamp GLOB '????-??-??T??:??:??.???Z'),
     outcome               TEXT    NOT NULL,     -- ok, cancelled, source_error, or a code of an error
     estimated_tokens      INTEGER NOT NULL CHECK (estimated_tokens >= 0),

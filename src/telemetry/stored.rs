@@ -17,6 +17,8 @@ pub struct StoredCall {
     pub request_id: String,
     /// What was called.
     pub endpoint: String,
+    /// By whose grant; nothing where callers were not told apart.
+    pub caller: Option<String>,
     /// When it ended: UTC, with milliseconds.
     pub timestamp: String,
     /// How it ended.
@@ -54,6 +56,8 @@ pub struct Wanted {
     pub endpoint: Option<String>,
     /// Calls that ended so.
     pub outcome: Option<String>,
+    /// Calls of this caller.
+    pub caller: Option<String>,
     /// Calls since then: UTC, with milliseconds.
     pub since: Option<String>,
     /// The latest so many.
@@ -87,13 +91,13 @@ impl StoredCalls {
     pub fn calls(&self, wanted: &Wanted) -> Result<Vec<StoredCall>, StateError> {
         let query = format!(
             "SELECT {COLUMNS} FROM telemetry WHERE (?1 IS NULL OR endpoint = ?1) AND (?2 IS NULL OR outcome = ?2) \
-             AND (?3 IS NULL OR timestamp >= ?3) ORDER BY id DESC LIMIT ?4"
+             AND (?3 IS NULL OR timestamp >= ?3) AND (?4 IS NULL OR caller = ?4) ORDER BY id DESC LIMIT ?5"
         );
-        let Wanted { endpoint, outcome, since, most } = wanted;
+        let Wanted { endpoint, outcome, caller, since, most } = wanted;
         let read = || {
             let mut statement = self.connection.prepare(&query)?;
             let most = most.map_or(-1, i64::from);
-            let rows = statement.query_map(params![endpoint, outcome, since, most], stored)?;
+            let rows = statement.query_map(params![endpoint, outcome, since, caller, most], stored)?;
             rows.collect::<Result<Vec<StoredCall>, _>>()
         };
         let mut calls = read().map_err(|error| self.database.file.error(&error))?;
@@ -104,13 +108,14 @@ impl StoredCalls {
 
 const COLUMNS: &str = "request_id, endpoint, timestamp, outcome, estimated_tokens, original_tokens, response_bytes, \
     item_count, tokens_per_item, latency_ms, latency_us, pagination_used, summarization_used, chunking_used, oversized, \
-    optimization_metadata";
+    optimization_metadata, caller";
 
 fn stored(row: &Row<'_>) -> Result<StoredCall, rusqlite::Error> {
     let original: Option<i64> = row.get(5)?;
     Ok(StoredCall {
         request_id: row.get(0)?,
         endpoint: row.get(1)?,
+        caller: row.get(16)?,
         timestamp: row.get(2)?,
         outcome: row.get(3)?,
         estimated_tokens: unsigned(row, 4)?,

@@ -8,9 +8,10 @@ use tempfile::TempDir;
 
 use super::database::Database;
 use super::{
-    ContextProtection, Endpoint, EndpointFigures, KeepingState, Refused, StoredCall, StoredCalls, Telemetry,
-    Wanted,
+    ContextProtection, Endpoint, EndpointFigures, KeepingState, Origin, Refused, StoredCall, StoredCalls,
+    Telemetry, Wanted,
 };
+use crate::access::Caller;
 use crate::fit::{Shaping, Strategy};
 use crate::state::StateError;
 
@@ -18,7 +19,7 @@ use crate::state::StateError;
 const LONG: Duration = Duration::from_secs(60);
 
 fn answered(telemetry: &Telemetry, shaping: &Shaping) {
-    telemetry.call(Endpoint::tool("search"), None).answered(shaping);
+    telemetry.call(Endpoint::tool("search"), Origin::default()).answered(shaping);
 }
 
 fn page() -> Shaping {
@@ -55,14 +56,14 @@ fn a_call_becomes_a_row_with_all_that_is_known_of_it() {
         candidate_tokens: Some(5_600),
         fields: Some((20, 6)),
     };
-    telemetry.call(Endpoint::route("/v1/search"), Some("mine-1".to_owned())).answered(&shaping);
+    telemetry.call(Endpoint::route("/v1/search"), Origin::named("mine-1")).answered(&shaping);
     let piece = Shaping { bytes: 100, items: 0, strategy: Strategy::Chunked, ..Shaping::default() };
-    telemetry.call(Endpoint::tool("fetch"), Some("not an id".to_owned())).answered(&piece);
+    telemetry.call(Endpoint::tool("fetch"), Origin::named("not an id")).answered(&piece);
     telemetry
-        .call(Endpoint::tool("search"), None)
+        .call(Endpoint::tool("search"), Origin::default())
         .refused("invalid_cursor", Refused { bytes: 90, reason: Some("expired") });
-    telemetry.call(Endpoint::tool("search"), None).failed("grant revoked for bob@example.com");
-    drop(telemetry.call(Endpoint::tool("aggregate"), None));
+    telemetry.call(Endpoint::tool("search"), Origin::default()).failed("grant revoked for bob@example.com");
+    drop(telemetry.call(Endpoint::tool("aggregate"), Origin::default()));
     telemetry.flush(LONG);
 
     let calls = stored(folder.path(), &Wanted::default());
@@ -141,7 +142,7 @@ fn figures_survive_a_restart_and_the_rows_that_are_gone() {
         for number in 0..120 {
             answered(&telemetry, &Shaping { items: number, ..page() });
         }
-        drop(telemetry.call(Endpoint::tool("search"), None));
+        drop(telemetry.call(Endpoint::tool("search"), Origin::default()));
         telemetry.flush(LONG);
         assert_eq!(telemetry.figures().telemetry.stored, 50);
         telemetry.figures().context_protection
@@ -333,12 +334,18 @@ fn calls_are_found_by_what_they_were_and_how_they_ended() {
     let telemetry = open(&folder);
     answered(&telemetry, &page());
     answered(&telemetry, &page());
-    telemetry.call(Endpoint::tool("fetch"), None).failed("not_found");
-    telemetry.call(Endpoint::tool("search"), None).failed("invalid_cursor");
+    telemetry.call(Endpoint::tool("fetch"), Origin::default()).failed("not_found");
+    telemetry.call(Endpoint::tool("search"), Origin::default()).failed("invalid_cursor");
     telemetry.flush(LONG);
     let count = |endpoint: Option<&str>, outcome: Option<&str>, since: Option<&str>, most| {
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        let wanted = Wanted { endpoint: owned(endpoint), outcome: owned(outcome), since: owned(since), most };
+        let wanted = Wanted {
+            endpoint: owned(endpoint),
+            outcome: owned(outcome),
+            since: owned(since),
+            most,
+            caller: None,
+        };
         stored(folder.path(), &wanted).len()
     };
     assert_eq!(count(None, None, None, None), 4);
@@ -360,13 +367,13 @@ fn calls_are_found_by_what_they_were_and_how_they_ended() {
 fn counters_name_what_failed_and_nothing_else() {
     let telemetry = Telemetry::default();
     let refused = |reason| {
-        let call = telemetry.call(Endpoint::tool("search"), None);
+        let call = telemetry.call(Endpoint::tool("search"), Origin::default());
         call.refused("invalid_cursor", Refused { bytes: 10, reason });
     };
     refused(Some("expired"));
     refused(Some("expired"));
     refused(None);
-    let call = telemetry.call(Endpoint::tool("fetch"), None);
+    let call = telemetry.call(Endpoint::tool("fetch"), Origin::default());
     call.refused("invalid_handle", Refused { bytes: 10, reason: Some("empty") });
     answered(&telemetry, &Shaping { bytes: 1_000, tokens: Some(250), ..Shaping::default() });
     telemetry.reloaded(Duration::from_millis(30));
@@ -393,4 +400,34 @@ fn a_missing_file_says_what_makes_one() {
     let folder = tempfile::tempdir().unwrap();
     let missing = StoredCalls::open(folder.path()).unwrap_err().to_string();
     assert!(missing.contains("telemetry.db") && missing.contains("fetchwell serve"), "{missing}");
+}
+
+#[test]
+fn calls_are_found_by_their_caller_and_a_file_of_an_earlier_format_is_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let telemetry = open(&folder);
+    answered(&telemetry, &page());
+    telemetry.flush(LONG);
+    drop(telemetry);
+    let as_it_was = "ALTER TABLE telemetry DROP COLUMN caller; PRAGMA user_version = 1";
+    Connection::open(folder.path().join("telemetry.db")).unwrap().execute_batch(as_it_was).unwrap();
+    assert_eq!(stored(folder.path(), &Wanted::default())[0].caller, None);
+
+    Connection::open(folder.path().join("telemetry.db")).unwrap().execute_batch(as_it_was).unwrap();
+    let telemetry = open(&folder);
+    assert_eq!(total(&telemetry), 1);
+    let grant = |name: &str| Caller::Token { name: name.to_owned() }.grant_id();
+    for name in ["ann", "bob", "ann"] {
+        telemetry.call(Endpoint::tool("search"), Origin::default().by(grant(name))).answered(&page());
+    }
+    telemetry.flush(LONG);
+    assert_eq!(state(&telemetry), KeepingState::Ok);
+    let of = |caller: String| {
+        let wanted = Wanted { caller: Some(caller.clone()), ..Wanted::default() };
+        let calls = stored(folder.path(), &wanted);
+        assert!(calls.iter().all(|call| call.caller.as_ref() == Some(&caller)), "{calls:?}");
+        calls.len()
+    };
+    assert_eq!((of(grant("ann").short()), of(grant("bob").short()), of("0".repeat(8))), (2, 1, 0));
+    assert_eq!(stored(folder.path(), &Wanted::default()).len(), 4);
 }

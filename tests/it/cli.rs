@@ -142,6 +142,33 @@ fn every_client_has_its_configuration() {
 }
 
 #[test]
+fn every_client_has_its_configuration_for_a_server_elsewhere() {
+    let url = "https://records.example.com/mcp";
+    for (client, part) in [
+        ("claude", url),
+        ("claude-code", "claude mcp add --transport http fetchwell https://records.example.com/mcp"),
+        ("codex", "url = \"https://records.example.com/mcp\""),
+        ("cursor", "\"url\": \"https://records.example.com/mcp\""),
+        ("vscode", "\"type\": \"http\""),
+        ("chatgpt", "https://records.example.com/mcp/openai"),
+    ] {
+        let shown = stdout(&fetchwell(["client-config", client, "--url", url]));
+        assert!(shown.contains(part), "{client}: {shown}");
+    }
+    let token = ["--token-env", "MY_TOKEN"];
+    let shown = stdout(&fetchwell(["client-config", "codex", "--url", url, token[0], token[1]]));
+    assert!(shown.contains("bearer_token_env_var = \"MY_TOKEN\""), "{shown}");
+    for wrong in [
+        ["client-config", "chatgpt", "--url", url, "--token-env", "MY_TOKEN"],
+        ["client-config", "codex", "--url", url, "--store", "a.db"],
+        ["client-config", "codex", "--url", "http://records.example.com", "--token-env", "MY_TOKEN"],
+        ["client-config", "codex", "--url", url, "--token-env", "fwt_abc"],
+    ] {
+        assert_eq!(fetchwell(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
 fn what_a_snippet_says_can_be_run() {
     let (_folder, store) = demo_store();
     let snippet = stdout(&fetchwell(["client-config", "claude", "--store", text(&store), "--json"]));

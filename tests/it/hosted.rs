@@ -139,6 +139,15 @@ fn how_the_server_does_is_for_whoever_runs_it() {
         refused(&ask(&server.address, "GET", target, &[elsewhere, &bearer(ANN)]), 403, "forbidden");
         assert_eq!(ask(&server.address, "GET", target, &[elsewhere, &bearer(WATCHER)]).status, 200);
     }
+    // A proxy here that says nothing of its client asks under the name that clients know.
+    let server = start(&place.configure(
+        &fs::read_to_string(&file).unwrap().replace("http://localhost:7400", "https://records.example.com"),
+    ));
+    let proxied = ask(&server.address, "GET", "/health", &["host: records.example.com"]);
+    refused(&proxied, 401, "unauthorized");
+    // Probes come by an address.
+    assert_eq!(ask(&server.address, "GET", "/health/live", &["host: 10.1.2.3"]).status, 200);
+    refused(&ask(&server.address, "GET", "/health", &["host: 10.1.2.3"]), 403, "forbidden");
     // It may watch, and has no records.
     refused(&get_as(&server, WATCHER, "/v1/schema"), 403, "no_sources");
 }

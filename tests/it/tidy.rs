@@ -8,7 +8,7 @@ use crate::support::{demo_store, text};
 
 /// Packages in `Cargo.lock`: those of every platform, of the tests and of the benches. Say in CHANGELOG.md what a
 /// higher number buys.
-const LOCKED_PACKAGES_MOST: usize = 480;
+const LOCKED_PACKAGES_MOST: usize = 495;
 
 /// A file of more lines has more than one idea, or says in its header why not.
 const LINES_MOST: usize = 500;
@@ -251,6 +251,9 @@ fn every_code_of_a_route_is_counted_by_its_name() {
             .split("ApiError::")
             .skip(1)
             .filter(|call| ["new(", "bad("].iter().any(|made| call.starts_with(made)));
+        let other = code.split("Refusal::new(").skip(1);
+        let refusals =
+            refusals.chain(other.filter(|call| call.starts_with("Status") || call.starts_with("status")));
         // The first text of the call is its code, unless that is a variable.
         let codes = refusals.filter_map(|call| {
             let (before, rest) = call.split_once('"')?;

@@ -24,7 +24,7 @@ use crate::record::{Record, RecordData};
 use crate::source::store::Store;
 use crate::source::{Change, RecordQuery, RecordsQuery, Source};
 use crate::state::StateError;
-use crate::telemetry::{Endpoint, RECORDS_IN_MEMORY, Telemetry};
+use crate::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
 use crate::tools::{DEFAULT_CALL_DEADLINE, Live, Toolbox};
 
 /// How often each call is made.
@@ -193,7 +193,7 @@ fn record_of_a_call(call: &'static str, telemetry: &Telemetry) -> CallTimes {
     let shaping = Shaping { bytes: 1_800, items: 13, ..Shaping::default() };
     let taken = (0..RECORDS).map(|_| {
         let started = std::time::Instant::now();
-        telemetry.call(Endpoint::tool("search"), None).answered(&shaping);
+        telemetry.call(Endpoint::tool("search"), Origin::default()).answered(&shaping);
         started.elapsed()
     });
     CallTimes { call, bytes: 0, with: Times::of(taken.collect()), raw_bytes: None, without: None }

@@ -39,7 +39,7 @@ use super::admission::toolbox_of;
 use super::answers::sent_bytes;
 use super::v1::ApiError;
 use crate::fit::Limits;
-use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
+use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 use crate::tools::Toolbox;
 
 /// Where all of it is.
@@ -89,7 +89,7 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
     let found = find(&api, &request).await;
     let endpoint =
         found.as_ref().map_or_else(|_| format!("{BASE}/{{unknown}}"), |(_, place)| place.template());
-    let record = api.telemetry.call(Endpoint::route(&endpoint), Some(id.to_string()));
+    let record = api.telemetry.call(Endpoint::route(&endpoint), Origin::of(&request.extensions));
     let call = async {
         let (toolbox, place) = found?;
         answered(&toolbox, place, &request).await

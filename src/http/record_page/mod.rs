@@ -29,7 +29,7 @@ use super::refusal::size_of;
 use super::served::{Callers, Served};
 use crate::handle::Handle;
 use crate::source::pdpp::CallersToken;
-use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
+use crate::telemetry::{Call, Endpoint, Origin, Refused, Telemetry};
 use crate::tools::{LINK, Profile, RecordPages, Toolbox, Turn};
 
 /// Where a token is shown. No handle is so.
@@ -65,9 +65,9 @@ pub(super) fn routes(served: Served, telemetry: Telemetry, public_url: Option<Pu
 /// Shows a record to whoever may read it.
 async fn show(State(pages): State<Pages>, request: Request) -> Response {
     let (request, _) = request.into_parts();
-    let id = request.extensions.get::<RequestId>().map(ToString::to_string);
-    let record = pages.telemetry.call(Endpoint::route("/records/{handle}"), id);
-    let shown = AssertUnwindSafe(pages.show(&request)).catch_unwind().await;
+    let mut record =
+        pages.telemetry.call(Endpoint::route("/records/{handle}"), Origin::of(&request.extensions));
+    let shown = AssertUnwindSafe(pages.show(&request, &mut record)).catch_unwind().await;
     let (code, response) = shown.unwrap_or_else(|_panic| {
         let problem = "fetchwell stopped at a defect of its own; try again, or report it";
         let status = StatusCode::INTERNAL_SERVER_ERROR;
@@ -86,7 +86,7 @@ async fn show(State(pages): State<Pages>, request: Request) -> Response {
 
 impl Pages {
     /// The answer, with the code of what went wrong if something did.
-    async fn show(&self, request: &Parts) -> (&'static str, Response) {
+    async fn show(&self, request: &Parts, record: &mut Call) -> (&'static str, Response) {
         let Some(handle) = handle_of(request.uri.path()) else {
             let problem = "This is not the address of a record. Copy it as it was given, to its end.";
             return ("not_found", view::problem(StatusCode::NOT_FOUND, "No such record", problem, false));
@@ -98,7 +98,7 @@ impl Pages {
         let key = query_value(request.uri.query(), LINK);
         let session = self.sessions.of(&request.headers);
         let shown = match session.filter(|session| session.shows(handle.address())) {
-            Some(session) => Some(self.shown_to(callers, &session, &handle).await),
+            Some(session) => Some(self.shown_to((callers, &session), &handle, record).await),
             None => None,
         };
         // Whose browser knows one grant may follow the link of another, or of the same one when its session has ended.
@@ -116,11 +116,11 @@ impl Pages {
     /// A record of a session.
     async fn shown_to(
         &self,
-        callers: &Callers,
-        session: &Session,
+        (callers, session): (&Callers, &Session),
         handle: &Handle,
+        record: &mut Call,
     ) -> (&'static str, Response) {
-        match self.turn_of(callers, session.token()).await {
+        match self.turn_of(callers, session.token(), record).await {
             Ok(turn) => self.fetched(&turn.toolbox, handle, true).await,
             Err(problem) => ("unauthorized", view::sign_in(&RecordPages::path(handle), &problem)),
         }
@@ -136,9 +136,15 @@ impl Pages {
         Some(callers.terms().pages.as_ref()?.links().clone())
     }
 
-    async fn turn_of(&self, callers: &Callers, token: &CallersToken) -> Result<Turn, String> {
+    async fn turn_of(
+        &self,
+        callers: &Callers,
+        token: &CallersToken,
+        record: &mut Call,
+    ) -> Result<Turn, String> {
         let token = token.now().ok_or_else(|| "What it was opened by has ended.".to_owned())?;
         let caller = admit_token(callers, &token).await.map_err(|denial| sentence(&denial.to_string()))?;
+        record.is_by(caller.caller.grant_id());
         callers.grants.turn(&caller).await.map_err(|reason| sentence(&reason.to_string()))
     }
 

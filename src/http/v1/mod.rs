@@ -46,7 +46,7 @@ use super::admission::toolbox_of;
 use super::answers::sent_bytes;
 use super::refusal::Refusal;
 use crate::cursor::CursorFault;
-use crate::telemetry::{Endpoint, Refused, RequestId, Telemetry};
+use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 use crate::tools::Toolbox;
 
 /// A source served by the contract.
@@ -137,9 +137,10 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
     let (request, _) = request.into_parts();
     let id = request.extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
     let route = Route::of(request.uri.path());
-    let record = server
-        .telemetry
-        .call(Endpoint::route(route.map_or("/v1/{unknown}", Route::template)), Some(id.to_string()));
+    let record = server.telemetry.call(
+        Endpoint::route(route.map_or("/v1/{unknown}", Route::template)),
+        Origin::of(&request.extensions),
+    );
     let toolbox = toolbox_of(&request.extensions);
     let call = async { checked(&*toolbox.ok_or_else(ApiError::internal)?, route, &request).await };
     let answered = match AssertUnwindSafe(call).catch_unwind().await {

@@ -1,7 +1,7 @@
 //! The binary as clients run it, and a model that sees only what clients show.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use rmcp::model::{CallToolRequestParams, CallToolResult, Tool};
@@ -112,8 +112,16 @@ impl HttpServer {
     }
 
     pub(crate) fn start_at<const N: usize>(address: &str, arguments: [&str; N]) -> Self {
+        Self::start_with(binary(), address, arguments)
+    }
+
+    /// With an environment of its own.
+    pub(crate) fn start_with<const N: usize>(
+        mut command: Command,
+        address: &str,
+        arguments: [&str; N],
+    ) -> Self {
         let state = tempfile::tempdir().unwrap();
-        let mut command = binary();
         command.args(["serve", "--listen", address]).args(arguments);
         if !arguments.contains(&"--state-dir") {
             command.arg("--state-dir").arg(state.path());

@@ -37,7 +37,10 @@ const PROTECTION_VARIABLES: [&str; 6] = [
 /// The built binary.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fetchwell"));
-    for variable in ["RUST_LOG", "PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE", "NO_COLOR"] {
+    for variable in ["RUST_LOG", "PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE", "NO_COLOR"]
+        .into_iter()
+        .chain(["FETCHWELL_LOG_FORMAT", "OTEL_EXPORTER_OTLP_ENDPOINT"])
+    {
         command.env_remove(variable);
     }
     for variable in PROTECTION_VARIABLES {

@@ -1,0 +1,144 @@
+//! `fetchwell bundle`: this program as a file that Claude Desktop installs with a double click (MCPB).
+//!
+//! It is a zip with a manifest and the running executable, so it is for the platform it is made on. What is searched is
+//! asked of whoever installs it: a store, or a configuration file.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use tempfile::NamedTempFile;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use super::client_config::absolute;
+use super::failure::Failure;
+use super::print::Printer;
+use crate::tools::Profile;
+
+/// Make a bundle for Claude Desktop (.mcpb) with this program in it, for this platform.
+#[derive(Debug, Args)]
+pub(super) struct Bundle {
+    /// The file to write.
+    #[arg(long, value_name = "FILE", default_value = "fetchwell.mcpb")]
+    out: PathBuf,
+
+    /// Ask for a store when it is installed, and propose this one [default: ask for a store]
+    #[arg(long, value_name = "DB", num_args = 0..=1, conflicts_with = "config")]
+    store: Option<Option<PathBuf>>,
+
+    /// Ask for a configuration file when it is installed, and propose this one.
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    config: Option<Option<PathBuf>>,
+}
+
+/// What is asked of whoever installs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Store,
+    Configuration,
+}
+
+/// Where the executable is in the bundle.
+const EXECUTABLE: &str = if cfg!(windows) { "server/fetchwell.exe" } else { "server/fetchwell" };
+
+impl Bundle {
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        let platform = platform().ok_or_else(|| {
+            Failure::new("bundles are for Linux, macOS and Windows; make one on one of these")
+        })?;
+        let (asked, proposed) = match self.config {
+            Some(file) => (Asked::Configuration, file),
+            None => (Asked::Store, self.store.flatten()),
+        };
+        let proposed = proposed.as_deref().map(absolute).transpose()?;
+        let manifest = manifest(platform, asked, proposed.as_deref());
+        let bytes = write(&self.out, &manifest).map_err(|error| {
+            Failure::new(format!(
+                "{} cannot be written ({error}); name another with --out",
+                self.out.display()
+            ))
+        })?;
+        if printer.json {
+            printer.value(&json!({ "bundle": absolute(&self.out)?, "bytes": bytes, "platform": platform }));
+        } else {
+            let out = self.out.display();
+            printer.line(format_args!("{out} ({platform}, {:.1} MB)", bytes as f64 / 1e6));
+            printer.line(
+                "Install it in Claude Desktop: Settings > Extensions > Advanced settings > Install Extension",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What manifests call this platform.
+fn platform() -> Option<&'static str> {
+    match std::env::consts::OS {
+        "linux" => Some("linux"),
+        "macos" => Some("darwin"),
+        "windows" => Some("win32"),
+        _ => None,
+    }
+}
+
+/// `manifest.json`, version 0.3.
+fn manifest(platform: &str, asked: Asked, proposed: Option<&str>) -> Value {
+    let (key, flag, title, about) = match asked {
+        Asked::Store => ("store", "--store", "Store", "The store to search, made by `fetchwell import`"),
+        Asked::Configuration => {
+            ("config", "--config", "Configuration", "A fetchwell.toml with the sources to search")
+        }
+    };
+    let mut option = Map::new();
+    option.insert("type".to_owned(), "file".into());
+    option.insert("title".to_owned(), title.into());
+    option.insert("description".to_owned(), about.into());
+    option.insert("required".to_owned(), true.into());
+    option.extend(proposed.map(|path| ("default".to_owned(), path.into())));
+    let tools = Profile::Standard.tools().iter();
+    let tools: Vec<Value> =
+        tools.map(|tool| json!({ "name": tool.name, "description": tool.description })).collect();
+    json!({
+        "manifest_version": "0.3",
+        "name": "fetchwell",
+        "display_name": "fetchwell",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": env!("CARGO_PKG_DESCRIPTION"),
+        "author": { "name": "fetchwell" },
+        "license": env!("CARGO_PKG_LICENSE"),
+        "keywords": ["search", "records", "mcp"],
+        "server": {
+            "type": "binary",
+            "entry_point": EXECUTABLE,
+            "mcp_config": {
+                "command": format!("${{__dirname}}/{EXECUTABLE}"),
+                "args": ["serve", "--stdio", flag, format!("${{user_config.{key}}}")],
+                "env": {},
+            },
+        },
+        "tools": tools,
+        "compatibility": { "platforms": [platform] },
+        "user_config": { key: option },
+    })
+}
+
+/// Writes the bundle beside its place and then there, so that there is never a half one. Gives its bytes.
+fn write(out: &Path, manifest: &Value) -> io::Result<u64> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let unfinished = NamedTempFile::new_in(folder)?;
+    let mut bundle = ZipWriter::new(unfinished.as_file());
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+    bundle.start_file("manifest.json", options.unix_permissions(0o644))?;
+    serde_json::to_writer_pretty(&mut bundle, manifest)?;
+    bundle.start_file(EXECUTABLE, options.unix_permissions(0o755))?;
+    io::copy(&mut File::open(std::env::current_exe()?)?, &mut bundle)?;
+    bundle.finish()?;
+    // A temporary file is for its owner alone, and a bundle is there to be given to others.
+    #[cfg(unix)]
+    let _ = unfinished.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    let written = unfinished.persist(out)?;
+    Ok(written.metadata()?.len())
+}

@@ -1,0 +1,45 @@
+//! One request and its answer, for libraries that bring their own requests.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use reqwest::Client;
+
+use super::{BodyFault, build_client, innermost, read_body};
+
+/// Sends requests that others made.
+#[derive(Debug, Clone)]
+pub(crate) struct Exchange {
+    client: Client,
+    /// How long one may take, the reading of its answer included.
+    within: Duration,
+    /// The largest answer that is read, in bytes.
+    body_most: usize,
+}
+
+impl Exchange {
+    pub(crate) fn new(within: Duration, body_most: usize) -> Result<Self, String> {
+        Ok(Self { client: build_client()?, within, body_most })
+    }
+
+    /// The answer, or what happened in place of one: never a part of the request.
+    pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, String> {
+        let answered = tokio::time::timeout(self.within, self.answer(request)).await;
+        answered.unwrap_or_else(|_late| Err(format!("no answer within {:?}", self.within)))
+    }
+
+    async fn answer(&self, request: Request<Bytes>) -> Result<Response<Bytes>, String> {
+        let broken = |error: &reqwest::Error| innermost(error).unwrap_or_else(|| "no connection".to_owned());
+        let request = reqwest::Request::try_from(request).map_err(|error| broken(&error))?;
+        let answer = self.client.execute(request).await.map_err(|error| broken(&error))?;
+        let status = answer.status();
+        let body = read_body(answer, self.body_most).await.map_err(|fault| match fault {
+            BodyFault::TooLarge => format!("an answer of more than {} bytes", self.body_most),
+            BodyFault::Broken(error) => broken(&error),
+        })?;
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        Ok(response)
+    }
+}

@@ -1,0 +1,133 @@
+//! What an operator of a server with callers sees: whose call it was, in logs that machines read, and in records.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, HttpServer, ask, demo_store, get, post, stderr, stdout, text};
+
+/// A folder with a configuration that knows two callers, and their tokens.
+struct Hosted {
+    _store: tempfile::TempDir,
+    folder: tempfile::TempDir,
+    config: PathBuf,
+    tokens: [String; 2],
+}
+
+impl Hosted {
+    fn new() -> Self {
+        let (kept, store) = demo_store();
+        let folder = tempfile::tempdir().unwrap();
+        let made = ["ann", "bob"].map(|name| {
+            let made = stdout(&crate::support::fetchwell(["token", "new", "--name", name, "--json"]));
+            let made: Value = serde_json::from_str(&made).unwrap();
+            (made["token"].as_str().unwrap().to_owned(), made["configuration"].as_str().unwrap().to_owned())
+        });
+        let config = folder.path().join("fetchwell.toml");
+        let source = format!("[[source]]\nname = \"notes\"\nstore = '{}'\n", text(&store));
+        std::fs::write(&config, format!("{source}{}{}", made[0].1, made[1].1)).unwrap();
+        Self { _store: kept, folder, config, tokens: made.map(|(token, _)| token) }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn serve(&self, more: [&str; 2]) -> HttpServer {
+        let state = self.state();
+        HttpServer::start(["--config", text(&self.config), "--state-dir", text(&state), more[0], more[1]])
+    }
+}
+
+fn search(server: &HttpServer, token: &str, id: &str) -> Answer {
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "search", "arguments": {"query": "invoice"}}});
+    let headers = [format!("Authorization: Bearer {token}"), format!("Request-Id: {id}")];
+    post(&server.address, "/mcp", &[&headers[0], &headers[1]], &call.to_string())
+}
+
+fn tail(state: &Path, filters: &[&str]) -> Vec<Value> {
+    let mut command = crate::support::binary();
+    command.args(["telemetry", "tail", "--json", "--state-dir", text(state)]).args(filters);
+    let shown = stdout(&command.output().unwrap());
+    shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[cfg(unix)]
+fn stop(mut server: HttpServer) -> String {
+    let id = server.process.id().to_string();
+    std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap();
+    assert!(server.process.wait().unwrap().success());
+    server.end()
+}
+
+#[cfg(unix)]
+#[test]
+fn every_line_of_a_json_log_parses_and_says_who_called_and_nothing_of_what() {
+    let hosted = Hosted::new();
+    let server = hosted.serve(["--log-format", "json"]);
+    for (token, id) in [(0, "first-1"), (1, "second-1"), (0, "third-1")] {
+        let answer = search(&server, &hosted.tokens[token], id).json();
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+    }
+    let refused =
+        ask(&server.address, "GET", "/v1/streams", &["Request-Id: nobody-1", "Authorization: Bearer fwt_no"]);
+    assert_eq!(refused.status, 401);
+    let log = stop(server);
+    let lines = log.lines().skip_while(|line| !line.contains("fetchwell serves MCP at")).skip(1);
+    let lines: Vec<Value> =
+        lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect();
+    let of = |id: &str| lines.iter().find(|line| line["request_id"] == id).unwrap_or_else(|| panic!("{log}"));
+    let call = of("first-1");
+    let keys: HashSet<&str> = call.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = ["timestamp", "level", "target", "message", "endpoint", "request_id", "caller", "outcome"];
+    assert_eq!(keys, expected.into_iter().chain(["response_bytes", "latency_us"]).collect());
+    assert!(call["timestamp"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok(), "{call}");
+    assert_eq!((&call["level"], &call["message"]), (&json!("INFO"), &json!("call")));
+    assert_eq!((&call["endpoint"], &call["outcome"]), (&json!("tool:search"), &json!("ok")));
+    assert!(call["response_bytes"].is_u64() && call["latency_us"].is_u64(), "{call}");
+    assert_eq!(call["caller"], of("third-1")["caller"]);
+    assert_ne!(call["caller"], of("second-1")["caller"]);
+    assert_eq!(of("nobody-1")["outcome"], "unauthorized");
+    assert_eq!(of("nobody-1").get("caller"), None);
+    for secret in ["invoice", "Invoice", "fwt_", &hosted.tokens[0], "ann", "bob"] {
+        let after = lines.iter().map(Value::to_string).collect::<String>();
+        assert!(!after.contains(secret), "{secret} in {after}");
+    }
+
+    let caller = call["caller"].as_str().unwrap().to_owned();
+    let ids = |calls: Vec<Value>| -> Vec<String> {
+        calls.iter().map(|call| call["request_id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(tail(&hosted.state(), &["--caller", &caller])), ["first-1", "third-1"]);
+    assert_eq!(tail(&hosted.state(), &["--outcome", "unauthorized"])[0]["caller"], Value::Null);
+}
+
+#[test]
+fn the_format_of_the_log_is_one_of_two() {
+    let refused = crate::support::fetchwell(["serve", "--log-format", "xml"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("write text or json"), "{}", stderr(&refused));
+    let refused =
+        crate::support::binary().args(["budget"]).env("FETCHWELL_LOG_FORMAT", "xml").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("FETCHWELL_LOG_FORMAT: write text or json"), "{}", stderr(&refused));
+}
+
+#[test]
+fn no_caller_reads_the_figures_of_all() {
+    let hosted = Hosted::new();
+    let server = hosted.serve(["--log", "info"]);
+    let token = format!("Authorization: Bearer {}", hosted.tokens[0]);
+    for path in ["/health", "/metrics"] {
+        assert_eq!(get(&server.address, path).status, 200, "a program of this machine");
+        // What a proxy of this machine passes on is from somewhere else.
+        let answer = ask(&server.address, "GET", path, &[&token, "X-Forwarded-For: 203.0.113.7"]);
+        assert_eq!((answer.status, answer.json()["code"].as_str()), (403, Some("FORBIDDEN")), "{answer:?}");
+    }
+    assert_eq!(search(&server, &hosted.tokens[1], "b-1").status, 200);
+    let metrics = get(&server.address, "/metrics").text;
+    assert!(metrics.contains("{endpoint=\"tool:search\",outcome=\"ok\"} 1"), "{metrics}");
+    assert!(!metrics.contains("caller"), "{metrics}");
+}
