@@ -209,7 +209,7 @@ fn document(
     let text = document_text(&record.data) + &related_text(record);
     let handle = Handle::mint(&record.address);
     let title = title(record);
-    let url = match (own_link(&record.data), &handle, pages) {
+    let url = match (own_link(&record.data), &handle, &pages) {
         (Some(link), _, _) => link.to_string(),
         (None, Some(handle), Some(pages)) => pages.link(handle).unwrap_or_default(),
         (None, _, _) => String::new(),
@@ -239,9 +239,12 @@ fn document(
     // Where a part ends must not depend on its number, so every part is measured with the longest one.
     part.metadata.next = Some(longest_part.to_string());
     part.id = longest_part.as_str();
-    let room = room_beside(&json_of(&Document { text: "", ..part.clone() })?, budget);
+    // Nor on the letters that open a page, which are others in every answer: a token is left free for each.
+    let steady = pages.as_ref().map_or(url.as_str(), |pages| pages.steady(&url));
+    let room = room_beside(&json_of(&Document { text: "", url: steady, ..part.clone() })?, budget);
     let least = TEXT_LEAST.min(budget.tokens / 2);
-    let chunks = ChunkBudget { bytes: room.bytes.max(least), tokens: room.tokens.max(least) };
+    let left = |room: usize| room.saturating_sub(url.len() - steady.len()).max(least);
+    let chunks = ChunkBudget { bytes: left(room.bytes), tokens: left(room.tokens) };
     let numbered = |number| handle.with_part(number).map(|part| part.to_string()).unwrap_or_default();
     let bounds = parts.bounds((&record.address, &text), chunks, request.part, stopped);
     let (start, end) = bounds.map_err(|problem| match problem {

@@ -105,7 +105,7 @@ impl RecordPages {
         (url.len() <= URL_MOST).then_some(url)
     }
 
-    /// The same with what opens it once. Every link of a record is equally long.
+    /// The same with what opens it once. Every link of a record is equally long, and has other letters at its end.
     #[must_use]
     pub fn link(&self, handle: &Handle) -> Option<String> {
         let url = self.url(handle)?;
@@ -116,6 +116,14 @@ impl RecordPages {
             // Without random bytes there is no link, and the page can be opened with a token.
             None => Some(url),
         }
+    }
+
+    /// What is the same in every link of a record. The rest is always as many letters, and not as many tokens.
+    #[must_use]
+    pub fn steady<'a>(&self, link: &'a str) -> &'a str {
+        let is_ours = self.reader.is_some() && link.starts_with(&*self.base);
+        let (steady, _) = link.rsplit_once(&format!("?{LINK}=")).filter(|_| is_ours).unwrap_or((link, ""));
+        steady
     }
 }
 
@@ -149,8 +157,12 @@ fn digest(key: &str) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use percent_encoding::percent_decode_str;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::fit::count_tokens;
+    use crate::source::pdpp::Recorded;
+    use crate::tools::{Profile, Toolbox};
 
     fn pages() -> RecordPages {
         RecordPages::new("https://records.example.com")
@@ -187,6 +199,50 @@ mod tests {
         assert_eq!(pages.links().follow(key).unwrap().address, *handle.address());
         assert!(pages.links().look(key).is_none() && pages.links().follow(key).is_none());
         assert!(pages.links().follow("").is_none());
+    }
+
+    #[test]
+    fn the_letters_that_open_a_page_are_a_token_each_at_most() {
+        let handle: Handle = "cin_home/messages:m1".parse().unwrap();
+        let open = pages();
+        assert_eq!(open.steady("https://records.example.com/?link=x"), "https://records.example.com/?link=x");
+        let pages = pages().read_by(reader());
+        assert_eq!(pages.steady("https://example.com/?link=x"), "https://example.com/?link=x");
+        for _ in 0..1_000 {
+            let link = pages.link(&handle).unwrap();
+            let steady = pages.steady(&link);
+            assert_eq!(steady, pages.url(&handle).unwrap());
+            let json = |url: &str| count_tokens(&json!({"url": url, "title": ""}).to_string());
+            assert!(json(&link) <= json(steady) + link.len() - steady.len(), "{link}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_part_ends_where_the_next_begins_whatever_link_comes_with_it() {
+        let text: String = (0..5_000).map(|line| format!("Line {line} of many.\n")).collect();
+        let record = json!({"object": "record", "id": "m1", "stream": "messages", "connection_id": "cin_home",
+            "emitted_at": "2026-11-22T00:00:00Z", "data": {"text": text}});
+        let [search, records, schema] = Default::default();
+        let name = "home".parse().unwrap();
+        let source = Recorded { name, search, record: record.to_string(), records, schema };
+        let toolbox = Toolbox::new(Arc::new(source), Duration::from_secs(60)).unwrap();
+        let toolbox = toolbox.with_pages(Some(pages().read_by(reader())));
+        let (mut ids, mut read) = (vec!["cin_home/messages:m1".to_owned()], String::new());
+        while let Some(id) = ids.pop() {
+            let mut part = Value::Null;
+            // Each of these has another link.
+            for again in 0..40 {
+                let arguments = [("id".to_owned(), Value::from(id.as_str()))].into_iter().collect();
+                let answer = toolbox.call(Profile::Standard, "fetch", arguments).await.unwrap().unwrap();
+                let mut answer: Value = serde_json::from_str(answer.json()).unwrap();
+                assert!(answer["url"].take().as_str().unwrap().contains("?link="));
+                assert!(again == 0 || answer == part, "{id} is another text");
+                part = answer;
+            }
+            read.push_str(part["text"].as_str().unwrap());
+            ids.extend(part["metadata"]["next"].as_str().map(str::to_owned));
+        }
+        assert!(read == text, "the parts are not the text");
     }
 
     #[test]

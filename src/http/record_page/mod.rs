@@ -95,21 +95,41 @@ impl Pages {
             Served::Everybody(live) => return self.fetched(&live.now(), &handle, false).await,
             Served::Callers(callers) => callers,
         };
-        let path = RecordPages::path(&handle);
+        let key = query_value(request.uri.query(), LINK);
         let session = self.sessions.of(&request.headers);
-        if let Some(session) = session.filter(|session| session.shows(handle.address())) {
-            return match self.turn_of(callers, session.token(), record).await {
-                Ok(turn) => self.fetched(&turn.toolbox, &handle, true).await,
-                Err(problem) => ("unauthorized", view::sign_in(&path, &problem)),
-            };
-        }
-        let Some(key) = query_value(request.uri.query(), LINK) else {
-            return ("unauthorized", view::sign_in(&path, "It is shown to those whose record it is."));
+        let shown = match session.filter(|session| session.shows(handle.address())) {
+            Some(session) => Some(self.shown_to((callers, &session), &handle, record).await),
+            None => None,
         };
-        match self.links(callers).and_then(|links| links.look(&key)) {
-            Some(link) if link.address == *handle.address() => ("", view::opening(&path, &key)),
-            _ => ("unauthorized", view::sign_in(&path, LINK_IS_GONE)),
+        // Whose browser knows one grant may follow the link of another, or of the same one when its session has ended.
+        let is_closed = shown.as_ref().is_none_or(|(_, response)| {
+            matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND)
+        });
+        let path = RecordPages::path(&handle);
+        if let Some(key) = key.as_ref().filter(|key| is_closed && self.opens(callers, key, &handle)) {
+            return ("", view::opening(&path, key));
         }
+        let problem = if key.is_some() { LINK_IS_GONE } else { "It is shown to those whose record it is." };
+        shown.unwrap_or_else(|| ("unauthorized", view::sign_in(&path, problem)))
+    }
+
+    /// A record of a session.
+    async fn shown_to(
+        &self,
+        (callers, session): (&Callers, &Session),
+        handle: &Handle,
+        record: &mut Call,
+    ) -> (&'static str, Response) {
+        match self.turn_of(callers, session.token(), record).await {
+            Ok(turn) => self.fetched(&turn.toolbox, handle, true).await,
+            Err(problem) => ("unauthorized", view::sign_in(&RecordPages::path(handle), &problem)),
+        }
+    }
+
+    /// Whether a link is one to this record.
+    fn opens(&self, callers: &Callers, key: &str, handle: &Handle) -> bool {
+        let link = self.links(callers).and_then(|links| links.look(key));
+        link.is_some_and(|link| link.address == *handle.address())
     }
 
     fn links(&self, callers: &Callers) -> Option<crate::tools::Links> {
@@ -122,7 +142,7 @@ impl Pages {
         token: &CallersToken,
         record: &mut Call,
     ) -> Result<Turn, String> {
-        let token = token.now().ok_or_else(|| LINK_IS_GONE.to_owned())?;
+        let token = token.now().ok_or_else(|| "What it was opened by has ended.".to_owned())?;
         let caller = admit_token(callers, &token).await.map_err(|denial| sentence(&denial.to_string()))?;
         record.is_by(caller.caller.grant_id());
         callers.grants.turn(&caller).await.map_err(|reason| sentence(&reason.to_string()))
@@ -192,20 +212,17 @@ async fn follow(State(pages): State<Pages>, request: Request) -> Response {
         );
     };
     let path = RecordPages::path(&handle);
-    let links = pages.links(callers);
-    let link = form_value(&form, LINK).zip(links).and_then(|(key, links)| {
-        // A link that is shown at another record stays good for its own.
-        let opens = links.look(&key).is_some_and(|link| link.address == *handle.address());
-        opens.then(|| links.follow(&key)).flatten()
-    });
+    // A link that is shown at another record stays good for its own.
+    let key = form_value(&form, LINK).filter(|key| pages.opens(callers, key, &handle));
+    let link = key.zip(pages.links(callers)).and_then(|(key, links)| links.follow(&key));
     let Some(link) = link else { return view::sign_in(&path, LINK_IS_GONE) };
     let session = Session::of_link(link, pages.sessions.of(&request.headers));
-    begun(&pages, session, &path)
+    begun(&pages, &request.headers, session, &path)
 }
 
 /// Begins a session for whoever shows a token.
 async fn sign_in(State(pages): State<Pages>, request: Request) -> Response {
-    let (_, form) = match read_form(&pages, request).await {
+    let (request, form) = match read_form(&pages, request).await {
         Ok(read) => read,
         Err(refused) => return refused,
     };
@@ -217,7 +234,10 @@ async fn sign_in(State(pages): State<Pages>, request: Request) -> Response {
     let Served::Callers(callers) = &pages.served else { return moved(&path, None) };
     let token = SecretString::from(form_value(&form, "token").unwrap_or_default().trim().to_owned());
     match admit_token(callers, &token).await {
-        Ok(caller) => begun(&pages, Session::signed_in(CallersToken::new(caller.token)), &path),
+        Ok(caller) => {
+            let session = Session::signed_in(CallersToken::new(caller.token));
+            begun(&pages, &request.headers, session, &path)
+        }
         Err(denial) => view::sign_in(&path, &sentence(&denial.to_string())),
     }
 }
@@ -233,8 +253,8 @@ async fn sign_out(State(pages): State<Pages>, request: Request) -> Response {
     response
 }
 
-fn begun(pages: &Pages, session: Session, path: &str) -> Response {
-    match pages.sessions.begin(session, pages.is_secure()) {
+fn begun(pages: &Pages, headers: &HeaderMap, session: Session, path: &str) -> Response {
+    match pages.sessions.begin(headers, session, pages.is_secure()) {
         Some(cookie) => moved(path, Some(&cookie)),
         None => {
             let problem = "The system gives no random bytes; try again.";

@@ -63,10 +63,12 @@ impl Sessions {
         self.0.get(&digest(cookie(headers)?))
     }
 
-    /// Begins a session and gives the cookie for it. `None` when the system gives no random bytes.
-    pub(super) fn begin(&self, session: Session, is_secure: bool) -> Option<String> {
+    /// Begins a session in place of what the browser had, and gives the cookie for it. `None` when the system gives no random
+    /// bytes.
+    pub(super) fn begin(&self, headers: &HeaderMap, session: Session, is_secure: bool) -> Option<String> {
         let mut key = [0; KEY_BYTES];
         getrandom::fill(&mut key).ok()?;
+        self.forget(headers);
         let key = URL_SAFE_NO_PAD.encode(key);
         self.0.insert(digest(&key), session);
         Some(set_cookie(&key, LIFE, is_secure))
@@ -74,10 +76,14 @@ impl Sessions {
 
     /// Ends the session of a browser and gives the cookie that says so.
     pub(super) fn end(&self, headers: &HeaderMap, is_secure: bool) -> String {
+        self.forget(headers);
+        set_cookie("", Duration::ZERO, is_secure)
+    }
+
+    fn forget(&self, headers: &HeaderMap) {
         if let Some(key) = cookie(headers) {
             self.0.invalidate(&digest(key));
         }
-        set_cookie("", Duration::ZERO, is_secure)
     }
 }
 
@@ -174,14 +180,18 @@ mod tests {
     fn a_browser_keeps_its_session_until_it_ends_it() {
         let sessions = Sessions::default();
         let token = CallersToken::new(SecretString::from("ann"));
-        let cookie = sessions.begin(Session::signed_in(token), true).unwrap();
+        let nothing = HeaderMap::new();
+        let cookie = sessions.begin(&nothing, Session::signed_in(token.clone()), true).unwrap();
         assert!(
             cookie.ends_with("; Path=/records; Max-Age=43200; HttpOnly; SameSite=Lax; Secure"),
             "{cookie}"
         );
         assert!(sessions.of(&sent(&cookie)).is_some());
         assert!(sessions.of(&sent("fetchwell_session=guessed")).is_none());
-        assert!(sessions.of(&HeaderMap::new()).is_none());
+        assert!(sessions.of(&nothing).is_none());
+        let before = sent(&cookie);
+        let cookie = sessions.begin(&before, Session::signed_in(token), true).unwrap();
+        assert!(sessions.of(&before).is_none() && sessions.of(&sent(&cookie)).is_some());
         assert!(
             sessions.end(&sent(&cookie), false).starts_with("fetchwell_session=; Path=/records; Max-Age=0;")
         );

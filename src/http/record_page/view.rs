@@ -7,6 +7,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -67,18 +68,33 @@ const FACTS: [(&str, &str); 5] = [
 /// A record.
 pub(super) fn record(document: &Document, around: Around<'_>) -> Response {
     let facts = FACTS.into_iter().filter_map(|(key, label)| Some((label, document.metadata.get(key)?)));
+    let facts: Vec<(&str, &String)> = facts.collect();
     let body = html! {
-        h1 { bdi { (document.title) } }
-        dl { @for (label, value) in facts { dt { (label) } dd { bdi { (value) } } } }
-        pre id="record" dir="auto" tabindex="0" { (document.text) }
-        nav aria-label="This record" {
-            @if let Some(next) = around.next { a href=(next) rel="next" { "Next part" } }
-            @if let Some(elsewhere) = around.elsewhere {
-                a href=(elsewhere) rel="noopener noreferrer" { "Open it where it is from" }
+        // A record is in whatever language it is in.
+        h1 dir="auto" lang="" { (document.title) }
+        @if !facts.is_empty() {
+            dl { @for (label, value) in facts { dt { (label) } dd { (fact(value)) } } }
+        }
+        // Browsers leave out the line break that a text of this kind begins with.
+        pre id="record" dir="auto" lang="" { "\n" (document.text) }
+        @if around.next.is_some() || around.elsewhere.is_some() {
+            nav aria-label="This record" {
+                @if let Some(next) = around.next { a href=(next) rel="next" { "Next part" } }
+                @if let Some(elsewhere) = around.elsewhere {
+                    a href=(elsewhere) rel="noopener noreferrer" { "Open it where it is from" }
+                }
             }
         }
     };
     page(StatusCode::OK, &document.title, &body, around.is_signed_in)
+}
+
+/// A moment as people write it, anything else as it is.
+fn fact(value: &str) -> Markup {
+    match value.parse::<Timestamp>() {
+        Ok(moment) => html! { time datetime=(value) { (moment.strftime("%-d %B %Y, %H:%M UTC")) } },
+        Err(_no_moment) => html! { bdi lang="" { (value) } },
+    }
 }
 
 /// A record behind a link that was not followed yet. Programs that look at links to show what is behind must not use them
@@ -132,8 +148,7 @@ fn page(status: StatusCode, title: &str, body: &Markup, is_signed_in: bool) -> R
                 style { (PreEscaped(CSS)) }
             }
             body {
-                a.skip href="#content" { "Skip to the record" }
-                main id="content" { (body) }
+                main { (body) }
                 footer {
                     "Shown by fetchwell. What a record says is the word of whoever wrote it. "
                     @if is_signed_in {
@@ -163,6 +178,16 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn moments_are_written_for_people() {
+        let written = fact("2026-11-02T09:05:00.123+01:00").into_string();
+        assert_eq!(
+            written,
+            "<time datetime=\"2026-11-02T09:05:00.123+01:00\">2 November 2026, 08:05 UTC</time>"
+        );
+        assert_eq!(fact("<2026>").into_string(), "<bdi lang=\"\">&lt;2026&gt;</bdi>");
+    }
+
     #[tokio::test]
     async fn what_a_record_says_is_text() {
         let hostile = "<script>alert(1)</script>\"'&</pre><img src=x onerror=alert(1)>";
@@ -176,6 +201,8 @@ mod tests {
         let html = String::from_utf8(body.to_vec()).unwrap();
         assert!(!html.contains("<script") && !html.contains("<img"), "{html}");
         assert_eq!(html.matches("&lt;script&gt;").count(), 4, "{html}");
+        // A text that begins with a line break keeps it.
+        assert!(html.contains("<pre id=\"record\" dir=\"auto\" lang=\"\">\n&lt;script"), "{html}");
         // The style is what its hash was made of.
         assert!(html.contains(&format!("<style>{CSS}</style>")));
     }

@@ -1,0 +1,8 @@
+-- The same figures for plain GETs: what the record server does on its own.
+
+function done(summary, latency)
+  local errors = summary.errors
+  local bad = errors.connect + errors.read + errors.write + errors.status + errors.timeout
+  io.write(string.format("RESULT %d %.3f %.2f %.2f %d\n", summary.requests, summary.duration / 1e6,
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3, bad))
+end

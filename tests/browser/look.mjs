@@ -1,0 +1,69 @@
+// How a page looks, in figures.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+
+const AXE = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+
+/** What WCAG 2 demands of text of ordinary size. */
+const CONTRAST_LEAST = 4.5;
+
+/** The contrast of every text on the page against what is behind it, by the colours that the browser computed. */
+export function contrasts(page) {
+  return page.evaluate(() => {
+    const rgba = (colour) => (colour.match(/[\d.]+/g) ?? []).map(Number);
+    const light = (colour) => {
+      const [r, g, b] = rgba(colour).map((part) => part / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = (element) => {
+      for (let at = element; at; at = at.parentElement) {
+        const colour = getComputedStyle(at).backgroundColor;
+        if ((rgba(colour)[3] ?? 1) === 1) return colour;
+      }
+      return 'rgb(255, 255, 255)';
+    };
+    const says = (element) => [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+    const shown = [...document.body.querySelectorAll('*')].filter((element) => says(element) || element.matches('input:not([type=hidden])'));
+    return shown.map((element) => {
+      const [ink, paper] = [getComputedStyle(element).color, behind(element)];
+      const [more, less] = [light(ink), light(paper)].sort((a, b) => b - a);
+      return { tag: element.localName, ink, paper, contrast: (more + 0.05) / (less + 0.05) };
+    });
+  });
+}
+
+/** Fails unless everything can be read, and gives the colour of the paper. */
+export async function assertReadable(page, tags) {
+  const found = await contrasts(page);
+  for (const tag of tags) assert.ok(found.some((text) => text.tag === tag), `no <${tag}> with a text`);
+  const poor = found.filter((text) => !(text.contrast >= CONTRAST_LEAST));
+  assert.deepEqual(poor, []);
+  return page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+}
+
+/** Fails when a page is wider than its window. */
+export async function assertNoSidewaysScroll(page, where) {
+  const { wide, window } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, window: innerWidth }));
+  assert.ok(wide <= window, `${where} is ${wide} wide in ${window}`);
+}
+
+/** Fails with what axe finds. */
+export async function assertAccessible(page, where) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document));
+  const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 100)).join(' | ')}`);
+  assert.deepEqual(told, [], where);
+}
+
+/** Fails unless a page says what it is: a language, a title, one first heading, a name for each field. */
+export async function assertNamed(page, title) {
+  const found = await page.evaluate(() => ({
+    lang: document.documentElement.lang,
+    title: document.title,
+    headings: [...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map((heading) => heading.localName),
+    mains: document.querySelectorAll('main').length,
+    unnamed: [...document.querySelectorAll('input:not([type=hidden])')].filter((field) => !field.labels.length).length,
+    empty: [...document.querySelectorAll('a,button,nav,h1')].filter((element) => !element.textContent.trim()).length,
+  }));
+  assert.deepEqual(found, { lang: 'en', title, headings: ['h1'], mains: 1, unnamed: 0, empty: 0 });
+}

@@ -1,0 +1,370 @@
+// Record pages as people and attackers meet them. Usage: pages.mjs BINARY FOLDER; tests/browser/run calls it.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { chromium } from 'playwright-core';
+
+import { assertAccessible, assertNamed, assertNoSidewaysScroll, assertReadable } from './look.mjs';
+import { HOSTILE, LONG, ODD_IDS, RECORDS, encoded, handleOf } from './records.mjs';
+import { TOKENS, importRecords, start } from './server.mjs';
+
+const [binary, folder] = process.argv.slice(2);
+const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+importRecords(binary, folder);
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: flags });
+const server = await start(binary, folder, ['ann', 'bob']);
+const open = await start(binary, folder);
+
+let failed = 0;
+async function check(name, act) {
+  const contexts = [];
+  try {
+    await act(async (options) => {
+      const reader = await newReader(options);
+      contexts.push(reader.context());
+      return reader;
+    });
+    await Promise.all(contexts.map(assertQuiet));
+    console.log(`PASS ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL ${name}: ${error.stack}`);
+  }
+  await Promise.all(contexts.map((context) => context.close()));
+}
+
+/** Somebody with a browser of their own, and all that it complains of. */
+async function newReader(options) {
+  const context = await browser.newContext({ serviceWorkers: 'block', ...options });
+  context.setDefaultTimeout(5_000);
+  context.complaints = [];
+  context.on('console', (message) => context.complaints.push(message.text()));
+  context.on('weberror', (error) => context.complaints.push(String(error.error())));
+  context.on('dialog', (dialog) => (context.complaints.push(`a dialog: ${dialog.message()}`), dialog.dismiss()));
+  context.on('request', (request) => {
+    if (!request.url().startsWith('http://localhost:')) context.complaints.push(`asks for ${request.url()}`);
+  });
+  return context.newPage();
+}
+
+/** Our own style breaks no rule of ours, and nothing else was tried. Chromium also writes there that an answer was no 200. */
+function assertQuiet({ complaints }) {
+  assert.deepEqual(complaints.filter((text) => !/Failed to load resource: .* 4\d\d/.test(text)), []);
+}
+
+const pathOf = (who, id) => `${server.origin}/records/${encoded(handleOf(who, id)).replace(/%2F/g, '/').replace(/%3A/g, ':')}`;
+const linkOf = async (id, who = 'ann') => (await server.document(who, handleOf(who, id))).url;
+const title = (page) => page.locator('h1').textContent();
+const textOf = (page) => page.locator('#record').evaluate((element) => element.textContent);
+const isSignIn = async (page) => assert.equal(await title(page), 'This record is not public');
+
+/** Follows a link to its record. */
+async function follow(page, link) {
+  await page.goto(link);
+  await page.getByRole('button', { name: 'Open the record' }).click();
+  await page.locator('#record').waitFor();
+}
+
+/** Shows a token at the page of a record. */
+async function signIn(page, path, token) {
+  await page.goto(path);
+  await page.getByLabel('Access token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForLoadState();
+}
+
+/** Presses Tab until what has the focus says `name`. */
+async function tabTo(page, name) {
+  for (let presses = 0; presses < 20; presses += 1) {
+    await page.keyboard.press('Tab');
+    if ((await page.evaluate(() => document.activeElement?.textContent?.trim())) === name) return;
+  }
+  assert.fail(`the keyboard does not reach ${name}`);
+}
+
+const picture = async (page, name) => {
+  if (process.env.SCREENSHOTS) await page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`) });
+};
+
+await check('a link waits for a person: looking at it does not use it up', async (reader) => {
+  const page = await reader();
+  const link = await linkOf('letter');
+  assert.ok(link.startsWith(`${server.origin}/records/`) && link.includes('?link='), link);
+  for (const method of ['HEAD', 'GET']) {
+    const answer = await fetch(link, { method });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.get('set-cookie'), null);
+    assert.ok(!(await answer.text()).includes('Lindqvist'));
+  }
+  for (let looks = 0; looks < 2; looks += 1) {
+    await page.goto(link);
+    await page.getByRole('button', { name: 'Open the record' }).waitFor();
+    assert.equal(await page.locator('#record').count(), 0);
+  }
+  await page.getByRole('button').click();
+  assert.equal(await title(page), RECORDS.letter.subject);
+});
+
+await check('the keyboard alone opens a record and leaves it', async (reader) => {
+  const page = await reader();
+  await page.goto(await linkOf('letter'));
+  await page.locator('button:focus').waitFor(); // the only thing to do has the focus
+  await page.keyboard.press('Enter');
+  await page.locator('#record').waitFor();
+  assert.equal(page.url(), pathOf('ann', 'letter'), 'what opened it is out of the address');
+  await tabTo(page, 'Sign out');
+  const ring = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+  assert.equal(ring, 'solid', 'what has the focus is marked');
+  await page.keyboard.press('Enter');
+  await page.getByText('This browser shows no records any more').waitFor();
+  await page.goto(pathOf('ann', 'letter'));
+  await isSignIn(page);
+});
+
+await check('a link opens one record, once, in one browser', async (reader) => {
+  const [page, other] = [await reader(), await reader()];
+  const link = await linkOf('letter');
+  await follow(page, link);
+  await page.reload();
+  assert.equal(await title(page), RECORDS.letter.subject);
+  assert.equal((await page.goto(pathOf('ann', 'letter'))).status(), 200);
+  assert.equal((await other.goto(link)).status(), 401);
+  await isSignIn(other);
+  assert.equal((await page.goto(pathOf('ann', 'secret'))).status(), 401);
+  await isSignIn(page);
+  await page.goto(`${pathOf('ann', 'secret')}?${new URL(await linkOf('emoji')).searchParams}`);
+  await isSignIn(page);
+  // A second link opens a second record, and the first stays open.
+  await follow(page, await linkOf('emoji'));
+  assert.equal((await page.goto(pathOf('ann', 'letter'))).status(), 200);
+});
+
+await check('a token opens what is its own and nothing else', async (reader) => {
+  const [ann, bob, stranger] = [await reader(), await reader(), await reader()];
+  await signIn(ann, pathOf('ann', 'letter'), TOKENS.ann);
+  assert.equal(await title(ann), RECORDS.letter.subject);
+  for (const id of ['secret', 'emoji', 'hostile']) assert.equal((await ann.goto(pathOf('ann', id))).status(), 200, id);
+  await signIn(bob, pathOf('bob', 'secret'), TOKENS.bob);
+  assert.match(await textOf(bob), /only for bob/);
+  for (const [page, path] of [[ann, pathOf('bob', 'secret')], [bob, pathOf('ann', 'secret')]]) {
+    assert.equal((await page.goto(path)).status(), 404);
+    assert.doesNotMatch(await page.content(), /nly for/);
+    await assertNamed(page, await title(page));
+  }
+  // A link of Ann's does not make Bob's browser hers: it is its own session from then on.
+  await follow(bob, await linkOf('letter'));
+  assert.equal((await bob.goto(pathOf('ann', 'secret'))).status(), 401);
+  await signIn(stranger, pathOf('ann', 'letter'), `${TOKENS.ann}x`);
+  await isSignIn(stranger);
+  assert.match(await stranger.locator('main').textContent(), /token/);
+  assert.ok(!(await stranger.content()).includes(TOKENS.ann), 'the token is not said again');
+  assert.deepEqual(await stranger.context().cookies(), []);
+});
+
+await check('the cookie is for pages and no script, and is worth nothing once it was ended', async (reader) => {
+  const page = await reader();
+  await signIn(page, pathOf('ann', 'letter'), TOKENS.ann);
+  const [cookie] = await page.context().cookies();
+  assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.path], [true, 'Lax', '/records']);
+  const kept = { headers: { cookie: `${cookie.name}=${cookie.value}` } };
+  assert.equal((await fetch(pathOf('ann', 'secret'), kept)).status, 200);
+  await signIn(page, pathOf('bob', 'secret'), TOKENS.bob).catch(() => {}); // refused: the session is Ann's
+  await page.goto(pathOf('ann', 'letter'));
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('This browser shows no records any more').waitFor();
+  assert.deepEqual(await page.context().cookies(), []);
+  assert.equal((await fetch(pathOf('ann', 'secret'), kept)).status, 401);
+});
+
+await check('what a browser kept before it signed in is worth nothing afterwards', async (reader) => {
+  const page = await reader();
+  await follow(page, await linkOf('letter'));
+  const [before] = await page.context().cookies();
+  await signIn(page, pathOf('ann', 'secret'), TOKENS.ann);
+  const [after] = await page.context().cookies();
+  assert.notEqual(before.value, after.value);
+  const kept = { headers: { cookie: `${before.name}=${before.value}` } };
+  assert.equal((await fetch(pathOf('ann', 'letter'), kept)).status, 401);
+});
+
+await check('forms of other origins do nothing, and no page frames ours', async (reader) => {
+  const page = await reader();
+  const link = new URL(await linkOf('emoji'));
+  await signIn(page, pathOf('ann', 'letter'), TOKENS.ann);
+  const forms = [
+    ['Out', '/records/-/sign-out', {}],
+    ['In', '/records/-/sign-in', { token: TOKENS.bob, to: '/records/x:y' }],
+    ['Follow', link.pathname, { link: link.searchParams.get('link') }],
+  ];
+  const fields = (values) => Object.entries(values).map(([name, value]) => `<input name=${name} value="${value}">`).join('');
+  const html = forms.map(([name, action, values]) => `<form method=post action="${server.origin}${action}">${fields(values)}<button>${name}</button></form>`).join('');
+  // Another port of the same host is the same site: the cookie comes along.
+  const elsewhere = createServer((_, answer) => answer.setHeader('content-type', 'text/html').end(`${html}<iframe src="${pathOf('ann', 'letter')}"></iframe>`));
+  await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
+  for (const [name] of forms) {
+    await page.goto(`http://localhost:${elsewhere.address().port}/`);
+    const framed = page.frames().find((frame) => frame !== page.mainFrame());
+    assert.equal(await framed.locator('#record').count(), 0, 'it is framed');
+    page.context().complaints.length = 0; // that framing was refused, and a missing icon
+    await page.getByRole('button', { name }).click();
+    await page.getByRole('heading', { name: 'Not from here' }).waitFor();
+  }
+  elsewhere.close();
+  for (const origin of ['null', 'https://evil.example', `${server.origin}.evil.example`, server.origin.toUpperCase(), undefined]) {
+    const answer = await page.context().request.post(`${server.origin}/records/-/sign-out`, { headers: origin ? { origin } : {} });
+    assert.equal(answer.status(), 403, `${origin}`);
+  }
+  assert.equal((await page.goto(pathOf('ann', 'secret'))).status(), 200, 'the session goes on');
+  await page.goto(link.href);
+  assert.equal((await page.goto(pathOf('ann', 'emoji'))).status(), 200);
+});
+
+await check('nothing that a record says runs, loads or is a link', async (reader) => {
+  const page = await reader();
+  await follow(page, await linkOf('hostile'));
+  assert.equal(await textOf(page), (await server.document('ann', handleOf('ann', 'hostile'))).text);
+  assert.ok((await textOf(page)).includes(HOSTILE));
+  await follow(page, await linkOf('script'));
+  assert.match(await textOf(page), /javascript:window\.x=1/);
+  await pause(300);
+  for (const tag of ['script', 'img', 'svg', 'iframe', 'base', 'a[href^="javascript" i]', 'meta[http-equiv]', '#record *']) {
+    assert.equal(await page.locator(tag).count(), 0, tag);
+  }
+  assert.equal(await page.evaluate(() => window.x), undefined);
+  assert.ok(page.url().startsWith(server.origin));
+});
+
+await check('text in every script is shown, in its direction', async (reader) => {
+  const page = await reader();
+  for (const id of ['rightToLeft', 'emoji', 'leading']) {
+    await follow(page, await linkOf(id));
+    assert.equal(await textOf(page), (await server.document('ann', handleOf('ann', id))).text, id);
+    if (RECORDS[id].subject) assert.equal(await title(page), RECORDS[id].subject);
+  }
+  await page.goto(pathOf('ann', 'rightToLeft'));
+  assert.equal(await page.locator('h1').evaluate((element) => getComputedStyle(element).direction), 'rtl');
+  assert.equal(await page.locator('#record').evaluate((element) => getComputedStyle(element).unicodeBidi), 'plaintext');
+});
+
+await check('records are found by whatever ids they have', async (reader) => {
+  const page = await reader();
+  for (const id of ODD_IDS) {
+    const link = await linkOf(id);
+    await follow(page, link);
+    assert.equal(await textOf(page), `The id is ${id}`);
+    assert.equal(page.url(), link.split('?link=')[0], id);
+    await page.reload();
+    assert.equal(await textOf(page), `The id is ${id}`);
+  }
+});
+
+await check('a long text is read part by part, to its last letter', async (reader) => {
+  const page = await reader();
+  const { url, texts } = await server.document('ann', handleOf('ann', 'long'));
+  assert.ok(texts.length > 2);
+  await follow(page, url);
+  const read = [await textOf(page)];
+  while (await page.getByRole('link', { name: 'Next part' }).count()) {
+    assert.ok(read.length < texts.length, 'there is no end');
+    await page.getByRole('link', { name: 'Next part' }).click();
+    await page.waitForURL(new RegExp(`/p${read.length}$`));
+    read.push(await textOf(page));
+  }
+  texts.forEach((text, part) => assert.ok(read[part] === text, `part ${part} is another text`));
+  assert.ok(texts.join('') === LONG, 'the parts are not the text');
+});
+
+await check('a record that has a page of its own elsewhere names it', async (reader) => {
+  const page = await reader();
+  assert.equal(await linkOf('own'), RECORDS.own.url);
+  await signIn(page, pathOf('ann', 'own'), TOKENS.ann);
+  const link = page.getByRole('link', { name: 'Open it where it is from' });
+  assert.equal(await link.getAttribute('href'), RECORDS.own.url);
+  assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+});
+
+await check('pages are read in the light and in the dark, and on a telephone', async (reader) => {
+  const page = await reader();
+  const papers = new Set();
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width: 900, height: 900 });
+    await page.goto(await linkOf('letter'));
+    await assertReadable(page, ['h1', 'p', 'button']);
+    await picture(page, `${colorScheme}-link`);
+    await page.getByRole('button').click();
+    await page.locator('#record').waitFor();
+    papers.add(await assertReadable(page, ['h1', 'dt', 'pre', 'button']));
+    await picture(page, colorScheme);
+    await page.goto(pathOf('ann', 'secret'));
+    await assertReadable(page, ['h1', 'p', 'label', 'input', 'button']);
+    await picture(page, `${colorScheme}-sign-in`);
+    await follow(page, await linkOf('long'));
+    await assertReadable(page, ['a']);
+    await page.setViewportSize({ width: 320, height: 640 });
+    for (const id of ['wide', 'hostile', 'rightToLeft']) await follow(page, await linkOf(id));
+    for (const id of ['letter', 'long', 'wide', 'hostile', 'rightToLeft', 'secret']) {
+      await page.goto(pathOf('ann', id));
+      await assertNoSidewaysScroll(page, id);
+      await picture(page, `${colorScheme}-${id}-narrow`);
+    }
+    await page.context().clearCookies();
+  }
+  assert.deepEqual([...papers].length, 2, `${[...papers]}`);
+});
+
+await check('pages say what they are, and axe has nothing to add', async (reader) => {
+  // The page's own rules keep axe out.
+  const page = await reader({ bypassCSP: true });
+  await page.goto(await linkOf('letter'));
+  await assertNamed(page, 'Open this record');
+  await assertAccessible(page, 'the link');
+  await page.getByRole('button').click();
+  await page.locator('#record').waitFor();
+  for (const id of ['letter', 'rightToLeft', 'long']) {
+    if (id !== 'letter') await follow(page, await linkOf(id));
+    await assertNamed(page, RECORDS[id].subject ?? (await title(page)));
+    await assertAccessible(page, id);
+  }
+  await page.goto(pathOf('ann', 'secret'));
+  await assertNamed(page, 'Sign in');
+  await assertAccessible(page, 'signing in');
+  await signIn(page, pathOf('ann', 'own'), TOKENS.ann);
+  await assertAccessible(page, 'a page elsewhere');
+  await page.goto(pathOf('ann', 'nowhere'));
+  await assertAccessible(page, 'no record');
+});
+
+await check('a session ends with the token behind it', async (reader) => {
+  const [ann, bob] = [await reader(), await reader()];
+  await signIn(ann, pathOf('ann', 'letter'), TOKENS.ann);
+  await signIn(bob, pathOf('bob', 'secret'), TOKENS.bob);
+  server.letInOnly(['ann']);
+  for (let tries = 0; (await bob.reload()).status() !== 401; tries += 1) assert.ok(await pause(50, tries < 200), 'it goes on');
+  await isSignIn(bob);
+  assert.equal((await ann.reload()).status(), 200);
+});
+
+await check('a server of one person shows its pages to whoever is on the machine', async (reader) => {
+  const page = await reader();
+  const { url } = await open.document(null, handleOf('ann', 'letter'));
+  assert.equal(url, pathOf('ann', 'letter').replace(server.origin, open.origin));
+  assert.equal((await page.goto(url)).status(), 200);
+  assert.equal(await title(page), RECORDS.letter.subject);
+  assert.equal(await page.getByRole('button', { name: 'Sign out' }).count(), 0);
+  assert.equal((await page.goto(`${url}x`)).status(), 404);
+});
+
+await check('no token is in a log', async () => {
+  for (const { log } of [server, open]) assert.doesNotMatch(log(), /fwt_|link=/);
+});
+
+await browser.close();
+server.stop();
+open.stop();
+console.log(failed ? `browser: ${failed} checks failed` : 'browser: every check passed');
+process.exitCode = failed ? 1 : 0;

@@ -1,0 +1,91 @@
+// A fetchwell server on a port of its own, and what a model asks it.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { connectionOf, linesOf } from './records.mjs';
+
+/** Static tokens; no test may depend on one being a secret. */
+export const TOKENS = { ann: `fwt_${'ann'.repeat(14)}a`, bob: `fwt_${'bob'.repeat(14)}b` };
+
+const PEOPLE = Object.keys(TOKENS);
+
+const SOURCES = PEOPLE.map((who) => `[[source]]\nname = "${who}"\nstore = "${who}.db"\n`).join('');
+
+function letIn(who) {
+  const sha256 = createHash('sha256').update(TOKENS[who]).digest('hex');
+  return `[[auth.token]]\nname = "${who}"\nsha256 = "${sha256}"\nsources = ["${who}"]\n`;
+}
+
+/** A port that nobody uses: `public_url` names it before the server starts. */
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Makes the stores of everybody in a folder. */
+export function importRecords(binary, folder) {
+  for (const who of PEOPLE) {
+    const file = join(folder, `${who}.ndjson`);
+    writeFileSync(file, `${linesOf(who)}\n`);
+    const store = join(folder, `${who}.db`);
+    execFileSync(binary, ['import', 'records', file, '--store', store, '--connection', connectionOf(who)]);
+  }
+}
+
+/** Starts a server that lets in `people`, or everybody when that is left out. */
+export async function start(binary, folder, people) {
+  const port = await freePort();
+  const origin = `http://localhost:${port}`;
+  const name = people ? 'hosted' : 'open';
+  const file = join(folder, `${name}.toml`);
+  const letInOnly = (some) => writeFileSync(file, `public_url = "${origin}"\n${(some ?? []).map(letIn).join('')}${SOURCES}`);
+  letInOnly(people);
+  const state = join(folder, `${name}-state`);
+  mkdirSync(state);
+  const args = ['serve', '--config', file, '--listen', `127.0.0.1:${port}`, '--state-dir', state];
+  const child = spawn(binary, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  child.stderr.on('data', (chunk) => (log += chunk));
+  for (let tries = 0; !(await fetch(`${origin}/health/live`).catch(() => null))?.ok; tries += 1) {
+    assert.ok(child.exitCode === null && tries < 300, `the server did not start: ${log}`);
+    await pause(50);
+  }
+
+  /** What a tool answers. */
+  async function call(who, tool, args) {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    if (who) headers.authorization = `Bearer ${TOKENS[who]}`;
+    const params = { name: tool, arguments: args };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    const answer = await fetch(`${origin}/mcp`, { method: 'POST', headers, body });
+    const text = await answer.text();
+    assert.equal(answer.status, 200, text);
+    return JSON.parse(text).result.structuredContent;
+  }
+
+  /** The document that a model gets, whole: the texts of all parts in a row. */
+  async function document(who, id) {
+    const first = await call(who, 'fetch', { id });
+    assert.ok(first.metadata, JSON.stringify(first));
+    const texts = [first.text];
+    for (let next = first.metadata.next; next; ) {
+      const part = await call(who, 'fetch', { id: next });
+      texts.push(part.text);
+      next = part.metadata.next;
+    }
+    return { ...first, texts };
+  }
+
+  const stop = () => child.kill();
+  return { origin, port, call, document, letInOnly, stop, log: () => log };
+}
