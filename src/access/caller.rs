@@ -45,6 +45,17 @@ pub struct Subject {
 }
 
 impl Caller {
+    /// The person, whatever grants they have: what is counted for each of them is counted by this.
+    #[must_use]
+    pub fn person_id(&self) -> GrantId {
+        match self {
+            Self::Token { .. } => self.grant_id(),
+            Self::Subject(Subject { issuer, subject, .. }) => {
+                GrantId::of(&[Some("person"), Some(issuer), Some(subject)])
+            }
+        }
+    }
+
     /// The grant by which they ask.
     #[must_use]
     pub fn grant_id(&self) -> GrantId {

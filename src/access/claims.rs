@@ -2,7 +2,7 @@
 //!
 //! No clock and no network is known here: the time comes in as a value.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -33,6 +33,8 @@ pub(super) struct Claims {
     scopes: BTreeSet<String>,
     kinds: Vec<Value>,
     grant: String,
+    /// What makes it another thing than an access token that whoever has it may show.
+    unfit: Option<TokenFault>,
 }
 
 /// What they have to say.
@@ -79,7 +81,17 @@ struct Raw {
     grant_package_id: Value,
     #[serde(default)]
     authorization_details: Value,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
 }
+
+/// Claims that are others in each token of one grant. All else may say what a token is good for: two tokens that differ in it
+/// are two grants.
+const OF_ONE_TOKEN: [&str; 10] =
+    ["active", "jti", "auth_time", "sid", "session_state", "acr", "amr", "uti", "rh", "aio"];
+
+/// Claims that only tokens of identity have.
+const OF_IDENTITY: [&str; 3] = ["nonce", "at_hash", "c_hash"];
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -101,6 +113,11 @@ impl Claims {
             .collect();
         let kinds = [raw.pdpp_token_kind, raw.token_kind].into_iter().filter(|kind| !kind.is_null());
         let scope = scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+        let audience: BTreeSet<&str> = raw.aud.iter().flat_map(Words::all).collect();
+        let audience = audience.into_iter().collect::<Vec<_>>().join(" ");
+        let unfit = unfit(&raw.rest);
+        let rest = raw.rest.into_iter().filter(|(name, _)| !OF_ONE_TOKEN.contains(&name.as_str()));
+        let rest = in_order(Value::Object(rest.collect())).to_string();
         let [grant_id, pdpp_grant_id, package_id, details] =
             [raw.grant_id, raw.pdpp_grant_id, raw.grant_package_id, raw.authorization_details]
                 .map(|value| (!value.is_null()).then(|| in_order(value).to_string()));
@@ -110,6 +127,8 @@ impl Claims {
             package_id.as_deref(),
             Some(&scope),
             details.as_deref(),
+            Some(&audience),
+            Some(&rest),
         ]);
         Some(Self {
             issuer: raw.iss,
@@ -124,6 +143,7 @@ impl Claims {
             scopes,
             kinds: kinds.collect(),
             grant: hex(&grant),
+            unfit,
         })
     }
 
@@ -134,6 +154,7 @@ impl Claims {
 
     /// Whom they admit.
     pub(super) fn check(&self, expected: &Expected<'_>, now: Timestamp) -> Result<Subject, Denial> {
+        self.unfit.map_or(Ok(()), Err)?;
         self.check_time(now)?;
         let issuer = self.check_issuer(expected.issuer)?;
         let audience = |resource: &String| {
@@ -209,6 +230,14 @@ fn moment(seconds: &Number) -> Option<Timestamp> {
     };
     let beyond = if since.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
     Some(Timestamp::UNIX_EPOCH.checked_add(since).unwrap_or(beyond))
+}
+
+fn unfit(rest: &BTreeMap<String, Value>) -> Option<TokenFault> {
+    let is_refresh = rest.get("token_type").and_then(Value::as_str) == Some("refresh_token");
+    if is_refresh || OF_IDENTITY.iter().any(|claim| rest.contains_key(*claim)) {
+        return Some(TokenFault::Type);
+    }
+    rest.contains_key("cnf").then_some(TokenFault::Bound)
 }
 
 fn without_slash(url: &str) -> &str {

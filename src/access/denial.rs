@@ -95,6 +95,9 @@ pub enum TokenFault {
     /// `sub` is missing, or too long.
     #[error("the token does not say whose it is")]
     Subject,
+    /// It is good only with a proof of a key (`cnf`), and shown without one it may be stolen.
+    #[error("the token is bound to a key, of which no proof is taken")]
+    Bound,
     /// The authorization server says so.
     #[error("the token is not active")]
     Inactive,

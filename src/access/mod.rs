@@ -102,15 +102,16 @@ impl Access {
         ResourceMetadata::new(resource, issuer, &self.settings.scopes)
     }
 
-    /// Whether somebody may read `/health` and `/metrics`.
-    #[must_use]
-    pub fn may_read_metrics(&self, caller: &Caller) -> bool {
-        match caller {
-            Caller::Token { name } => {
-                self.settings.tokens.iter().any(|token| token.metrics && token.name == *name)
-            }
-            Caller::Subject(_) => false,
-        }
+    /// Whether somebody may read `/health` and `/metrics`, which a token of ours alone can let them: nobody else is asked
+    /// about any other.
+    ///
+    /// # Errors
+    ///
+    /// There is no token of ours.
+    pub fn may_read_metrics(&self, authorization: Option<&str>) -> Result<bool, Denial> {
+        let token = bearer::token_of(authorization)?;
+        let known = static_token::find(&self.settings.tokens, &token).ok_or(TokenFault::Unknown)?;
+        Ok(known.metrics)
     }
 
     async fn admit_at(&self, authorization: Option<&str>, now: Timestamp) -> Result<Admitted, Denial> {

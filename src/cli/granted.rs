@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::failure::Failure;
 use super::open::{OpenedSource, joined};
-use crate::access::{Admitted, Caller};
+use crate::access::Caller;
 use crate::config::{AuthSettings, SourceSettings};
 use crate::handle::SourceName;
 use crate::source::Source;
 use crate::source::pdpp::{CallersToken, Connections};
-use crate::tools::{Granted, GrantedSources};
+use crate::tools::GrantedSources;
 
 /// The sources that are configured, and who gets which.
 #[derive(Debug)]
@@ -60,19 +60,17 @@ impl Configuration {
 }
 
 impl GrantedSources for Configuration {
-    fn granted(&self, to: &Admitted) -> Option<Granted> {
-        let token = CallersToken::new(to.token.clone());
+    fn granted(&self, to: &Caller, token: &CallersToken) -> Option<Arc<dyn Source>> {
         let open = |source: &SourceSettings| match self.connections.get(&source.name) {
             Some(connections) => OpenedSource::for_caller(source, connections.clone(), token.clone()),
             None => self.own.iter().find(|open| open.is_of(source)).cloned(),
         };
-        let asked = self.sources.iter().filter(|source| self.may_ask(&to.caller, source));
+        let asked = self.sources.iter().filter(|source| self.may_ask(to, source));
         let opened: Vec<OpenedSource> = asked.filter_map(open).collect();
         if opened.is_empty() {
             return None;
         }
-        let source = joined(opened, self.call_deadline).ok()?;
-        Some(Granted { source, token })
+        joined(opened, self.call_deadline).ok()
     }
 
     fn everything(&self) -> Option<Arc<dyn Source>> {

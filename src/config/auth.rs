@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error};
 
 use super::SourceSettings;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{SourceTitle, is_variable};
+use super::values::{SourceTitle, is_variable, shown};
 use crate::access::{Algorithm, AuthorityUrl, UnknownAlgorithm};
 use crate::handle::SourceName;
 
@@ -143,6 +143,7 @@ impl AuthTable {
             let problem = "jwks_url and algorithms are about the tokens of an issuer; name it as issuer";
             return Err(wrong(&["auth"], problem.to_owned()));
         }
+        self.check(sources).map_err(|(key, problem)| wrong(&["auth", key], problem))?;
         let introspection = self.introspection.map(|table| table.place(folder));
         if self.issuer.is_none() && introspection.is_none() && self.token.is_empty() {
             let problem = "nobody could get in; name an issuer, an introspection endpoint or a token (`fetchwell token new`)";
@@ -196,6 +197,52 @@ impl AuthTable {
             subjects,
         })
     }
+}
+
+impl AuthTable {
+    /// What can be seen of it alone, with the key that it is about.
+    fn check(&self, sources: &[SourceSettings]) -> Result<(), (&'static str, String)> {
+        let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(is_of_scope);
+        if let Some(scope) = self.scopes.iter().find(|scope| !is_scope(scope)) {
+            return Err((
+                "scopes",
+                format!("`{}` is no scope: write each as an item of its own", shown(scope)),
+            ));
+        }
+        if self.audience.iter().any(|audience| audience.trim_matches('/').trim().is_empty()) {
+            return Err((
+                "audience",
+                "an audience is empty; name what tokens are for, or leave it out".to_owned(),
+            ));
+        }
+        if self.subject.iter().any(|table| table.subject.is_empty()) {
+            return Err((
+                "subject",
+                "a subject is empty; write the `sub` of their tokens, or \"*\"".to_owned(),
+            ));
+        }
+        let mut digests = HashSet::new();
+        if let Some(twice) = self.token.iter().find(|token| !digests.insert(token.sha256)) {
+            let name = &twice.name.0;
+            return Err(("token", format!("the token `{name}` is one of another name; make one for each")));
+        }
+        let asked = sources.iter().find(|source| source.takes_callers_token());
+        match asked.filter(|_| self.issuer.is_none() && self.introspection.is_none()) {
+            None => Ok(()),
+            Some(source) => Err((
+                "token",
+                format!(
+                    "source `{}` is asked with callers' own tokens, and no authorization server is named that would give them any",
+                    source.name
+                ),
+            )),
+        }
+    }
+}
+
+/// A letter of a scope (RFC 6749, 3.3).
+fn is_of_scope(byte: u8) -> bool {
+    matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e)
 }
 
 impl IntrospectionTable {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
@@ -16,6 +16,7 @@ use super::refusal::{Refusal, refused};
 use super::served::{Callers, Served};
 use super::well_known::metadata_url;
 use crate::access::{Admitted, Denial, authorization};
+use crate::source::pdpp::asking_with;
 use crate::telemetry::Telemetry;
 use crate::tools::{NoTurn, Toolbox, Turn};
 
@@ -52,12 +53,13 @@ pub(super) async fn admitted(
             // Nobody behind needs it, and what nobody has nobody can log.
             request.headers_mut().remove(header::AUTHORIZATION);
             request.extensions_mut().insert(toolbox);
+            let token = caller.token.clone();
             request.extensions_mut().insert(caller);
-            let response = next.run(request).await;
+            let response = asking_with(token, next.run(request)).await;
             drop(permit);
             response
         }
-        Err(refusal) => refused(&request, &refusal, &telemetry),
+        Err(refusal) => refused(request, &refusal, &telemetry).await,
     }
 }
 
@@ -71,15 +73,16 @@ pub(super) async fn watching(
     if is_of_this_machine(&request) {
         return next.run(request).await;
     }
-    let refusal = match admit(&callers, request.headers()).await {
-        Ok(caller) if callers.access().may_read_metrics(&caller.caller) => return next.run(request).await,
-        Ok(_) => {
+    let shown = authorization(request.headers());
+    let refusal = match shown.and_then(|shown| callers.access().may_read_metrics(shown)) {
+        Ok(true) => return next.run(request).await,
+        Ok(false) => {
             let problem = "this is for whoever runs the server; ask with a token that has metrics = true";
             Refusal::new(StatusCode::FORBIDDEN, "forbidden", FORBIDDEN, problem.to_owned())
         }
         Err(denial) => of_denial(&denial, None),
     };
-    refused(&request, &refusal, &telemetry)
+    refused(request, &refusal, &telemetry).await
 }
 
 /// Whether a program of this machine asks. A proxy here asks for somebody else, under the name they know.
@@ -88,8 +91,11 @@ fn is_of_this_machine(request: &Request) -> bool {
     let headers = request.headers();
     peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback())
         && AllowedNames::is_for_this_machine(request.uri(), headers)
-        && !headers.contains_key(header::FORWARDED)
-        && !headers.contains_key("x-forwarded-for")
+        && !headers.keys().any(is_of_a_proxy)
+}
+
+fn is_of_a_proxy(name: &HeaderName) -> bool {
+    ["forwarded", "via", "x-real-ip"].contains(&name.as_str()) || name.as_str().starts_with("x-forwarded")
 }
 
 async fn let_in(callers: &Callers, headers: &HeaderMap, path: &str) -> Result<Admitted, Refusal> {

@@ -167,7 +167,7 @@ pub(super) async fn asked_by_name(
     let problem = "`Host` has to name this server, and `Origin`, where there is one, to be allowed; see [http] of its \
                    configuration";
     let refusal = Refusal::new(StatusCode::FORBIDDEN, "forbidden", -32600, problem.to_owned());
-    refused(&request, &refusal, &telemetry)
+    refused(request, &refusal, &telemetry).await
 }
 
 #[cfg(test)]

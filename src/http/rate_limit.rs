@@ -24,9 +24,6 @@ use crate::telemetry::Telemetry;
 /// Clients that are told apart at a time; the one that asked longest ago is forgotten first.
 const CLIENTS_MOST: u64 = 10_000;
 
-/// Paths that are asked by machines that watch this one.
-const FREE: [&str; 4] = ["/health", "/health/live", "/health/ready", "/metrics"];
-
 /// How many requests a client may make at once.
 pub(super) const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 
@@ -156,8 +153,8 @@ pub(super) async fn limited(
 ) -> Response {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
     let decision = match peer {
-        Some(address) if !FREE.contains(&request.uri().path()) => limiter.decide(address),
-        _ => None,
+        Some(address) => limiter.decide(address),
+        None => None,
     };
     let Some(decision) = decision else { return next.run(request).await };
     let mut response = match decision.retry_after {
@@ -167,7 +164,7 @@ pub(super) async fn limited(
                 format!("this client asks too often; ask again after {wait} seconds, and less often");
             let status = StatusCode::TOO_MANY_REQUESTS;
             let refusal = Refusal::new(status, "rate_limited", RATE_LIMITED, problem).after(wait);
-            refused(&request, &refusal, &telemetry)
+            refused(request, &refusal, &telemetry).await
         }
     };
     let headers = response.headers_mut();

@@ -1,11 +1,14 @@
 //! What a request is told that no face has answered, in the words of the one that would have.
 
-use axum::body::HttpBody;
+use std::time::Duration;
+
+use axum::body::{HttpBody, to_bytes};
 use axum::extract::Request;
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
 
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 
 use super::answers::sent_bytes;
 use super::v1;
@@ -113,10 +116,22 @@ impl Asked {
     }
 }
 
-/// Answers a request with a refusal, and counts it.
-pub(super) fn refused(request: &Request, refusal: &Refusal, telemetry: &Telemetry) -> Response {
-    Asked::of(request).refused(refusal, telemetry)
+/// Answers a request with a refusal, and counts it. What is still on its way is read, so that the connection can be used
+/// again; where that is much, the answer says that it cannot.
+pub(super) async fn refused(request: Request, refusal: &Refusal, telemetry: &Telemetry) -> Response {
+    let asked = Asked::of(&request);
+    let is_http_1 = request.version() < Version::HTTP_2;
+    let rest = timeout(REST_WITHIN, to_bytes(request.into_body(), REST_MOST)).await;
+    let mut response = asked.refused(refusal, telemetry);
+    if is_http_1 && !matches!(rest, Ok(Ok(_))) {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
+
+/// The rest of a request that nobody wants: so many bytes, and so long.
+const REST_MOST: usize = 64 * 1024;
+const REST_WITHIN: Duration = Duration::from_secs(2);
 
 /// A code as people read it.
 fn title(code: &str) -> String {

@@ -19,8 +19,10 @@ use tokio_util::sync::CancellationToken;
 use super::resources;
 use super::result::{failure, of_request, success};
 use super::tool_list::tool_list;
+use crate::access::Admitted;
 use crate::fit::clip;
 use crate::record::RecordData;
+use crate::source::pdpp::asking_with;
 use crate::telemetry::{Endpoint, Origin, Refused, Telemetry};
 use crate::tools::{Live, Payload, Profile, ResourceCall, ToolError, Toolbox};
 
@@ -88,7 +90,14 @@ impl Server {
         let known = self.profile.tools().iter().find(|tool| tool.name == name);
         let endpoint = Endpoint::tool(known.map_or("unknown", |tool| tool.name));
         let record = self.telemetry.call(endpoint, origin(context));
-        let call = toolbox.call(self.profile, name, arguments);
+        let call = Box::pin(toolbox.call(self.profile, name, arguments));
+        // It runs in a task of its own, which knows nothing of the request.
+        let call = async {
+            match of_http::<Admitted>(context) {
+                Some(caller) => asking_with(caller.token, call).await,
+                None => call.await,
+            }
+        };
         let answer = match AssertUnwindSafe(call).catch_unwind().await {
             Ok(Some(answer)) => answer,
             Ok(None) => {

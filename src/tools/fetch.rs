@@ -54,6 +54,9 @@ const RECORD_URL: usize = 2_500;
 /// The most fields that may be named.
 const FIELDS_MOST: usize = 100;
 
+/// Bytes of a record that is made into a document at once.
+const MADE_AT_ONCE: usize = 4 * 1024;
+
 /// The least room for text. A record whose handle and labels take nearly the whole budget still gets on.
 const TEXT_LEAST: usize = 1_000;
 
@@ -140,10 +143,12 @@ struct Metadata {
     total_chars: Option<String>,
 }
 
+/// With `pages`, a record without a link of its own is given one to its page.
 pub(super) async fn fetch(
     toolbox: &Toolbox,
     profile: Profile,
     arguments: RecordData,
+    pages: Option<&RecordPages>,
 ) -> Result<Payload, ToolError> {
     let args = match profile {
         Profile::Standard => parse::<FetchArgs>("fetch", arguments)?,
@@ -173,9 +178,24 @@ pub(super) async fn fetch(
     let record = source.record(&query).await.map_err(failed)?;
     let (parts, stop) = (toolbox.parts.clone(), StopWhenDropped::default());
     let stopped = Arc::clone(&stop.0);
-    let (budget, pages) = (toolbox.budget("fetch"), toolbox.pages().cloned());
+    let (budget, pages) = (toolbox.budget("fetch"), pages.cloned());
+    // What is made faster than it is handed to another thread is made at once.
+    if is_short(&record) {
+        return document((&parts, budget, pages), profile, &request, &record, &stopped);
+    }
     // A record can have megabytes, and cutting them must hold up nobody else.
     beside_other_calls(move || document((&parts, budget, pages), profile, &request, &record, &stopped)).await
+}
+
+/// Whether a record is a few plain values and nothing else.
+fn is_short(record: &Record) -> bool {
+    let plain = |value: &Value| match value {
+        Value::String(text) => Some(text.len()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(0),
+        Value::Array(_) | Value::Object(_) => None,
+    };
+    let bytes = record.data.values().map(plain).sum::<Option<usize>>();
+    record.expanded.is_empty() && bytes.is_some_and(|bytes| bytes <= MADE_AT_ONCE)
 }
 
 fn resolve(args: FetchArgs) -> Result<Request, ToolError> {

@@ -5,6 +5,7 @@
 //! are. The toolboxes of those who ask are kept; one that nobody used for a while is made anew by the next call.
 
 use std::fmt;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::{Reader, RecordPages, Toolbox};
-use crate::access::{Admitted, GrantId};
+use crate::access::{Admitted, Caller, GrantId};
 use crate::cursor::Cursors;
 use crate::fit::Protection;
 use crate::source::Source;
@@ -30,26 +31,24 @@ const KEPT_MOST: u64 = 1_000;
 /// How long a toolbox is kept that nobody uses.
 const IDLE_FOR_MOST: Duration = Duration::from_secs(30 * 60);
 
+/// People and grants of whom something small is kept.
+const PEOPLE_MOST: u64 = 10_000;
+
+/// How long the latest token of a grant is kept that nobody uses: as long as a link.
+const TOKENS_FOR_MOST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How long a call waits for others of its caller to end.
 const TURN_WITHIN: Duration = Duration::from_secs(5);
 
 /// What callers may ask.
 pub trait GrantedSources: Send + Sync + fmt::Debug {
-    /// The sources of a caller, as one; nothing when there is none for them.
-    fn granted(&self, to: &Admitted) -> Option<Granted>;
+    /// The sources of a caller, as one, with the token of their grant for those that are asked with it; nothing when there is
+    /// none for them.
+    fn granted(&self, to: &Caller, token: &CallersToken) -> Option<Arc<dyn Source>>;
 
     /// All that can be asked without a caller, as one: what the health of the server is about. Nothing when all of it is
     /// asked with callers' own tokens.
     fn everything(&self) -> Option<Arc<dyn Source>>;
-}
-
-/// The sources of one caller.
-#[derive(Debug)]
-pub struct Granted {
-    /// They, as one.
-    pub source: Arc<dyn Source>,
-    /// The token that goes to those of them that are asked with it.
-    pub token: CallersToken,
 }
 
 /// What holds for all toolboxes.
@@ -63,7 +62,7 @@ pub struct Terms {
     pub protection: Arc<Protection>,
     /// Where people read records, when there is a place.
     pub pages: Option<RecordPages>,
-    /// Calls of one caller at a time.
+    /// Calls of one person at a time.
     pub calls_at_once: usize,
 }
 
@@ -73,6 +72,10 @@ pub struct Grants {
     terms: ArcSwap<Terms>,
     cursors: Arc<Cursors>,
     desks: Cache<GrantId, Arc<Desk>>,
+    /// Whatever becomes of a desk, links and sessions go on with the tokens of their grant.
+    tokens: Cache<GrantId, CallersToken>,
+    /// Whoever has several grants has the turns of one.
+    turns: Cache<(GrantId, usize), Arc<Semaphore>>,
 }
 
 /// What one caller has.
@@ -81,16 +84,7 @@ struct Desk {
     /// The terms it was made under.
     terms: Arc<Terms>,
     toolbox: Arc<Toolbox>,
-    token: CallersToken,
     turns: Arc<Semaphore>,
-}
-
-impl Desk {
-    /// Its sources, for a caller who comes with another token.
-    fn granted(&self, to: &Admitted) -> Granted {
-        self.token.replace(to.token.clone());
-        Granted { source: Arc::clone(self.toolbox.asked_source()), token: self.token.clone() }
-    }
 }
 
 /// A caller's toolbox, and the turn in which it may be used.
@@ -117,12 +111,9 @@ impl Grants {
     /// Toolboxes under these terms.
     #[must_use]
     pub fn new(terms: Terms, cursors: Arc<Cursors>) -> Self {
-        let desks = Cache::builder()
-            .max_capacity(KEPT_MOST)
-            .time_to_idle(IDLE_FOR_MOST)
-            .eviction_policy(EvictionPolicy::lru())
-            .build();
-        Self { terms: ArcSwap::from_pointee(terms), cursors, desks }
+        let terms = ArcSwap::from_pointee(terms);
+        let (desks, tokens) = (kept(KEPT_MOST, IDLE_FOR_MOST), kept(PEOPLE_MOST, TOKENS_FOR_MOST));
+        Self { terms, cursors, desks, tokens, turns: kept(PEOPLE_MOST, IDLE_FOR_MOST) }
     }
 
     /// What holds now.
@@ -166,14 +157,13 @@ impl Grants {
         let terms = self.terms();
         let grant = caller.caller.grant_id();
         if let Some(desk) = self.desks.get(&grant).filter(|desk| Arc::ptr_eq(&desk.terms, &terms)) {
-            // A grant outlives its tokens.
-            desk.token.replace(caller.token.clone());
+            self.token(grant, caller);
             return Ok(desk);
         }
         // One at a time for each grant: what one of two toolboxes remembers would be lost with it.
         let made = self.desks.entry(grant).and_compute_with(|known| {
             let known = known.map(Entry::into_value);
-            match self.made(grant, caller, terms, known) {
+            match self.made(grant, caller, terms, known.as_deref()) {
                 Some(desk) => Op::Put(Arc::new(desk)),
                 None => Op::Remove,
             }
@@ -191,28 +181,46 @@ impl Grants {
         grant: GrantId,
         caller: &Admitted,
         terms: Arc<Terms>,
-        known: Option<Arc<Desk>>,
+        known: Option<&Desk>,
     ) -> Option<Desk> {
-        let Granted { source, token } = match &known {
+        let token = self.token(grant, caller);
+        let source = match known {
             // With them, what is known of sources stays: circuits, and which of them has what.
-            Some(desk) if Arc::ptr_eq(&desk.terms.sources, &terms.sources) => desk.granted(caller),
-            _ => terms.sources.granted(caller)?,
+            Some(desk) if Arc::ptr_eq(&desk.terms.sources, &terms.sources) => {
+                Arc::clone(desk.toolbox.asked_source())
+            }
+            _ => terms.sources.granted(&caller.caller, &token)?,
         };
         let (deadline, protection) = (terms.call_deadline, Arc::clone(&terms.protection));
-        let toolbox = match &known {
+        let toolbox = match known {
             Some(desk) => desk.toolbox.succeeded_by(source, deadline, protection),
             None => Toolbox::with_cursors(source, Arc::clone(&self.cursors), deadline)
                 .protected_by(protection)
                 .granted_to(grant),
         };
-        let reader = Reader { grant, token: token.clone() };
+        let reader = Reader { grant, token };
         let toolbox = toolbox.with_pages(terms.pages.as_ref().map(|pages| pages.read_by(reader)));
-        let turns = match known {
-            Some(desk) if desk.terms.calls_at_once == terms.calls_at_once => Arc::clone(&desk.turns),
-            _ => Arc::new(Semaphore::new(terms.calls_at_once)),
-        };
-        Some(Desk { terms, toolbox: Arc::new(toolbox), token, turns })
+        let at_once = terms.calls_at_once;
+        let person = (caller.caller.person_id(), at_once);
+        let turns = self.turns.get_with(person, || Arc::new(Semaphore::new(at_once)));
+        Some(Desk { terms, toolbox: Arc::new(toolbox), turns })
     }
+
+    /// The tokens of a grant, of which this is one. It outlives each of them.
+    fn token(&self, grant: GrantId, caller: &Admitted) -> CallersToken {
+        let Admitted { token, expires_at, .. } = caller;
+        let cell = self.tokens.get_with(grant, || CallersToken::new(token.clone(), *expires_at));
+        cell.replace(token.clone(), *expires_at);
+        cell
+    }
+}
+
+fn kept<Key, What>(most: u64, idle: Duration) -> Cache<Key, What>
+where
+    Key: Hash + Eq + Send + Sync + 'static,
+    What: Clone + Send + Sync + 'static,
+{
+    Cache::builder().max_capacity(most).time_to_idle(idle).eviction_policy(EvictionPolicy::lru()).build()
 }
 
 #[cfg(test)]
@@ -220,7 +228,7 @@ mod tests {
     use secrecy::{ExposeSecret, SecretString};
 
     use super::*;
-    use crate::access::Caller;
+    use crate::access::Subject;
     use crate::cursor::Skew;
     use crate::source::pdpp::Recorded;
 
@@ -229,9 +237,8 @@ mod tests {
     struct AllButEve(Arc<dyn Source>);
 
     impl GrantedSources for AllButEve {
-        fn granted(&self, to: &Admitted) -> Option<Granted> {
-            let token = CallersToken::new(to.token.clone());
-            (to.caller != named("eve").caller).then(|| Granted { source: Arc::clone(&self.0), token })
+        fn granted(&self, to: &Caller, _token: &CallersToken) -> Option<Arc<dyn Source>> {
+            (*to != named("eve").caller).then(|| Arc::clone(&self.0))
         }
 
         fn everything(&self) -> Option<Arc<dyn Source>> {
@@ -278,8 +285,9 @@ mod tests {
         let grants = grants(2);
         let newer = Admitted { token: SecretString::from("newer"), ..named("ann") };
         for (caller, expect) in [(named("ann"), "token of ann"), (newer, "newer")] {
-            let desk = grants.desk(&caller).unwrap();
-            assert_eq!(desk.token.now().unwrap().expose_secret(), expect);
+            grants.desk(&caller).unwrap();
+            let token = grants.tokens.get(&caller.caller.grant_id()).unwrap();
+            assert_eq!(token.latest().unwrap().expose_secret(), expect);
         }
     }
 
@@ -291,5 +299,13 @@ mod tests {
         assert!(grants.turn(&named("bob")).await.is_ok());
         drop(first);
         assert!(grants.turn(&named("ann")).await.is_ok());
+        // Another scope is another grant, and not another person.
+        let by = |grant: &str| {
+            let [issuer, subject, grant] = ["i", "ann", grant].map(str::to_owned);
+            let caller = Caller::Subject(Subject { issuer, subject, client: None, grant });
+            Admitted { caller, ..named("ann") }
+        };
+        let _first = grants.turn(&by("narrow")).await.unwrap();
+        assert_eq!(grants.turn(&by("wide")).await.unwrap_err(), NoTurn::TooMany);
     }
 }

@@ -13,6 +13,7 @@ use moka::sync::Cache;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest, Sha256};
 
+use super::{KeyDigest, Shares};
 use crate::access::GrantId;
 use crate::handle::{Handle, RecordAddress};
 use crate::source::pdpp::CallersToken;
@@ -32,6 +33,9 @@ const URL_MOST: usize = 2_500;
 
 /// Links that nobody followed yet; the oldest are forgotten first.
 const LINKS_MOST: u64 = 20_000;
+
+/// Of one grant: as much as a long session of research reads.
+const LINKS_OF_ONE_MOST: usize = 1_000;
 
 /// How long a link waits to be followed. Research takes its time before anybody reads it.
 const LINK_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -60,7 +64,10 @@ pub struct Reader {
 
 /// Links that were not followed yet, by the hashes of what opens them.
 #[derive(Debug, Clone)]
-pub struct Links(Cache<[u8; 32], Link>);
+pub struct Links {
+    links: Cache<KeyDigest, Link>,
+    shares: Shares,
+}
 
 /// What a link opens.
 #[derive(Debug, Clone)]
@@ -76,7 +83,8 @@ impl RecordPages {
     #[must_use]
     pub fn new(base: &str) -> Self {
         let links = Cache::builder().max_capacity(LINKS_MOST).time_to_live(LINK_LIFE);
-        let links = Links(links.eviction_policy(EvictionPolicy::lru()).build());
+        let links = links.eviction_policy(EvictionPolicy::lru()).build();
+        let links = Links { links, shares: Shares::of(LINKS_OF_ONE_MOST) };
         Self { base: base.into(), links, reader: None }
     }
 
@@ -132,25 +140,28 @@ impl Links {
         let mut key = [0; KEY_BYTES];
         getrandom::fill(&mut key).ok()?;
         let key = URL_SAFE_NO_PAD.encode(key);
-        self.0.insert(digest(&key), link);
+        if let Some(oldest) = self.shares.add(link.reader.grant, digest(&key)) {
+            self.links.invalidate(&oldest);
+        }
+        self.links.insert(digest(&key), link);
         Some(key)
     }
 
     /// What a link opens, which it goes on to do.
     #[must_use]
     pub fn look(&self, key: &str) -> Option<Link> {
-        self.0.get(&digest(key))
+        self.links.get(&digest(key))
     }
 
     /// What a link opens, for the last time.
     #[must_use]
     pub fn follow(&self, key: &str) -> Option<Link> {
-        self.0.remove(&digest(key))
+        self.links.remove(&digest(key))
     }
 }
 
 /// What is kept of a secret: whoever sees the memory of links cannot follow them.
-fn digest(key: &str) -> [u8; 32] {
+fn digest(key: &str) -> KeyDigest {
     Sha256::digest(key).into()
 }
 

@@ -22,7 +22,7 @@ use super::{
 use crate::access::GrantId;
 use crate::cursor::{Cursors, Skew};
 use crate::fit::{Limits, PageBudget, Protection};
-use crate::handle::SourceName;
+use crate::handle::{Handle, SourceName};
 use crate::record::RecordData;
 use crate::source::{Source, StreamQuery};
 
@@ -203,7 +203,7 @@ impl Toolbox {
     ) -> Option<Result<Payload, ToolError>> {
         let answer = match (profile, tool) {
             (_, "search") => timeout(self.call_deadline, search(self, profile, arguments)).await,
-            (_, "fetch") => timeout(self.call_deadline, fetch(self, profile, arguments)).await,
+            (_, "fetch") => timeout(self.call_deadline, fetch(self, profile, arguments, self.pages())).await,
             (Profile::Standard, "schema") => timeout(self.call_deadline, schema(self, arguments)).await,
             (Profile::Standard, "query_records") => {
                 timeout(self.call_deadline, query_records(self, arguments)).await
@@ -217,6 +217,17 @@ impl Toolbox {
         let answer = answer.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }));
         let tool = profile.tools().iter().find(|spec| spec.name == tool).map(|spec| spec.name);
         Some(answer.map_err(|error| error.asked_of(tool, profile)))
+    }
+
+    /// A record as `fetch` gives it, for a page: nobody there needs a link to it.
+    ///
+    /// # Errors
+    ///
+    /// See [`ToolError`].
+    pub async fn read(&self, handle: &Handle) -> Result<Payload, ToolError> {
+        let arguments = [("id".to_owned(), handle.as_str().into())].into_iter().collect();
+        let read = timeout(self.call_deadline, fetch(self, Profile::Standard, arguments, None)).await;
+        read.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }))
     }
 
     /// What a stream wants shown of its records.

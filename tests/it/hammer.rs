@@ -81,6 +81,10 @@ impl Caller<'_> {
         }
         let hits = page["results"].as_array().unwrap();
         let id = hits[round % hits.len()]["id"].as_str().unwrap();
+        // The record server is asked with the very token of the call, though another of the grant is in use as well.
+        for hit in hits.iter().filter(|hit| hit["id"].as_str().unwrap().contains("mail:")) {
+            assert_eq!(hit["title"], format!("Mail of {}", self.token), "{page}");
+        }
         if id.contains("letters") {
             keep(&self.own.handles, id.to_owned());
             assert_eq!(self.ask("fetch", &json!({"id": id}))["id"], id);

@@ -171,6 +171,9 @@ fn a_callers_token_goes_to_their_own_source_and_no_other() {
     assert_eq!(titles("ann-2"), ["Mail of ann-2"]);
     assert_eq!(titles("ann-narrow"), ["Mail of ann-narrow"]);
     assert_eq!(titles("ann-package"), ["Mail of ann-package"]);
+    for tenant in ["ann-north", "ann-south", "ann-north"] {
+        assert_eq!(titles(tenant), [format!("Mail of {tenant}")]);
+    }
     let bobs = titles("bob-1");
     assert!(
         bobs.contains(&"Mail of bob-1".to_owned()) && bobs.iter().any(|title| title.contains("bob letter"))
@@ -189,6 +192,8 @@ fn a_callers_token_goes_to_their_own_source_and_no_other() {
         ("ann-owner", 403, "owner"),
         ("ann-elsewhere", 401, "audience"),
         ("ann-old", 401, "expired"),
+        ("ann-bound", 401, "bound to a key"),
+        ("ann-identity", 401, "not an access token"),
         ("stranger", 401, "not active"),
     ] {
         refused(&get_as(&server, token, "/v1/schema"), status, word);
@@ -228,6 +233,9 @@ fn a_server_that_lets_nobody_in_does_not_start() {
         (introspection.replace("file:secret", "s3cret"), "neither \"env:NAME\" nor \"file:PATH\""),
         (introspection.replace("file:secret", "file:nowhere") + HEAD, "cannot be read"),
         (token("ann", ANN) + &token("ann", BOB), "already"),
+        (token("ann", ANN) + &token("bob", ANN), "one of another name"),
+        (format!("[auth]\nscopes = [\"a b\"]\n{}", token("ann", ANN)), "`a b` is no scope"),
+        (format!("[auth]\naudience = [\"/\"]\n{}", token("ann", ANN)), "an audience is empty"),
         (token("ann", ANN).replace("[\"ann\"]", "[\"carol\"]"), "there is no source `carol`"),
         ("[[auth.token]]\nname = \"a\"\nsha256 = \"fwt_x\"\n".to_owned(), "64 hex digits"),
         (

@@ -7,6 +7,7 @@ mod sessions;
 mod view;
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::to_bytes;
@@ -18,7 +19,7 @@ use axum::routing::{get, post};
 use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
 use secrecy::SecretString;
-use serde_json::Value;
+use tokio::time::timeout;
 use url::form_urlencoded;
 
 use self::sessions::{Session, Sessions};
@@ -27,10 +28,11 @@ use super::PublicUrl;
 use super::admission::admit_token;
 use super::refusal::size_of;
 use super::served::{Callers, Served};
+use crate::fit::Shaping;
 use crate::handle::Handle;
-use crate::source::pdpp::CallersToken;
+use crate::source::pdpp::{CallersToken, asking_with};
 use crate::telemetry::{Call, Endpoint, Origin, Refused, Telemetry};
-use crate::tools::{LINK, Profile, RecordPages, Toolbox, Turn};
+use crate::tools::{LINK, RecordPages, Toolbox, Turn};
 
 /// Where a token is shown. No handle is so.
 const SIGN_IN: &str = "/records/-/sign-in";
@@ -42,6 +44,9 @@ const PAGES: &str = "/records/";
 
 /// The longest form, in bytes: a token is at most 16 KiB.
 const FORM_MOST: usize = 32 * 1024;
+
+/// How long it may take to come.
+const FORM_WITHIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
 struct Pages {
@@ -74,11 +79,7 @@ async fn show(State(pages): State<Pages>, request: Request) -> Response {
         ("internal_error", view::problem(status, "Something went wrong", problem, false))
     });
     match code {
-        "" => record.answered(&crate::fit::Shaping {
-            bytes: size_of(&response),
-            items: 1,
-            ..crate::fit::Shaping::default()
-        }),
+        "" => record.answered(&Shaping { bytes: size_of(&response), items: 1, ..Shaping::default() }),
         code => record.refused(code, Refused { bytes: size_of(&response), reason: None }),
     }
     response
@@ -121,7 +122,7 @@ impl Pages {
         record: &mut Call,
     ) -> (&'static str, Response) {
         match self.turn_of(callers, session.token(), record).await {
-            Ok(turn) => self.fetched(&turn.toolbox, handle, true).await,
+            Ok((token, turn)) => asking_with(token, self.fetched(&turn.toolbox, handle, true)).await,
             Err(problem) => ("unauthorized", view::sign_in(&RecordPages::path(handle), &problem)),
         }
     }
@@ -141,11 +142,12 @@ impl Pages {
         callers: &Callers,
         token: &CallersToken,
         record: &mut Call,
-    ) -> Result<Turn, String> {
-        let token = token.now().ok_or_else(|| "What it was opened by has ended.".to_owned())?;
+    ) -> Result<(SecretString, Turn), String> {
+        let token = token.latest().ok_or_else(|| "What it was opened by has ended.".to_owned())?;
         let caller = admit_token(callers, &token).await.map_err(|denial| sentence(&denial.to_string()))?;
         record.is_by(caller.caller.grant_id());
-        callers.grants.turn(&caller).await.map_err(|reason| sentence(&reason.to_string()))
+        let turn = callers.grants.turn(&caller).await.map_err(|reason| sentence(&reason.to_string()))?;
+        Ok((caller.token, turn))
     }
 
     /// The record, by the tool that models read it with: within the same bounds, in the same parts.
@@ -155,12 +157,9 @@ impl Pages {
         handle: &Handle,
         is_signed_in: bool,
     ) -> (&'static str, Response) {
-        let arguments = [("id".to_owned(), Value::from(handle.as_str()))].into_iter().collect();
-        let answer = match toolbox.call(Profile::Standard, "fetch", arguments).await {
-            Some(Ok(payload)) => {
-                serde_json::from_str::<Document>(payload.json()).map_err(|error| error.to_string())
-            }
-            Some(Err(error)) => {
+        let answer = match toolbox.read(handle).await {
+            Ok(payload) => serde_json::from_str::<Document>(payload.json()),
+            Err(error) => {
                 let status = match error.code() {
                     "not_found" | "connection_not_found" | "stream_not_declared" => StatusCode::NOT_FOUND,
                     "source_timeout" | "source_unavailable" => StatusCode::SERVICE_UNAVAILABLE,
@@ -169,7 +168,6 @@ impl Pages {
                 let problem = sentence(&error.to_string());
                 return ("source_error", view::problem(status, "It cannot be shown", &problem, is_signed_in));
             }
-            None => Err("no tool".to_owned()),
         };
         let Ok(document) = answer else {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
@@ -178,8 +176,7 @@ impl Pages {
         };
         let next = document.next().and_then(|next| next.parse().ok());
         let next = next.map(|next: Handle| RecordPages::path(&next));
-        let is_own = document.url().is_empty() || document.url().starts_with(&self.public_url.at(PAGES));
-        let elsewhere = (!is_own).then(|| document.url());
+        let elsewhere = Some(document.url()).filter(|url| !url.is_empty());
         ("", view::record(&document, Around { next: next.as_deref(), elsewhere, is_signed_in }))
     }
 
@@ -199,10 +196,42 @@ const LINK_IS_GONE: &str = "The link was followed before, or is too old.";
 
 /// Follows a link: once, and by a person.
 async fn follow(State(pages): State<Pages>, request: Request) -> Response {
-    let (request, form) = match read_form(&pages, request).await {
-        Ok(read) => read,
-        Err(refused) => return refused,
+    counted(&pages, "/records/{handle}", request, followed).await
+}
+
+/// Begins a session for whoever shows a token.
+async fn sign_in(State(pages): State<Pages>, request: Request) -> Response {
+    counted(&pages, SIGN_IN, request, signed_in).await
+}
+
+async fn sign_out(State(pages): State<Pages>, request: Request) -> Response {
+    counted(&pages, SIGN_OUT, request, signed_out).await
+}
+
+/// Answers a form that was sent from a page of ours, and records how that went.
+async fn counted(
+    pages: &Pages,
+    endpoint: &str,
+    request: Request,
+    answer: impl AsyncFnOnce(&Pages, Parts, Vec<u8>, &mut Call) -> Response,
+) -> Response {
+    let mut record = pages.telemetry.call(Endpoint::route(endpoint), Origin::of(request.extensions()));
+    let response = match read_form(pages, request).await {
+        Ok((request, form)) => answer(pages, request, form, &mut record).await,
+        Err(refused) => refused,
     };
+    let refused = Refused { bytes: size_of(&response), reason: None };
+    match response.status() {
+        StatusCode::UNAUTHORIZED => record.refused("unauthorized", refused),
+        StatusCode::FORBIDDEN => record.refused("forbidden", refused),
+        status if status.is_client_error() => record.refused("invalid_request", refused),
+        status if status.is_server_error() => record.refused("internal_error", refused),
+        _ => record.answered(&Shaping { bytes: refused.bytes, ..Shaping::default() }),
+    }
+    response
+}
+
+async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
     let (Served::Callers(callers), Some(handle)) = (&pages.served, handle_of(request.uri.path())) else {
         return view::problem(
             StatusCode::NOT_FOUND,
@@ -214,18 +243,19 @@ async fn follow(State(pages): State<Pages>, request: Request) -> Response {
     let path = RecordPages::path(&handle);
     // A link that is shown at another record stays good for its own.
     let key = form_value(&form, LINK).filter(|key| pages.opens(callers, key, &handle));
-    let link = key.zip(pages.links(callers)).and_then(|(key, links)| links.follow(&key));
-    let Some(link) = link else { return view::sign_in(&path, LINK_IS_GONE) };
+    let Some((key, links)) = key.zip(pages.links(callers)) else { return view::sign_in(&path, LINK_IS_GONE) };
+    // One behind which there is nobody now is not used up: its grant may have another token soon.
+    if let Some(link) = links.look(&key)
+        && let Err(problem) = pages.turn_of(callers, &link.reader.token, record).await
+    {
+        return view::sign_in(&path, &problem);
+    }
+    let Some(link) = links.follow(&key) else { return view::sign_in(&path, LINK_IS_GONE) };
     let session = Session::of_link(link, pages.sessions.of(&request.headers));
-    begun(&pages, &request.headers, session, &path)
+    begun(pages, &request.headers, session, &path)
 }
 
-/// Begins a session for whoever shows a token.
-async fn sign_in(State(pages): State<Pages>, request: Request) -> Response {
-    let (request, form) = match read_form(&pages, request).await {
-        Ok(read) => read,
-        Err(refused) => return refused,
-    };
+async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
     let to = form_value(&form, "to").unwrap_or_default();
     let Some(handle) = handle_of(&to) else {
         return view::problem(StatusCode::BAD_REQUEST, "No such record", "The form names no record.", false);
@@ -233,20 +263,20 @@ async fn sign_in(State(pages): State<Pages>, request: Request) -> Response {
     let path = RecordPages::path(&handle);
     let Served::Callers(callers) = &pages.served else { return moved(&path, None) };
     let token = SecretString::from(form_value(&form, "token").unwrap_or_default().trim().to_owned());
-    match admit_token(callers, &token).await {
-        Ok(caller) => {
-            let session = Session::signed_in(CallersToken::new(caller.token));
-            begun(&pages, &request.headers, session, &path)
-        }
-        Err(denial) => view::sign_in(&path, &sentence(&denial.to_string())),
+    let caller = match admit_token(callers, &token).await {
+        Ok(caller) => caller,
+        Err(denial) => return view::sign_in(&path, &sentence(&denial.to_string())),
+    };
+    record.is_by(caller.caller.grant_id());
+    // Whoever has no records needs no session.
+    if let Err(reason) = callers.grants.turn(&caller).await {
+        return view::sign_in(&path, &sentence(&reason.to_string()));
     }
+    begun(pages, &request.headers, Session::signed_in(caller), &path)
 }
 
-async fn sign_out(State(pages): State<Pages>, request: Request) -> Response {
-    if !pages.is_from_here(request.headers()) {
-        return foreign();
-    }
-    let cookie = pages.sessions.end(request.headers(), pages.is_secure());
+async fn signed_out(pages: &Pages, request: Parts, _form: Vec<u8>, _record: &mut Call) -> Response {
+    let cookie = pages.sessions.end(&request.headers, pages.is_secure());
     let mut response =
         view::problem(StatusCode::OK, "Signed out", "This browser shows no records any more.", false);
     add_cookie(&mut response, &cookie);
@@ -284,9 +314,9 @@ async fn read_form(pages: &Pages, request: Request) -> Result<(Parts, Vec<u8>), 
         return Err(foreign());
     }
     let (parts, body) = request.into_parts();
-    match to_bytes(body, FORM_MOST).await {
-        Ok(form) => Ok((parts, form.into())),
-        Err(_too_long) => {
+    match timeout(FORM_WITHIN, to_bytes(body, FORM_MOST)).await {
+        Ok(Ok(form)) => Ok((parts, form.into())),
+        Ok(Err(_)) | Err(_) => {
             let problem = "The form is too long, or broke off.";
             Err(view::problem(StatusCode::PAYLOAD_TOO_LARGE, "Not understood", problem, false))
         }

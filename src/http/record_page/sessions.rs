@@ -12,15 +12,19 @@ use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 
+use crate::access::{Admitted, GrantId};
 use crate::handle::RecordAddress;
 use crate::source::pdpp::CallersToken;
-use crate::tools::Link;
+use crate::tools::{KeyDigest, Link, Shares};
 
 /// The name of the cookie.
 const COOKIE: &str = "fetchwell_session";
 
 /// Browsers that are told apart; the one that read longest ago is forgotten first.
 const SESSIONS_MOST: u64 = 10_000;
+
+/// Of one grant.
+const SESSIONS_OF_ONE_MOST: usize = 100;
 
 /// How long a session lives.
 const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
@@ -33,11 +37,15 @@ const KEY_BYTES: usize = 32;
 
 /// The sessions of all browsers, by the hashes of what these keep.
 #[derive(Debug, Clone)]
-pub(super) struct Sessions(Cache<[u8; 32], Session>);
+pub(super) struct Sessions {
+    sessions: Cache<KeyDigest, Session>,
+    shares: Shares,
+}
 
 /// What a browser may read.
 #[derive(Debug, Clone)]
 pub(super) struct Session {
+    grant: GrantId,
     token: CallersToken,
     scope: Scope,
 }
@@ -53,14 +61,15 @@ enum Scope {
 impl Default for Sessions {
     fn default() -> Self {
         let sessions = Cache::builder().max_capacity(SESSIONS_MOST).time_to_live(LIFE);
-        Self(sessions.eviction_policy(EvictionPolicy::lru()).build())
+        let sessions = sessions.eviction_policy(EvictionPolicy::lru()).build();
+        Self { sessions, shares: Shares::of(SESSIONS_OF_ONE_MOST) }
     }
 }
 
 impl Sessions {
     /// The session of a browser.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<Session> {
-        self.0.get(&digest(cookie(headers)?))
+        self.sessions.get(&digest(cookie(headers)?))
     }
 
     /// Begins a session in place of what the browser had, and gives the cookie for it. `None` when the system gives no random
@@ -70,7 +79,10 @@ impl Sessions {
         getrandom::fill(&mut key).ok()?;
         self.forget(headers);
         let key = URL_SAFE_NO_PAD.encode(key);
-        self.0.insert(digest(&key), session);
+        if let Some(oldest) = self.shares.add(session.grant, digest(&key)) {
+            self.sessions.invalidate(&oldest);
+        }
+        self.sessions.insert(digest(&key), session);
         Some(set_cookie(&key, LIFE, is_secure))
     }
 
@@ -82,21 +94,22 @@ impl Sessions {
 
     fn forget(&self, headers: &HeaderMap) {
         if let Some(key) = cookie(headers) {
-            self.0.invalidate(&digest(key));
+            self.sessions.invalidate(&digest(key));
         }
     }
 }
 
 impl Session {
     /// Of somebody who showed a token.
-    pub(super) fn signed_in(token: CallersToken) -> Self {
-        Self { token, scope: Scope::Grant }
+    pub(super) fn signed_in(caller: Admitted) -> Self {
+        let token = CallersToken::new(caller.token, caller.expires_at);
+        Self { grant: caller.caller.grant_id(), token, scope: Scope::Grant }
     }
 
     /// Of somebody who followed a link, with what they could read `before`.
     pub(super) fn of_link(link: Link, before: Option<Self>) -> Self {
         let mut records = match before {
-            Some(session) if session.token.is_of(&link.reader.token) => match session.scope {
+            Some(session) if session.grant == link.reader.grant => match session.scope {
                 Scope::Grant => return session,
                 Scope::Records(records) => records,
             },
@@ -107,7 +120,7 @@ impl Session {
         if records.len() > RECORDS_MOST {
             records.remove(0);
         }
-        Self { token: link.reader.token, scope: Scope::Records(records) }
+        Self { grant: link.reader.grant, token: link.reader.token, scope: Scope::Records(records) }
     }
 
     /// Whether a record is among what it shows.
@@ -136,7 +149,7 @@ fn set_cookie(value: &str, life: Duration, is_secure: bool) -> String {
     format!("{COOKIE}={value}; Path=/records; Max-Age={}; HttpOnly; SameSite=Lax{secure}", life.as_secs())
 }
 
-fn digest(key: &str) -> [u8; 32] {
+fn digest(key: &str) -> KeyDigest {
     Sha256::digest(key).into()
 }
 
@@ -149,10 +162,15 @@ mod tests {
     use crate::handle::Handle;
     use crate::tools::Reader;
 
-    fn link(token: &CallersToken, handle: &str) -> Link {
+    fn caller(name: &str) -> Admitted {
+        let caller = Caller::Token { name: name.to_owned() };
+        Admitted { caller, token: SecretString::from("t"), expires_at: None }
+    }
+
+    fn link(name: &str, handle: &str) -> Link {
         let handle: Handle = handle.parse().unwrap();
-        let grant = Caller::Token { name: "ann".to_owned() }.grant_id();
-        Link { reader: Reader { grant, token: token.clone() }, address: handle.address().clone() }
+        let (grant, token) = (caller(name).caller.grant_id(), CallersToken::default());
+        Link { reader: Reader { grant, token }, address: handle.address().clone() }
     }
 
     fn sent(cookie: &str) -> HeaderMap {
@@ -162,26 +180,25 @@ mod tests {
 
     #[test]
     fn a_session_of_links_shows_what_was_followed() {
-        let ann = CallersToken::new(SecretString::from("ann"));
-        let one = Session::of_link(link(&ann, "c/s:1"), None);
-        let both = Session::of_link(link(&ann, "c/s:2"), Some(one.clone()));
+        let ann = "ann";
+        let one = Session::of_link(link(ann, "c/s:1"), None);
+        let both = Session::of_link(link(ann, "c/s:2"), Some(one.clone()));
         let shows =
             |session: &Session, handle: &str| session.shows(handle.parse::<Handle>().unwrap().address());
         assert!(shows(&one, "c/s:1") && !shows(&one, "c/s:2"));
         assert!(shows(&both, "c/s:1") && shows(&both, "c/s:2") && !shows(&both, "c/s:3"));
-        let bob = CallersToken::new(SecretString::from("ann"));
-        let other = Session::of_link(link(&bob, "c/s:3"), Some(both));
+        let bob = "bob";
+        let other = Session::of_link(link(bob, "c/s:3"), Some(both));
         assert!(shows(&other, "c/s:3") && !shows(&other, "c/s:1"), "another grant takes nothing over");
-        let whole = Session::of_link(link(&ann, "c/s:4"), Some(Session::signed_in(ann.clone())));
+        let whole = Session::of_link(link(ann, "c/s:4"), Some(Session::signed_in(caller(ann))));
         assert!(shows(&whole, "c/s:1"));
     }
 
     #[test]
     fn a_browser_keeps_its_session_until_it_ends_it() {
         let sessions = Sessions::default();
-        let token = CallersToken::new(SecretString::from("ann"));
         let nothing = HeaderMap::new();
-        let cookie = sessions.begin(&nothing, Session::signed_in(token.clone()), true).unwrap();
+        let cookie = sessions.begin(&nothing, Session::signed_in(caller("ann")), true).unwrap();
         assert!(
             cookie.ends_with("; Path=/records; Max-Age=43200; HttpOnly; SameSite=Lax; Secure"),
             "{cookie}"
@@ -190,7 +207,7 @@ mod tests {
         assert!(sessions.of(&sent("fetchwell_session=guessed")).is_none());
         assert!(sessions.of(&nothing).is_none());
         let before = sent(&cookie);
-        let cookie = sessions.begin(&before, Session::signed_in(token), true).unwrap();
+        let cookie = sessions.begin(&before, Session::signed_in(caller("ann")), true).unwrap();
         assert!(sessions.of(&before).is_none() && sessions.of(&sent(&cookie)).is_some());
         assert!(
             sessions.end(&sent(&cookie), false).starts_with("fetchwell_session=; Path=/records; Max-Age=0;")

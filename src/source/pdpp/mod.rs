@@ -21,7 +21,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use credentials::{
-    CallersToken, CommandLine, CredentialError, CredentialFault, CredentialPlace, Credentials,
+    CallersToken, CommandLine, CredentialError, CredentialFault, CredentialPlace, Credentials, asking_with,
 };
 pub use provider::{InvalidProviderUrl, ProviderUrl};
 pub use recorded::{Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply};

@@ -20,8 +20,9 @@ const FORMAT: i64 = 2;
 /// How long a statement waits for another process before the store counts as locked.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Idle connections kept for the next read. A read takes well under a millisecond, so a few serve many.
-const IDLE_READERS: usize = 4;
+/// Reads at a time, and connections that are kept for them. A read takes well under a millisecond, so a few serve many; they
+/// are more than the calls of one caller at a time.
+pub(super) const READERS: usize = 24;
 
 /// Why a read has no answer: the database, or the question.
 #[derive(Debug)]
@@ -203,7 +204,7 @@ impl Database {
 
     fn give_back(&self, reader: Reader) {
         let mut pool = self.pool();
-        if pool.idle.len() < IDLE_READERS {
+        if pool.idle.len() < READERS {
             pool.idle.push(reader);
         }
     }

@@ -44,6 +44,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 pub use declaration::StreamDeclaration;
@@ -52,7 +53,7 @@ pub use manifest::{Manifest, ManifestError};
 pub use search::IndexState;
 pub use write::{Change, Incoming, NewConnection, StoreWriter, Tally};
 
-use self::database::Database;
+use self::database::{Database, READERS};
 use self::interrupt::{Interrupt, InterruptOnDrop};
 use self::search::Searching;
 use super::{
@@ -73,6 +74,8 @@ pub struct Store {
 struct Inner {
     database: Database,
     searching: Searching,
+    /// Each read has a connection: one that had to be opened for it, and its statements made anew, would cost several reads.
+    turns: Arc<Semaphore>,
 }
 
 impl Store {
@@ -83,7 +86,8 @@ impl Store {
     /// The file is missing, unreadable, foreign, damaged, or of a newer format.
     pub fn open(name: SourceName, path: &Path) -> Result<Self, StoreError> {
         let database = Database::open(path)?;
-        Ok(Self { name, inner: Arc::new(Inner { database, searching: Searching::default() }) })
+        let (searching, turns) = (Searching::default(), Arc::new(Semaphore::new(READERS)));
+        Ok(Self { name, inner: Arc::new(Inner { database, searching, turns }) })
     }
 
     /// What a store at this place is identified by, open or not.
@@ -98,9 +102,15 @@ impl Store {
         read: impl FnOnce(&Inner, &Interrupt) -> Result<Answer, SourceError> + Send + 'static,
     ) -> Result<Answer, SourceError> {
         let inner = Arc::clone(&self.inner);
+        // It is never closed; without a turn the read would only be slower.
+        let turn = Arc::clone(&inner.turns).acquire_owned().await.ok();
         let interrupt = Interrupt::default();
         let _interrupt = InterruptOnDrop(interrupt.clone());
-        match spawn_blocking(move || read(&inner, &interrupt)).await {
+        let in_its_turn = move || {
+            let _turn = turn;
+            read(&inner, &interrupt)
+        };
+        match spawn_blocking(in_its_turn).await {
             Ok(answer) => answer,
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }

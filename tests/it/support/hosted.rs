@@ -90,15 +90,19 @@ pub(crate) fn authorization_server() -> FakeServer {
         };
         let mut claims = match token {
             "no-answer" => return Reply::Reset,
-            "ann-1" | "ann-2" | "ann-owner" | "ann-elsewhere" | "ann-old" | "ann-package" => {
-                grant("ann", "g1")
-            }
+            "ann-1" | "ann-2" | "ann-owner" | "ann-elsewhere" | "ann-old" | "ann-package" | "ann-bound"
+            | "ann-identity" => grant("ann", "g1"),
             "ann-narrow" => grant("ann", "g2"),
             "bob-1" => grant("bob", "g3"),
+            "ann-north" | "ann-south" => grant("ann", "g1"),
             _ => json!({"active": false}),
         };
         match token {
             "ann-owner" => claims["pdpp_token_kind"] = "owner".into(),
+            "ann-north" => claims["tenant"] = "north".into(),
+            "ann-south" => claims["tenant"] = "south".into(),
+            "ann-bound" => claims["cnf"] = json!({"jkt": "x"}),
+            "ann-identity" => claims["nonce"] = "n".into(),
             "ann-package" => claims["pdpp_token_kind"] = "mcp_package".into(),
             "ann-elsewhere" => claims["aud"] = "https://elsewhere.example/mcp".into(),
             "ann-old" => claims["exp"] = 1_000_000_000.into(),

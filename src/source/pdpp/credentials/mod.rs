@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
-pub use callers::CallersToken;
+pub use callers::{CallersToken, asking_with};
 pub use command::CommandLine;
 pub use fault::{CredentialError, CredentialFault, CredentialPlace};
 pub(super) use token::bearer;
