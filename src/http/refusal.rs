@@ -95,16 +95,18 @@ impl Asked {
 
     fn in_words(&self, refusal: &Refusal) -> Response {
         let Self { path, id, .. } = self;
-        let (body, content_type) = if path == "/mcp" || path.starts_with("/mcp/") {
-            (refusal.json_rpc(), "application/json")
-        } else if v1::is_contract(path) {
-            (v1::refused(refusal, id), "application/json; charset=utf-8")
-        } else {
-            (refusal.plain(id), "application/json")
+        let json = |body: Value| {
+            let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+            (refusal.status, json, body.to_string()).into_response()
         };
-        let mut response = (refusal.status, body.to_string()).into_response();
+        let mut response = if path == "/mcp" || path.starts_with("/mcp/") {
+            json(refusal.json_rpc())
+        } else if v1::is_contract(path) {
+            v1::refused(refusal, id)
+        } else {
+            json(refusal.plain(id))
+        };
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(wait) = refusal.retry_after {
             headers.insert(header::RETRY_AFTER, wait.into());

@@ -168,13 +168,13 @@ pub(super) fn is_contract(path: &str) -> bool {
 }
 
 /// What was refused before it came here, in the contract's words.
-pub(super) fn refused(refusal: &Refusal, id: &RequestId) -> Value {
-    let error = ApiError::new(refusal.status, refusal.code, refusal.problem.clone());
+pub(super) fn refused(refused: &Refusal, id: &RequestId) -> Response {
+    let error = ApiError::new(refused.status, refused.code, refused.problem.clone());
     let mut body = serde_json::to_value(error.body(id.as_str())).unwrap_or_default();
-    if let (Some(error), Some(url)) = (body.get_mut("error"), &refusal.resource_metadata) {
+    if let (Some(error), Some(url)) = (body.get_mut("error"), &refused.resource_metadata) {
         error["resource_metadata"] = url.as_str().into();
     }
-    body
+    refusal(&error, body.to_string().into_bytes())
 }
 
 fn refusal(error: &ApiError, body: Vec<u8>) -> Response {
