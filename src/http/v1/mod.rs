@@ -33,7 +33,6 @@ use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
-use serde_json::Value;
 
 use self::cursor::Seal;
 pub(super) use self::envelope::SEGMENT;
