@@ -43,6 +43,9 @@ const LINK_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of what opens a page.
 const KEY_BYTES: usize = 16;
 
+/// Letters of it as base64.
+const KEY_CHARS: usize = 22;
+
 /// The pages of a server.
 #[derive(Debug, Clone)]
 pub struct RecordPages {
@@ -51,6 +54,8 @@ pub struct RecordPages {
     links: Links,
     /// Whose links are made. Where callers are not told apart pages open for everybody.
     reader: Option<Reader>,
+    /// For whom a link is only measured: whoever reads a page is where it would lead.
+    is_there: bool,
 }
 
 /// Whose records a page shows.
@@ -85,13 +90,19 @@ impl RecordPages {
         let links = Cache::builder().max_capacity(LINKS_MOST).time_to_live(LINK_LIFE);
         let links = links.eviction_policy(EvictionPolicy::lru()).build();
         let links = Links { links, shares: Shares::of(LINKS_OF_ONE_MOST) };
-        Self { base: base.into(), links, reader: None }
+        Self { base: base.into(), links, reader: None, is_there: false }
     }
 
     /// The same for one reader.
     #[must_use]
     pub fn read_by(&self, reader: Reader) -> Self {
         Self { reader: Some(reader), ..self.clone() }
+    }
+
+    /// The same for somebody who reads the page: parts are as long as with a link, and none is made.
+    #[must_use]
+    pub fn for_a_page(&self) -> Self {
+        Self { is_there: true, ..self.clone() }
     }
 
     /// The links that were made.
@@ -118,6 +129,9 @@ impl RecordPages {
     pub fn link(&self, handle: &Handle) -> Option<String> {
         let url = self.url(handle)?;
         let Some(reader) = &self.reader else { return Some(url) };
+        if self.is_there {
+            return Some(format!("{url}?{LINK}={}", "x".repeat(KEY_CHARS)));
+        }
         let link = Link { reader: reader.clone(), address: handle.address().clone() };
         match self.links.make(link) {
             Some(key) => Some(format!("{url}?{LINK}={key}")),
@@ -205,6 +219,8 @@ mod tests {
         let pages = pages().read_by(reader());
         let (one, other) = (pages.link(&handle).unwrap(), pages.link(&handle).unwrap());
         assert!(one != other && one.len() == other.len());
+        let measured = pages.for_a_page().link(&handle).unwrap();
+        assert!(measured.len() == one.len() && measured.ends_with("xxx"));
         let (_, key) = one.split_once("?link=").unwrap();
         assert_eq!(pages.links().look(key).unwrap().address, *handle.address());
         assert_eq!(pages.links().follow(key).unwrap().address, *handle.address());

@@ -219,14 +219,16 @@ impl Toolbox {
         Some(answer.map_err(|error| error.asked_of(tool, profile)))
     }
 
-    /// A record as `fetch` gives it, for a page: nobody there needs a link to it.
+    /// A record as `fetch` gives it, in the same parts, for a page: nobody there needs a link to it.
     ///
     /// # Errors
     ///
     /// See [`ToolError`].
     pub async fn read(&self, handle: &Handle) -> Result<Payload, ToolError> {
         let arguments = [("id".to_owned(), handle.as_str().into())].into_iter().collect();
-        let read = timeout(self.call_deadline, fetch(self, Profile::Standard, arguments, None)).await;
+        let pages = self.pages().map(RecordPages::for_a_page);
+        let read =
+            timeout(self.call_deadline, fetch(self, Profile::Standard, arguments, pages.as_ref())).await;
         read.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }))
     }
 

@@ -176,7 +176,8 @@ impl Pages {
         };
         let next = document.next().and_then(|next| next.parse().ok());
         let next = next.map(|next: Handle| RecordPages::path(&next));
-        let elsewhere = Some(document.url()).filter(|url| !url.is_empty());
+        let is_own = document.url().is_empty() || document.url().starts_with(&self.public_url.at(PAGES));
+        let elsewhere = (!is_own).then(|| document.url());
         ("", view::record(&document, Around { next: next.as_deref(), elsewhere, is_signed_in }))
     }
 
