@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::StoreError;
@@ -216,6 +217,9 @@ impl Database {
             let connection = Connection::open_with_flags(&self.path, flags)?;
             connection.busy_timeout(BUSY)?;
             connection.pragma_update(None, "foreign_keys", true)?;
+            // A plan is made once for a statement and not anew for the values of each read: the statistics that could
+            // make another one better are never gathered.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
             Ok(connection)
         };
         connect().map_err(|error| self.error(&error))
