@@ -4,7 +4,7 @@
 //! be written is tried again at growing intervals; what comes meanwhile is kept in memory, as far as there is room.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,6 +23,9 @@ const QUEUE: usize = 4_096;
 
 /// Between two writes: a single call is written at once, and of many each write takes all that came.
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// How long the thread leaves the queue alone while it waits for its next write.
+const NAP_MOST: Duration = Duration::from_millis(50);
 
 /// Before the second try of a write that failed, doubled for each after it.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
@@ -167,31 +170,48 @@ impl Keeper {
     }
 
     fn run(mut self, messages: &Receiver<Message>) {
-        loop {
-            let message = if self.waiting.is_empty() {
-                messages.recv().map_err(|_ended| RecvTimeoutError::Disconnected)
+        let mut is_open = true;
+        while is_open {
+            if self.waiting.is_empty() {
+                let Ok(message) = messages.recv() else { return };
+                self.take(message);
             } else {
-                messages.recv_timeout(self.next_try.saturating_duration_since(Instant::now()))
-            };
-            match message {
-                Ok(Message::Record(record)) => {
-                    // Few records in memory are no reason to lose one that the file would take.
-                    if self.failures == 0 && self.waiting.is_full() {
-                        self.write();
-                    }
-                    if self.waiting.push(record).is_some() {
-                        self.shared.dropped.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-                Ok(Message::Flush(done)) => {
-                    self.write();
-                    let _ = done.try_send(());
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.write(),
+                // Not with the queue: whoever put something into it would have to wake this thread.
+                let nap = self.next_try.saturating_duration_since(Instant::now());
+                thread::park_timeout(nap.min(NAP_MOST));
             }
-            if Instant::now() >= self.next_try {
+            is_open = self.take_all(messages);
+            if !is_open || Instant::now() >= self.next_try {
                 self.write();
+            }
+        }
+    }
+
+    /// Takes what has come. Says whether more can come.
+    fn take_all(&mut self, messages: &Receiver<Message>) -> bool {
+        loop {
+            match messages.try_recv() {
+                Ok(message) => self.take(message),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Record(record) => {
+                // Few records in memory are no reason to lose one that the file would take.
+                if self.failures == 0 && self.waiting.is_full() {
+                    self.write();
+                }
+                if self.waiting.push(record).is_some() {
+                    self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Message::Flush(done) => {
+                self.write();
+                let _ = done.try_send(());
             }
         }
     }
