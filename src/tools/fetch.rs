@@ -57,6 +57,9 @@ const FIELDS_MOST: usize = 100;
 /// Bytes of a record that is made into a document at once.
 const MADE_AT_ONCE: usize = 4 * 1024;
 
+/// Bytes that the shortest value counts for.
+const VALUE_LEAST: usize = 4;
+
 /// The least room for text. A record whose handle and labels take nearly the whole budget still gets on.
 const TEXT_LEAST: usize = 1_000;
 
@@ -187,15 +190,22 @@ pub(super) async fn fetch(
     beside_other_calls(move || document((&parts, budget, pages), profile, &request, &record, &stopped)).await
 }
 
-/// Whether a record is a few plain values and nothing else.
+/// Whether a record is made into a document in no time. Takes as little itself, however long the record is.
 fn is_short(record: &Record) -> bool {
-    let plain = |value: &Value| match value {
-        Value::String(text) => Some(text.len()),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Some(0),
-        Value::Array(_) | Value::Object(_) => None,
-    };
-    let bytes = record.data.values().map(plain).sum::<Option<usize>>();
-    record.expanded.is_empty() && bytes.is_some_and(|bytes| bytes <= MADE_AT_ONCE)
+    let mut left = MADE_AT_ONCE;
+    record.expanded.is_empty() && record.data.iter().all(|field| is_within(field, &mut left))
+}
+
+/// Takes a named value off the bytes that are `left`, if there are enough.
+fn is_within((name, value): (&String, &Value), left: &mut usize) -> bool {
+    let text = value.as_str().map_or(VALUE_LEAST, |text| text.len().max(VALUE_LEAST));
+    let Some(rest) = left.checked_sub(name.len() + text) else { return false };
+    *left = rest;
+    match value {
+        Value::Array(items) => items.iter().all(|item| is_within((&String::new(), item), left)),
+        Value::Object(fields) => fields.iter().all(|field| is_within(field, left)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
 }
 
 fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
@@ -382,7 +392,21 @@ fn hit_document(id: &str, hit: &Hit, budget: PageBudget) -> Result<Payload, Tool
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_record_is_short_with_all_that_is_in_it() {
+        let is_short = |value: &Value| is_within((&"body".to_owned(), value), &mut MADE_AT_ONCE.clone());
+        let text = |bytes| Value::from("x".repeat(bytes));
+        assert!(is_short(&text(4_092)) && !is_short(&text(4_093)));
+        assert!(is_short(&json!({"a": [text(2_000), {"b": text(2_000)}, 1, null]})));
+        assert!(!is_short(&json!({"a": [text(2_000), {"b": text(2_000)}], "c": text(200)})));
+        assert!(is_short(&json!(vec![0; 1_000])) && !is_short(&json!(vec![0; 1_100])));
+        let deep = (0..1_100).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+        assert!(!is_short(&deep));
+    }
 
     #[test]
     fn a_dropped_call_stops_the_cutting() {
