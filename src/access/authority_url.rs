@@ -7,7 +7,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
-use url::{Host, Url};
+use url::Url;
+
+use crate::outbound::is_confidential;
 
 /// Where an authorization server is asked. Equal to another when it is written alike.
 #[derive(Clone, PartialEq, Eq)]
@@ -44,8 +46,7 @@ impl FromStr for AuthorityUrl {
         let invalid = |problem: &str| InvalidAuthorityUrl { problem: problem.to_owned() };
         let url = Url::parse(text).map_err(|error| invalid(&error.to_string()))?;
         match url.scheme() {
-            "https" => {}
-            "http" if is_this_machine(&url) => {}
+            _ if is_confidential(&url) => {}
             "http" => return Err(invalid("http is for this machine only, so use https")),
             _ => return Err(invalid("only https is supported")),
         }
@@ -59,15 +60,6 @@ impl FromStr for AuthorityUrl {
             return Err(invalid("it has a fragment (#)"));
         }
         Ok(Self { written: text.to_owned(), url })
-    }
-}
-
-fn is_this_machine(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
     }
 }
 

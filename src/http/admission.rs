@@ -7,7 +7,6 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-
 use secrecy::{ExposeSecret, SecretString};
 
 use super::allowed_names::AllowedNames;

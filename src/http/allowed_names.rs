@@ -119,9 +119,9 @@ impl AllowedNames {
 
     /// Whether a request names this machine, as its own programs do.
     pub(super) fn is_for_this_machine(uri: &Uri, headers: &HeaderMap) -> bool {
-        let named = headers.get_all(header::HOST).iter().map(authority_of);
-        let authorities = named.chain([uri.authority().cloned()].into_iter().filter(Option::is_some));
-        authorities.into_iter().all(|named| named.is_some_and(|named| names_this_machine(named.host())))
+        let is_here = |authority: &Authority| names_this_machine(authority.host());
+        let mut named = headers.get_all(header::HOST).iter().map(authority_of);
+        named.all(|authority| authority.as_ref().is_some_and(is_here)) && uri.authority().is_none_or(is_here)
     }
 
     /// Whether pages of an origin may ask.

@@ -4,7 +4,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use url::{Host, Url};
+use url::Url;
+
+use crate::outbound::is_confidential;
 
 /// The origin of a server as its clients see it: `https`, or `http` for this machine, with nothing after the port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,15 +69,8 @@ impl FromStr for PublicUrl {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(PublicUrlError::UserInfo);
         }
-        let is_here = match &host {
-            Host::Domain(name) => *name == "localhost",
-            Host::Ipv4(address) => address.is_loopback(),
-            Host::Ipv6(address) => address.is_loopback(),
-        };
-        match url.scheme() {
-            "https" => {}
-            "http" if is_here => {}
-            _ => return Err(PublicUrlError::NotSecure),
+        if !is_confidential(&url) {
+            return Err(PublicUrlError::NotSecure);
         }
         if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
             return Err(PublicUrlError::NotAnOrigin);

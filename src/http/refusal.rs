@@ -6,7 +6,6 @@ use axum::body::{HttpBody, to_bytes};
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
-
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 

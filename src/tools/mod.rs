@@ -26,8 +26,8 @@ mod resource;
 mod schema;
 mod search;
 mod seen_ids;
-mod shares;
 mod shown_record;
+mod tickets;
 mod toolbox;
 mod unavailable;
 
@@ -49,7 +49,7 @@ pub use record_pages::{LINK, Link, Links, Reader, RecordPages};
 pub use resource::{RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
 pub use schema::SCHEMA;
 pub use search::{SEARCH, SEARCH_OPENAI};
-pub use shares::{KeyDigest, Shares};
+pub use tickets::{TicketLimits, Tickets};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 pub use unavailable::ShownUnavailable;
 

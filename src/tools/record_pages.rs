@@ -6,14 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use sha2::{Digest, Sha256};
 
-use super::{KeyDigest, Shares};
+use super::tickets::KEY_CHARS;
+use super::{TicketLimits, Tickets};
 use crate::access::GrantId;
 use crate::handle::{Handle, RecordAddress};
 use crate::source::pdpp::CallersToken;
@@ -31,20 +27,10 @@ const IN_PATH: &AsciiSet =
 /// The longest address, in bytes. A longer one is not given.
 const URL_MOST: usize = 2_500;
 
-/// Links that nobody followed yet; the oldest are forgotten first.
-const LINKS_MOST: u64 = 20_000;
-
-/// Of one grant: as much as a long session of research reads.
-const LINKS_OF_ONE_MOST: usize = 1_000;
-
-/// How long a link waits to be followed. Research takes its time before anybody reads it.
-const LINK_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Bytes of what opens a page.
-const KEY_BYTES: usize = 16;
-
-/// Letters of it as base64.
-const KEY_CHARS: usize = 22;
+/// Links that nobody followed yet. One grant has as many as a long session of research reads, which takes its time before
+/// anybody follows one.
+const LINKS: TicketLimits =
+    TicketLimits { most: 20_000, of_one_most: 1_000, life: Duration::from_secs(24 * 60 * 60) };
 
 /// The pages of a server.
 #[derive(Debug, Clone)]
@@ -67,12 +53,8 @@ pub struct Reader {
     pub token: CallersToken,
 }
 
-/// Links that were not followed yet, by the hashes of what opens them.
-#[derive(Debug, Clone)]
-pub struct Links {
-    links: Cache<KeyDigest, Link>,
-    shares: Shares,
-}
+/// Links that were not followed yet.
+pub type Links = Tickets<Link>;
 
 /// What a link opens.
 #[derive(Debug, Clone)]
@@ -87,10 +69,7 @@ impl RecordPages {
     /// Pages below `base`, the origin of the server.
     #[must_use]
     pub fn new(base: &str) -> Self {
-        let links = Cache::builder().max_capacity(LINKS_MOST).time_to_live(LINK_LIFE);
-        let links = links.eviction_policy(EvictionPolicy::lru()).build();
-        let links = Links { links, shares: Shares::of(LINKS_OF_ONE_MOST) };
-        Self { base: base.into(), links, reader: None, is_there: false }
+        Self { base: base.into(), links: Links::new(LINKS), reader: None, is_there: false }
     }
 
     /// The same for one reader.
@@ -133,7 +112,7 @@ impl RecordPages {
             return Some(format!("{url}?{LINK}={}", "x".repeat(KEY_CHARS)));
         }
         let link = Link { reader: reader.clone(), address: handle.address().clone() };
-        match self.links.make(link) {
+        match self.links.issue(reader.grant, link) {
             Some(key) => Some(format!("{url}?{LINK}={key}")),
             // Without random bytes there is no link, and the page can be opened with a token.
             None => Some(url),
@@ -147,36 +126,6 @@ impl RecordPages {
         let (steady, _) = link.rsplit_once(&format!("?{LINK}=")).filter(|_| is_ours).unwrap_or((link, ""));
         steady
     }
-}
-
-impl Links {
-    fn make(&self, link: Link) -> Option<String> {
-        let mut key = [0; KEY_BYTES];
-        getrandom::fill(&mut key).ok()?;
-        let key = URL_SAFE_NO_PAD.encode(key);
-        if let Some(oldest) = self.shares.add(link.reader.grant, digest(&key)) {
-            self.links.invalidate(&oldest);
-        }
-        self.links.insert(digest(&key), link);
-        Some(key)
-    }
-
-    /// What a link opens, which it goes on to do.
-    #[must_use]
-    pub fn look(&self, key: &str) -> Option<Link> {
-        self.links.get(&digest(key))
-    }
-
-    /// What a link opens, for the last time.
-    #[must_use]
-    pub fn follow(&self, key: &str) -> Option<Link> {
-        self.links.remove(&digest(key))
-    }
-}
-
-/// What is kept of a secret: whoever sees the memory of links cannot follow them.
-fn digest(key: &str) -> KeyDigest {
-    Sha256::digest(key).into()
 }
 
 #[cfg(test)]
@@ -223,9 +172,9 @@ mod tests {
         assert!(measured.len() == one.len() && measured.ends_with("xxx"));
         let (_, key) = one.split_once("?link=").unwrap();
         assert_eq!(pages.links().look(key).unwrap().address, *handle.address());
-        assert_eq!(pages.links().follow(key).unwrap().address, *handle.address());
-        assert!(pages.links().look(key).is_none() && pages.links().follow(key).is_none());
-        assert!(pages.links().follow("").is_none());
+        assert_eq!(pages.links().redeem(key).unwrap().address, *handle.address());
+        assert!(pages.links().look(key).is_none() && pages.links().redeem(key).is_none());
+        assert!(pages.links().redeem("").is_none());
     }
 
     #[test]

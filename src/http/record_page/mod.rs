@@ -251,7 +251,7 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     {
         return view::sign_in(&path, &problem);
     }
-    let Some(link) = links.follow(&key) else { return view::sign_in(&path, LINK_IS_GONE) };
+    let Some(link) = links.redeem(&key) else { return view::sign_in(&path, LINK_IS_GONE) };
     let session = Session::of_link(link, pages.sessions.of(&request.headers));
     begun(pages, &request.headers, session, &path)
 }

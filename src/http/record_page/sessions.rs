@@ -6,41 +6,25 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
-use sha2::{Digest, Sha256};
 
 use crate::access::{Admitted, GrantId};
 use crate::handle::RecordAddress;
 use crate::source::pdpp::CallersToken;
-use crate::tools::{KeyDigest, Link, Shares};
+use crate::tools::{Link, TicketLimits, Tickets};
 
 /// The name of the cookie.
 const COOKIE: &str = "fetchwell_session";
 
-/// Browsers that are told apart; the one that read longest ago is forgotten first.
-const SESSIONS_MOST: u64 = 10_000;
-
-/// Of one grant.
-const SESSIONS_OF_ONE_MOST: usize = 100;
-
-/// How long a session lives.
-const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
+/// Browsers that are told apart, and for how long.
+const SESSIONS: TicketLimits =
+    TicketLimits { most: 10_000, of_one_most: 100, life: Duration::from_secs(12 * 60 * 60) };
 
 /// Records that a session of links shows; the first are forgotten first.
 const RECORDS_MOST: usize = 200;
 
-/// Bytes of the random text that a browser keeps.
-const KEY_BYTES: usize = 32;
-
-/// The sessions of all browsers, by the hashes of what these keep.
+/// The sessions of all browsers.
 #[derive(Debug, Clone)]
-pub(super) struct Sessions {
-    sessions: Cache<KeyDigest, Session>,
-    shares: Shares,
-}
+pub(super) struct Sessions(Tickets<Session>);
 
 /// What a browser may read.
 #[derive(Debug, Clone)]
@@ -60,30 +44,22 @@ enum Scope {
 
 impl Default for Sessions {
     fn default() -> Self {
-        let sessions = Cache::builder().max_capacity(SESSIONS_MOST).time_to_live(LIFE);
-        let sessions = sessions.eviction_policy(EvictionPolicy::lru()).build();
-        Self { sessions, shares: Shares::of(SESSIONS_OF_ONE_MOST) }
+        Self(Tickets::new(SESSIONS))
     }
 }
 
 impl Sessions {
     /// The session of a browser.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<Session> {
-        self.sessions.get(&digest(cookie(headers)?))
+        self.0.look(cookie(headers)?)
     }
 
     /// Begins a session in place of what the browser had, and gives the cookie for it. `None` when the system gives no random
     /// bytes.
     pub(super) fn begin(&self, headers: &HeaderMap, session: Session, is_secure: bool) -> Option<String> {
-        let mut key = [0; KEY_BYTES];
-        getrandom::fill(&mut key).ok()?;
+        let key = self.0.issue(session.grant, session)?;
         self.forget(headers);
-        let key = URL_SAFE_NO_PAD.encode(key);
-        if let Some(oldest) = self.shares.add(session.grant, digest(&key)) {
-            self.sessions.invalidate(&oldest);
-        }
-        self.sessions.insert(digest(&key), session);
-        Some(set_cookie(&key, LIFE, is_secure))
+        Some(set_cookie(&key, SESSIONS.life, is_secure))
     }
 
     /// Ends the session of a browser and gives the cookie that says so.
@@ -94,7 +70,7 @@ impl Sessions {
 
     fn forget(&self, headers: &HeaderMap) {
         if let Some(key) = cookie(headers) {
-            self.sessions.invalidate(&digest(key));
+            self.0.redeem(key);
         }
     }
 }
@@ -147,10 +123,6 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 fn set_cookie(value: &str, life: Duration, is_secure: bool) -> String {
     let secure = if is_secure { "; Secure" } else { "" };
     format!("{COOKIE}={value}; Path=/records; Max-Age={}; HttpOnly; SameSite=Lax{secure}", life.as_secs())
-}
-
-fn digest(key: &str) -> KeyDigest {
-    Sha256::digest(key).into()
 }
 
 #[cfg(test)]

@@ -1,0 +1,127 @@
+//! What whoever shows a random text gets, and nobody else.
+//!
+//! Of the text its hash is kept: whoever sees this memory can show none of them. Each grant has a share of it; beyond that its
+//! own oldest ends, and not that of another.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use sha2::{Digest, Sha256};
+
+use crate::access::GrantId;
+
+/// Bytes of a text, before they are base64: nobody guesses one.
+const KEY_BYTES: usize = 16;
+
+/// Letters of a text.
+pub(super) const KEY_CHARS: usize = 22;
+
+/// Grants whose shares are known.
+const GRANTS_MOST: u64 = 10_000;
+
+/// How much is kept, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct TicketLimits {
+    /// Of all grants.
+    pub most: u64,
+    /// Of one.
+    pub of_one_most: usize,
+    /// Each.
+    pub life: Duration,
+}
+
+/// What is given for texts. Clones are the same memory.
+#[derive(Debug, Clone)]
+pub struct Tickets<What: Clone + Send + Sync + 'static> {
+    given: Cache<KeyDigest, What>,
+    /// Whose they are, the oldest first.
+    shares: Cache<GrantId, Arc<Mutex<VecDeque<KeyDigest>>>>,
+    of_one_most: usize,
+}
+
+type KeyDigest = [u8; 32];
+
+impl<What: Clone + Send + Sync + 'static> Tickets<What> {
+    /// Within these limits.
+    #[must_use]
+    pub fn new(limits: TicketLimits) -> Self {
+        let TicketLimits { most, of_one_most, life } = limits;
+        let given =
+            Cache::builder().max_capacity(most).time_to_live(life).eviction_policy(EvictionPolicy::lru());
+        let shares = Cache::builder().max_capacity(GRANTS_MOST).eviction_policy(EvictionPolicy::lru());
+        Self { given: given.build(), shares: shares.build(), of_one_most }
+    }
+
+    /// A text for something of a grant. `None` when the system gives no random bytes.
+    #[must_use]
+    pub fn issue(&self, grant: GrantId, what: What) -> Option<String> {
+        let mut key = [0; KEY_BYTES];
+        getrandom::fill(&mut key).ok()?;
+        let key = URL_SAFE_NO_PAD.encode(key);
+        let digest = digest(&key);
+        let share = self.shares.get_with(grant, Arc::default);
+        let mut share = share.lock().unwrap_or_else(PoisonError::into_inner);
+        share.push_back(digest);
+        if share.len() > self.of_one_most
+            && let Some(oldest) = share.pop_front()
+        {
+            self.given.invalidate(&oldest);
+        }
+        self.given.insert(digest, what);
+        Some(key)
+    }
+
+    /// What a text is good for, which it goes on to be.
+    #[must_use]
+    pub fn look(&self, key: &str) -> Option<What> {
+        self.given.get(&digest(key))
+    }
+
+    /// What a text was good for until now.
+    pub fn redeem(&self, key: &str) -> Option<What> {
+        self.given.remove(&digest(key))
+    }
+}
+
+fn digest(key: &str) -> KeyDigest {
+    Sha256::digest(key).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Caller;
+
+    fn tickets() -> Tickets<u8> {
+        Tickets::new(TicketLimits { most: 100, of_one_most: 2, life: Duration::from_secs(60) })
+    }
+
+    fn grant(name: &str) -> GrantId {
+        Caller::Token { name: name.to_owned() }.grant_id()
+    }
+
+    #[test]
+    fn a_text_is_good_until_it_is_redeemed() {
+        let tickets = tickets();
+        let [one, other] = [1, 2].map(|what| tickets.issue(grant("ann"), what).unwrap());
+        assert!(one != other && one.len() == KEY_CHARS);
+        assert_eq!((tickets.look(&one), tickets.look(&one)), (Some(1), Some(1)));
+        assert_eq!((tickets.redeem(&one), tickets.redeem(&one), tickets.look(&one)), (Some(1), None, None));
+        assert_eq!((tickets.look(&other), tickets.look("")), (Some(2), None));
+    }
+
+    #[test]
+    fn what_is_too_much_ends_the_oldest_of_whoever_has_it() {
+        let tickets = tickets();
+        let of_bob = tickets.issue(grant("bob"), 0).unwrap();
+        let of_ann: Vec<String> = (1..6).map(|what| tickets.issue(grant("ann"), what).unwrap()).collect();
+        let kept: Vec<Option<u8>> = of_ann.iter().map(|key| tickets.look(key)).collect();
+        assert_eq!(kept, [None, None, None, Some(4), Some(5)]);
+        assert_eq!(tickets.look(&of_bob), Some(0));
+    }
+}
