@@ -1,5 +1,6 @@
 -- Tool calls of many callers for wrk: `wrk -s call.lua URL -- BODIES TOKENS`, each a file of which a line is one.
--- Ends with a line for the script that runs it: RESULT requests, seconds, p50 and p99 in ms, and what was no good answer.
+
+dofile("result.lua")
 
 local bodies, tokens = {}, {}
 local sent = 0
@@ -21,11 +22,4 @@ function request()
     ["Authorization"] = "Bearer " .. tokens[sent % #tokens + 1],
     ["Host"] = wrk.headers["Host"],
   }, bodies[sent % #bodies + 1])
-end
-
-function done(summary, latency)
-  local errors = summary.errors
-  local bad = errors.connect + errors.read + errors.write + errors.status + errors.timeout
-  io.write(string.format("RESULT %d %.3f %.2f %.2f %d\n", summary.requests, summary.duration / 1e6,
-    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3, bad))
 end

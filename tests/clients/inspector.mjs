@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 
-const TOOLS = ['search', 'fetch', 'schema', 'query_records', 'aggregate', 'read_record_field'];
+import { payload, TOOLS } from './expected.mjs';
 
 /** One run of the inspector: what it printed, as JSON. */
 function inspect(server, method, ...options) {
@@ -14,15 +14,6 @@ function inspect(server, method, ...options) {
   });
   assert.ok(run.stdout, `${method} ${options.join(' ')} over ${server.way}: exit ${run.status}\n${run.stderr}`);
   return JSON.parse(run.stdout);
-}
-
-/** What a model reads of a call that succeeded: the same JSON in both channels. */
-function payload(result) {
-  assert.ok(!result.isError, JSON.stringify(result));
-  assert.equal(result.content.length, 1);
-  const value = JSON.parse(result.content[0].text);
-  assert.deepEqual(value, result.structuredContent);
-  return value;
 }
 
 function converse(server) {

@@ -5,17 +5,7 @@ import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-
-const TOOLS = ['search', 'fetch', 'schema', 'query_records', 'aggregate', 'read_record_field'];
-
-/** What a model reads of a call that succeeded: the same JSON in both channels. */
-function payload(result) {
-  assert.ok(!result.isError, JSON.stringify(result));
-  assert.equal(result.content.length, 1);
-  const value = JSON.parse(result.content[0].text);
-  assert.deepEqual(value, result.structuredContent);
-  return value;
-}
+import { payload, TOOLS } from './expected.mjs';
 
 async function converse(transport, way) {
   const client = new Client({ name: 'fetchwell-clients', version: '1' });

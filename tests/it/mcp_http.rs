@@ -222,8 +222,7 @@ fn a_stop_lets_calls_in_flight_end() {
         format!("POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n{BOTH}", server.address);
     write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{SEARCH}", SEARCH.len()).unwrap();
     source.wait_for_request();
-    let id = server.process.id().to_string();
-    std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap();
+    server.ask_to_stop();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("cin_work/messages:shared-1"), "{answer}");

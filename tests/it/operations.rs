@@ -57,14 +57,6 @@ fn tail(state: &Path, filters: &[&str]) -> Vec<Value> {
 }
 
 #[cfg(unix)]
-fn stop(mut server: HttpServer) -> String {
-    let id = server.process.id().to_string();
-    std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap();
-    assert!(server.process.wait().unwrap().success());
-    server.end()
-}
-
-#[cfg(unix)]
 #[test]
 fn every_line_of_a_json_log_parses_and_says_who_called_and_nothing_of_what() {
     let hosted = Hosted::new();
@@ -76,7 +68,7 @@ fn every_line_of_a_json_log_parses_and_says_who_called_and_nothing_of_what() {
     let refused =
         ask(&server.address, "GET", "/v1/streams", &["Request-Id: nobody-1", "Authorization: Bearer fwt_no"]);
     assert_eq!(refused.status, 401);
-    let log = stop(server);
+    let log = server.stop();
     let lines = log.lines().skip_while(|line| !line.contains("fetchwell serves MCP at")).skip(1);
     let lines: Vec<Value> =
         lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect();

@@ -78,14 +78,6 @@ fn call(server: &HttpServer, name: &str, headers: &[&str]) -> u16 {
     post(&server.address, "/mcp", headers, &call.to_string()).status
 }
 
-#[cfg(unix)]
-fn stop(mut server: HttpServer) -> String {
-    let id = server.process.id().to_string();
-    std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap();
-    assert!(server.process.wait().unwrap().success());
-    server.end()
-}
-
 /// A configuration with this collector, beside the store that it names.
 fn configured(collector: &str) -> (tempfile::TempDir, std::path::PathBuf) {
     let (folder, store) = demo_store();
@@ -113,7 +105,7 @@ fn a_call_is_a_span_below_that_of_its_caller() {
     assert_eq!(call(&server, "fetch", &["Request-Id: root-1"]), 200);
     let unsampled = format!("traceparent: 00-{TRACE}-{PARENT}-00");
     assert_eq!(call(&server, "search", &[&unsampled]), 200);
-    stop(server);
+    server.stop();
 
     let spans = collector.spans();
     let [traced, root] = spans.as_slice() else { panic!("{spans:?}") };
@@ -149,7 +141,7 @@ fn a_collector_that_does_not_answer_holds_up_nothing() {
     for _ in 0..50 {
         assert_eq!(call(&server, "search", &[]), 200);
     }
-    stop(server);
+    server.stop();
 }
 
 #[cfg(unix)]
@@ -163,7 +155,7 @@ fn a_collector_that_is_not_there_is_warned_of_once() {
     for _ in 0..3 {
         assert_eq!(call(&server, "search", &[]), 200);
     }
-    let log = stop(server);
+    let log = server.stop();
     assert_eq!(log.matches("the collector takes no spans").count(), 1, "{log}");
 }
 

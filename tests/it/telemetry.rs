@@ -45,13 +45,6 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-#[cfg(unix)]
-fn stop(mut server: HttpServer) {
-    let id = server.process.id().to_string();
-    std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap();
-    assert!(server.process.wait().unwrap().success());
-}
-
 fn rounded(number: f64) -> f64 {
     (number * 10_000.0).round() / 10_000.0
 }
@@ -148,7 +141,7 @@ fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
     assert_eq!(scraped.value("fetchwell_invalid_cursors_total{reason=\"malformed\"}"), 5.0);
 
     // It is told to stop right after its last call, which is not lost.
-    stop(server);
+    server.stop();
     let rows = tail(state.path(), &[]);
     assert_eq!(rows.len(), 100);
     for (row, (id, bytes)) in rows.iter().zip(&counted.sizes) {
@@ -205,7 +198,7 @@ fn refusals_are_recorded_under_their_id_with_the_bytes_that_went_out() {
         assert_eq!((answer.status, answer.text.is_empty()), (status, method == "HEAD"), "{answer:?}");
         sent.push((answer.header("request-id").unwrap().to_owned(), answer.text.len(), outcome));
     }
-    stop(server);
+    server.stop();
     let rows = tail(state.path(), &[]);
     assert_eq!(rows.len(), sent.len());
     for (row, (id, bytes, outcome)) in rows.iter().zip(&sent) {

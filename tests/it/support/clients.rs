@@ -164,6 +164,22 @@ impl HttpServer {
         }
     }
 
+    /// Asks it to stop, as whoever runs a service does.
+    #[cfg(unix)]
+    pub(crate) fn ask_to_stop(&self) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    }
+
+    /// Stops it in good order, and gives all that it wrote to standard error.
+    #[cfg(unix)]
+    #[track_caller]
+    pub(crate) fn stop(mut self) -> String {
+        self.ask_to_stop();
+        assert!(self.process.wait().unwrap().success());
+        self.end()
+    }
+
     /// Ends it, and gives all that it wrote to standard error: what was written before an answer may be read
     /// after it.
     pub(crate) fn end(mut self) -> String {
