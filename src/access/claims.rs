@@ -87,8 +87,21 @@ struct Raw {
 
 /// Claims that are others in each token of one grant. All else may say what a token is good for: two tokens that differ in it
 /// are two grants.
-const OF_ONE_TOKEN: [&str; 10] =
-    ["active", "jti", "auth_time", "sid", "session_state", "acr", "amr", "uti", "rh", "aio"];
+const OF_ONE_TOKEN: [&str; 12] = [
+    "active",
+    "jti",
+    "expires_in",
+    "auth_time",
+    "sid",
+    "session_state",
+    // Of Entra ID, Cognito and ForgeRock.
+    "uti",
+    "rh",
+    "aio",
+    "origin_jti",
+    "event_id",
+    "auditTrackingId",
+];
 
 /// Claims that only tokens of identity have.
 const OF_IDENTITY: [&str; 3] = ["nonce", "at_hash", "c_hash"];
@@ -234,19 +247,25 @@ fn moment(seconds: &Number) -> Option<Timestamp> {
 
 fn unfit(rest: &BTreeMap<String, Value>) -> Option<TokenFault> {
     let is_refresh = rest.get("token_type").and_then(Value::as_str) == Some("refresh_token");
-    if is_refresh || OF_IDENTITY.iter().any(|claim| rest.contains_key(*claim)) {
+    let has = |claim: &str| rest.get(claim).is_some_and(|value| !value.is_null());
+    if is_refresh || OF_IDENTITY.iter().any(|claim| has(claim)) {
         return Some(TokenFault::Type);
     }
-    rest.contains_key("cnf").then_some(TokenFault::Bound)
+    has("cnf").then_some(TokenFault::Bound)
 }
 
 fn without_slash(url: &str) -> &str {
     url.strip_suffix('/').unwrap_or(url)
 }
 
-/// A value with the keys of its objects in order, so that values that say the same are written alike.
+/// A value with the keys of its objects and the words of its lists in order, so that values that say the same are written alike:
+/// servers list roles as they find them.
 fn in_order(value: Value) -> Value {
     match value {
+        Value::Array(mut items) if items.iter().all(Value::is_string) => {
+            items.sort_by(|one, other| one.as_str().cmp(&other.as_str()));
+            Value::Array(items)
+        }
         Value::Array(items) => items.into_iter().map(in_order).collect(),
         Value::Object(fields) => {
             let mut fields: Vec<(String, Value)> =
