@@ -22,7 +22,7 @@ const FORMAT: i64 = 2;
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Reads at a time, and connections that are kept for them. A read takes well under a millisecond, so a few serve many; they
-/// are more than the calls of one caller at a time.
+/// are more than the calls that one caller makes at a time when nothing else is configured.
 pub(super) const READERS: usize = 24;
 
 /// Why a read has no answer: the database, or the question.

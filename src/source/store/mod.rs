@@ -42,10 +42,12 @@ mod write_lock;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 pub use declaration::StreamDeclaration;
 pub use error::StoreError;
@@ -62,6 +64,9 @@ use super::{
 };
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
+
+/// How long a read waits for its turn.
+const TURN_WITHIN: Duration = Duration::from_secs(2);
 
 /// An open store, to read from.
 #[derive(Debug, Clone)]
@@ -96,24 +101,29 @@ impl Store {
         format!("{name} store {}", path.display())
     }
 
-    /// Runs a read where waiting for the disk holds up nobody else. Dropping the future interrupts it.
+    /// Runs a read in its turn. Dropping the future interrupts it.
     async fn blocking<Answer: Send + 'static>(
         &self,
         read: impl FnOnce(&Inner, &Interrupt) -> Result<Answer, SourceError> + Send + 'static,
     ) -> Result<Answer, SourceError> {
         let inner = Arc::clone(&self.inner);
-        // It is never closed; without a turn the read would only be slower.
-        let turn = Arc::clone(&inner.turns).acquire_owned().await.ok();
+        let turn = timeout(TURN_WITHIN, Arc::clone(&inner.turns).acquire_owned());
+        let turn = turn.await.ok().and_then(Result::ok).ok_or(SourceError::AskInTurn)?;
         let interrupt = Interrupt::default();
         let _interrupt = InterruptOnDrop(interrupt.clone());
-        let in_its_turn = move || {
+        apart(move || {
             let _turn = turn;
             read(&inner, &interrupt)
-        };
-        match spawn_blocking(in_its_turn).await {
-            Ok(answer) => answer,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-        }
+        })
+        .await
+    }
+}
+
+/// Runs a read where waiting for the disk holds up nobody else.
+async fn apart<Answer: Send + 'static>(read: impl FnOnce() -> Answer + Send + 'static) -> Answer {
+    match spawn_blocking(read).await {
+        Ok(answer) => answer,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }
 
@@ -128,7 +138,9 @@ impl Source for Store {
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
-        self.blocking(|inner, _| Ok(inner.database.check()?)).await?;
+        // Without a turn: a store with much to do is not a sick one.
+        let inner = Arc::clone(&self.inner);
+        apart(move || inner.database.check()).await?;
         Ok(Vec::new())
     }
 
@@ -174,5 +186,23 @@ impl Source for Store {
     async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
         let query = query.clone();
         self.blocking(move |inner, interrupt| aggregate::aggregate(&inner.database, &query, interrupt)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_with_much_to_do_says_so_and_is_not_sick() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.db");
+        Database::open_or_create(&path).unwrap();
+        let store = Store::open("notes".parse().unwrap(), &path).unwrap();
+        let all = store.inner.turns.acquire_many(READERS.try_into().unwrap()).await.unwrap();
+        assert!(store.health().await.unwrap().is_empty());
+        assert_eq!(store.schema().await.unwrap_err().code(), SourceError::AskInTurn.code());
+        drop(all);
+        assert!(store.schema().await.unwrap().connections.is_empty());
     }
 }
