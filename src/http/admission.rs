@@ -54,8 +54,11 @@ pub(super) async fn admitted(
             request.extensions_mut().insert(toolbox);
             let token = caller.token.clone();
             request.extensions_mut().insert(caller);
+            // A call whose answer is a stream goes on when that has begun, and has the request until it ends.
+            let turn = Arc::new(permit);
+            request.extensions_mut().insert(Arc::clone(&turn));
             let response = asking_with(token, next.run(request)).await;
-            drop(permit);
+            drop(turn);
             response
         }
         Err(refusal) => refused(request, &refusal, &telemetry).await,

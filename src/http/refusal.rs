@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use axum::body::{HttpBody, to_bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
@@ -122,12 +123,25 @@ impl Asked {
 pub(super) async fn refused(request: Request, refusal: &Refusal, telemetry: &Telemetry) -> Response {
     let asked = Asked::of(&request);
     let is_http_1 = request.version() < Version::HTTP_2;
-    let rest = timeout(REST_WITHIN, to_bytes(request.into_body(), REST_MOST)).await;
+    let rest = timeout(REST_WITHIN, read_to_end(request.into_body())).await;
     let mut response = asked.refused(refusal, telemetry);
-    if is_http_1 && !matches!(rest, Ok(Ok(_))) {
+    if is_http_1 && rest != Ok(true) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
+}
+
+/// Reads what nobody wants and keeps none of it. Whether it came to its end.
+async fn read_to_end(mut body: Body) -> bool {
+    let mut length = 0;
+    while length <= REST_MOST {
+        match body.frame().await {
+            None => return true,
+            Some(Err(_broken)) => return false,
+            Some(Ok(frame)) => length += frame.data_ref().map_or(0, Bytes::len),
+        }
+    }
+    false
 }
 
 /// The rest of a request that nobody wants: so many bytes, and so long.

@@ -72,7 +72,7 @@ pub struct Grants {
     terms: ArcSwap<Terms>,
     cursors: Arc<Cursors>,
     desks: Cache<GrantId, Arc<Desk>>,
-    /// Whatever becomes of a desk, links and sessions go on with the tokens of their grant.
+    /// Those of the desks: whatever becomes of one, links and sessions go on with the tokens of their grant.
     tokens: Cache<GrantId, CallersToken>,
     /// Whoever has several grants has the turns of one.
     turns: Cache<(GrantId, usize), Arc<Semaphore>>,
@@ -84,7 +84,7 @@ struct Desk {
     /// The terms it was made under.
     terms: Arc<Terms>,
     toolbox: Arc<Toolbox>,
-    turns: Arc<Semaphore>,
+    token: CallersToken,
 }
 
 /// A caller's toolbox, and the turn in which it may be used.
@@ -134,7 +134,11 @@ impl Grants {
     /// There is nothing for them to ask, or they ask too much at once.
     pub async fn turn(&self, caller: &Admitted) -> Result<Turn, NoTurn> {
         let desk = self.desk(caller)?;
-        let waiting = timeout(TURN_WITHIN, Arc::clone(&desk.turns).acquire_owned());
+        let at_once = desk.terms.calls_at_once;
+        let person = (caller.caller.person_id(), at_once);
+        // Looked up by every call, so that they are forgotten with the last grant that is used and not with the first.
+        let turns = self.turns.get_with(person, || Arc::new(Semaphore::new(at_once)));
+        let waiting = timeout(TURN_WITHIN, turns.acquire_owned());
         let permit = waiting.await.ok().and_then(Result::ok).ok_or(NoTurn::TooMany)?;
         Ok(Turn { toolbox: Arc::clone(&desk.toolbox), permit })
     }
@@ -157,7 +161,9 @@ impl Grants {
         let terms = self.terms();
         let grant = caller.caller.grant_id();
         if let Some(desk) = self.desks.get(&grant).filter(|desk| Arc::ptr_eq(&desk.terms, &terms)) {
-            self.token(grant, caller);
+            desk.token.replace(caller.token.clone(), caller.expires_at);
+            // What goes on by it is kept as long as the grant is used.
+            self.tokens.get_with(grant, || desk.token.clone());
             return Ok(desk);
         }
         // One at a time for each grant: what one of two toolboxes remembers would be lost with it.
@@ -183,7 +189,11 @@ impl Grants {
         terms: Arc<Terms>,
         known: Option<&Desk>,
     ) -> Option<Desk> {
-        let token = self.token(grant, caller);
+        let token = match known {
+            Some(desk) => desk.token.clone(),
+            None => self.tokens.get(&grant).unwrap_or_default(),
+        };
+        token.replace(caller.token.clone(), caller.expires_at);
         let source = match known {
             // With them, what is known of sources stays: circuits, and which of them has what.
             Some(desk) if Arc::ptr_eq(&desk.terms.sources, &terms.sources) => {
@@ -198,20 +208,10 @@ impl Grants {
                 .protected_by(protection)
                 .granted_to(grant),
         };
-        let reader = Reader { grant, token };
+        let reader = Reader { grant, person: caller.caller.person_id(), token: token.clone() };
         let toolbox = toolbox.with_pages(terms.pages.as_ref().map(|pages| pages.read_by(reader)));
-        let at_once = terms.calls_at_once;
-        let person = (caller.caller.person_id(), at_once);
-        let turns = self.turns.get_with(person, || Arc::new(Semaphore::new(at_once)));
-        Some(Desk { terms, toolbox: Arc::new(toolbox), turns })
-    }
-
-    /// The tokens of a grant, of which this is one. It outlives each of them.
-    fn token(&self, grant: GrantId, caller: &Admitted) -> CallersToken {
-        let Admitted { token, expires_at, .. } = caller;
-        let cell = self.tokens.get_with(grant, || CallersToken::new(token.clone(), *expires_at));
-        cell.replace(token.clone(), *expires_at);
-        cell
+        self.tokens.insert(grant, token.clone());
+        Some(Desk { terms, toolbox: Arc::new(toolbox), token })
     }
 }
 

@@ -27,7 +27,7 @@ const IN_PATH: &AsciiSet =
 /// The longest address, in bytes. A longer one is not given.
 const URL_MOST: usize = 2_500;
 
-/// Links that nobody followed yet. One grant has as many as a long session of research reads, which takes its time before
+/// Links that nobody followed yet. One person has as many as a long session of research reads, which takes its time before
 /// anybody follows one.
 const LINKS: TicketLimits =
     TicketLimits { most: 20_000, of_one_most: 1_000, life: Duration::from_secs(24 * 60 * 60) };
@@ -49,6 +49,8 @@ pub struct RecordPages {
 pub struct Reader {
     /// By which grant.
     pub grant: GrantId,
+    /// Who has it.
+    pub person: GrantId,
     /// By which token, the latest of the grant.
     pub token: CallersToken,
 }
@@ -112,7 +114,7 @@ impl RecordPages {
             return Some(format!("{url}?{LINK}={}", "x".repeat(KEY_CHARS)));
         }
         let link = Link { reader: reader.clone(), address: handle.address().clone() };
-        match self.links.issue(reader.grant, link) {
+        match self.links.issue(reader.person, link) {
             Some(key) => Some(format!("{url}?{LINK}={key}")),
             // Without random bytes there is no link, and the page can be opened with a token.
             None => Some(url),
@@ -144,7 +146,7 @@ mod tests {
 
     fn reader() -> Reader {
         let caller = crate::access::Caller::Token { name: "ann".to_owned() };
-        Reader { grant: caller.grant_id(), token: CallersToken::default() }
+        Reader { grant: caller.grant_id(), person: caller.person_id(), token: CallersToken::default() }
     }
 
     #[test]

@@ -1,6 +1,11 @@
 //! A server for many callers: who gets in, and that what one caller has is of no use to another.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -8,7 +13,7 @@ use crate::support::hosted::{
     ANN, BOB, HEAD, PUBLIC, Place, STORES, authorization_server, bearer, call, record_server, start, token,
     with_authorization_server,
 };
-use crate::support::{Answer, HttpServer, ask, fetchwell, post, stderr, text};
+use crate::support::{Answer, FakeServer, HttpServer, Reply, Request, ask, fetchwell, post, stderr, text};
 
 const WATCHER: &str = "fwt_watchwatchwatchwatchwatchwatchwatchwatchwat";
 
@@ -254,4 +259,47 @@ fn a_server_that_lets_nobody_in_does_not_start() {
         assert!(!output.status.success() && said.contains(problem), "{text_of_file}: {said}");
         assert!(!said.contains("s3cret") && !said.contains("fwt_x"), "{said}");
     }
+}
+
+#[test]
+fn an_answer_as_a_stream_has_its_turn_until_it_ends() {
+    let (place, asked) = (Place::new(), authorization_server());
+    fs::write(place.path("secret"), "s3cret\n").unwrap();
+    let (go, started) = (Arc::new(AtomicBool::new(false)), Instant::now());
+    let is_held = Arc::clone(&go);
+    let records = FakeServer::start(move |_: &Request| {
+        while !is_held.load(Ordering::SeqCst) && started.elapsed() < Duration::from_secs(60) {
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        Reply::Json(200, json!({"results": [], "has_more": false}).to_string())
+    });
+    // It is waited for longer than for a turn.
+    let caller = format!(
+        "[[source]]\nname = \"mail\"\nurl = \"{}\"\ncredential = \"caller\"\ndeadline = \"18s\"\n",
+        records.url
+    );
+    let one = format!("[http]\ncalls_per_caller = 1\n{caller}");
+    let server = start(&place.configure(&with_authorization_server(&asked, &one)));
+    let search = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "search", "arguments": {"query": "x"}}})
+    .to_string();
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\naccept: text/event-stream\r\ncontent-type: application/json\r\n\
+         {}\r\ncontent-length: {}\r\n\r\n{search}",
+        server.address,
+        bearer("ann-1"),
+        search.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    records.wait_for_request();
+    // Another token of the same person.
+    let second = post(&server.address, "/mcp", &[&bearer("ann-2")], &search);
+    refused(&second, 429, "too many calls");
+    assert_eq!(second.header("retry-after"), Some("1"));
+    go.store(true, Ordering::SeqCst);
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"isError\":false"), "{answer}");
+    assert_eq!(post(&server.address, "/mcp", &[&bearer("ann-2")], &search).status, 200);
 }

@@ -32,6 +32,7 @@ mod handles;
 mod hard_cap;
 mod hostaway;
 mod hosted;
+mod hosted_pages;
 mod hostile_corpus;
 mod http_limits;
 mod http_names;

@@ -140,11 +140,19 @@ impl Pages {
     async fn turn_of(
         &self,
         callers: &Callers,
-        token: &CallersToken,
+        cell: &CallersToken,
         record: &mut Call,
     ) -> Result<(SecretString, Turn), String> {
-        let token = token.latest().ok_or_else(|| "What it was opened by has ended.".to_owned())?;
-        let caller = admit_token(callers, &token).await.map_err(|denial| sentence(&denial.to_string()))?;
+        let token = cell.latest().ok_or_else(|| "What it was opened by has ended.".to_owned())?;
+        let caller = match admit_token(callers, &token).await {
+            Ok(caller) => caller,
+            Err(denial) => {
+                if denial.retry_after().is_none() {
+                    cell.forget(&token);
+                }
+                return Err(sentence(&denial.to_string()));
+            }
+        };
         record.is_by(caller.caller.grant_id());
         let turn = callers.grants.turn(&caller).await.map_err(|reason| sentence(&reason.to_string()))?;
         Ok((caller.token, turn))
@@ -252,7 +260,14 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
         return view::sign_in(&path, &problem);
     }
     let Some(link) = links.redeem(&key) else { return view::sign_in(&path, LINK_IS_GONE) };
-    let session = Session::of_link(link, pages.sessions.of(&request.headers));
+    let mut before = pages.sessions.of(&request.headers);
+    // One that showed everything shows it no more once its own token has ended.
+    if let Some(session) = before.as_ref().filter(|session| session.shows_all())
+        && pages.turn_of(callers, session.token(), record).await.is_err()
+    {
+        before = None;
+    }
+    let session = Session::of_link(link, before);
     begun(pages, &request.headers, session, &path)
 }
 

@@ -1,7 +1,8 @@
 //! Who reads pages in a browser.
 //!
-//! A session is as good as the token behind it, which is checked at every page: it ends with the grant, and where the grant's
-//! client gets new tokens it goes on. One that a link began shows the records whose links were followed, and no others.
+//! A session is as good as the token behind it, which is checked at every page. One that a token began ends with it. One that a
+//! link began ends with the grant, and goes on where the grant's client gets new tokens; it shows the records whose links were
+//! followed, and no others.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use axum::http::{HeaderMap, header};
 use crate::access::{Admitted, GrantId};
 use crate::handle::RecordAddress;
 use crate::source::pdpp::CallersToken;
-use crate::tools::{Link, TicketLimits, Tickets};
+use crate::tools::{Link, Reader, TicketLimits, Tickets};
 
 /// The name of the cookie.
 const COOKIE: &str = "fetchwell_session";
@@ -30,6 +31,7 @@ pub(super) struct Sessions(Tickets<Session>);
 #[derive(Debug, Clone)]
 pub(super) struct Session {
     grant: GrantId,
+    person: GrantId,
     token: CallersToken,
     scope: Scope,
 }
@@ -57,7 +59,7 @@ impl Sessions {
     /// Begins a session in place of what the browser had, and gives the cookie for it. `None` when the system gives no random
     /// bytes.
     pub(super) fn begin(&self, headers: &HeaderMap, session: Session, is_secure: bool) -> Option<String> {
-        let key = self.0.issue(session.grant, session)?;
+        let key = self.0.issue(session.person, session)?;
         self.forget(headers);
         Some(set_cookie(&key, SESSIONS.life, is_secure))
     }
@@ -79,7 +81,8 @@ impl Session {
     /// Of somebody who showed a token.
     pub(super) fn signed_in(caller: Admitted) -> Self {
         let token = CallersToken::new(caller.token, caller.expires_at);
-        Self { grant: caller.caller.grant_id(), token, scope: Scope::Grant }
+        let (grant, person) = (caller.caller.grant_id(), caller.caller.person_id());
+        Self { grant, person, token, scope: Scope::Grant }
     }
 
     /// Of somebody who followed a link, with what they could read `before`.
@@ -96,7 +99,8 @@ impl Session {
         if records.len() > RECORDS_MOST {
             records.remove(0);
         }
-        Self { grant: link.reader.grant, token: link.reader.token, scope: Scope::Records(records) }
+        let Reader { grant, person, token } = link.reader;
+        Self { grant, person, token, scope: Scope::Records(records) }
     }
 
     /// Whether a record is among what it shows.
@@ -105,6 +109,11 @@ impl Session {
             Scope::Grant => true,
             Scope::Records(records) => records.contains(address),
         }
+    }
+
+    /// Whether it shows whatever its token may.
+    pub(super) fn shows_all(&self) -> bool {
+        matches!(self.scope, Scope::Grant)
     }
 
     pub(super) fn token(&self) -> &CallersToken {
@@ -132,7 +141,6 @@ mod tests {
     use super::*;
     use crate::access::Caller;
     use crate::handle::Handle;
-    use crate::tools::Reader;
 
     fn caller(name: &str) -> Admitted {
         let caller = Caller::Token { name: name.to_owned() };
@@ -141,8 +149,9 @@ mod tests {
 
     fn link(name: &str, handle: &str) -> Link {
         let handle: Handle = handle.parse().unwrap();
-        let (grant, token) = (caller(name).caller.grant_id(), CallersToken::default());
-        Link { reader: Reader { grant, token }, address: handle.address().clone() }
+        let (caller, token) = (caller(name).caller, CallersToken::default());
+        let reader = Reader { grant: caller.grant_id(), person: caller.person_id(), token };
+        Link { reader, address: handle.address().clone() }
     }
 
     fn sent(cookie: &str) -> HeaderMap {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 tokio::task_local! {
     /// The token of the call that this task is about.
@@ -51,6 +51,16 @@ impl CallersToken {
         self.0.load().as_ref().map(|latest| latest.token.clone())
     }
 
+    /// This token is not good any more, whenever it would have ended.
+    pub fn forget(&self, token: &SecretString) {
+        let latest = self.0.load();
+        let is_it = |latest: &Arc<Latest>| latest.token.expose_secret() == token.expose_secret();
+        if latest.as_ref().is_some_and(is_it) {
+            // Unless another one has come meanwhile.
+            self.0.compare_and_swap(&*latest, None);
+        }
+    }
+
     /// What a record server is asked with now.
     pub(super) fn now(&self) -> Option<SecretString> {
         SHOWN.try_with(SecretString::clone).ok().or_else(|| self.latest())
@@ -59,8 +69,6 @@ impl CallersToken {
 
 #[cfg(test)]
 mod tests {
-    use secrecy::ExposeSecret;
-
     use super::*;
 
     fn at(second: i64) -> Option<Timestamp> {
@@ -78,5 +86,17 @@ mod tests {
         assert_eq!(asking_with("shown".into(), async { now() }).await, "shown");
         assert_eq!(now(), "new");
         assert!(CallersToken::default().now().is_none());
+    }
+
+    #[test]
+    fn a_token_that_was_taken_back_makes_room_for_one_that_ends_sooner() {
+        let cell = CallersToken::new("long".into(), at(20));
+        let latest = || cell.latest().map(|token| token.expose_secret().to_owned());
+        cell.forget(&"another".into());
+        assert_eq!(latest().unwrap(), "long");
+        cell.forget(&"long".into());
+        assert_eq!(latest(), None);
+        cell.replace("short".into(), at(10));
+        assert_eq!(latest().unwrap(), "short");
     }
 }

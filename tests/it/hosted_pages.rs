@@ -1,0 +1,67 @@
+//! Record pages of a server for many callers, as a browser asks for them.
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::json;
+
+use crate::support::hosted::{ANN, BOB, HEAD, PUBLIC, Place, STORES, call, start, token};
+use crate::support::{Answer, HttpServer, ask, post};
+
+/// A page, as a browser with this cookie gets it.
+fn page(server: &HttpServer, target: &str, cookie: &str) -> Answer {
+    ask(&server.address, "GET", target, &[&format!("cookie: {cookie}")])
+}
+
+/// Sends a form of a page, and gives the cookie that comes with the way to the record.
+#[track_caller]
+fn send(server: &HttpServer, path: &str, cookie: &str, form: &[(&str, &str)]) -> String {
+    let pair =
+        |(name, value): &(&str, &str)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC));
+    let form: Vec<String> = form.iter().map(pair).collect();
+    let headers = [format!("origin: {PUBLIC}"), format!("cookie: {cookie}")];
+    let answer = post(&server.address, path, &[&headers[0], &headers[1]], &form.join("&"));
+    assert_eq!(answer.status, 303, "{answer:?}");
+    answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
+}
+
+/// The path of a record's page, and what opens it once.
+fn linked(server: &HttpServer, token: &str, id: &str) -> (String, String) {
+    let record = call(server, token, "fetch", &json!({"id": id}));
+    let url = record["url"].as_str().unwrap_or_else(|| panic!("{record}"));
+    let (path, key) = url.strip_prefix(PUBLIC).unwrap().split_once("?link=").unwrap();
+    (path.to_owned(), key.to_owned())
+}
+
+#[test]
+fn a_link_opens_its_record_where_a_session_has_ended() {
+    let place = Place::new();
+    let server = start(&place.of_two());
+    let [one, other] = ["ann01", "ann02"].map(|key| format!("cin_ann/letters:{key}"));
+    let (path, _) = linked(&server, ANN, &one);
+    let (elsewhere, _) = linked(&server, ANN, &other);
+    let cookie = send(&server, "/records/-/sign-in", "", &[("to", &path), ("token", ANN)]);
+    for path in [&path, &elsewhere] {
+        assert!(
+            page(&server, path, &cookie).text.contains("only for ann"),
+            "a token opens all of its records"
+        );
+    }
+    // The same grant goes on with another token.
+    const NEWER: &str = "fwt_newernewernewernewernewernewernewernewernew";
+    place.configure(&format!("{HEAD}{}{}{STORES}", token("ann", NEWER), token("bob", BOB)));
+    server.wait_until("the token is gone", || page(&server, &path, &cookie).status == 401);
+    let (path, key) = linked(&server, NEWER, &one);
+    let opening = page(&server, &format!("{path}?link={key}"), &cookie);
+    assert!(opening.status == 200 && !opening.text.contains("only for ann"), "{opening:?}");
+    let cookie = send(&server, &path, &cookie, &[("link", &key)]);
+    let shown = page(&server, &path, &cookie);
+    assert!(shown.status == 200 && shown.text.contains("only for ann"), "{shown:?}");
+    assert_eq!(page(&server, &elsewhere, &cookie).status, 401, "a link opens one record");
+    // Following it left whoever is signed in by now as they are.
+    let cookie = send(&server, "/records/-/sign-in", &cookie, &[("to", &path), ("token", NEWER)]);
+    let (path, key) = linked(&server, NEWER, &one);
+    let cookie = send(&server, &path, &cookie, &[("link", &key)]);
+    assert_eq!(page(&server, &elsewhere, &cookie).status, 200);
+    // It was for one use.
+    let again = post(&server.address, &path, &[&format!("origin: {PUBLIC}")], &format!("link={key}"));
+    assert!(again.status == 401 && again.text.contains("followed before"), "{again:?}");
+}
