@@ -84,7 +84,7 @@ struct Desk {
     /// The terms it was made under.
     terms: Arc<Terms>,
     toolbox: Arc<Toolbox>,
-    token: CallersToken,
+    reader: Reader,
 }
 
 /// A caller's toolbox, and the turn in which it may be used.
@@ -135,7 +135,7 @@ impl Grants {
     pub async fn turn(&self, caller: &Admitted) -> Result<Turn, NoTurn> {
         let desk = self.desk(caller)?;
         let at_once = desk.terms.calls_at_once;
-        let person = (caller.caller.person_id(), at_once);
+        let person = (desk.reader.person, at_once);
         // Looked up by every call, so that they are forgotten with the last grant that is used and not with the first.
         let turns = self.turns.get_with(person, || Arc::new(Semaphore::new(at_once)));
         let waiting = timeout(TURN_WITHIN, turns.acquire_owned());
@@ -161,9 +161,9 @@ impl Grants {
         let terms = self.terms();
         let grant = caller.caller.grant_id();
         if let Some(desk) = self.desks.get(&grant).filter(|desk| Arc::ptr_eq(&desk.terms, &terms)) {
-            desk.token.replace(caller.token.clone(), caller.expires_at);
+            desk.reader.token.replace(caller.token.clone(), caller.expires_at);
             // What goes on by it is kept as long as the grant is used.
-            self.tokens.get_with(grant, || desk.token.clone());
+            self.tokens.get_with(grant, || desk.reader.token.clone());
             return Ok(desk);
         }
         // One at a time for each grant: what one of two toolboxes remembers would be lost with it.
@@ -190,7 +190,7 @@ impl Grants {
         known: Option<&Desk>,
     ) -> Option<Desk> {
         let token = match known {
-            Some(desk) => desk.token.clone(),
+            Some(desk) => desk.reader.token.clone(),
             None => self.tokens.get(&grant).unwrap_or_default(),
         };
         token.replace(caller.token.clone(), caller.expires_at);
@@ -208,10 +208,10 @@ impl Grants {
                 .protected_by(protection)
                 .granted_to(grant),
         };
-        let reader = Reader { grant, person: caller.caller.person_id(), token: token.clone() };
-        let toolbox = toolbox.with_pages(terms.pages.as_ref().map(|pages| pages.read_by(reader)));
         self.tokens.insert(grant, token.clone());
-        Some(Desk { terms, toolbox: Arc::new(toolbox), token })
+        let reader = Reader::of(&caller.caller, token);
+        let toolbox = toolbox.with_pages(terms.pages.as_ref().map(|pages| pages.read_by(reader.clone())));
+        Some(Desk { terms, toolbox: Arc::new(toolbox), reader })
     }
 }
 

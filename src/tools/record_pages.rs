@@ -10,7 +10,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::tickets::KEY_CHARS;
 use super::{TicketLimits, Tickets};
-use crate::access::GrantId;
+use crate::access::{Caller, GrantId};
 use crate::handle::{Handle, RecordAddress};
 use crate::source::pdpp::CallersToken;
 
@@ -51,8 +51,16 @@ pub struct Reader {
     pub grant: GrantId,
     /// Who has it.
     pub person: GrantId,
-    /// By which token, the latest of the grant.
+    /// By which token.
     pub token: CallersToken,
+}
+
+impl Reader {
+    /// A caller, by this token.
+    #[must_use]
+    pub fn of(caller: &Caller, token: CallersToken) -> Self {
+        Self { grant: caller.grant_id(), person: caller.person_id(), token }
+    }
 }
 
 /// Links that were not followed yet.
@@ -145,8 +153,7 @@ mod tests {
     }
 
     fn reader() -> Reader {
-        let caller = crate::access::Caller::Token { name: "ann".to_owned() };
-        Reader { grant: caller.grant_id(), person: caller.person_id(), token: CallersToken::default() }
+        Reader::of(&Caller::Token { name: "ann".to_owned() }, CallersToken::default())
     }
 
     #[test]

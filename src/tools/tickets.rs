@@ -19,7 +19,7 @@ use crate::access::GrantId;
 const KEY_BYTES: usize = 16;
 
 /// Letters of a text.
-pub(super) const KEY_CHARS: usize = 22;
+pub(super) const KEY_CHARS: usize = (KEY_BYTES * 4).div_ceil(3);
 
 /// People whose shares are known.
 const PEOPLE_MOST: u64 = 10_000;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
 
-use crate::access::{Admitted, GrantId};
+use crate::access::Admitted;
 use crate::handle::RecordAddress;
 use crate::source::pdpp::CallersToken;
 use crate::tools::{Link, Reader, TicketLimits, Tickets};
@@ -30,9 +30,7 @@ pub(super) struct Sessions(Tickets<Session>);
 /// What a browser may read.
 #[derive(Debug, Clone)]
 pub(super) struct Session {
-    grant: GrantId,
-    person: GrantId,
-    token: CallersToken,
+    reader: Reader,
     scope: Scope,
 }
 
@@ -59,7 +57,7 @@ impl Sessions {
     /// Begins a session in place of what the browser had, and gives the cookie for it. `None` when the system gives no random
     /// bytes.
     pub(super) fn begin(&self, headers: &HeaderMap, session: Session, is_secure: bool) -> Option<String> {
-        let key = self.0.issue(session.person, session)?;
+        let key = self.0.issue(session.reader.person, session)?;
         self.forget(headers);
         Some(set_cookie(&key, SESSIONS.life, is_secure))
     }
@@ -81,14 +79,13 @@ impl Session {
     /// Of somebody who showed a token.
     pub(super) fn signed_in(caller: Admitted) -> Self {
         let token = CallersToken::new(caller.token, caller.expires_at);
-        let (grant, person) = (caller.caller.grant_id(), caller.caller.person_id());
-        Self { grant, person, token, scope: Scope::Grant }
+        Self { reader: Reader::of(&caller.caller, token), scope: Scope::Grant }
     }
 
     /// Of somebody who followed a link, with what they could read `before`.
     pub(super) fn of_link(link: Link, before: Option<Self>) -> Self {
         let mut records = match before {
-            Some(session) if session.grant == link.reader.grant => match session.scope {
+            Some(session) if session.reader.grant == link.reader.grant => match session.scope {
                 Scope::Grant => return session,
                 Scope::Records(records) => records,
             },
@@ -99,8 +96,7 @@ impl Session {
         if records.len() > RECORDS_MOST {
             records.remove(0);
         }
-        let Reader { grant, person, token } = link.reader;
-        Self { grant, person, token, scope: Scope::Records(records) }
+        Self { reader: link.reader, scope: Scope::Records(records) }
     }
 
     /// Whether a record is among what it shows.
@@ -117,7 +113,7 @@ impl Session {
     }
 
     pub(super) fn token(&self) -> &CallersToken {
-        &self.token
+        &self.reader.token
     }
 }
 
@@ -149,8 +145,7 @@ mod tests {
 
     fn link(name: &str, handle: &str) -> Link {
         let handle: Handle = handle.parse().unwrap();
-        let (caller, token) = (caller(name).caller, CallersToken::default());
-        let reader = Reader { grant: caller.grant_id(), person: caller.person_id(), token };
+        let reader = Reader::of(&caller(name).caller, CallersToken::default());
         Link { reader, address: handle.address().clone() }
     }
 
