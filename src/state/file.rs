@@ -1,12 +1,12 @@
 //! One SQLite file of a state directory: made when it is needed, told apart from others by its header.
 
-use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::private::{create_private_directory, create_private_file};
 use super::{StateError, StateLock};
 
 /// How long a connection waits for another process. What is kept here is written in well under a millisecond, and nobody
@@ -77,9 +77,16 @@ impl StateFile {
     ///
     /// The directory or the file cannot be made, read or written, or is another program's or another version's.
     pub fn prepare(&self) -> Result<Connection, StateError> {
-        make_directory(&self.directory)?;
-        if !self.is_there() {
-            make_file(&self.path)?;
+        create_private_directory(&self.directory).map_err(|error| StateError::Directory {
+            path: self.directory.clone(),
+            problem: error.to_string(),
+        })?;
+        // SQLite fills the empty file, and gives the files beside it the same permissions.
+        match create_private_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(StateError::unwritable(&self.path, &error));
+            }
+            _ => {}
         }
         let mut connection = self.connect()?;
         if self.is_empty(&connection)? {
@@ -193,27 +200,5 @@ impl StateFile {
         transaction.pragma_update(None, "user_version", self.kind.format)?;
         transaction.pragma_update(None, "application_id", self.kind.application_id)?;
         transaction.commit()
-    }
-}
-
-fn make_directory(directory: &Path) -> Result<(), StateError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(directory)
-        .map_err(|error| StateError::Directory { path: directory.to_owned(), problem: error.to_string() })
-}
-
-/// An empty file, which SQLite fills. It gives the files beside it the same permissions.
-fn make_file(path: &Path) -> Result<(), StateError> {
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(StateError::unwritable(path, &error)),
-        _ => Ok(()),
     }
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::StateError;
+use super::private::private_options;
 
 /// Lets one process at a time through. The system releases it when the process ends, however it ends.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ impl StateLock {
         let path = directory.join("lock");
         let unwritable = |error| StateError::unwritable(&path, &error);
         let file =
-            File::options().create(true).write(true).truncate(false).open(&path).map_err(unwritable)?;
+            private_options().create(true).write(true).truncate(false).open(&path).map_err(unwritable)?;
         file.lock().map_err(unwritable)?;
         Ok(Self { _file: file })
     }

@@ -5,7 +5,9 @@
 mod error;
 mod file;
 mod lock;
+mod private;
 
 pub use error::StateError;
 pub use file::{FileKind, StateFile};
 pub use lock::StateLock;
+pub(crate) use private::{create_private_directory, create_private_file, private_options};
