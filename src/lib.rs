@@ -22,4 +22,5 @@ pub mod record;
 pub mod source;
 pub mod state;
 pub mod telemetry;
+mod terminal;
 pub mod tools;

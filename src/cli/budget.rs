@@ -15,6 +15,7 @@ use crate::record::RecordData;
 use crate::source::pdpp::{
     Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
 };
+use crate::terminal::Line;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
 
 /// Measure every budget on fixtures; exit 1 when one is exceeded.
@@ -62,21 +63,22 @@ impl Budget {
 }
 
 fn print_table(printer: Printer, rows: &[Row]) {
-    let heading =
-        ["surface", "measured", "unit", "tokens", "budget", "headroom", ""].map(str::to_owned).to_vec();
+    let heading = ["surface", "measured", "unit", "tokens", "budget", "headroom", ""];
+    let heading = heading.map(|name| Line::from(name.to_owned())).to_vec();
     let size = |size: usize| grouped(u64::try_from(size).unwrap_or(u64::MAX));
     let cells = rows.iter().map(|row| {
         let over = if row.headroom < 0 { "-" } else { "" };
         let (style, mark) = if row.ok { (GOOD, "ok") } else { (BAD, "over") };
-        vec![
+        let cells = [
             row.surface.to_owned(),
             size(row.measured),
             row.unit.to_owned(),
             size(row.tokens),
             size(row.budget),
             format!("{over}{}", grouped(row.headroom.unsigned_abs())),
-            format!("{style}{mark}{style:#}"),
-        ]
+        ];
+        let mark = Line::default().styled(style, mark);
+        cells.map(Line::from).into_iter().chain([mark]).collect()
     });
     printer.table(&std::iter::once(heading).chain(cells).collect::<Vec<_>>());
 }

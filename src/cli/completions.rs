@@ -5,6 +5,7 @@ use clap_complete::Shell;
 
 use super::Cli;
 use super::failure::Failure;
+use super::print::Printer;
 
 /// Print completions for a shell.
 #[derive(Debug, Args)]
@@ -14,8 +15,10 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn run(self) -> Result<(), Failure> {
-        clap_complete::generate(self.shell, &mut Cli::command(), "fetchwell", &mut anstream::stdout());
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "fetchwell", &mut script);
+        printer.lines(String::from_utf8_lossy(&script).trim_end_matches('\n'));
         Ok(())
     }
 }

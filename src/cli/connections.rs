@@ -5,10 +5,11 @@ use serde::Serialize;
 
 use super::failure::Failure;
 use super::open::runtime;
-use super::print::{Printer, STRONG, grouped, safe};
+use super::print::{Printer, STRONG, grouped};
 use super::settings::SourceArgs;
 use crate::config::Environment;
 use crate::record::{ConnectionSchema, Schema};
+use crate::terminal::Line;
 
 /// List the connected accounts with their streams.
 #[derive(Debug, Args)]
@@ -63,15 +64,14 @@ fn print_text(printer: Printer, schema: &Schema) {
         printer.line("There are no connections yet; `fetchwell import` makes one.");
     }
     for connection in &schema.connections {
-        let id = safe(connection.connection_id.as_str());
-        let label = connection.display_name.as_deref().filter(|label| *label != id).map(safe);
-        let beside: Vec<String> =
-            [label, connection.connector_key.as_deref().map(safe)].into_iter().flatten().collect();
-        printer.line(format_args!("{STRONG}{id}{STRONG:#}  {}", beside.join(", ")));
+        let id = connection.connection_id.as_str();
+        let label = connection.display_name.as_deref().filter(|label| *label != id);
+        let beside: Vec<&str> = [label, connection.connector_key.as_deref()].into_iter().flatten().collect();
+        printer.styled(Line::default().styled(STRONG, id).text("  ").text(beside.join(", ")));
         for stream in &connection.streams {
             let count =
                 stream.record_count.map_or_else(String::new, |count| format!("  {} records", grouped(count)));
-            printer.line(format_args!("  {}{count}", safe(stream.name.as_str())));
+            printer.line(format_args!("  {}{count}", stream.name));
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::print::{Printer, safe};
+use super::print::Printer;
 use super::state::ServerStateArgs;
 use crate::cursor::{
     Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, Sealed, Skew, SqlitePositions, VALID_FOR,
@@ -251,7 +251,7 @@ fn print(printer: Printer, inspected: &Inspected) {
     }
     for (name, value) in json!(inspected).as_object().into_iter().flatten() {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        printer.line(format_args!("{name:<20}{}", safe(&value)));
+        printer.line(format_args!("{name:<20}{}", value));
     }
 }
 

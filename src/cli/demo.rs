@@ -14,6 +14,7 @@ use crate::connectors::{ImportError, SampleAccount, hostaway, import_account, im
 use crate::fit::Protection;
 use crate::record::RecordData;
 use crate::source::store::Store;
+use crate::terminal::Line;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
 
 /// Try fetchwell on bundled sample data: two accounts of one connector whose record ids collide.
@@ -114,21 +115,22 @@ impl Demo {
             return Ok(());
         }
         let accounts = sample.accounts().map(|(id, label)| format!("{id} ({label})")).join(" and ");
-        printer.line(format_args!(
-            "{STRONG}Sample data{STRONG:#}: {} records of {accounts} in {}",
-            grouped(records),
-            store.display()
-        ));
+        let held = format!(": {} records of {accounts} in {}", grouped(records), store.display());
+        printer.styled(Line::default().styled(STRONG, "Sample data").text(held));
         print_call(printer, &format!("search({})", json!({ "query": sample.query() })), &shown.found);
         print_call(printer, &format!("fetch({})", json!({ "id": shown.id })), &shown.fetched);
-        printer.line(format_args!("\n{}", sample.collision()));
+        printer.line("");
+        printer.line(sample.collision());
+        printer.line("");
         match next {
             Next::Client { goes, text } => {
-                printer.line(format_args!("\n{STRONG}To use it{STRONG:#}, in {goes}:"));
-                printer.line(text);
+                printer
+                    .styled(Line::default().styled(STRONG, "To use it").text(format_args!(", in {goes}:")));
+                printer.lines(text);
             }
             Next::Commands(commands) => {
-                printer.line(format_args!("\n{STRONG}To go on{STRONG:#}, each in a terminal of its own:"));
+                let each = ", each in a terminal of its own:";
+                printer.styled(Line::default().styled(STRONG, "To go on").text(each));
                 commands.iter().for_each(|command| printer.line(command));
             }
         }
@@ -178,10 +180,12 @@ async fn ask(toolbox: &Toolbox, query: &str) -> Result<Shown, Failure> {
 }
 
 fn print_call(printer: Printer, call: &str, payload: &Payload) {
-    printer.line(format_args!("\n{STRONG}{call}{STRONG:#}"));
-    printer.line(payload.json());
+    printer.line("");
+    printer.styled(Line::default().styled(STRONG, call));
+    printer.json_text(payload.json());
     let bytes = grouped(u64::try_from(payload.json().len()).unwrap_or(u64::MAX));
-    printer.line(format_args!("{FAINT}{bytes} bytes, the same as text and as structuredContent{FAINT:#}"));
+    let size = format!("{bytes} bytes, the same as text and as structuredContent");
+    printer.styled(Line::default().styled(FAINT, size));
 }
 
 pub(super) fn import_mail(store: &Path) -> Result<u64, ImportError> {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::print::safe;
 use crate::config::ConfigError;
 use crate::connectors::ImportError;
 use crate::cursor::CursorFault;
@@ -11,6 +10,7 @@ use crate::source::SourceError;
 use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
 use crate::source::store::StoreError;
 use crate::state::StateError;
+use crate::terminal::escape_line;
 use crate::tools::ToolError;
 
 /// A message with its remedy, and the exit code.
@@ -40,20 +40,26 @@ const STOPPED: u8 = 130;
 
 impl Failure {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), exit_code: GENERAL }
+        Self::with_code(&message.into(), GENERAL)
     }
 
     /// What a tool refused, with what to do next.
     pub(super) fn from_tool(error: &ToolError) -> Self {
         let exit_code = if error.code() == "reauthorize" { NO_CREDENTIAL } else { GENERAL };
         let body = error.body();
-        let choices: String =
-            body.available_connections.iter().map(|choice| format!("\n  {choice}")).collect();
-        Self { message: safe(&format!("{error}\n{}{choices}", body.hint)), exit_code }
+        let choices = body.available_connections.iter().map(|choice| format!("  {choice}"));
+        let lines = [error.to_string(), body.hint].into_iter().chain(choices);
+        let lines: Vec<String> = lines.map(|line| escape_line(&line).into()).collect();
+        Self { message: lines.join("\n"), exit_code }
+    }
+
+    /// A message of one line: a line end in a name that it quotes begins no other.
+    pub(super) fn with_code(message: &str, exit_code: u8) -> Self {
+        Self { message: escape_line(message).into(), exit_code }
     }
 
     pub(super) fn usage(error: &impl fmt::Display) -> Self {
-        Self { message: error.to_string(), exit_code: USAGE }
+        Self::with_code(&error.to_string(), USAGE)
     }
 }
 
@@ -84,7 +90,7 @@ impl From<CursorFault> for Failure {
 impl From<ImportError> for Failure {
     fn from(error: ImportError) -> Self {
         let exit_code = if matches!(error, ImportError::Stopped) { STOPPED } else { GENERAL };
-        Self { message: error.to_string(), exit_code }
+        Self::with_code(&error.to_string(), exit_code)
     }
 }
 
@@ -108,14 +114,14 @@ impl From<ConfigError> for Failure {
 
 impl From<InvalidProviderUrl> for Failure {
     fn from(error: InvalidProviderUrl) -> Self {
-        Self { message: error.to_string(), exit_code: PROVIDER_URL }
+        Self::with_code(&error.to_string(), PROVIDER_URL)
     }
 }
 
 impl From<CredentialError> for Failure {
     fn from(error: CredentialError) -> Self {
         let message = format!("{error}; {}", error.remedy());
-        Self { message, exit_code: error.exit_code() }
+        Self::with_code(&message, error.exit_code())
     }
 }
 
@@ -123,7 +129,7 @@ impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
         match error {
             SourceError::Reauthorize { problem, remedy } => {
-                Self { message: format!("{problem}; {remedy}"), exit_code: NO_CREDENTIAL }
+                Self::with_code(&format!("{problem}; {remedy}"), NO_CREDENTIAL)
             }
             other => Self::new(other.to_string()),
         }

@@ -5,10 +5,11 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::open::{AS_IT_IS, call, joined, open_sources, runtime, toolbox};
-use super::print::{FAINT, Printer, STRONG, safe};
+use super::print::{FAINT, Printer, STRONG};
 use super::settings::SourceArgs;
 use crate::config::Environment;
 use crate::record::RecordData;
+use crate::terminal::Line;
 use crate::tools::Toolbox;
 
 /// Read a record by its handle. As text it is printed whole; with --json it is what a client gets, part by
@@ -51,7 +52,7 @@ async fn print_parts(printer: Printer, toolbox: &Toolbox, mut arguments: RecordD
     loop {
         let payload = call(toolbox, "fetch", arguments).await?;
         if printer.json {
-            printer.line(payload.json());
+            printer.json_text(payload.json());
             return Ok(());
         }
         let (_, value) = payload.into_parts();
@@ -64,16 +65,16 @@ async fn print_parts(printer: Printer, toolbox: &Toolbox, mut arguments: RecordD
         let Some(next) = next else { break };
         arguments = RecordData::from_iter([("id".to_owned(), next.into())]);
     }
-    printer.line(safe(&text));
+    printer.lines(text);
     Ok(())
 }
 
 fn print_heading(printer: Printer, value: &Value) {
-    let text = |name: &str| safe(value.pointer(name).and_then(Value::as_str).unwrap_or_default());
-    printer.line(format_args!("{STRONG}{}{STRONG:#}", text("/title")));
+    let text = |name: &str| value.pointer(name).and_then(Value::as_str).unwrap_or_default();
+    printer.styled(Line::default().styled(STRONG, text("/title")));
     let beside = ["/id", "/metadata/display_name", "/metadata/authored_at", "/url"].map(text);
     for line in beside.iter().filter(|line| !line.is_empty()) {
-        printer.line(format_args!("{FAINT}{line}{FAINT:#}"));
+        printer.styled(Line::default().styled(FAINT, line));
     }
     printer.line("");
 }

@@ -206,7 +206,7 @@ pub(super) fn refuse_owner(url: &ProviderUrl, environment: &Environment) -> Resu
     let message = format!(
         "{variable} is set, and fetchwell takes client credentials only; unset it and run `pdpp connect {url}`"
     );
-    Err(Failure { message, exit_code: OWNER })
+    Err(Failure::with_code(&message, OWNER))
 }
 
 /// The credentials that a source's settings speak of.

@@ -1,14 +1,14 @@
-//! The one place that writes to standard output, apart from the protocol.
+//! What commands print, through `terminal`, which escapes it.
 //!
-//! Colours appear on a terminal only. Text of records is stripped of control characters first: a terminal
-//! obeys them, and what a record says is data.
+//! A value is a part of one line, so a line end in it is escaped like a control character. Only a text of several
+//! lines (the body of a record, lines of a configuration) keeps its own.
 
 use std::fmt::Display;
-use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr;
+
+use crate::terminal::{self, Line, escape_json, escape_line, escape_lines};
 
 /// What commands print with.
 #[derive(Debug, Clone, Copy)]
@@ -33,56 +33,70 @@ pub(super) const UNSURE: Style = AnsiColor::Yellow.on_default();
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
 
 impl Printer {
-    /// A line of text.
+    /// Prints a line of text.
     pub(super) fn line(self, text: impl Display) {
-        // A reader that closed the pipe has seen enough.
-        let _ = writeln!(anstream::stdout(), "{text}");
+        terminal::out(&escape_line(&text.to_string()));
     }
 
-    /// A value as JSON.
+    /// Prints a line with styles.
+    #[expect(clippy::needless_pass_by_value, reason = "a line is made to be printed")]
+    pub(super) fn styled(self, line: Line) {
+        terminal::out(&line);
+    }
+
+    /// Prints text of several lines.
+    pub(super) fn lines(self, text: impl Display) {
+        terminal::out(&escape_lines(&text.to_string()));
+    }
+
+    /// Prints a value as JSON.
     pub(super) fn value(self, value: &impl Serialize) {
-        self.line(serde_json::to_string(value).unwrap_or_default());
+        self.json_text(&serde_json::to_string(value).unwrap_or_default());
     }
 
-    /// Rows in columns that line up. The first row is the heading.
-    pub(super) fn table(self, rows: &[Vec<String>]) {
+    /// Prints JSON text.
+    pub(super) fn json_text(self, json: &str) {
+        terminal::out(&escape_json(json));
+    }
+
+    /// Prints rows in columns that line up. The first row is the heading.
+    pub(super) fn table<Cell: Clone + Into<Line>>(self, rows: &[Vec<Cell>]) {
+        let rows: Vec<Vec<Line>> =
+            rows.iter().map(|row| row.iter().cloned().map(Into::into).collect()).collect();
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width =
-            |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
+        let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(Line::width).max();
         let widths: Vec<usize> = (0..columns).filter_map(width).collect();
-        for (number, row) in rows.iter().enumerate() {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| {
-                let padding = " ".repeat(width.saturating_sub(cell.width()));
+        for (number, row) in rows.into_iter().enumerate() {
+            let mut line = Line::default();
+            for (column, (cell, width)) in row.into_iter().zip(&widths).enumerate() {
+                let padding = Line::from(" ".repeat(width.saturating_sub(cell.width())));
+                let gap = if column == 0 { "" } else { "  " };
                 // Numbers line up at their ends.
-                if cell.bytes().all(|b| b.is_ascii_digit() || b == b',') && !cell.is_empty() {
-                    format!("{padding}{cell}")
+                line = if cell.is_number() {
+                    line.text(gap).joined(padding).joined(cell)
                 } else {
-                    format!("{cell}{padding}")
-                }
-            });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            let line = line.trim_end();
-            match number {
-                0 => self.line(format_args!("{FAINT}{line}{FAINT:#}")),
-                _ => self.line(line),
+                    line.text(gap).joined(cell).joined(padding)
+                };
             }
+            let line = line.trimmed();
+            self.styled(if number == 0 { line.in_style(FAINT) } else { line });
         }
     }
 }
 
-/// A problem, on standard error.
+/// Prints a problem to standard error.
 pub(super) fn problem(message: &impl Display) {
-    let _ = writeln!(anstream::stderr(), "{BAD}error:{BAD:#} {message}");
+    let message = message.to_string();
+    let message = escape_lines(&message);
+    let mut lines = message.lines();
+    let first = Line::default().styled(BAD, "error:").text(" ").text(lines.next().unwrap_or_default());
+    terminal::err(&first);
+    lines.for_each(|line| terminal::err(&escape_lines(line)));
 }
 
-/// Something to know, on standard error.
+/// Prints something to know to standard error.
 pub(super) fn note(message: &impl Display) {
-    let _ = writeln!(anstream::stderr(), "{message}");
-}
-
-/// Text of a record without what a terminal would obey.
-pub(super) fn safe(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+    terminal::err(&escape_line(&message.to_string()));
 }
 
 /// A number with its thousands apart.
@@ -107,10 +121,5 @@ mod tests {
         for (number, expect) in [(0_u32, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(grouped(number), expect);
         }
-    }
-
-    #[test]
-    fn a_record_cannot_command_the_terminal() {
-        assert_eq!(safe("a\u{1b}[31mred\u{7}\r\nb\tc"), "a[31mred\nb\tc");
     }
 }

@@ -128,6 +128,7 @@ fn kept_if_same(before: &Arc<Protection>, after: &Protection) -> Arc<Protection>
 fn note_what_waits(before: &FileSettings, after: &FileSettings) {
     for (key, is_changed) in [
         ("listen", before.listen != after.listen),
+        ("ops_listen", before.ops_listen != after.ops_listen),
         ("state_dir", before.state_dir != after.state_dir),
         ("telemetry.ring", before.ring != after.ring),
         ("telemetry.otlp_endpoint", before.otlp_endpoint != after.otlp_endpoint),
@@ -174,7 +175,7 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         let place = PlaceArgs { store: store.map(|store| folder.path().join(store)), provider_url: None };
         let cache_root = Path::new(DEFAULT_CACHE_ROOT).into();
-        let arguments = SourceArgs { place, config: Some(file), cache_root };
+        let arguments = SourceArgs { place, config: Some(file), found_config: None, cache_root };
         let environment = Environment::default();
         let configured = arguments.configured(&environment).unwrap();
         let opened = open_sources(&configured.settings, &environment, AS_IT_IS).unwrap();

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use super::client_config::{Client, Snippet};
+use super::client_config::{Client, Snippet, shell_word};
 use super::failure::Failure;
 use crate::http::{PublicUrl, PublicUrlError};
 
@@ -71,23 +71,24 @@ pub(super) fn remote_snippet(
         },
         (Client::ClaudeCode, None) => Snippet {
             goes: "Claude Code: run, then sign in with /mcp",
-            text: format!("claude mcp add --transport http fetchwell {url}"),
+            text: format!("claude mcp add --transport http fetchwell {}", shell_word(&url)),
         },
         (Client::ClaudeCode, Some(name)) => Snippet {
             goes: "Claude Code: run, with the token in the variable; Claude Code keeps it in its settings",
             text: format!(
-                "claude mcp add --transport http fetchwell {url} --header \"Authorization: Bearer ${name}\""
+                "claude mcp add --transport http fetchwell {} --header \"Authorization: Bearer ${name}\"",
+                shell_word(&url)
             ),
         },
         (Client::Codex, None) => Snippet {
             goes: "Codex: ~/.codex/config.toml, then run `codex mcp login fetchwell`",
-            text: format!("[mcp_servers.fetchwell]\nurl = {}", Value::from(url)),
+            text: format!("[mcp_servers.fetchwell]\nurl = {}", toml::Value::from(url)),
         },
         (Client::Codex, Some(name)) => Snippet {
             goes: "Codex: ~/.codex/config.toml",
             text: format!(
                 "[mcp_servers.fetchwell]\nurl = {}\nbearer_token_env_var = \"{name}\"",
-                Value::from(url)
+                toml::Value::from(url)
             ),
         },
         (Client::Cursor, _) => Snippet {

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::open::{WITH_WHOLE_INDEX, call, joined, open_sources, runtime, toolbox};
-use super::print::{FAINT, Printer, STRONG, note, safe};
+use super::print::{FAINT, Printer, STRONG, note};
 use super::settings::SourceArgs;
 use crate::config::Environment;
 use crate::record::RecordData;
+use crate::terminal::Line;
 
 /// Search as a client would.
 #[derive(Debug, Args)]
@@ -55,19 +56,19 @@ impl Search {
 
 fn print_text(printer: Printer, value: &Value, more: bool) {
     let text =
-        |result: &Value, name: &str| safe(result.get(name).and_then(Value::as_str).unwrap_or_default());
+        |result: &Value, name: &str| result.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let results = value.get("results").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     for result in results {
-        printer.line(format_args!("{STRONG}{}{STRONG:#}", text(result, "title")));
+        printer.styled(Line::default().styled(STRONG, text(result, "title")));
         printer.line(format_args!("  {}", text(result, "id")));
         for beside in ["text", "url"].map(|name| text(result, name)) {
             if !beside.is_empty() {
-                printer.line(format_args!("  {FAINT}{beside}{FAINT:#}"));
+                printer.styled(Line::default().text("  ").styled(FAINT, beside));
             }
         }
     }
     for warning in value.get("warnings").and_then(Value::as_array).into_iter().flatten() {
-        note(&safe(warning.as_str().unwrap_or_default()));
+        note(&warning.as_str().unwrap_or_default());
     }
     match (results.len(), more) {
         (0, _) => note(&"nothing found"),

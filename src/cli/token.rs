@@ -74,10 +74,13 @@ impl Token {
             printer.value(&Made { name: &name, token, sha256, configuration });
             return Ok(());
         }
-        note(&"The token, which is shown this once; send it as `Authorization: Bearer` header:\n");
+        note(&"The token, which is shown this once; send it as `Authorization: Bearer` header:");
+        note(&"");
         printer.line(token);
-        note(&"\nThese lines of the configuration let its holder in:\n");
-        printer.line(configuration.trim_end());
+        note(&"");
+        note(&"These lines of the configuration let its holder in:");
+        note(&"");
+        printer.lines(configuration.trim_end());
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use super::key::canonical_key;
 use super::lines::MAX_LINE_BYTES;
 use crate::handle::{Handle, RecordAddress, RecordId, StreamName};
 use crate::record::RecordData;
-use crate::source::store::{Change, Incoming, Manifest, NewConnection, StoreWriter, Tally};
+use crate::source::store::{Change, Imported, Incoming, Manifest, NewConnection, StoreWriter, Tally};
 
 /// Who is told of an import's refusals.
 pub trait Report {
@@ -83,14 +83,15 @@ impl<'a> Intake<'a> {
         Self { store, connection, writer: None, manifest, report, stop, seen, taken: 0, rejected: 0 }
     }
 
-    /// Writes what is left. Gives what was done, and how many pieces were refused.
+    /// Writes what is left. Returns what was done, and how many pieces were refused.
     ///
     /// # Errors
     ///
     /// The store cannot be written.
-    pub fn finish(self) -> Result<(Tally, u64), ImportError> {
-        let tally = self.writer.map(StoreWriter::finish).transpose()?;
-        Ok((tally.unwrap_or_default(), self.rejected))
+    pub fn finish(self) -> Result<(Imported, u64), ImportError> {
+        let imported = self.writer.map(StoreWriter::finish).transpose()?;
+        let nothing = Imported { tally: Tally::default(), index_problem: None };
+        Ok((imported.unwrap_or(nothing), self.rejected))
     }
 
     /// How many records were accepted so far.

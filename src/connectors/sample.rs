@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::{ImportError, Intake, Report};
 use crate::handle::ConnectionId;
-use crate::source::store::{Manifest, NewConnection};
+use crate::source::store::{Imported, Manifest, NewConnection};
 
 /// One account of a sample.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +45,8 @@ pub fn import_account(
     let (mut report, never) = (Unexpected, AtomicBool::new(false));
     let mut intake = Intake::new(store, connection, Some(manifest), &mut report, &never);
     fill(&mut intake)?;
-    let (tally, _) = intake.finish()?;
+    let (Imported { tally, index_problem }, _) = intake.finish()?;
+    index_problem.map_or(Ok(()), Err)?;
     Ok(tally.added + tally.changed + tally.unchanged)
 }
 

@@ -3,14 +3,19 @@
 //! Logs go to standard error, since standard output belongs to the protocol. Libraries are logged from
 //! their warnings up whatever is asked for: below that some log requests and their bodies.
 
-use std::io::IsTerminal;
+use std::fmt::{self, Write};
 use std::str::FromStr;
 
+use tracing::field::Field;
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
+use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::filter::{EnvFilter, FilterExt, filter_fn};
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::terminal::{self, Escaping};
 
 /// A filter that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -61,12 +66,20 @@ pub fn start_logging(filter: &str, format: LogFormat) -> Result<(), InvalidFilte
     let ours_or_serious = filter_fn(|event: &Metadata<'_>| {
         *event.level() <= Level::WARN || event.target().starts_with("fetchwell")
     });
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer();
     let lines = match format {
-        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
-        LogFormat::Json => {
-            lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed()
-        }
+        LogFormat::Text => lines
+            .with_ansi(terminal::err_is_terminal())
+            .fmt_fields(debug_fn(write_field).delimited(" "))
+            .with_writer(terminal::text_log)
+            .boxed(),
+        LogFormat::Json => lines
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .with_writer(terminal::json_log)
+            .boxed(),
     };
     let lines = lines.with_filter(wanted.and(ours_or_serious));
     // Only a test that starts logging twice gets here with a logger already set.
@@ -77,4 +90,53 @@ pub fn start_logging(filter: &str, format: LogFormat) -> Result<(), InvalidFilte
         tracing::error!(place, "a defect stopped a call");
     }));
     Ok(())
+}
+
+/// Writes the message, or `name=value`, escaped: fields hold paths, names and texts of servers.
+fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    let mut writer = Escaping(writer);
+    match field.name() {
+        "message" => write!(writer, "{value:?}"),
+        name => write!(writer, "{name}={value:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn fields_of_a_log_line_are_escaped() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let layer = tracing_subscriber::fmt::layer()
+            .with_ansi(false)
+            .without_time()
+            .fmt_fields(debug_fn(write_field).delimited(" "))
+            .with_writer(move || writer.clone());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            let path = "a\u{1b}[2J\u{9b}m\u{202e}\nERROR forged";
+            tracing::warn!(%path, text = path, "cannot read {path}");
+        });
+        let log = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(log.matches("a\\u{1b}[2J\\u{9b}m\\u{202e}\\nERROR forged").count(), 3, "{log}");
+        assert!(!log.trim_end().contains(char::is_control), "{log:?}");
+    }
 }

@@ -238,6 +238,8 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
     };
     let refusal = |status, code: &str, message: &str, param: Option<&str>, choices| {
         source(SourceError::Refused(Box::new(Refusal {
+            fault: None,
+            advice: None,
             status,
             code: code.to_owned(),
             message: message.to_owned(),

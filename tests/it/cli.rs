@@ -288,3 +288,42 @@ fn a_new_token_is_printed_once_with_the_lines_that_let_it_in() {
         assert!(stderr(&output).contains("letters, digits"), "{output:?}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_printed_command_is_quoted_for_a_shell() {
+    for host in [
+        "$(id).example",
+        "`id`.example",
+        "a;id;.example",
+        "a&id&.example",
+        "a'id'b.example",
+        "a\"b*!.example",
+    ] {
+        let url = format!("https://{host}/mcp");
+        let snippet = |client: &str, more: &[&str]| {
+            let mut command = binary();
+            command.args(["client-config", client, "--url", &url, "--json"]).args(more);
+            let shown: Value = serde_json::from_str(&stdout(&command.output().unwrap())).unwrap();
+            shown["snippet"].as_str().unwrap().to_owned()
+        };
+        for more in [&[][..], &["--token-env", "MY_TOKEN"]] {
+            // A shell that runs the line gives the client these words.
+            let line = format!("claude() {{ printf '%s\\n' \"$@\"; }}; {}", snippet("claude-code", more));
+            let mut shell = std::process::Command::new("sh");
+            let output = shell.args(["-c", &line]).env("MY_TOKEN", "a b").output().unwrap();
+            let said = stdout(&output);
+            let mut expect = vec!["mcp", "add", "--transport", "http", "fetchwell", &url];
+            if !more.is_empty() {
+                expect.extend(["--header", "Authorization: Bearer a b"]);
+            }
+            assert_eq!(said.lines().collect::<Vec<_>>(), expect, "{line}");
+            let codex: toml::Table = toml::from_str(&snippet("codex", more)).unwrap();
+            assert_eq!(codex["mcp_servers"]["fetchwell"]["url"].as_str(), Some(url.as_str()));
+            let cursor: Value = serde_json::from_str(&snippet("cursor", more)).unwrap();
+            assert_eq!(cursor["mcpServers"]["fetchwell"]["url"], url);
+            let vscode: Value = serde_json::from_str(&snippet("vscode", more)).unwrap();
+            assert_eq!(vscode["servers"]["fetchwell"]["url"], url);
+        }
+    }
+}

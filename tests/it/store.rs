@@ -239,6 +239,9 @@ async fn an_index_that_is_gone_broken_or_behind_is_mended() {
     let (_other_folder, other) = store_of(&["gamma"]);
     std::fs::remove_dir_all(&index).unwrap();
     copy(&other.with_file_name("notes.db-index"), &index);
+    let refused = open(&path).search(&query("gamma")).await.unwrap_err();
+    assert!(matches!(&refused, SourceError::MendStore(StoreError::IndexForeign { .. })), "{refused}");
+    std::fs::remove_dir_all(&index).unwrap();
     assert_eq!(found(&path, "gamma").await, Vec::<usize>::new());
     assert_eq!(found(&path, "alpha").await, [0]);
     // A crash between the store's commit and the index's leaves the index behind.

@@ -6,6 +6,7 @@ use super::machine::Machine;
 use super::{context, cursor, reload, tokens};
 use crate::cli::failure::Failure;
 use crate::cli::print::{FAINT, Printer};
+use crate::terminal::Line;
 
 /// Every figure, with what it was measured on.
 #[derive(Debug, Serialize)]
@@ -33,7 +34,7 @@ pub(super) fn run(printer: Printer) -> Result<(), Failure> {
         tokens::print(printer, tokens);
         context.print(printer);
         reload.print(printer);
-        printer.line(format_args!("{FAINT}{machine}{FAINT:#}"));
+        printer.styled(Line::default().styled(FAINT, machine));
     }
     reload.check()
 }

@@ -25,6 +25,7 @@ use crate::source::store::Store;
 use crate::source::{Change, RecordQuery, RecordsQuery, Source};
 use crate::state::StateError;
 use crate::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
+use crate::terminal::Line;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Live, Toolbox};
 
 /// How often each call is made.
@@ -139,7 +140,7 @@ pub(super) fn run(printer: Printer) -> Result<(), Failure> {
         printer.value(&OnMachine { machine, measured });
     } else {
         measured.print(printer);
-        printer.line(format_args!("{FAINT}{machine}{FAINT:#}"));
+        printer.styled(Line::default().styled(FAINT, machine));
     }
     Ok(())
 }

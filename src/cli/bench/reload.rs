@@ -110,8 +110,12 @@ pub(super) fn measure() -> Result<Measured, Failure> {
 /// The parts of `serve`, put together as it does.
 fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let place = PlaceArgs { store: None, provider_url: None };
-    let arguments =
-        SourceArgs { place, config: Some(file.to_owned()), cache_root: DEFAULT_CACHE_ROOT.into() };
+    let arguments = SourceArgs {
+        place,
+        config: Some(file.to_owned()),
+        found_config: None,
+        cache_root: DEFAULT_CACHE_ROOT.into(),
+    };
     let environment = Environment::default();
     let configured = arguments.configured(&environment)?;
     let settings = configured.settings.clone();

@@ -12,7 +12,7 @@ use crate::cli::print::Printer;
 use crate::cli::settings::remote;
 use crate::config::{
     ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, DurationText, Label, NewSource, SourceTitle,
-    check_text, read_text, save, with_source,
+    check_text, read_text, with_source,
 };
 use crate::handle::StreamName;
 
@@ -78,12 +78,13 @@ impl Add {
                 path.display()
             )));
         }
+        let file = self.file.clone();
         let source = self.written(&absolute(path.parent().unwrap_or(Path::new("")))?)?;
         let edited = with_source(&text, &source);
         let edited = edited.map_err(|problem| ConfigError::invalid(path.clone(), problem))?;
         // A file that could not be read again is not written.
         check_text(&edited, &path)?;
-        save(&path, &edited)?;
+        file.save(&path, &text, &edited)?;
         if printer.json {
             printer.value(&json!({ "added": name, "config": path }));
         } else {

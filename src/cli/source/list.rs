@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::FileArgs;
 use crate::cli::failure::Failure;
-use crate::cli::print::{Printer, note, safe};
+use crate::cli::print::{Printer, note};
 use crate::cli::probe::place;
 use crate::config::{SourcePlace, SourceSettings};
 
@@ -51,7 +51,7 @@ impl List {
                 &format!("{:?}", source.deadline),
                 &shown.streams.as_ref().map_or_else(|| "all".to_owned(), |streams| streams.join(", ")),
             ]
-            .map(safe)
+            .map(str::to_owned)
             .to_vec()
         }));
         printer.table(&rows);

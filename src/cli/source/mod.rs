@@ -5,13 +5,16 @@ mod list;
 mod remove;
 mod test;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
 use super::failure::Failure;
-use super::print::Printer;
-use crate::config::{ConfigError, Environment, FileSettings, check_text, file_to_edit, is_yaml, read_text};
+use super::print::{Printer, note};
+use crate::config::{
+    ConfigError, Environment, FileSettings, FoundFile, TrustedFiles, check_text, default_file, file_to_edit,
+    is_yaml, read_text, save,
+};
 
 /// Add, list, test and remove the sources of a configuration file.
 #[derive(Debug, Args)]
@@ -61,6 +64,23 @@ impl FileArgs {
             return Err(ConfigError::invalid(path, problem).into());
         }
         Ok(path)
+    }
+
+    /// Writes the edited text. A file that was trusted stays trusted, since the user made this change; of another one that is only
+    /// found the user is told what it lacks.
+    fn save(&self, path: &Path, before: &str, after: &str) -> Result<(), Failure> {
+        let trusted = TrustedFiles::of_user().ok();
+        let was_trusted = trusted.filter(|files| files.is_trusted(path, before).unwrap_or(false));
+        save(path, after)?;
+        if let Some(files) = was_trusted {
+            files.trust(path, after).map_err(ConfigError::from)?;
+        }
+        let found =
+            default_file().filter(|found| self.config.is_none() && matches!(found, FoundFile::Here(_)));
+        if let Some(Err(untrusted)) = found.map(|found| found.check_trust(after)) {
+            note(&untrusted);
+        }
+        Ok(())
     }
 
     /// The file with what it says. It may have no source.

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{FileArgs, unknown};
 use crate::cli::failure::Failure;
 use crate::cli::print::Printer;
-use crate::config::{ConfigError, check_text, save, without_source};
+use crate::config::{ConfigError, check_text, without_source};
 
 /// Remove a source from the configuration file; what it serves is not touched
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ impl Remove {
         let edited = edited.ok_or_else(|| unknown(&self.name, &settings))?;
         // A file that could not be read again is not written.
         check_text(&edited, &path)?;
-        save(&path, &edited)?;
+        self.file.save(&path, &text, &edited)?;
         if printer.json {
             printer.value(&json!({ "removed": self.name, "config": path }));
         } else {

@@ -1,5 +1,6 @@
 //! `fetchwell source test`
 
+use anstyle::Style;
 use clap::Args;
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -7,10 +8,10 @@ use serde::Serialize;
 use super::{FileArgs, unknown};
 use crate::cli::failure::Failure;
 use crate::cli::open::{AS_IT_IS, allowed, open_source, runtime};
-use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE, safe};
+use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE};
 use crate::cli::probe::{Extent, OF_CALLERS, absent_streams, place, probe, what_is_wrong};
-use crate::cli::settings::untrusted;
 use crate::config::{Environment, SourceSettings, default_file};
+use crate::terminal::Line;
 
 /// Ask each source what it has, and say what is wrong where one does not answer
 #[derive(Debug, Args)]
@@ -38,11 +39,9 @@ struct Tested<'a> {
 
 impl Test {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let (path, _, mut settings) = self.file.read()?;
-        if let (None, Some(found)) = (&self.file.config, default_file())
-            && let Some(source) = found.overreaching(&settings)
-        {
-            return Err(Failure::new(untrusted(&path, &source.name)));
+        let (_, text, mut settings) = self.file.read()?;
+        if let (None, Some(found)) = (&self.file.config, default_file()) {
+            found.check_trust(&text)?;
         }
         if let Some(name) = &self.name {
             if !settings.sources.iter().any(|source| source.name.as_str() == name) {
@@ -98,15 +97,19 @@ fn tested(settings: &SourceSettings) -> Tested<'_> {
 
 fn print_text(printer: Printer, tested: &Tested<'_>) {
     let label = tested.label.map(|label| format!(" ({label})")).unwrap_or_default();
-    let heading = safe(&format!("{}{label}", tested.name));
-    printer.line(format_args!("{STRONG}{heading}{STRONG:#}  {}", safe(&tested.place)));
+    let heading = format!("{}{label}", tested.name);
+    printer.styled(Line::default().styled(STRONG, heading).text("  ").text(&tested.place));
     if let Some(extent) = &tested.extent {
-        printer.line(format_args!("  {GOOD}ok{GOOD:#}     {extent}"));
+        printer.styled(mark(GOOD, "ok").text("     ").text(extent));
     }
     if let Some(problem) = &tested.problem {
-        printer.line(format_args!("  {BAD}wrong{BAD:#}  {}", safe(problem)));
+        printer.styled(mark(BAD, "wrong").text("  ").text(problem));
     }
     if let Some(warning) = &tested.warning {
-        printer.line(format_args!("  {UNSURE}note{UNSURE:#}   {}", safe(warning)));
+        printer.styled(mark(UNSURE, "note").text("   ").text(warning));
     }
+}
+
+fn mark(style: Style, word: &str) -> Line {
+    Line::default().text("  ").styled(style, word)
 }

@@ -1,0 +1,17 @@
+//! Terminal output. No other module writes to standard output or standard error, apart from the MCP protocol.
+//!
+//! File names, keys, labels, errors of record servers and record text are data. A terminal acts on control
+//! characters in them, and bidirectional controls change the order in which a reader sees them. Every text is
+//! therefore escaped before it is written; only the styles of a [`Line`] are not.
+//!
+//! * `escape`: the escapes, pure.
+//! * `line`: a line of escaped text with our styles.
+//! * `output`: the streams.
+
+mod escape;
+mod line;
+mod output;
+
+pub(crate) use escape::{Escaping, escape_json, escape_line, escape_lines, is_bidi_control};
+pub(crate) use line::Line;
+pub(crate) use output::{err, err_is_terminal, help, json_log, out, text_log};

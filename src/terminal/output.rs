@@ -1,0 +1,63 @@
+//! The streams of a terminal. Styles are left out where a stream is not a terminal.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+use super::escape::{Escaped, escape_json};
+use super::line::Line;
+
+/// Text that can be written as it is.
+pub(crate) trait Safe: Display {}
+
+impl Safe for Line {}
+impl Safe for Escaped<'_> {}
+
+/// Writes a line to standard output.
+pub(crate) fn out(text: &impl Safe) {
+    // A reader that closed the pipe has seen enough.
+    let _ = writeln!(anstream::stdout(), "{text}");
+}
+
+/// Writes a line to standard error.
+pub(crate) fn err(text: &impl Safe) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// Writes help, or the error of a command line whose arguments were escaped before they were parsed.
+pub(crate) fn help(message: &clap::Error) {
+    let text = message.render();
+    let _ = if message.use_stderr() {
+        write!(anstream::stderr(), "{}", text.ansi())
+    } else {
+        write!(anstream::stdout(), "{}", text.ansi())
+    };
+}
+
+/// Returns whether standard error is a terminal.
+pub(crate) fn err_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Returns the stream of log lines whose fields are escaped.
+pub(crate) fn text_log() -> impl Write {
+    io::stderr()
+}
+
+/// Returns the stream of log lines that are JSON, which it escapes.
+pub(crate) fn json_log() -> impl Write {
+    JsonLog
+}
+
+struct JsonLog;
+
+impl Write for JsonLog {
+    /// Takes whole lines, which is how they are logged.
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        io::stderr().write_all(escape_json(&String::from_utf8_lossy(lines)).as_bytes())?;
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
