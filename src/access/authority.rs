@@ -21,8 +21,10 @@ const BODY_BYTES_MOST: usize = 256 * 1024;
 /// The way to authorization servers.
 #[derive(Debug, Default)]
 pub(super) struct AuthorityClient {
-    /// Built at the first call: most servers never need one.
-    client: OnceLock<Client>,
+    /// For `https`. Built at the first call: most servers never need one.
+    https: OnceLock<Client>,
+    /// For `http` on this machine.
+    http: OnceLock<Client>,
 }
 
 /// Why there is no answer. It says nothing of what was sent.
@@ -43,7 +45,7 @@ pub(super) enum AuthorityFault {
 impl AuthorityClient {
     /// The body of `url`.
     pub(super) async fn get(&self, url: &Url) -> Result<Bytes, AuthorityFault> {
-        answer(self.client()?.get(url.clone())).await
+        answer(self.client(url)?.get(url.clone())).await
     }
 
     /// The body that a form is answered with.
@@ -54,7 +56,7 @@ impl AuthorityClient {
         form: String,
     ) -> Result<Bytes, AuthorityFault> {
         let request = self
-            .client()?
+            .client(url)?
             .post(url.clone())
             .header(AUTHORIZATION, authorization)
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
@@ -62,12 +64,13 @@ impl AuthorityClient {
         answer(request).await
     }
 
-    fn client(&self) -> Result<&Client, AuthorityFault> {
-        if let Some(client) = self.client.get() {
+    fn client(&self, url: &Url) -> Result<&Client, AuthorityFault> {
+        let cell = if url.scheme() == "https" { &self.https } else { &self.http };
+        if let Some(client) = cell.get() {
             return Ok(client);
         }
-        let client = build_client().map_err(AuthorityFault::Unusable)?;
-        Ok(self.client.get_or_init(|| client))
+        let client = build_client(url).map_err(AuthorityFault::Unusable)?;
+        Ok(cell.get_or_init(|| client))
     }
 }
 

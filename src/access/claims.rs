@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Number, Value};
 
 use super::caller::{digest, hex};
+use super::distinct::Distinct;
 use super::{Denial, Subject, TokenFault};
 
 /// How far the clock of an authorization server may be off.
@@ -116,6 +117,7 @@ enum Words {
 impl Claims {
     /// Reads them from JSON. `None` when it is none, or a claim is of the wrong type or there twice.
     pub(super) fn read(json: &[u8]) -> Option<Self> {
+        serde_json::from_slice::<Distinct>(json).ok()?;
         let raw: Raw = serde_json::from_slice(json).ok()?;
         let scopes: BTreeSet<String> = [&raw.scope, &raw.scp]
             .into_iter()

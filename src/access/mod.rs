@@ -12,6 +12,7 @@ mod caller;
 mod claims;
 mod denial;
 mod discovery;
+mod distinct;
 mod introspection;
 mod jwt;
 mod key_set;

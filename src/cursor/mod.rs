@@ -15,6 +15,7 @@ mod key_ring;
 mod keys;
 mod memory;
 mod positions;
+mod sealed_text;
 mod sqlite;
 
 pub use clock::{Clock, NotASkew, Skew};
@@ -26,4 +27,5 @@ pub use key_file::{KeyFile, Loaded, Stamp};
 pub use key_ring::KeyRing;
 pub use keys::Keys;
 pub use positions::{Position, Positions};
+pub(crate) use sealed_text::{NonceBytes, decrypt, encrypt};
 pub use sqlite::{Kept, KeptState, SqlitePositions};

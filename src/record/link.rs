@@ -6,19 +6,23 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::terminal::is_bidi_control;
+
 /// The longest link that is passed on, in bytes. A link is never cut, so a longer one is dropped.
 const MAX_LINK_BYTES: usize = 1_024;
 
 /// An absolute `http` or `https` URL without user name or password.
 ///
 /// Clients make a citation only from such a link, and a model may repeat it to a person: hence no
-/// credentials in it, and no other scheme.
+/// credentials in it, and no other scheme. Programs that read a URL differently must not come to another host:
+/// backslashes and control characters are refused, and a host that is not written as it is read (an international
+/// name, an IPv4 address in another notation) is written as it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct WebLink(String);
 
 impl WebLink {
-    /// The link as the record holds it.
+    /// The link, as the record holds it where its host is written as it is read.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -39,7 +43,8 @@ impl FromStr for WebLink {
         let has_scheme = ["http://", "https://"].iter().any(|scheme| {
             trimmed.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
         });
-        if !has_scheme || trimmed.len() > MAX_LINK_BYTES || trimmed.contains(char::is_whitespace) {
+        let is_refused = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
+        if !has_scheme || trimmed.len() > MAX_LINK_BYTES || trimmed.contains(is_refused) {
             return Err(NotAWebLink);
         }
         let url = Url::parse(trimmed).map_err(|_not_a_url| NotAWebLink)?;
@@ -47,8 +52,22 @@ impl FromStr for WebLink {
         {
             return Err(NotAWebLink);
         }
-        Ok(Self(trimmed.to_owned()))
+        if is_written_as_read(trimmed, &url) {
+            return Ok(Self(trimmed.to_owned()));
+        }
+        let url = String::from(url);
+        if url.len() > MAX_LINK_BYTES { Err(NotAWebLink) } else { Ok(Self(url)) }
     }
+}
+
+/// Returns whether the authority of a link is that of the parsed URL, and no character changes the order in which a
+/// person sees the rest.
+fn is_written_as_read(text: &str, url: &Url) -> bool {
+    let authority = text.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let read = format!("{}{port}", url.host_str().unwrap_or_default());
+    authority.eq_ignore_ascii_case(&read) && !text.contains(is_bidi_control)
 }
 
 impl TryFrom<String> for WebLink {
@@ -94,10 +113,39 @@ mod tests {
             "https://exa mple.com/",
             "https://",
             "mailto:a@b.c",
+            // Browsers read `\` as `/`, other programs read what is before `@` as a user name.
+            "https://evil.example\\@good.example/",
+            "https:\\\\evil.example/",
+            "https://good.example/\\..\\x",
+            "https://good.example\u{1b}[31m/",
+            "https://good.example/\u{9b}2J",
+            "https://evil.example\u{0}.good.example/",
             &long,
         ];
         for text in bad {
             assert_eq!(text.parse::<WebLink>(), Err(NotAWebLink), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_link_shows_the_host_that_it_leads_to() {
+        for (text, expect) in [
+            // The first letter is Cyrillic.
+            ("https://\u{430}pple.example/a", "https://xn--pple-43d.example/a"),
+            ("https://good.example%2f.evil.example/", ""),
+            ("https://ev%69l.example/x", "https://evil.example/x"),
+            ("http://0x7f.1/", "http://127.0.0.1/"),
+            ("https://good.example:443/a?b#c", "https://good.example/a?b#c"),
+            ("https://good.example/\u{202e}gpj.exe", "https://good.example/%E2%80%AEgpj.exe"),
+            ("https://good.example/K\u{e4}se", "https://good.example/K\u{e4}se"),
+            ("https://good.example:8443?@evil.example", "https://good.example:8443?@evil.example"),
+        ] {
+            let link = text.parse::<WebLink>();
+            assert_eq!(link.as_ref().map_or("", WebLink::as_str), expect, "{text}");
+            // A link that was read once is read again as it is.
+            if let Ok(link) = link {
+                assert_eq!(link.as_str().parse(), Ok(link), "{text}");
+            }
         }
     }
 }

@@ -268,10 +268,27 @@ pub struct Refusal {
     pub message: String,
     /// How to ask instead, in the server's words: text to be shown and not followed.
     pub hint: Option<String>,
+    /// The mistake in the question, when the refusal says how to correct it. `code` is its code then.
+    pub fault: Option<QueryFault>,
+    /// How to correct it, in our words.
+    pub advice: Option<&'static str>,
     /// The parameter it is about.
     pub param: Option<String>,
     /// The connections it offers.
     pub choices: Vec<ConnectionChoice>,
+}
+
+impl Refusal {
+    /// Returns how to correct the question, when the refusal says so: our advice, or else the server's words.
+    #[must_use]
+    pub fn correction(&self) -> Option<(QueryFault, String)> {
+        let advice = match (self.advice, &self.hint) {
+            (Some(advice), _) => advice.to_owned(),
+            (None, Some(hint)) => format!("The record server says: {hint}"),
+            (None, None) => return None,
+        };
+        Some((self.fault?, advice))
+    }
 }
 
 /// A connection that an error offers to choose.

@@ -53,6 +53,17 @@ pub trait Source: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns whether it hides streams. Positions of its lists are then sealed before they leave, since they may tell
+    /// of what is hidden.
+    fn is_narrowed(&self) -> bool {
+        false
+    }
+
+    /// Returns whether nothing can be read out of its tokens of changes.
+    fn seals_changes(&self) -> bool {
+        false
+    }
+
     /// How each source behind this one is doing; nothing when there is none.
     fn circuits(&self) -> Vec<CircuitReport> {
         Vec::new()

@@ -337,7 +337,10 @@ fn prefix(source: Option<&SourceName>) -> String {
 
 fn source_hint(error: &SourceError, asked: &Asked) -> String {
     match error {
-        SourceError::Refused(refusal) => refusal_hint(refusal, asked),
+        SourceError::Refused(refusal) => match refusal.correction() {
+            Some((_, hint)) => clip(&hint, 600),
+            None => refusal_hint(refusal, asked),
+        },
         SourceError::ChooseConnection { .. } => choose_hint(asked).to_owned(),
         SourceError::UseKnownConnection { .. } => connection_hint(asked).to_owned(),
         SourceError::SearchAgain { .. } => search_hint(asked).to_owned(),
@@ -361,6 +364,9 @@ fn source_hint(error: &SourceError, asked: &Asked) -> String {
         }
         SourceError::CheckServer { .. } => AGAIN.to_owned(),
         SourceError::MendStore(StoreError::Building(_)) => "Call again in a moment.".to_owned(),
+        SourceError::MendStore(StoreError::IndexMissing { .. } | StoreError::IndexDamaged { .. }) => {
+            "Wait for that process to end, then call again.".to_owned()
+        }
         SourceError::MendStore(_) => "Do what the message says, then call again.".to_owned(),
         SourceError::Wait { retry_after: Some(pause) } => {
             format!("Call again after {} seconds.", pause.as_secs().max(1))

@@ -76,7 +76,7 @@ impl ErrorBody {
 
     pub(super) fn add_source_facts(&mut self, error: &SourceError, asked: &Asked) {
         match error {
-            SourceError::Refused(refusal) => {
+            SourceError::Refused(refusal) if refusal.fault.is_none() => {
                 self.param.clone_from(&refusal.param);
                 let record = asked.record.as_ref().filter(|_| refusal.code == AMBIGUOUS_CONNECTION);
                 self.choose_from(&refusal.choices, record);

@@ -6,6 +6,7 @@
 mod aggregate;
 mod arguments;
 mod blocking;
+mod changes_seal;
 mod chunked;
 mod error;
 mod error_body;
@@ -33,6 +34,7 @@ mod unavailable;
 
 pub use aggregate::AGGREGATE;
 pub(crate) use blocking::beside_other_calls;
+pub use changes_seal::ChangesSeal;
 pub(crate) use chunked::{ChunkedText, TextQuery, chunked, chunked_after};
 pub use error::{Asked, Overrun, ToolError};
 pub use error_body::ErrorBody;

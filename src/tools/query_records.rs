@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::ChangesSeal;
 use super::arguments::{parse, unless_empty, whole_number};
 use super::blocking::beside_other_calls;
 use super::paging::{Next, Page, Paging, SoFar, begin};
@@ -111,6 +112,11 @@ pub(super) async fn query_records(toolbox: &Toolbox, arguments: RecordData) -> R
     if let Some(Unlisted { position }) = rest {
         query.start = Start::After(position);
     }
+    if let Start::Changes(Some(token)) = query.start {
+        let token = ChangesSeal::new(toolbox, source.as_ref()).open(token);
+        let token = token.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
+        query.start = Start::Changes(Some(token));
+    }
     loop {
         let answer = source.records(&query).await;
         let answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
@@ -144,7 +150,9 @@ async fn page(
         Some(Accuracy::LowerBound) => page.warnings.push("`count` is at least so many".to_owned()),
         Some(Accuracy::Exact) | None => {}
     }
-    if let Some(ChangesToken(token)) = answer.next_changes.filter(|token| token.0.len() <= CHANGES_TOKEN) {
+    let seal = ChangesSeal::new(toolbox, source);
+    let next_changes = answer.next_changes.map(|token| seal.close(token));
+    if let Some(token) = next_changes.filter(|token| token.len() <= CHANGES_TOKEN) {
         page.next_changes_since = Some(token);
         page.has_more = answer.has_more.then_some(true);
     }

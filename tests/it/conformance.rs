@@ -624,6 +624,10 @@ fn open(path: &Path) -> Store {
 fn advice<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> (&'static str, String, String) {
     match answer {
         Err(SourceError::CorrectQuery { fault, problem, hint }) => (fault.code(), problem, hint),
+        Err(SourceError::Refused(refusal)) if refusal.fault.is_some() => {
+            let (fault, hint) = refusal.correction().unwrap();
+            (fault.code(), refusal.message, hint)
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -88,6 +88,7 @@ fn names(page: &RecordsPage) -> Vec<String> {
 fn fault<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> (QueryFault, String) {
     match answer {
         Err(SourceError::CorrectQuery { fault, hint, .. }) => (fault, hint),
+        Err(SourceError::Refused(refusal)) if refusal.fault.is_some() => refusal.correction().unwrap(),
         other => panic!("{other:?}"),
     }
 }

@@ -419,6 +419,8 @@ fn every_failure_has_its_status_and_code() {
         let code = "field_not_granted".to_owned();
         let (message, param) = ("no".to_owned(), Some("fields".to_owned()));
         SourceError::Refused(Box::new(Refusal {
+            fault: None,
+            advice: None,
             status,
             code,
             message,

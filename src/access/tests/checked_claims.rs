@@ -154,3 +154,24 @@ fn claims_of_a_wrong_type_or_said_twice_are_none() {
         assert!(Claims::read(text.as_bytes()).is_none(), "{text}");
     }
 }
+
+#[test]
+fn claims_that_are_there_twice_are_refused() {
+    let once = claims(ISSUER, &json!({})).to_string();
+    assert!(Claims::read(once.as_bytes()).is_some());
+    for twice in [
+        r#""cnf":{"jkt":"x"},"cnf":null"#,
+        r#""cnf":null,"cnf":{"jkt":"x"}"#,
+        r#""nonce":"n","nonce":null"#,
+        r#""token_type":"refresh_token","token_type":null"#,
+        // The same name, written otherwise.
+        r#""cnf":{"jkt":"x"},"\u0063nf":null"#,
+        r#""sub":"alice""#,
+        r#""authorization_details":[{"type":"a","type":"b"}]"#,
+        r#""anything":1,"anything":1"#,
+    ] {
+        let claims = once.replacen('{', &format!("{{{twice},"), 1);
+        assert!(serde_json::from_str::<Value>(&claims).is_ok(), "{claims}");
+        assert!(Claims::read(claims.as_bytes()).is_none(), "{claims}");
+    }
+}

@@ -199,7 +199,9 @@ fn meaning(status: u16) -> &'static str {
         400 => {
             "A parameter or cursor is wrong; `code` says which way: `INVALID_ARGUMENT`, `INVALID_FILTER`, `INVALID_SORT`, `INVALID_CURSOR`, `UNKNOWN_FIELD`, `INVALID_HANDLE`"
         }
-        403 => "`Host` or `Origin` is not this machine, or a record server behind refused",
+        403 => {
+            "`Host` or `Origin` is not this machine, a proxy passed the request on, or a record server behind refused"
+        }
         404 => "The collection, record, connection or field is not there",
         405 => "Records are read with GET",
         409 => "More than one connection has it: `AMBIGUOUS_CONNECTION`, with `available_connections`",

@@ -1,8 +1,8 @@
 //! Positions of searches and lists as cursors.
 //!
 //! A source's position says where it is and not of which search, and a source believes its own positions. So a
-//! cursor carries a tag over the position and the question: a cursor of another search, of other sources, or made by hand
-//! is refused before any source sees it.
+//! cursor is sealed for its question: a cursor of another search, of other sources, or made by hand is refused before any
+//! source sees it, and nothing can be read out of it.
 //!
 //! Such a cursor is the position itself. It has no ten minutes, as cursors of tools have: by the contract a page cursor
 //! does not expire, and a client may take a night over a long list. It ends with its key.
@@ -14,15 +14,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
 use super::error::ApiError;
-use crate::cursor::{CursorFault, Cursors, Key, KeyId, Kind, NoPosition, PREFIX};
-use crate::tools::Toolbox;
-
-/// Bytes of the tag, half of HMAC-SHA256's.
-const TAG: usize = 16;
+use crate::cursor::{CursorFault, Cursors, Kind, NoPosition, PREFIX};
+use crate::source::ChangesToken;
+use crate::tools::{ChangesSeal, Toolbox};
 
 /// The longest position that a cursor holds itself, in bytes. Servers and proxies take URLs of 8,000.
 const HELD_MOST: usize = 3_000;
@@ -37,8 +34,10 @@ const LIST: &str = "a list of records";
 pub(super) struct Seal {
     cursors: Arc<Cursors>,
     sources: String,
-    /// Every position is signed: there are callers who must not go on where another was.
-    is_granted: bool,
+    /// Every position is sealed: there are callers who must not go on where another was, or streams are hidden, of which
+    /// a position may tell.
+    is_sealed: bool,
+    changes: ChangesSeal,
 }
 
 impl fmt::Debug for Seal {
@@ -51,7 +50,9 @@ impl Seal {
     /// A seal for positions of what these tools ask.
     pub(super) fn of(toolbox: &Toolbox) -> Self {
         let cursors = Arc::clone(toolbox.cursors());
-        Self { cursors, sources: toolbox.identity(), is_granted: toolbox.is_granted() }
+        let is_sealed = toolbox.is_granted() || toolbox.asked_source().is_narrowed();
+        let changes = ChangesSeal::new(toolbox, &**toolbox.asked_source());
+        Self { cursors, sources: toolbox.identity(), is_sealed, changes }
     }
 
     /// The cursor of a position in the search for `question`.
@@ -72,7 +73,7 @@ impl Seal {
     pub(super) async fn close_list(&self, position: String) -> String {
         // A store's own position is one word that it checks itself. One over several lanes says how far each was
         // read, which nobody else may say.
-        if !position.contains(' ') && !self.is_granted {
+        if !position.contains(' ') && !self.is_sealed {
             return position;
         }
         let kept = self.keep(Kind::V1Records, "", &position).await;
@@ -84,7 +85,7 @@ impl Seal {
         match (self.kept(Kind::V1Records, "", cursor).await, cursor.strip_prefix(SIGNED)) {
             (Some(position), _) => position,
             (None, Some(signed)) => self.verify(LIST, signed),
-            (None, None) if cursor.contains(' ') || self.is_granted => {
+            (None, None) if cursor.contains(' ') || self.is_sealed => {
                 Err(ApiError::cursor(CursorFault::Malformed, "Cursor is malformed".to_owned()))
             }
             (None, None) => Ok(cursor.to_owned()),
@@ -126,32 +127,28 @@ impl Seal {
     }
 
     fn sign(&self, question: &str, position: &str) -> String {
-        let key = self.cursors.keys().newest(self.cursors.now());
-        let mut bytes = key.id().0.to_vec();
-        bytes.extend_from_slice(&self.mac(&key, question, position).finalize().into_bytes());
-        bytes.truncate(key.id().0.len() + TAG);
-        bytes.extend_from_slice(position.as_bytes());
-        URL_SAFE_NO_PAD.encode(bytes)
+        self.cursors.seal_text(&["v1 search", &self.sources, question], position)
     }
 
     fn verify(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
-        let malformed = || ApiError::cursor(CursorFault::Malformed, "Cursor is malformed".to_owned());
-        // Of another question, or signed with a key that is gone: which of them cannot be told.
-        let other = || {
-            let problem = "Cursor is of another search, or too old; search again without it";
-            ApiError::cursor(CursorFault::Mismatched, problem.to_owned())
-        };
-        let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_not_base64| malformed())?;
-        let (id, rest) = bytes.split_first_chunk::<4>().ok_or_else(malformed)?;
-        let (tag, position) = rest.split_at_checked(TAG).ok_or_else(malformed)?;
-        let position = std::str::from_utf8(position).map_err(|_bytes| malformed())?;
-        let key = self.cursors.keys().key(KeyId(*id), self.cursors.now()).ok_or_else(other)?;
-        self.mac(&key, question, position).verify_truncated_left(tag).map_err(|_wrong| other())?;
-        Ok(position.to_owned())
+        let context = ["v1 search", &self.sources, question];
+        self.cursors.open_text(&context, cursor).map_err(|fault| match fault {
+            CursorFault::Malformed => ApiError::cursor(fault, "Cursor is malformed".to_owned()),
+            _ => {
+                let problem = "Cursor is of another search, or too old; search again without it";
+                ApiError::cursor(CursorFault::Mismatched, problem.to_owned())
+            }
+        })
     }
 
-    fn mac(&self, key: &Key, question: &str, position: &str) -> Hmac<Sha256> {
-        key.mac_of(&[b"v1 search", self.sources.as_bytes(), question.as_bytes(), position.as_bytes()])
+    /// The token of changes as it leaves.
+    pub(super) fn close_changes(&self, token: ChangesToken) -> String {
+        self.changes.close(token)
+    }
+
+    /// The token of changes that a client sent.
+    pub(super) fn open_changes(&self, token: ChangesToken) -> Result<ChangesToken, ApiError> {
+        Ok(self.changes.open(token)?)
     }
 }
 
@@ -161,13 +158,14 @@ mod tests {
     use crate::cursor::Skew;
 
     fn sealing(cursors: &Arc<Cursors>, sources: &str) -> Seal {
-        Seal { cursors: Arc::clone(cursors), sources: sources.to_owned(), is_granted: false }
+        let changes = ChangesSeal::default();
+        Seal { cursors: Arc::clone(cursors), sources: sources.to_owned(), is_sealed: false, changes }
     }
 
     #[tokio::test]
     async fn where_callers_are_told_apart_no_position_goes_out_bare() {
         let cursors = Arc::new(Cursors::in_memory(Skew::default()).unwrap());
-        let granted = |grant: &str| Seal { is_granted: true, ..sealing(&cursors, grant) };
+        let granted = |grant: &str| Seal { is_sealed: true, ..sealing(&cursors, grant) };
         let cursor = granted("ann").close_list("short".to_owned()).await;
         assert_eq!(granted("ann").open_list(&cursor).await.unwrap(), "short");
         for (who, cursor) in [("bob", cursor.as_str()), ("ann", "short")] {

@@ -228,6 +228,9 @@ impl From<SourceError> for ApiError {
         let as_is = |status, code| Self::new(status, code, message.clone());
         match error {
             SourceError::Refused(refusal) => {
+                if let Some((fault, hint)) = refusal.correction() {
+                    return of_query(fault, &refusal.message, &hint);
+                }
                 let refused = Self::new(passed_on(refusal.status), refusal.code, refusal.message);
                 let refused = Self {
                     param: refusal.param.map(Into::into),

@@ -81,13 +81,16 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
     if let Start::After(RecordsPosition(cursor)) = &mut query.start {
         *cursor = call.seal.open_list(cursor).await?;
     }
+    if let Start::Changes(Some(token)) = query.start {
+        query.start = Start::Changes(Some(call.seal.open_changes(token)?));
+    }
     let page = call.source.records(&query).await?;
     call.missing(&page.unavailable);
     let next_cursor = match page.next {
         Some(RecordsPosition(position)) => Some(call.seal.close_list(position).await),
         None => None,
     };
-    let next_changes_since = page.next_changes.map(|next| next.0);
+    let next_changes_since = page.next_changes.map(|next| call.seal.close_changes(next));
     let next = match (&next_cursor, &next_changes_since) {
         (Some(cursor), _) => Some((CURSOR.name, cursor.as_str())),
         (None, Some(token)) if page.has_more => Some(("changes_since", token.as_str())),

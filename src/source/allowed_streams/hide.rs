@@ -1,8 +1,11 @@
 //! What is left of an answer when only some streams may be seen. Pure.
+//!
+//! Answers keep what is of a stream on the list. `declaration` does the same for a connector's own text.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::declaration::visible_declaration;
 use crate::handle::StreamName;
 use crate::record::{ConnectionSchema, HitId, Record, Schema, StreamDetail};
 use crate::source::{Change, Expansion, QueryFault, RecordsPage, SearchPage, SourceError};
@@ -38,13 +41,13 @@ impl Allowed {
         schema
     }
 
-    /// Hides the relations that lead elsewhere, and with them the connector's own text, which names them too.
+    /// Hides the relations that lead elsewhere, also in the connector's own declaration.
     pub(super) fn hide_relations(&self, detail: &mut StreamDetail) {
-        let before = detail.relations.len();
         detail.relations.retain(|relation| self.has(&relation.stream));
-        if detail.relations.len() < before {
-            detail.declaration = None;
-        }
+        detail.declaration = detail.declaration.take().and_then(|given| {
+            let leads_to_visible = |stream: &str| stream.parse().is_ok_and(|stream| self.has(&stream));
+            visible_declaration(given, &leads_to_visible, &detail.relations)
+        });
     }
 
     /// A hit that does not say what stream it is of may be of any.
@@ -64,6 +67,7 @@ impl Allowed {
     /// Rows are of the stream that was asked, unless the source is wrong.
     pub(super) fn rows(&self, mut page: RecordsPage) -> RecordsPage {
         let mut places = std::mem::take(&mut page.places).into_iter();
+        let before = page.rows.len();
         for row in std::mem::take(&mut page.rows) {
             let place = places.next();
             let shown = match row {
@@ -79,15 +83,22 @@ impl Allowed {
                 page.places.extend(place);
             }
         }
+        if page.rows.len() < before {
+            // It counted what is hidden.
+            page.count = None;
+        }
         page
     }
 
     /// A record without related ones that may not be seen.
     pub(super) fn record(&self, mut record: Record) -> Option<Record> {
-        for expanded in &mut record.expanded {
+        record.expanded.retain_mut(|expanded| {
             let related = std::mem::take(&mut expanded.records);
+            let before = related.len();
             expanded.records = related.into_iter().filter_map(|record| self.record(record)).collect();
-        }
+            // A relation of which all is hidden does not exist.
+            before == 0 || !expanded.records.is_empty()
+        });
         self.has(&record.address.stream).then_some(record)
     }
 }

@@ -1,10 +1,18 @@
 //! A source of which only some streams are shown.
 //!
-//! A stream that is not on the list is one that does not exist: it has the same error, with the same streams named
-//! in it, whether the source has it or not. So nothing can be asked out of it. That error is always made here and
-//! never passed on from the source, whose own would name what is hidden.
+//! A stream that is not on the list is one that does not exist, and so is a connection without a stream on the list.
+//! A call about either is refused before the source is asked, and every error of the source is made again from what
+//! may be seen, so nothing about the rest can be read out of errors. What the visible schema cannot be read for is not
+//! answered.
+//!
+//! * `hide`: what is left of answers.
+//! * `declaration`: what is left of a connector's own text.
+//! * `rebuild`: what is left of errors.
+//! * `seen`: the schema as it was seen last.
 
+mod declaration;
 mod hide;
+mod rebuild;
 mod seen;
 
 use std::sync::Arc;
@@ -12,11 +20,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use self::hide::{Allowed, check_relations};
+use self::rebuild::{Subject, is_about_a_place, no_record, rebuild};
 use self::seen::Seen;
 use super::unknown_place::unknown_place;
 use super::{
-    AggregateAnswer, AggregateQuery, Expansion, QueryFault, RecordQuery, RecordsPage, RecordsQuery,
-    SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, Expansion, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
+    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{ConnectionSchema, Record, Schema, Unavailable, Window};
@@ -46,31 +55,44 @@ impl AllowedStreams {
 
     /// The schema as it may be seen.
     async fn seen_now(&self) -> Result<Arc<Schema>, SourceError> {
-        Ok(self.seen.keep(self.allowed.schema(self.inner.schema().await?)))
-    }
-
-    /// Refuses a stream that is not on the list.
-    async fn check(&self, stream: &StreamName, connection: Option<&ConnectionId>) -> Result<(), SourceError> {
-        if self.allowed.has(stream) {
-            return Ok(());
+        match self.inner.schema().await {
+            Ok(schema) => Ok(self.seen.keep(self.allowed.schema(schema))),
+            Err(error) => Err(rebuild(error, &Schema::default(), Subject::default())),
         }
-        Err(unknown(&*self.seen().await?, connection, [stream]))
     }
 
-    /// An answer of the source about streams on the list. Its errors that name other streams or connections are
-    /// made again from what may be seen.
+    /// Refuses a connection or streams that may not be seen, as ones that do not exist. Returns the visible schema.
+    async fn check(
+        &self,
+        streams: &[StreamName],
+        connection: Option<&ConnectionId>,
+    ) -> Result<Arc<Schema>, SourceError> {
+        let missing = |schema: &Schema| {
+            let mut of_streams =
+                streams.iter().filter_map(|stream| unknown_place(schema, connection, Some(stream)));
+            of_streams.next().or_else(|| unknown_place(schema, connection, None))
+        };
+        let mut schema = self.seen().await?;
+        // A connection, or a stream of the list, may be new.
+        if missing(&schema).is_some() && streams.iter().all(|stream| self.allowed.has(stream)) {
+            schema = self.seen_now().await?;
+        }
+        missing(&schema).map_or(Ok(schema), Err)
+    }
+
+    async fn check_record(&self, address: &RecordAddress) -> Result<(), SourceError> {
+        self.check(std::slice::from_ref(&address.stream), address.connection.as_ref()).await.map(|_| ())
+    }
+
+    /// An answer of the source, or its error as it may be seen.
     async fn told<Answer>(
         &self,
         answer: Result<Answer, SourceError>,
-        connection: Option<&ConnectionId>,
-        streams: impl IntoIterator<Item = &StreamName>,
+        subject: Subject<'_>,
     ) -> Result<Answer, SourceError> {
-        match answer {
-            Err(error) if names_what_there_is(&error) => {
-                Err(unknown(&*self.seen_now().await?, connection, streams))
-            }
-            answer => answer,
-        }
+        let Err(error) = answer else { return answer };
+        let schema = if is_about_a_place(&error) { self.seen_now().await? } else { self.seen().await? };
+        Err(rebuild(error, &schema, subject))
     }
 
     /// Refuses relations that do not lead to streams on the list, as ones that do not exist.
@@ -90,15 +112,15 @@ impl AllowedStreams {
         Ok(())
     }
 
-    /// The streams of a search that names none: those on the list that there are, since sources refuse others.
-    fn searched(
-        &self,
-        schema: &Schema,
-        connection: Option<&ConnectionId>,
-    ) -> Result<Vec<StreamName>, SourceError> {
-        let is_asked = |of: &&ConnectionSchema| connection.is_none_or(|asked| of.connection_id == *asked);
+    /// The streams of a search: those it names, or else those on the list that there are, since sources refuse others.
+    fn searched(&self, schema: &Schema, query: &SearchQuery) -> Vec<StreamName> {
+        if !query.streams.is_empty() {
+            return query.streams.clone();
+        }
+        let is_asked =
+            |of: &&ConnectionSchema| query.connection.as_ref().is_none_or(|asked| of.connection_id == *asked);
         let asked: Vec<&ConnectionSchema> = schema.connections.iter().filter(is_asked).collect();
-        unknown_place(schema, connection, None).map_or_else(|| Ok(self.allowed.present_in(&asked)), Err)
+        self.allowed.present_in(&asked)
     }
 
     async fn search_in(
@@ -112,35 +134,6 @@ impl AllowedStreams {
         let narrowed = SearchQuery { streams, ..query.clone() };
         Ok(self.allowed.hits(self.inner.search(&narrowed).await?))
     }
-
-    fn not_found(address: &RecordAddress) -> SourceError {
-        SourceError::SearchAgain {
-            what: format!("there is no record `{}` in stream `{}`", address.record, address.stream),
-        }
-    }
-}
-
-/// Whether an error says what there is in place of what was asked.
-fn names_what_there_is(error: &SourceError) -> bool {
-    matches!(
-        error,
-        SourceError::CorrectQuery { fault: QueryFault::UnknownStream, .. }
-            | SourceError::UseKnownConnection { .. }
-    )
-}
-
-/// Why the first of these streams that is not to be seen does not exist.
-fn unknown<'a>(
-    schema: &Schema,
-    connection: Option<&ConnectionId>,
-    streams: impl IntoIterator<Item = &'a StreamName>,
-) -> SourceError {
-    let mut unknown =
-        streams.into_iter().filter_map(|stream| unknown_place(schema, connection, Some(stream)));
-    // The source contradicts its own schema, and may not the next time.
-    unknown.next().unwrap_or_else(|| SourceError::CheckServer {
-        problem: "it does not have what its schema says".to_owned(),
-    })
 }
 
 #[async_trait]
@@ -153,8 +146,17 @@ impl Source for AllowedStreams {
         format!("{} streams {}", self.inner.identity(), self.allowed)
     }
 
+    fn is_narrowed(&self) -> bool {
+        true
+    }
+
+    fn seals_changes(&self) -> bool {
+        self.inner.seals_changes()
+    }
+
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
-        self.inner.health().await
+        let health = self.inner.health().await;
+        health.map_err(|error| rebuild(error, &Schema::default(), Subject::default()))
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {
@@ -162,9 +164,10 @@ impl Source for AllowedStreams {
     }
 
     async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
-        let connection = query.connection.as_ref();
-        self.check(&query.stream, connection).await?;
-        let mut answer = self.told(self.inner.stream(query).await, connection, [&query.stream]).await?;
+        let streams = std::slice::from_ref(&query.stream);
+        let subject = Subject { connection: query.connection.as_ref(), streams, record: None };
+        self.check(subject.streams, subject.connection).await?;
+        let mut answer = self.told(self.inner.stream(query).await, subject).await?;
         answer.details.retain(|detail| self.allowed.has(&detail.name));
         answer.details.iter_mut().for_each(|detail| self.allowed.hide_relations(detail));
         Ok(answer)
@@ -172,61 +175,52 @@ impl Source for AllowedStreams {
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let connection = query.connection.as_ref();
-        for stream in &query.streams {
-            self.check(stream, connection).await?;
-        }
-        if !query.streams.is_empty() {
-            let searched = self.search_in(query, query.streams.clone()).await;
-            return self.told(searched, connection, &query.streams).await;
-        }
-        let streams = self.searched(&*self.seen().await?, connection)?;
-        match self.search_in(query, streams).await {
+        let schema = self.check(&query.streams, connection).await?;
+        let mut streams = self.searched(&schema, query);
+        let mut searched = self.search_in(query, streams.clone()).await;
+        if query.streams.is_empty() && searched.as_ref().is_err_and(is_about_a_place) {
             // A stream went away since the schema was read.
-            Err(error) if names_what_there_is(&error) => {
-                let streams = self.searched(&*self.seen_now().await?, connection)?;
-                let searched = self.search_in(query, streams.clone()).await;
-                self.told(searched, connection, &streams).await
-            }
-            searched => searched,
+            let schema = self.seen_now().await?;
+            streams = self.searched(&schema, query);
+            searched = self.search_in(query, streams.clone()).await;
         }
+        self.told(searched, Subject { connection, streams: &streams, record: None }).await
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        let connection = query.connection.as_ref();
-        self.check(&query.stream, connection).await?;
-        self.check_expand(&query.expand, &query.stream, connection).await?;
-        let page = self.told(self.inner.records(query).await, connection, [&query.stream]).await?;
+        let streams = std::slice::from_ref(&query.stream);
+        let subject = Subject { connection: query.connection.as_ref(), streams, record: None };
+        self.check(subject.streams, subject.connection).await?;
+        self.check_expand(&query.expand, &query.stream, subject.connection).await?;
+        let page = self.told(self.inner.records(query).await, subject).await?;
         Ok(self.allowed.rows(page))
     }
 
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         let RecordAddress { connection, stream, .. } = &query.address;
-        self.check(stream, connection.as_ref()).await?;
+        self.check_record(&query.address).await?;
         self.check_expand(&query.expand, stream, connection.as_ref()).await?;
-        let record = self.told(self.inner.record(query).await, connection.as_ref(), [stream]).await?;
-        self.allowed.record(record).ok_or_else(|| Self::not_found(&query.address))
+        let record = self.inner.record(query).await;
+        let record = self.told(record, Subject::from_record(&query.address)).await?;
+        self.allowed.record(record).ok_or_else(|| no_record(&query.address))
     }
 
     async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
-        self.check(&address.stream, address.connection.as_ref()).await?;
-        let version = self.inner.version(address).await;
-        self.told(version, address.connection.as_ref(), [&address.stream]).await
+        self.check_record(address).await?;
+        self.told(self.inner.version(address).await, Subject::from_record(address)).await
     }
 
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
-        let RecordAddress { connection, stream, .. } = &query.address;
-        self.check(stream, connection.as_ref()).await?;
-        let window = self.told(self.inner.window(query).await, connection.as_ref(), [stream]).await?;
-        if self.allowed.has(&window.address.stream) {
-            Ok(window)
-        } else {
-            Err(Self::not_found(&query.address))
-        }
+        self.check_record(&query.address).await?;
+        let window = self.inner.window(query).await;
+        let window = self.told(window, Subject::from_record(&query.address)).await?;
+        if self.allowed.has(&window.address.stream) { Ok(window) } else { Err(no_record(&query.address)) }
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-        let connection = query.connection.as_ref();
-        self.check(&query.stream, connection).await?;
-        self.told(self.inner.aggregate(query).await, connection, [&query.stream]).await
+        let streams = std::slice::from_ref(&query.stream);
+        let subject = Subject { connection: query.connection.as_ref(), streams, record: None };
+        self.check(subject.streams, subject.connection).await?;
+        self.told(self.inner.aggregate(query).await, subject).await
     }
 }

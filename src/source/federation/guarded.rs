@@ -104,6 +104,14 @@ impl Source for Guarded {
         self.source.identity()
     }
 
+    fn is_narrowed(&self) -> bool {
+        self.source.is_narrowed()
+    }
+
+    fn seals_changes(&self) -> bool {
+        self.source.seals_changes()
+    }
+
     /// Not asked as a question: that nothing was found wrong without asking must not close a circuit.
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
         match self.circuit() {

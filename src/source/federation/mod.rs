@@ -179,6 +179,14 @@ impl Source for Federation {
         true
     }
 
+    fn is_narrowed(&self) -> bool {
+        self.sources.iter().any(|source| source.is_narrowed())
+    }
+
+    fn seals_changes(&self) -> bool {
+        self.sources.iter().all(|source| source.seals_changes())
+    }
+
     fn identity(&self) -> String {
         let identities: Vec<String> = self.sources.iter().map(|source| source.identity()).collect();
         identities.join("\n")
@@ -200,15 +208,18 @@ impl Source for Federation {
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
         let asked = self.sources.iter().map(|source| async move { (source.name(), source.health().await) });
         let mut failed = Failures::default();
+        let mut impaired = Vec::new();
         for (name, health) in futures_util::future::join_all(asked).await {
-            if let Err(error) = health {
-                failed.add(name, error);
+            match health {
+                Ok(parts) => impaired.extend(parts),
+                Err(error) => failed.add(name, error),
             }
         }
         if failed.len() == self.sources.len() {
             return Err(failed.none_answered("no source can be asked".to_owned()));
         }
-        Ok(failed.beside_an_answer())
+        impaired.extend(failed.beside_an_answer());
+        Ok(impaired)
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {

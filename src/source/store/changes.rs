@@ -1,10 +1,9 @@
 //! What changed in a stream, deletions too.
 
-use rusqlite::{Connection, Row};
-use serde::{Deserialize, Serialize};
-
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rusqlite::{Connection, Row};
+use sha2::{Digest, Sha256};
 
 use super::database::{Database, ReadError};
 use super::interrupt::Interrupt;
@@ -14,17 +13,9 @@ use super::predicate::{Predicate, check};
 use super::read::{RECORD_COLUMNS, RECORD_TABLES, identity, record_of};
 use super::selection::Projection;
 use super::streams::{StreamRow, stream_rows};
+use crate::cursor::{NonceBytes, decrypt, encrypt};
 use crate::handle::RecordAddress;
 use crate::source::{Change, ChangesToken, QueryFault, RecordsPage, RecordsQuery, SourceError};
-
-/// A state of a store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct State {
-    /// Which store, so that a token of one that was replaced is told apart.
-    store: String,
-    /// Changes up to this version are known.
-    version: i64,
-}
 
 /// Changes after the state of `since`, in the order in which they were made. A record that changed more than
 /// once is there once, as it is now.
@@ -49,9 +40,8 @@ pub(super) fn changes(
         }
         // Nothing of this stream is left up to the version that was the newest before the rows were read.
         let version = if has_more { reached } else { newest.max(reached) };
-        let state = State { store: uuid, version };
-        let token = BASE64_URL_SAFE_NO_PAD.encode(serde_json::to_vec(&state).unwrap_or_default());
-        Ok(RecordsPage { rows, has_more, next_changes: Some(ChangesToken(token)), ..RecordsPage::default() })
+        let next_changes = write_token(&uuid, version);
+        Ok(RecordsPage { rows, has_more, next_changes, ..RecordsPage::default() })
     })
 }
 
@@ -112,21 +102,54 @@ fn change_of(row: &Row<'_>, stream: &StreamRow) -> Result<Option<Change>, rusqli
     Ok(Some(Change::Deleted { address, deleted_at: row.get(2)? }))
 }
 
+/// Bytes of a token that tell its store: a digest of the store's id.
+const STORE_BYTES: usize = 8;
+
+/// Returns the token of a version. The version counts the changes of all streams, and who holds the token may not be
+/// allowed to know of all of them: it is encrypted, with a nonce that makes every token another one. The key is made of
+/// the store's random id, which never leaves it.
+fn write_token(uuid: &str, version: i64) -> Option<ChangesToken> {
+    let mut nonce = NonceBytes::default();
+    getrandom::fill(&mut nonce).ok()?;
+    let (store, secret) = (store_bytes(uuid), secret(uuid));
+    let sealed = encrypt(&secret, nonce, &store, &version.to_be_bytes())?;
+    Some(ChangesToken(BASE64_URL_SAFE_NO_PAD.encode([&store[..], &sealed].concat())))
+}
+
+fn store_bytes(uuid: &str) -> [u8; STORE_BYTES] {
+    let digest = Sha256::new().chain_update("store of changes ").chain_update(uuid).finalize();
+    std::array::from_fn(|at| digest.get(at).copied().unwrap_or_default())
+}
+
+fn secret(uuid: &str) -> [u8; 32] {
+    Sha256::new().chain_update("key of changes ").chain_update(uuid).finalize().into()
+}
+
 fn read_token(token: &ChangesToken, uuid: &str, newest: i64) -> Result<i64, SourceError> {
     let refused = |fault, problem: &str| SourceError::CorrectQuery {
         fault,
         problem: problem.to_owned(),
         hint: "Ask with `changes_since` set to `beginning`, and drop what you had.".to_owned(),
     };
+    let malformed =
+        || refused(QueryFault::MalformedCursor, "the token of `changes_since` is not one of this store");
+    let replaced = || refused(QueryFault::ExpiredCursor, "the store was replaced since that token was given");
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(&token.0).unwrap_or_default();
-    let state: State = serde_json::from_slice(&bytes).map_err(|_not_ours| {
-        refused(QueryFault::MalformedCursor, "the token of `changes_since` is none of this store's")
-    })?;
-    if state.store != uuid || state.version > newest {
-        return Err(refused(QueryFault::ExpiredCursor, "the store was replaced since that token was given"));
+    if bytes.starts_with(b"{") {
+        // Former versions gave tokens that tell the version.
+        return Err(refused(QueryFault::ExpiredCursor, "that token is of a former version of fetchwell"));
     }
-    Ok(state.version)
+    let (store, sealed) = bytes.split_first_chunk::<STORE_BYTES>().ok_or_else(malformed)?;
+    if *store != store_bytes(uuid) {
+        return Err(if sealed.len() == SEALED_BYTES { replaced() } else { malformed() });
+    }
+    let version = decrypt(&secret(uuid), store, sealed).ok_or_else(malformed)?;
+    let version = version.try_into().map(i64::from_be_bytes).map_err(|_length| malformed())?;
+    if version > newest { Err(replaced()) } else { Ok(version) }
 }
+
+/// Bytes of an encrypted version: nonce, version and tag.
+const SEALED_BYTES: usize = 12 + 8 + 16;
 
 fn one_connection(streams: &[StreamRow]) -> SourceError {
     let ids: Vec<&str> = streams.iter().map(|stream| stream.detail.connection_id.as_str()).take(12).collect();

@@ -1,0 +1,108 @@
+//! Positions and tokens that leave the process and tell nothing: encrypted and authenticated.
+//!
+//! ChaCha20-Poly1305 over a text, bound to a context that is not stored with it.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::Mac;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use sha2::{Digest, Sha256};
+
+use super::CursorFault;
+use super::codec::{Key, KeyId};
+use super::cursors::Cursors;
+
+/// A random value that makes every sealed text another one.
+pub(crate) type NonceBytes = [u8; NONCE_LEN];
+
+/// Encrypts `text`: the nonce, then what is encrypted, with its tag.
+pub(crate) fn encrypt(secret: &[u8; 32], nonce: NonceBytes, context: &[u8], text: &[u8]) -> Option<Vec<u8>> {
+    let key = LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, secret).ok()?);
+    let mut sealed = text.to_vec();
+    let nonce_bytes = nonce;
+    let nonce = Nonce::assume_unique_for_key(nonce);
+    key.seal_in_place_append_tag(nonce, Aad::from(context), &mut sealed).ok()?;
+    Some([&nonce_bytes[..], &sealed].concat())
+}
+
+/// Decrypts what [`encrypt`] returned for the same secret and context.
+pub(crate) fn decrypt(secret: &[u8; 32], context: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+    let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>()?;
+    let key = LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, secret).ok()?);
+    let mut text = sealed.to_vec();
+    let nonce = Nonce::assume_unique_for_key(*nonce);
+    let length = key.open_in_place(nonce, Aad::from(context), &mut text).ok()?.len();
+    text.truncate(length);
+    Some(text)
+}
+
+impl Cursors {
+    /// Seals a text with the newest key. The same text has the same seal: the nonce is a MAC of it, so no nonce is used
+    /// for two texts.
+    #[must_use]
+    pub fn seal_text(&self, context: &[&str], text: &str) -> String {
+        let key = self.keys().newest(self.now());
+        let context = context_bytes(context);
+        let mac = key.mac_of(&[b"nonce", &context, text.as_bytes()]).finalize().into_bytes();
+        let nonce: NonceBytes = std::array::from_fn(|at| mac.get(at).copied().unwrap_or_default());
+        let sealed = encrypt(&secret(&key), nonce, &context, text.as_bytes()).unwrap_or_default();
+        URL_SAFE_NO_PAD.encode([&key.id().0[..], &sealed].concat())
+    }
+
+    /// Returns the text of [`Self::seal_text`] for the same context.
+    ///
+    /// # Errors
+    ///
+    /// `Malformed` when it is no sealed text; `Mismatched` when it is of another context, or of a key that is gone: which
+    /// of them cannot be told.
+    pub fn open_text(&self, context: &[&str], sealed: &str) -> Result<String, CursorFault> {
+        let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_not_base64| CursorFault::Malformed)?;
+        let (id, sealed) = bytes.split_first_chunk::<4>().ok_or(CursorFault::Malformed)?;
+        if sealed.len() < NONCE_LEN + CHACHA20_POLY1305.tag_len() {
+            return Err(CursorFault::Malformed);
+        }
+        let key = self.keys().key(KeyId(*id), self.now()).ok_or(CursorFault::Mismatched)?;
+        let text = decrypt(&secret(&key), &context_bytes(context), sealed).ok_or(CursorFault::Mismatched)?;
+        String::from_utf8(text).map_err(|_bytes| CursorFault::Malformed)
+    }
+}
+
+/// The key of sealed texts, which signs nothing.
+fn secret(key: &Key) -> [u8; 32] {
+    key.mac_of(&[b"sealed text"]).finalize().into_bytes().into()
+}
+
+/// One digest of several texts, each with its length.
+fn context_bytes(context: &[&str]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for text in context {
+        digest.update(text.len().to_be_bytes());
+        digest.update(text);
+    }
+    digest.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cursor::Skew;
+
+    #[test]
+    fn a_sealed_text_opens_in_its_context_only() {
+        let cursors = || Cursors::in_memory(Skew::default()).unwrap();
+        let (own, other) = (cursors(), cursors());
+        let sealed = own.seal_text(&["a", "b"], "version 42");
+        assert!(!URL_SAFE_NO_PAD.decode(&sealed).unwrap().windows(2).any(|two| two == b"42"));
+        assert_eq!(own.open_text(&["a", "b"], &sealed).unwrap(), "version 42");
+        assert_eq!(own.seal_text(&["a", "b"], "version 42"), sealed);
+        for context in [&["ab", ""][..], &["a", "c"], &["a"]] {
+            assert_eq!(own.open_text(context, &sealed), Err(CursorFault::Mismatched), "{context:?}");
+        }
+        assert_eq!(other.open_text(&["a", "b"], &sealed), Err(CursorFault::Mismatched));
+        for malformed in ["", "x", "AAAA", "not base64!"] {
+            assert_eq!(own.open_text(&["a", "b"], malformed), Err(CursorFault::Malformed), "{malformed}");
+        }
+        let forged = format!("{}AA", sealed.get(..sealed.len() - 2).unwrap());
+        assert_eq!(own.open_text(&["a", "b"], &forged), Err(CursorFault::Mismatched));
+    }
+}

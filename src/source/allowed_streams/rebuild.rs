@@ -1,0 +1,200 @@
+//! Errors behind an allow-list, made again from what may be seen. Pure.
+//!
+//! An error of a record server is its text: the message, the hint and the choices may name connections and streams
+//! that are hidden. Nothing of it goes on but its status and a code of the contract. What is asked about comes from the
+//! call, and what there is instead from the visible schema.
+
+use crate::handle::{ConnectionId, RecordAddress, StreamName};
+use crate::record::{ConnectionSchema, Schema};
+use crate::source::unknown_place::unknown_place;
+use crate::source::{ConnectionChoice, QueryFault, Refusal, SourceError};
+
+/// Codes of the contract that go on. A code that is not known may be text too.
+const CODES: [&str; 27] = [
+    "ambiguous_schema_detail",
+    "connector_instance_busy",
+    "cursor_expired",
+    "field_not_found",
+    "field_not_granted",
+    "field_not_text",
+    "grant_consumed",
+    "grant_expired",
+    "grant_invalid",
+    "grant_revoked",
+    "insufficient_scope",
+    "invalid_argument",
+    "invalid_cursor",
+    "invalid_expand",
+    "invalid_field_path",
+    "invalid_filter",
+    "invalid_request",
+    "invalid_sort",
+    "invalid_window",
+    "not_found",
+    "not_supported",
+    "query_not_found",
+    "resource_limit",
+    "semantic_retrieval_unavailable",
+    "unknown_field",
+    "internal_error",
+    "api_error",
+];
+
+/// Codes of a connection or a stream that the token may not read, or that is not there.
+const PLACE_CODES: [&str; 5] = [
+    "connection_not_found",
+    "context.instance_mismatch",
+    "context.stream_not_allowed",
+    "grant_stream_not_allowed",
+    "stream_not_declared",
+];
+
+/// Parameters of calls. The server may put a name in brackets after one.
+const PARAMETERS: [&str; 25] = [
+    "after_chars",
+    "before_chars",
+    "changes_since",
+    "connection_id",
+    "count",
+    "cursor",
+    "expand",
+    "expand_limit",
+    "field",
+    "fields",
+    "filter",
+    "granularity",
+    "group_by",
+    "group_by_time",
+    "limit",
+    "limit_chars",
+    "metric",
+    "offset_chars",
+    "order",
+    "q",
+    "sort",
+    "stream",
+    "streams",
+    "time_zone",
+    "view",
+];
+
+/// What a call asked about.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Subject<'a> {
+    /// The connection that it named.
+    pub(super) connection: Option<&'a ConnectionId>,
+    /// The streams that it named, all of them on the list.
+    pub(super) streams: &'a [StreamName],
+    /// The record that it named.
+    pub(super) record: Option<&'a RecordAddress>,
+}
+
+impl<'a> Subject<'a> {
+    /// A call about a record.
+    pub(super) fn from_record(record: &'a RecordAddress) -> Self {
+        let streams = std::slice::from_ref(&record.stream);
+        Self { connection: record.connection.as_ref(), streams, record: Some(record) }
+    }
+}
+
+/// Returns whether an error can only be made again from the schema as it is now: the source may have lost what it had.
+pub(super) fn is_about_a_place(error: &SourceError) -> bool {
+    match error {
+        SourceError::Refused(refusal) => PLACE_CODES.contains(&refusal.code.as_str()),
+        SourceError::CorrectQuery { fault: QueryFault::UnknownStream, .. }
+        | SourceError::UseKnownConnection { .. } => true,
+        SourceError::Of { error, .. } => is_about_a_place(error),
+        _ => false,
+    }
+}
+
+/// Returns the error of a source as it may be seen. `schema` is the visible one.
+pub(super) fn rebuild(error: SourceError, schema: &Schema, subject: Subject<'_>) -> SourceError {
+    if is_about_a_place(&error) {
+        return unknown(schema, subject);
+    }
+    match error {
+        SourceError::Refused(refusal) => rebuild_refusal(*refusal, schema, subject),
+        SourceError::ChooseConnection { choices, .. } => choose(schema, subject, &choices),
+        SourceError::SearchAgain { .. } => not_found(subject),
+        SourceError::Of { source_name, error } => {
+            SourceError::Of { source_name, error: Box::new(rebuild(*error, schema, subject)) }
+        }
+        // The text of all others is ours, about the streams that were asked.
+        other => other,
+    }
+}
+
+/// Returns the error of a record that is not there.
+pub(super) fn no_record(address: &RecordAddress) -> SourceError {
+    SourceError::SearchAgain {
+        what: format!("there is no record `{}` in stream `{}`", address.record, address.stream),
+    }
+}
+
+fn not_found(subject: Subject<'_>) -> SourceError {
+    match subject.record {
+        Some(address) => no_record(address),
+        None => SourceError::SearchAgain { what: "the source does not have what was asked for".to_owned() },
+    }
+}
+
+/// Why the first of the streams that is not visible does not exist.
+fn unknown(schema: &Schema, subject: Subject<'_>) -> SourceError {
+    let of = |stream| unknown_place(schema, subject.connection, Some(stream));
+    let mut unknown = subject.streams.iter().filter_map(of);
+    unknown.next().or_else(|| unknown_place(schema, subject.connection, None)).unwrap_or_else(|| {
+        // The source contradicts its own schema, and may not the next time.
+        SourceError::CheckServer { problem: "it does not have what its schema says".to_owned() }
+    })
+}
+
+fn rebuild_refusal(refusal: Refusal, schema: &Schema, subject: Subject<'_>) -> SourceError {
+    let Refusal { status, code, param, choices, fault, advice, .. } = refusal;
+    match (status, code.as_str()) {
+        (_, "ambiguous_connection") => return choose(schema, subject, &choices),
+        (404, "not_found" | "http_404") if subject.record.is_some() => return not_found(subject),
+        _ => {}
+    }
+    let known = CODES.into_iter().find(|known| *known == code);
+    let message = match known {
+        Some(code) => format!("the record server refuses the call with HTTP {status} (`{code}`)"),
+        None => format!("the record server answers HTTP {status}"),
+    };
+    let param = param.and_then(|param| {
+        let name = param.split('[').next().unwrap_or_default();
+        PARAMETERS.into_iter().find(|known| *known == name)
+    });
+    SourceError::Refused(Box::new(Refusal {
+        status,
+        code: known.map_or_else(|| format!("http_{status}"), str::to_owned),
+        message,
+        hint: None,
+        param: param.map(str::to_owned),
+        choices: Vec::new(),
+        // Only our own advice is kept, and a fault is only known with it.
+        fault: fault.filter(|_| advice.is_some()),
+        advice,
+    }))
+}
+
+/// Lets one of the visible connections be chosen: of those that the source offers, or else of all.
+fn choose(schema: &Schema, subject: Subject<'_>, offered: &[ConnectionChoice]) -> SourceError {
+    let has_streams = |connection: &&ConnectionSchema| {
+        subject.streams.iter().all(|stream| connection.streams.iter().any(|known| known.name == *stream))
+    };
+    let visible: Vec<&ConnectionSchema> = schema.connections.iter().filter(has_streams).collect();
+    let is_offered = |connection: &&&ConnectionSchema| {
+        offered.iter().any(|choice| choice.connection_id == connection.connection_id)
+    };
+    let mut choices: Vec<ConnectionChoice> =
+        visible.iter().filter(is_offered).map(|known| ConnectionChoice::from(*known)).collect();
+    if choices.is_empty() {
+        choices = visible.into_iter().map(ConnectionChoice::from).collect();
+    }
+    let what = match subject.record {
+        Some(address) => format!("record `{}` of stream `{}`", address.record, address.stream),
+        None => "what was asked for".to_owned(),
+    };
+    SourceError::ChooseConnection { what, choices }
+}

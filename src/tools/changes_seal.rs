@@ -1,0 +1,59 @@
+//! Tokens of changes behind an allow-list.
+//!
+//! A record server's token may count the changes of hidden streams too. Such a token leaves sealed; it is good as long
+//! as the key of cursors that sealed it. A store seals its own.
+
+use std::sync::Arc;
+
+use super::Toolbox;
+use crate::cursor::Cursors;
+use crate::source::{ChangesToken, QueryFault, Source, SourceError};
+
+/// Seals tokens of changes where that is needed.
+#[derive(Debug, Default)]
+pub struct ChangesSeal(Option<Sealing>);
+
+#[derive(Debug)]
+struct Sealing {
+    cursors: Arc<Cursors>,
+    /// The sources that the tokens are of.
+    identity: String,
+}
+
+const CONTEXT: &str = "changes";
+
+impl ChangesSeal {
+    /// Seals tokens of `source` with the keys of `toolbox`, unless they tell nothing.
+    #[must_use]
+    pub fn new(toolbox: &Toolbox, source: &dyn Source) -> Self {
+        let needs_seal = source.is_narrowed() && !source.seals_changes();
+        Self(
+            needs_seal
+                .then(|| Sealing { cursors: Arc::clone(toolbox.cursors()), identity: toolbox.identity() }),
+        )
+    }
+
+    /// Returns a token as it leaves.
+    #[must_use]
+    pub fn close(&self, token: ChangesToken) -> String {
+        match &self.0 {
+            None => token.0,
+            Some(Sealing { cursors, identity }) => cursors.seal_text(&[CONTEXT, identity], &token.0),
+        }
+    }
+
+    /// Returns the source's token for one that a client sent.
+    ///
+    /// # Errors
+    ///
+    /// It was not sealed by these keys.
+    pub fn open(&self, token: ChangesToken) -> Result<ChangesToken, SourceError> {
+        let Some(Sealing { cursors, identity }) = &self.0 else { return Ok(token) };
+        let opened = cursors.open_text(&[CONTEXT, identity], &token.0);
+        opened.map(ChangesToken).map_err(|_other| SourceError::CorrectQuery {
+            fault: QueryFault::ExpiredCursor,
+            problem: "the token of `changes_since` is not one of this server, or too old".to_owned(),
+            hint: "Start again with `changes_since` set to \"beginning\".".to_owned(),
+        })
+    }
+}
