@@ -20,7 +20,7 @@ use crate::connectors::{
 };
 use crate::handle::ConnectionId;
 use crate::source::Source;
-use crate::source::store::{Manifest, NewConnection, Store, Tally};
+use crate::source::store::{Imported, Manifest, NewConnection, Store, Tally};
 
 /// Import files into an embedded store. Importing the same again changes nothing.
 #[derive(Debug, Args)]
@@ -179,13 +179,19 @@ impl Import {
         let ended = self.kind.read_into(&mut intake, &bar);
         let stopped = matches!(ended, Err(ImportError::Stopped));
         // What was read until a stop, or until a broken place, is kept.
-        let (tally, rejected) = intake.finish()?;
+        let (Imported { tally, index_problem }, rejected) = intake.finish()?;
         bar.finish_and_clear();
         if ended.is_ok() || stopped || tally != Tally::default() || rejected > 0 {
             print_summary(printer, &into.connection, tally, rejected, stopped);
         }
+        if let Some(problem) = &index_problem {
+            note(&format!("what is imported cannot be searched: {problem}"));
+        }
         ended?;
         match rejected {
+            0 if index_problem.is_some() => {
+                Err(Failure::new("the records are imported, and cannot be searched, as said above"))
+            }
             0 => Ok(()),
             1 => Err(Failure::new("1 piece was rejected, as said above; everything else is imported")),
             more => Err(Failure::new(format!(

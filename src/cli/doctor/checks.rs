@@ -49,7 +49,7 @@ async fn open_store(
     let name = settings.name.clone();
     let opened = spawn_blocking(move || {
         let store = Store::open(name, &path)?;
-        let index = store.complete_index();
+        let index = store.verify_index();
         Ok::<_, StoreError>((store, index))
     });
     match opened.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic())) {
@@ -127,6 +127,12 @@ fn described_index(state: IndexState) -> String {
     let records = |count: i64| grouped(count.unsigned_abs());
     match state {
         IndexState::Complete => "complete".to_owned(),
+        IndexState::Rebuilt { problem, records: count } => {
+            format!("rebuilt for {} records; it was damaged ({problem})", records(count))
+        }
+        IndexState::Unwritable(behind) => {
+            format!("it cannot be written; {} records are not searchable yet", records(behind))
+        }
         IndexState::Completed(lacked) => format!("complete now; it lacked {} records", records(lacked)),
         IndexState::BeingWritten(behind) => {
             format!(

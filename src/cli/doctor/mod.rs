@@ -12,10 +12,11 @@ use self::collisions::collisions;
 use super::circuits::reported;
 use super::failure::Failure;
 use super::open::runtime;
-use super::print::{BAD, FAINT, GOOD, Printer, STRONG, UNSURE, safe};
+use super::print::{BAD, FAINT, GOOD, Printer, STRONG, UNSURE};
 use super::settings::SourceArgs;
 use super::state::StateArgs;
 use crate::config::{Environment, SourceSettings};
+use crate::terminal::Line;
 
 /// Check the configured sources, and say what to do when something is wrong.
 #[derive(Debug, Args)]
@@ -83,12 +84,22 @@ impl Doctor {
         let examined = settings.sources.iter().map(|source| examine(source, environment));
         let examined: Vec<Examined> = runtime()?.block_on(join_all(examined));
         let together = collisions(&settings.sources, &examined);
+        let tls = settings.http.tls.as_ref().map(|tls| {
+            let found = format!("the key is in {}", tls.key.display());
+            Check::of_all("tls", Ok(found)).warning(tls.exposed_key_warning())
+        });
         let left_alone = self.state.directory(settings.state_dir).map(|state| reported(&state));
         let left_alone = left_alone.unwrap_or_default().into_iter().map(|circuit| {
             let found = "a running server leaves a source alone".to_owned();
             Check::of_all("circuit", Ok(found)).warning(Some(circuit))
         });
-        Ok(examined.into_iter().flat_map(|source| source.checks).chain(together).chain(left_alone).collect())
+        Ok(examined
+            .into_iter()
+            .flat_map(|source| source.checks)
+            .chain(together)
+            .chain(tls)
+            .chain(left_alone)
+            .collect())
     }
 }
 
@@ -99,7 +110,7 @@ fn print_text(printer: Printer, checks: &[Check]) {
     for check in checks {
         if many && before != Some(&check.source) {
             let heading = check.source.as_deref().unwrap_or("all sources");
-            printer.line(format_args!("{STRONG}{}{STRONG:#}", safe(heading)));
+            printer.styled(Line::default().styled(STRONG, heading));
             before = Some(&check.source);
         }
         let (style, mark) = match (check.ok, &check.warning) {
@@ -108,9 +119,10 @@ fn print_text(printer: Printer, checks: &[Check]) {
             (false, _) => (BAD, "wrong"),
         };
         let found = match &check.warning {
-            None => safe(&check.found),
-            Some(warning) => safe(&format!("{}; {warning}", check.found)),
+            None => check.found.clone(),
+            Some(warning) => format!("{}; {warning}", check.found),
         };
-        printer.line(format_args!("{style}{mark}{style:#} {:<12} {FAINT}{found}{FAINT:#}", check.name));
+        let name = format!(" {:<12} ", check.name);
+        printer.styled(Line::default().styled(style, mark).text(name).styled(FAINT, found));
     }
 }

@@ -34,7 +34,7 @@ pub(super) async fn compact(
     connection: Option<&ConnectionId>,
 ) -> Result<Option<Vec<StreamDetail>>, SourceError> {
     let params = Params::default().and("view", "compact").and("stream", stream).connection(connection);
-    let reply = pdpp.transport.get("/v1/schema", &params).await?;
+    let reply = pdpp.transport.get_metadata("/v1/schema", &params).await?;
     let stream = stream.clone();
     parsed(reply.body, move |body| wire::stream(body, &stream)).await
 }
@@ -46,7 +46,7 @@ async fn full(
     connection: &ConnectionId,
 ) -> Result<Vec<StreamDetail>, SourceError> {
     let params = Params::default().and("detail", "full").and("stream", stream).connection(Some(connection));
-    let reply = pdpp.transport.get("/v1/schema", &params).await;
+    let reply = pdpp.transport.get_metadata("/v1/schema", &params).await;
     let details = match reply {
         Ok(reply) => {
             let stream = stream.clone();

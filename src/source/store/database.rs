@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::StoreError;
 use crate::source::SourceError;
+use crate::state::create_private_file;
 
 /// `fwel` in the header of every store, so that other programs' databases are told apart.
 const APPLICATION_ID: i64 = 0x6677_656C;
@@ -101,6 +102,14 @@ impl Database {
         match Self::open(path) {
             Err(StoreError::Missing(_)) => {}
             other => return other,
+        }
+        // SQLite fills the empty file, and gives the files beside it the same permissions.
+        match create_private_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                let problem = error.to_string();
+                return Err(StoreError::Unwritable { path: path.to_owned(), problem });
+            }
+            _ => {}
         }
         let database = Self { path: path.to_owned(), pool: Mutex::default() };
         let mut connection =

@@ -6,6 +6,8 @@ use rusqlite::ErrorCode;
 use tantivy::TantivyError;
 use tantivy::directory::error::LockError;
 
+use super::index::IndexFault;
+
 /// Why an embedded store cannot be used. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -55,9 +57,35 @@ pub enum StoreError {
         /// What the database said.
         problem: String,
     },
-    /// The search index does not exist yet, and another process is making it.
+    /// The search index does not exist yet, and is being made.
     #[error("the search index of the store {} is being built; search again in a moment", .0.display())]
     Building(PathBuf),
+    /// The search index does not exist yet, and another process holds the write lock.
+    #[error("the store {} has no search index yet and {} is writing to the store; wait for it to end, then search again", .store.display(), process(*.holder))]
+    IndexMissing {
+        /// The file.
+        store: PathBuf,
+        /// The process that writes, where the system tells.
+        holder: Option<u32>,
+    },
+    /// The search index is damaged and cannot be rebuilt before another process ends.
+    #[error("the search index {} is damaged ({problem}) and cannot be rebuilt while {} is writing to the store; wait for it to end, then search again", .path.display(), process(*.holder))]
+    IndexDamaged {
+        /// The index's folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+        /// The process that writes, where the system tells.
+        holder: Option<u32>,
+    },
+    /// The folder of the search index is not this store's.
+    #[error("the folder {} is not used or changed because {problem}; rename or move it, then search again: the search index of the store is made there", .path.display())]
+    IndexForeign {
+        /// The folder.
+        path: PathBuf,
+        /// Why it is not this store's.
+        problem: &'static str,
+    },
     /// The search index cannot be read or written.
     #[error("the search index {} cannot be used ({problem}); delete that folder, it is rebuilt from the store", .path.display())]
     Index {
@@ -66,6 +94,11 @@ pub enum StoreError {
         /// What the index said.
         problem: String,
     },
+}
+
+/// Names the process that holds a lock.
+fn process(holder: Option<u32>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"))
 }
 
 impl StoreError {
@@ -93,6 +126,19 @@ impl StoreError {
         match error {
             TantivyError::LockFailure(LockError::LockBusy, _) => Self::Locked(store.to_owned()),
             other => Self::Index { path: folder.to_owned(), problem: other.to_string() },
+        }
+    }
+
+    /// Reads a fault of the index in `folder`.
+    pub(super) fn from_index_fault(folder: &Path, fault: IndexFault) -> Self {
+        let path = folder.to_owned();
+        match fault {
+            IndexFault::Foreign(problem) => Self::IndexForeign { path, problem },
+            IndexFault::Damaged(problem) | IndexFault::Unreadable(problem) => Self::Index { path, problem },
+            IndexFault::Missing => Self::Index { path, problem: "it is missing".to_owned() },
+            IndexFault::Outdated => {
+                Self::Index { path, problem: "it is of an earlier state or version".to_owned() }
+            }
         }
     }
 }

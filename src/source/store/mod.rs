@@ -2,9 +2,9 @@
 //!
 //! SQLite holds the truth: connections, streams, records and the version of every change. Beside it
 //! lies a search index (`STORE-index/`) that is derived from it and can be deleted at any time: it
-//! carries the version up to which it is complete, and whoever finds it behind, an import or the next
-//! search, brings it up to date from the records changed since. That is also how it recovers from a
-//! crash.
+//! carries the version up to which it is complete, and an import or the next search that finds it behind
+//! brings it up to date from the records changed since. That is also how it recovers from a crash, from
+//! damage and from a backup that is copied over it.
 //!
 //! One process writes at a time ([`StoreWriter`] holds a lock); any number read meanwhile.
 
@@ -20,6 +20,7 @@ mod index;
 mod interrupt;
 mod kinds;
 mod list;
+mod lock_holder;
 mod manifest;
 mod matching;
 mod pick;
@@ -51,9 +52,9 @@ use tokio::time::timeout;
 
 pub use declaration::StreamDeclaration;
 pub use error::StoreError;
+pub use index::IndexState;
 pub use manifest::{Manifest, ManifestError};
-pub use search::IndexState;
-pub use write::{Change, Incoming, NewConnection, StoreWriter, Tally};
+pub use write::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
 
 use self::database::{Database, READERS};
 use self::interrupt::{Interrupt, InterruptOnDrop};
@@ -137,11 +138,20 @@ impl Source for Store {
         Self::identity_at(&self.name, self.inner.database.path())
     }
 
+    fn seals_changes(&self) -> bool {
+        true
+    }
+
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
         // Without a turn: a store with much to do is not a sick one.
         let inner = Arc::clone(&self.inner);
-        apart(move || inner.database.check()).await?;
-        Ok(Vec::new())
+        let found = apart(move || {
+            inner.database.check()?;
+            inner.searching.index.check(&inner.database)
+        });
+        let missing =
+            |code: &str| Unavailable { source: self.name.clone(), code: code.to_owned(), hint: None };
+        Ok(found.await?.map(missing).into_iter().collect())
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {

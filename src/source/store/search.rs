@@ -1,75 +1,43 @@
 //! Full-text search over the store.
 
-use std::collections::VecDeque;
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use rusqlite::Connection;
 use tantivy::collector::TopDocs;
+use tantivy::columnar::Column;
 use tantivy::query::Query;
-use tantivy::{Searcher, TantivyError};
+use tantivy::{DocAddress, SegmentOrdinal, TantivyError};
 
 use super::clauses::Mode;
-use super::database::{Database, FileIdentity};
-use super::index::{Fields, IndexEditor, IndexView, changes_since, folder_of};
+use super::database::Database;
+use super::index::{CurrentIndex, IndexFault, IndexState, Snapshot, Verification, folder_of, guard};
 use super::matching::excerpt;
-use super::read::{RECORD_COLUMNS, RECORD_TABLES, identity, record_of};
+use super::read::{RECORD_COLUMNS, RECORD_TABLES, record_of};
 use super::scope::Scope;
 use super::sieve::{Found, Sieve};
 use super::terms::{Phrase, phrases, term_set};
-use super::write_lock::WriteLock;
 use super::{Store, StoreError};
 use crate::record::{Hit, HitId, Record, authored_at, fallback_title, own_link, own_title};
 use crate::source::{QueryFault, SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
 
-/// Changes that a search adds to the index itself before it answers. More are added beside it.
-const CATCH_UP_AT_ONCE: i64 = 5_000;
+/// Times a search is tried again after the index's files failed it.
+const MAX_RETRIES: usize = 2;
 
-/// Earlier states of the index that pages can still be read from.
-const REMEMBERED_STATES: usize = 4;
-
-/// The open index, and the states of it that searches are paging through.
+/// Searches one store.
 #[derive(Debug, Default)]
 pub(super) struct Searching {
-    /// Held while the index is opened or brought up to date, never while it is searched.
-    state: Mutex<State>,
+    pub(super) index: CurrentIndex,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    /// The store that the others are of, and its file.
-    of: Option<(String, FileIdentity)>,
-    view: Option<IndexView>,
-    recent: VecDeque<Snapshot>,
-    /// The thread that completes the index beside the searches, if there was need of one.
-    beside: Option<JoinHandle<()>>,
-}
-
-/// How complete the index of a store is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IndexState {
-    /// It reflects every record.
-    Complete,
-    /// It reflects every record now, and lacked so many.
-    Completed(i64),
-    /// Another process is writing to it, and it lacks so many records.
-    BeingWritten(i64),
-}
-
-/// The index as it was at one version. Paging through a snapshot loses and repeats nothing, whatever
-/// is imported meanwhile.
-#[derive(Clone)]
-struct Snapshot {
-    version: i64,
-    fields: Fields,
-    searcher: Searcher,
-}
-
-impl std::fmt::Debug for Snapshot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Snapshot").field("version", &self.version).finish_non_exhaustive()
-    }
+/// A search that was checked.
+#[derive(Debug)]
+struct Question<'a> {
+    query: &'a SearchQuery,
+    phrases: Vec<Phrase>,
+    scope: Scope,
+    sieve: Option<Sieve>,
 }
 
 /// Where a search goes on: in which state of the index, by which rule, after how many hits.
@@ -89,20 +57,16 @@ impl Store {
     ///
     /// The store cannot be read, or its index cannot be written.
     pub fn complete_index(&self) -> Result<IndexState, StoreError> {
-        let database = &self.inner.database;
-        let (uuid, newest) = database.read(identity)?;
-        let version = IndexView::open(database.path(), &uuid).map_or(0, |view| view.version);
-        if version == newest {
-            return Ok(IndexState::Complete);
-        }
-        let Some(_lock) = WriteLock::try_take(database.path())? else {
-            return Ok(IndexState::BeingWritten(changes_since(database, version)?));
-        };
-        let mut editor = IndexEditor::open(database)?;
-        let behind = editor.behind(database)?;
-        editor.catch_up(database, &|_| {})?;
-        editor.finish()?;
-        Ok(IndexState::Completed(behind))
+        self.inner.searching.index.complete(&self.inner.database, Verification::Quick)
+    }
+
+    /// The same, and verifies every byte of the index.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read, or its index cannot be written.
+    pub fn verify_index(&self) -> Result<IndexState, StoreError> {
+        self.inner.searching.index.complete(&self.inner.database, Verification::Full)
     }
 }
 
@@ -127,20 +91,47 @@ impl Searching {
             .as_ref()
             .map(|position| Position::read(position).ok_or(SourceError::RestartSearch));
         let at = at.transpose()?;
+        let question = Question { query, phrases, scope, sieve };
+        let mut retries = 0;
+        loop {
+            let fault = RefCell::default();
+            match self.answer(database, &question, at, &fault) {
+                // What failed is rebuilt, or read anew, by the next try.
+                Err(_)
+                    if retries < MAX_RETRIES
+                        && let Some(IndexFault::Damaged(problem)) = &*fault.borrow() =>
+                {
+                    retries += 1;
+                    self.index.note_damage(database, problem, retries == MAX_RETRIES);
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Answers from one state of the index. Leaves in `fault` why the index failed.
+    fn answer(
+        &self,
+        database: &Database,
+        question: &Question<'_>,
+        at: Option<Position>,
+        fault: &RefCell<Option<IndexFault>>,
+    ) -> Result<SearchPage, SourceError> {
+        let Question { query, phrases, scope, sieve } = question;
         let (snapshot, mut notes) = match at {
-            Some(at) => (self.remembered(database, at.version)?, Vec::new()),
-            None => self.newest(database)?,
+            Some(at) => (self.index.remembered(database, at.version)?, Vec::new()),
+            None => self.index.newest(database)?,
         };
         // One more than asked tells whether there is a next page.
         let run = |mode, offset| {
-            let matching = snapshot.fields.query(&phrases, mode, &scope);
+            let matching = snapshot.fields.query(phrases, mode, scope);
             let matches = |offset, limit| {
-                snapshot.matches(&*matching, offset, limit).map_err(|error| StoreError::Index {
-                    path: folder_of(database.path()),
-                    problem: error.to_string(),
+                guard(|| snapshot.matches(&*matching, offset, limit)).map_err(|error| {
+                    *fault.borrow_mut() = Some(IndexFault::from_tantivy(&error));
+                    StoreError::Index { path: folder_of(database.path()), problem: error.to_string() }
                 })
             };
-            match &sieve {
+            match sieve {
                 None => matches(offset, query.limit + 1).map(|rows| Found::all(rows, query.limit)),
                 Some(sieve) => sieve.pass(database, offset, query.limit, matches),
             }
@@ -156,115 +147,9 @@ impl Searching {
             }
         }
         let next = Position { version: snapshot.version, mode, offset: offset + found.consumed };
-        let hits = database.read(|sqlite| hits(sqlite, &found.rows, &phrases))?;
+        let hits = database.read(|sqlite| hits(sqlite, &found.rows, phrases))?;
         Ok(SearchPage { hits, next: found.more.then(|| next.write()), notes, ..SearchPage::default() })
     }
-
-    /// The state that a page was read from.
-    fn remembered(&self, database: &Database, version: i64) -> Result<Snapshot, SourceError> {
-        let find = |state: &State| state.recent.iter().find(|recent| recent.version == version).cloned();
-        {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.forget_others(database)?;
-            if let Some(snapshot) = find(&state) {
-                return Ok(snapshot);
-            }
-        }
-        // After a restart the newest state may well be the one asked for.
-        let (newest, _) = self.newest(database)?;
-        if newest.version == version { Ok(newest) } else { Err(SourceError::RestartSearch) }
-    }
-
-    /// The newest state, brought up to date where that is quick; else with a note.
-    fn newest(&self, database: &Database) -> Result<(Snapshot, Vec<String>), SourceError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (uuid, newest) = state.forget_others(database)?;
-        let path = database.path();
-        let mut view = current(state.view.take(), path, &uuid, newest);
-        if view.as_ref().is_some_and(|view| view.version > newest) {
-            // Another process wrote since the store was asked, or the index is of a later state than its store, which
-            // was replaced by an earlier copy: then it is made anew.
-            let newest = database.read(identity)?.1;
-            view = view.filter(|view| view.version <= newest);
-        }
-        let mut notes = Vec::new();
-        if view.as_ref().is_none_or(|view| view.version < newest) {
-            notes = state.bring_up_to_date(database, view.as_ref().map_or(0, |view| view.version))?;
-            view = current(view, path, &uuid, newest);
-        }
-        let Some(view) = view else {
-            // Nothing was ever indexed and somebody else is indexing: there is nothing to show yet.
-            return Err(StoreError::Building(path.to_owned()).into());
-        };
-        let snapshot = Snapshot { version: view.version, fields: view.fields, searcher: view.searcher() };
-        state.view = Some(view);
-        if state.recent.front().is_none_or(|recent| recent.version != snapshot.version) {
-            state.recent.push_front(snapshot.clone());
-            state.recent.truncate(REMEMBERED_STATES);
-        }
-        Ok((snapshot, notes))
-    }
-}
-
-fn current(view: Option<IndexView>, path: &Path, uuid: &str, newest: i64) -> Option<IndexView> {
-    match view {
-        Some(view) if view.version == newest => Some(view),
-        Some(view) => view.refresh(uuid),
-        None => None,
-    }
-    .or_else(|| IndexView::open(path, uuid))
-}
-
-impl State {
-    /// The store's identity and version now. What is remembered of another file, which somebody replaced, is forgotten:
-    /// its versions say nothing of this one.
-    fn forget_others(&mut self, database: &Database) -> Result<(String, i64), StoreError> {
-        let file = database.file()?;
-        let (uuid, newest) = database.read(identity)?;
-        let of = Some((uuid.clone(), file));
-        if self.of != of {
-            (self.view, self.recent, self.of) = (None, VecDeque::new(), of);
-        }
-        Ok((uuid, newest))
-    }
-
-    /// Adds what the index lacks: at once when it is little, else on a thread beside the searches. Says
-    /// what a reader should know meanwhile.
-    fn bring_up_to_date(&mut self, database: &Database, version: i64) -> Result<Vec<String>, StoreError> {
-        if self.beside.as_ref().is_some_and(|beside| !beside.is_finished()) {
-            return Ok(vec![being_completed(changes_since(database, version)?)]);
-        }
-        let Some(lock) = WriteLock::try_take(database.path())? else {
-            let behind = changes_since(database, version)?;
-            return Ok(vec![format!(
-                "another process is writing to the store; {behind} records are not searchable yet"
-            )]);
-        };
-        let mut editor = IndexEditor::open(database)?;
-        let behind = editor.behind(database)?;
-        if behind <= CATCH_UP_AT_ONCE {
-            editor.catch_up(database, &|_| {})?;
-            editor.finish()?;
-            return Ok(Vec::new());
-        }
-        let beside = Database::open(database.path())?;
-        let catch_up = move || {
-            let caught_up = editor.catch_up(&beside, &|_| {}).and_then(|()| editor.finish());
-            drop(lock);
-            if let Err(error) = caught_up {
-                tracing::error!(%error, "the search index could not be brought up to date");
-            }
-        };
-        match std::thread::Builder::new().name("index".to_owned()).spawn(catch_up) {
-            Ok(thread) => self.beside = Some(thread),
-            Err(error) => tracing::error!(%error, "no thread for the search index"),
-        }
-        Ok(vec![being_completed(behind)])
-    }
-}
-
-fn being_completed(behind: i64) -> String {
-    format!("the search index is being completed; {behind} records are not searchable yet")
 }
 
 impl Snapshot {
@@ -272,8 +157,16 @@ impl Snapshot {
     fn matches(&self, query: &dyn Query, offset: usize, limit: usize) -> Result<Vec<i64>, TantivyError> {
         let best = TopDocs::with_limit(limit).and_offset(offset).order_by_score();
         let best = self.searcher.search(query, &best)?;
-        let row = |address: tantivy::DocAddress| {
-            let column = self.searcher.segment_reader(address.segment_ord).fast_fields().u64("record")?;
+        // A column is read whole, so once for all hits of a segment.
+        let mut columns: HashMap<SegmentOrdinal, Column<u64>> = HashMap::new();
+        let mut row = |address: DocAddress| {
+            let column = match columns.entry(address.segment_ord) {
+                Entry::Occupied(column) => column.into_mut(),
+                Entry::Vacant(vacant) => {
+                    let segment = self.searcher.segment_reader(address.segment_ord);
+                    vacant.insert(segment.fast_fields().u64("record")?)
+                }
+            };
             Ok(column.first(address.doc_id).and_then(|row| i64::try_from(row).ok()))
         };
         best.into_iter().filter_map(|(_, address)| row(address).transpose()).collect()

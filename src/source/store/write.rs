@@ -11,7 +11,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::StoreError;
 use super::database::Database;
-use super::index::{Entry, IndexEditor, Rows};
+use super::index::{Entry, IndexFollower, Rows};
 use super::manifest::Manifest;
 use super::put::{OpenStream, Written};
 use super::read::identity;
@@ -83,12 +83,21 @@ pub struct Tally {
     pub deleted: u64,
 }
 
+/// The result of an import.
+#[derive(Debug)]
+pub struct Imported {
+    /// The records it wrote.
+    pub tally: Tally,
+    /// What keeps the search index from being used, if anything does. The records are written all the same.
+    pub index_problem: Option<StoreError>,
+}
+
 /// Fills one connection of a store. Holds the store's write lock.
 #[derive(Debug)]
 pub struct StoreWriter {
     database: Database,
     sqlite: Connection,
-    index: IndexEditor,
+    index: IndexFollower,
     _lock: WriteLock,
     connection: i64,
     manifest: Option<Manifest>,
@@ -110,8 +119,7 @@ impl StoreWriter {
     pub fn open(path: &Path, connection: &NewConnection) -> Result<Self, StoreError> {
         let database = Database::open_or_create(path)?;
         let lock = WriteLock::try_take(path)?.ok_or_else(|| StoreError::Locked(path.to_owned()))?;
-        let mut index = IndexEditor::open(&database)?;
-        index.catch_up(&database, &|_| {})?;
+        let index = IndexFollower::open(&database);
         let sqlite = database.writer()?;
         let (row, manifest) = put_connection(&sqlite, connection).map_err(|error| database.error(&error))?;
         let manifest = manifest.and_then(|manifest| Manifest::kept(&manifest));
@@ -150,13 +158,12 @@ impl StoreWriter {
     ///
     /// # Errors
     ///
-    /// The last batch or the index could not be written. What was written stays, and the next import or
-    /// search completes the index.
-    pub fn finish(mut self) -> Result<Tally, StoreError> {
+    /// The last batch could not be written. What was written stays, and the next import or search completes
+    /// the index.
+    pub fn finish(mut self) -> Result<Imported, StoreError> {
         self.flush()?;
-        self.index.commit(self.version)?;
-        self.index.finish()?;
-        Ok(self.tally)
+        self.index.commit(self.version);
+        Ok(Imported { tally: self.tally, index_problem: self.index.finish(&self.database) })
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
@@ -224,10 +231,10 @@ impl StoreWriter {
         }
         self.tally = tally;
         self.version = version;
-        self.index.add(entries)?;
+        self.index.add(entries);
         self.uncommitted += batch_bytes;
         if self.uncommitted >= INDEX_COMMIT_BYTES {
-            self.index.commit(self.version)?;
+            self.index.commit(self.version);
             self.uncommitted = 0;
         }
         Ok(())

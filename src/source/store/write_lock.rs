@@ -4,6 +4,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
+use crate::state::private_options;
 
 /// Held by an import, or by a reader that brings the index up to date. The system releases it when
 /// the process ends, however it ends.
@@ -19,7 +20,7 @@ impl WriteLock {
             path: store.to_owned(),
             problem: problem.to_string(),
         };
-        let file = File::options().create(true).write(true).truncate(false).open(beside(store, "-lock"));
+        let file = private_options().create(true).write(true).truncate(false).open(beside(store, "-lock"));
         let file = file.map_err(unwritable)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { _file: file })),

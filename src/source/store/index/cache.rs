@@ -1,0 +1,59 @@
+//! A bounded cache of ranges of index files, one for the whole process.
+//!
+//! Every query reads the field norms of its segments, the posting list of its stream and blocks of the term dictionary
+//! again; without the cache each would be copied from the system's page cache every time.
+
+use std::io;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use moka::sync::Cache;
+use tantivy::directory::OwnedBytes;
+
+/// Bytes that the cache holds at most, over all stores.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Longer ranges are read every time: one would evict everything else.
+const MAX_RANGE: usize = 1024 * 1024 + 64 * 1024;
+
+/// Bytes of memory of an entry beside its range, estimated.
+const ENTRY_BYTES: usize = 200;
+
+/// A range of an open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct RangeKey {
+    file: u64,
+    start: usize,
+    end: usize,
+}
+
+impl RangeKey {
+    pub(super) fn new(file: u64, range: &Range<usize>) -> Self {
+        Self { file, start: range.start, end: range.end }
+    }
+}
+
+static CACHE: LazyLock<Cache<RangeKey, OwnedBytes>> = LazyLock::new(|| {
+    Cache::builder()
+        .max_capacity(MAX_BYTES)
+        .weigher(|_: &RangeKey, bytes: &OwnedBytes| {
+            u32::try_from(bytes.len() + ENTRY_BYTES).unwrap_or(u32::MAX)
+        })
+        .build()
+});
+
+/// Returns the range from the cache, or reads it.
+pub(super) fn get_or_read(
+    key: RangeKey,
+    read: impl FnOnce() -> io::Result<OwnedBytes>,
+) -> io::Result<OwnedBytes> {
+    if key.end - key.start > MAX_RANGE {
+        return read();
+    }
+    if let Some(bytes) = CACHE.get(&key) {
+        return Ok(bytes);
+    }
+    let bytes = read()?;
+    CACHE.insert(key, bytes.clone());
+    Ok(bytes)
+}

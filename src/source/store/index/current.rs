@@ -1,0 +1,461 @@
+//! The open index of a store, kept up to date and rebuilt when it is lost or damaged.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::JoinHandle;
+
+use tantivy::Searcher;
+
+use super::document::Fields;
+use super::editor::{IndexEditor, changes_since};
+use super::fault::IndexFault;
+use super::folder_of;
+use super::open::VerifiedFiles;
+use super::view::{IndexView, Unverified};
+use crate::source::SourceError;
+use crate::source::store::StoreError;
+use crate::source::store::database::{Database, FileIdentity};
+use crate::source::store::lock_holder::lock_holder;
+use crate::source::store::read::identity;
+use crate::source::store::write_lock::WriteLock;
+
+/// Changes that a search adds to the index itself before it answers. More are added beside it.
+const CATCH_UP_AT_ONCE: i64 = 5_000;
+
+/// Bytes of index files whose checksums are verified before they are used, a few hundredths of a second. The rest is
+/// verified beside the searches.
+const VERIFY_AT_ONCE: u64 = 64 * 1024 * 1024;
+
+/// Earlier states of the index that pages can still be read from.
+const REMEMBERED_STATES: usize = 4;
+
+/// The index of one store in this process.
+#[derive(Debug, Default)]
+pub(in crate::source::store) struct CurrentIndex {
+    /// Locked while the index is opened or brought up to date, never while it is searched.
+    state: Mutex<State>,
+    shared: Arc<Shared>,
+}
+
+/// The part of a [`CurrentIndex`] that its threads use too.
+#[derive(Debug, Default)]
+struct Shared {
+    verified: VerifiedFiles,
+    /// Damage that the verification beside the searches found.
+    found: Mutex<Option<String>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The store that the others are of, and its file.
+    of: Option<(String, FileIdentity)>,
+    view: Option<IndexView>,
+    recent: VecDeque<Snapshot>,
+    /// The thread that completes the index beside the searches.
+    beside: Option<JoinHandle<()>>,
+    /// What is wrong with the index, until a rebuild begins.
+    damage: Option<String>,
+    /// Whether the files passed every check and failed a search all the same, so that they are not kept.
+    is_distrusted: bool,
+    /// Whether the thread beside the searches rebuilds a lost or damaged index.
+    is_rebuilding: bool,
+}
+
+/// How complete the index of a store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IndexState {
+    /// It reflects every record.
+    Complete,
+    /// It reflects every record now, and lacked so many.
+    Completed(i64),
+    /// It was damaged, and is rebuilt.
+    Rebuilt {
+        /// What was wrong with it.
+        problem: String,
+        /// The records that it has now.
+        records: i64,
+    },
+    /// Another process is writing to it, and it lacks so many records.
+    BeingWritten(i64),
+    /// This process cannot write to it, and it lacks so many records.
+    Unwritable(i64),
+}
+
+/// The index as it was at one version. Paging through a snapshot loses and repeats nothing, whatever
+/// is imported meanwhile.
+#[derive(Clone)]
+pub(in crate::source::store) struct Snapshot {
+    pub(in crate::source::store) version: i64,
+    pub(in crate::source::store) fields: Fields,
+    pub(in crate::source::store) searcher: Searcher,
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+/// The share of an index's files to verify before the index is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::source::store) enum Verification {
+    /// Up to [`VERIFY_AT_ONCE`] bytes.
+    Quick,
+    /// Every byte, also of files that were verified before.
+    Full,
+}
+
+impl CurrentIndex {
+    /// Adds to the index what it lacks, however long that takes, and rebuilds a damaged one.
+    pub(in crate::source::store) fn complete(
+        &self,
+        database: &Database,
+        verification: Verification,
+    ) -> Result<IndexState, StoreError> {
+        let (uuid, newest) = database.read(identity)?;
+        let path = database.path();
+        let limit = match verification {
+            Verification::Quick => VERIFY_AT_ONCE,
+            Verification::Full => {
+                self.shared.verified.clear();
+                u64::MAX
+            }
+        };
+        let (version, damage) = match IndexView::open(path, &uuid, &self.shared.verified, limit) {
+            Ok(view) if view.version == newest => return Ok(IndexState::Complete),
+            Ok(view) if view.version < newest => (view.version, None),
+            Err(IndexFault::Missing) if newest == 0 => return Ok(IndexState::Complete),
+            Ok(_) | Err(IndexFault::Missing | IndexFault::Outdated) => (0, None),
+            Err(IndexFault::Damaged(problem)) => (0, Some(problem)),
+            Err(fault) => return Err(StoreError::from_index_fault(&folder_of(path), fault)),
+        };
+        let _lock = match (WriteLock::try_take(path), damage) {
+            (Ok(Some(lock)), _) => lock,
+            (Ok(None), None) => return Ok(IndexState::BeingWritten(changes_since(database, version)?)),
+            (Err(StoreError::Unwritable { .. }), None) if version > 0 => {
+                return Ok(IndexState::Unwritable(changes_since(database, version)?));
+            }
+            (Ok(None), Some(problem)) => return Err(busy(path, Some(problem))),
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(problem)) => return Err(unwritable(path, &problem, &error)),
+        };
+        let mut editor = IndexEditor::open(database, &self.shared.verified, None)?;
+        let behind = editor.behind(database)?;
+        let problem = editor.damage().map(str::to_owned);
+        editor.catch_up(database)?;
+        editor.finish()?;
+        Ok(match problem {
+            Some(problem) => IndexState::Rebuilt { problem, records: behind },
+            None => IndexState::Completed(behind),
+        })
+    }
+
+    /// Returns the state that an earlier page was read from.
+    pub(in crate::source::store) fn remembered(
+        &self,
+        database: &Database,
+        version: i64,
+    ) -> Result<Snapshot, SourceError> {
+        {
+            let mut state = self.lock();
+            state.forget_others(database)?;
+            if let Some(snapshot) = state.recent.iter().find(|recent| recent.version == version) {
+                return Ok(snapshot.clone());
+            }
+        }
+        // After a restart the newest state may well be the one asked for.
+        let (newest, _) = self.newest(database)?;
+        if newest.version == version { Ok(newest) } else { Err(SourceError::RestartSearch) }
+    }
+
+    /// Returns the newest state, brought up to date where that is quick; else with a note.
+    pub(in crate::source::store) fn newest(
+        &self,
+        database: &Database,
+    ) -> Result<(Snapshot, Vec<String>), StoreError> {
+        let mut state = self.lock();
+        let (uuid, newest) = state.forget_others(database)?;
+        state.collect_damage(database.path(), &self.shared);
+        let mut view = state.current(database.path(), &uuid, newest, &self.shared)?;
+        if view.as_ref().is_some_and(|view| view.version > newest) {
+            // Another process wrote since the store was asked, or the index is of a later state than its store, which
+            // was replaced by an earlier copy: then it is made anew.
+            let newest = database.read(identity)?.1;
+            view = view.filter(|view| view.version <= newest);
+        }
+        let mut notes = Vec::new();
+        if view.as_ref().is_none_or(|view| view.version < newest) {
+            let version = view.as_ref().map(|view| view.version);
+            notes = match (state.bring_up_to_date(database, &self.shared, version), version) {
+                (Ok(notes), _) => notes,
+                // A store that this process cannot write goes on answering from the index it has.
+                (Err(error), Some(version)) => {
+                    let behind = changes_since(database, version)?;
+                    vec![format!("{behind} records are not searchable yet: {error}")]
+                }
+                (Err(error), None) => return Err(error),
+            };
+            state.view = view;
+            view = state.current(database.path(), &uuid, newest, &self.shared)?;
+            if view.is_none() && state.damage.is_some() && !state.is_busy() {
+                state.is_distrusted = true;
+                notes = state.bring_up_to_date(database, &self.shared, None)?;
+                view = state.current(database.path(), &uuid, newest, &self.shared)?;
+            }
+        }
+        let Some(mut view) = view else {
+            let path = database.path();
+            return Err(match state.damage.clone() {
+                Some(problem) => StoreError::Index { path: folder_of(path), problem },
+                None => StoreError::Building(path.to_owned()),
+            });
+        };
+        if let Some(unverified) = view.take_unverified() {
+            self.verify_beside(unverified);
+        }
+        let snapshot = Snapshot { version: view.version, fields: view.fields, searcher: view.searcher() };
+        state.view = Some(view);
+        if state.recent.front().is_none_or(|recent| recent.version != snapshot.version) {
+            state.recent.push_front(snapshot.clone());
+            state.recent.truncate(REMEMBERED_STATES);
+        }
+        Ok((snapshot, notes))
+    }
+
+    /// Notes that a search failed because of the index's files. The next one rebuilds it.
+    /// `is_distrusted` says that the files passed every check before.
+    pub(in crate::source::store) fn note_damage(
+        &self,
+        database: &Database,
+        problem: &str,
+        is_distrusted: bool,
+    ) {
+        let mut state = self.lock();
+        state.note_damage(database.path(), problem);
+        state.is_distrusted |= is_distrusted;
+    }
+
+    /// Returns the code of what is wrong with the index, if anything is. Starts to rebuild one that is lost or damaged.
+    pub(in crate::source::store) fn check(
+        &self,
+        database: &Database,
+    ) -> Result<Option<&'static str>, StoreError> {
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // A search opens it just now.
+            Err(TryLockError::WouldBlock) => return Ok(None),
+        };
+        let (uuid, newest) = state.forget_others(database)?;
+        let path = database.path();
+        state.collect_damage(path, &self.shared);
+        if state.is_busy() {
+            return Ok(state.is_rebuilding.then_some("search_index_rebuilding"));
+        }
+        let mut is_lost = false;
+        if state.damage.is_none() {
+            match IndexView::open(path, &uuid, &self.shared.verified, VERIFY_AT_ONCE) {
+                Ok(_) | Err(IndexFault::Outdated) => {}
+                Err(IndexFault::Missing) => is_lost = newest > 0,
+                Err(IndexFault::Damaged(problem)) => state.note_damage(path, &problem),
+                Err(IndexFault::Foreign(_)) => return Ok(Some("search_index_foreign")),
+                Err(IndexFault::Unreadable(_)) => return Ok(Some("search_index_unreadable")),
+            }
+        }
+        if !is_lost && state.damage.is_none() {
+            return Ok(None);
+        }
+        if let Ok(Some(lock)) = WriteLock::try_take(path) {
+            let shared = Arc::clone(&self.shared);
+            let rebuild = move |database: &Database| {
+                IndexEditor::open(database, &shared.verified, None).and_then(|editor| fill(editor, database))
+            };
+            state.spawn(path, lock, rebuild)?;
+            (state.damage, state.is_rebuilding) = (None, true);
+        }
+        Ok(Some(if is_lost { "search_index_missing" } else { "search_index_damaged" }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Verifies files on a thread of its own.
+    fn verify_beside(&self, unverified: Unverified) {
+        let shared = Arc::clone(&self.shared);
+        let verify = move || {
+            if let Err(IndexFault::Damaged(problem)) = unverified.verify(&shared.verified) {
+                *shared.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("index-check".to_owned()).spawn(verify) {
+            tracing::error!(%error, "no thread to verify the search index");
+        }
+    }
+}
+
+impl State {
+    /// Returns the store's identity and version now. What is remembered of another file, which somebody replaced, is
+    /// forgotten: its versions say nothing of this one.
+    fn forget_others(&mut self, database: &Database) -> Result<(String, i64), StoreError> {
+        let file = database.file()?;
+        let (uuid, newest) = database.read(identity)?;
+        let of = Some((uuid.clone(), file));
+        if self.of != of {
+            (self.view, self.recent, self.of, self.damage) = (None, VecDeque::new(), of, None);
+        }
+        Ok((uuid, newest))
+    }
+
+    fn note_damage(&mut self, path: &Path, problem: &str) {
+        (self.view, self.recent) = (None, VecDeque::new());
+        if self.damage.is_none() {
+            let index = folder_of(path);
+            tracing::error!(index = %index.display(), problem, "the search index is damaged and is rebuilt from the store");
+            self.damage = Some(problem.to_owned());
+        }
+    }
+
+    /// Notes the damage that a verification beside the searches found.
+    fn collect_damage(&mut self, path: &Path, shared: &Shared) {
+        let found = shared.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(problem) = found {
+            self.note_damage(path, &problem);
+        }
+    }
+
+    /// Returns the open index, at its newest commit unless it reflects every change already. `None` when there is none
+    /// that can be used; damage is noted.
+    fn current(
+        &mut self,
+        path: &Path,
+        uuid: &str,
+        newest: i64,
+        shared: &Shared,
+    ) -> Result<Option<IndexView>, StoreError> {
+        if self.damage.is_some() {
+            return Ok(None);
+        }
+        let open = || IndexView::open(path, uuid, &shared.verified, VERIFY_AT_ONCE);
+        let opened = match self.view.take() {
+            Some(view) if view.version == newest => return Ok(Some(view)),
+            Some(view) => view.refresh(uuid, &shared.verified, VERIFY_AT_ONCE).or_else(|_changed| open()),
+            None => open(),
+        };
+        // A writer, or a copy that is being put in place, may have replaced files between two reads.
+        let opened = opened.or_else(|fault| match fault {
+            IndexFault::Damaged(_) => open(),
+            other => Err(other),
+        });
+        match opened {
+            Ok(view) => Ok(Some(view)),
+            Err(IndexFault::Missing | IndexFault::Outdated) => Ok(None),
+            Err(IndexFault::Damaged(problem)) => {
+                self.note_damage(path, &problem);
+                Ok(None)
+            }
+            Err(fault) => Err(StoreError::from_index_fault(&folder_of(path), fault)),
+        }
+    }
+
+    /// Returns whether the thread beside the searches is at work.
+    fn is_busy(&mut self) -> bool {
+        let is_busy = self.beside.as_ref().is_some_and(|beside| !beside.is_finished());
+        self.is_rebuilding &= is_busy;
+        is_busy
+    }
+
+    /// Adds what the index lacks: at once when it is little, else on a thread beside the searches. Returns notes for
+    /// the reader. `version` is that of the open index, if there is one.
+    fn bring_up_to_date(
+        &mut self,
+        database: &Database,
+        shared: &Arc<Shared>,
+        version: Option<i64>,
+    ) -> Result<Vec<String>, StoreError> {
+        let path = database.path();
+        if self.is_busy() {
+            let behind = changes_since(database, version.unwrap_or(0))?;
+            // The damage may be of files that the thread replaces; its end tells.
+            self.damage = None;
+            return Ok(vec![self.being_completed(behind)]);
+        }
+        let lock = match (WriteLock::try_take(path), self.damage.clone(), version) {
+            (Ok(Some(lock)), ..) => lock,
+            (Ok(None), None, Some(version)) => {
+                let behind = changes_since(database, version)?;
+                return Ok(vec![format!(
+                    "another process is writing to the store; {behind} records are not searchable yet"
+                )]);
+            }
+            (Ok(None), damage, _) => return Err(busy(path, damage)),
+            (Err(error), Some(problem), _) => return Err(unwritable(path, &problem, &error)),
+            (Err(error), None, _) => return Err(error),
+        };
+        let known_damage = self.damage.clone().filter(|_| self.is_distrusted);
+        let editor = IndexEditor::open(database, &shared.verified, known_damage)?;
+        self.is_distrusted = false;
+        let is_damaged = editor.damage().is_some() || self.damage.is_some();
+        if let (Some(problem), None) = (editor.damage(), &self.damage) {
+            self.note_damage(path, problem);
+        }
+        self.damage = None;
+        let behind = editor.behind(database)?;
+        if behind <= CATCH_UP_AT_ONCE {
+            fill(editor, database)?;
+            return Ok(Vec::new());
+        }
+        self.spawn(path, lock, |database: &Database| fill(editor, database))?;
+        self.is_rebuilding = is_damaged;
+        Ok(vec![self.being_completed(behind)])
+    }
+
+    /// Runs work on the index on a thread, which holds the write lock.
+    fn spawn(
+        &mut self,
+        path: &Path,
+        lock: WriteLock,
+        work: impl FnOnce(&Database) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let beside = Database::open(path)?;
+        let run = move || {
+            let done = work(&beside);
+            drop(lock);
+            if let Err(error) = done {
+                tracing::error!(%error, "the search index could not be brought up to date");
+            }
+        };
+        match std::thread::Builder::new().name("index".to_owned()).spawn(run) {
+            Ok(thread) => self.beside = Some(thread),
+            Err(error) => tracing::error!(%error, "no thread for the search index"),
+        }
+        Ok(())
+    }
+
+    fn being_completed(&self, behind: i64) -> String {
+        let what = if self.is_rebuilding { "rebuilt" } else { "completed" };
+        format!("the search index is being {what}; {behind} records are not searchable yet")
+    }
+}
+
+/// Adds what the index lacks, and merges its segments.
+fn fill(mut editor: IndexEditor, database: &Database) -> Result<(), StoreError> {
+    editor.catch_up(database)?;
+    editor.finish()
+}
+
+/// The error of an index that another process keeps from being made or rebuilt.
+fn busy(store: &Path, damage: Option<String>) -> StoreError {
+    let holder = lock_holder(store);
+    match damage {
+        Some(problem) => StoreError::IndexDamaged { path: folder_of(store), problem, holder },
+        None => StoreError::IndexMissing { store: store.to_owned(), holder },
+    }
+}
+
+/// The error of a damaged index of a store that cannot be written.
+fn unwritable(store: &Path, damage: &str, error: &StoreError) -> StoreError {
+    let problem = format!("it is damaged: {damage}; it cannot be rebuilt: {error}");
+    StoreError::Index { path: folder_of(store), problem }
+}

@@ -1,0 +1,167 @@
+//! The folder of an index as tantivy sees it.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tantivy::Directory;
+use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
+use tantivy::directory::{
+    AntiCallToken, DirectoryLock, FileHandle, Lock, TerminatingWrite, WatchCallback, WatchHandle, WritePtr,
+};
+
+use super::checksum::{seal, unseal};
+use super::file::IndexFile;
+use super::folder::{is_known_name, temporary_file};
+use crate::state::{create_private_file, private_options};
+
+/// The files of one index folder. A file that several readers use is open once.
+#[derive(Debug, Clone)]
+pub(super) struct FileDirectory {
+    folder: PathBuf,
+    open: Arc<Mutex<HashMap<String, Weak<IndexFile>>>>,
+}
+
+impl FileDirectory {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), open: Arc::default() }
+    }
+
+    /// Opens a file, or returns the open one of that name.
+    pub(super) fn file(&self, path: &Path) -> Result<Arc<IndexFile>, OpenReadError> {
+        let failed = |error: io::Error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                OpenReadError::FileDoesNotExist(path.to_owned())
+            } else {
+                OpenReadError::wrap_io_error(error, path.to_owned())
+            }
+        };
+        let name = file_name(path).map_err(failed)?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = open.get(name).and_then(Weak::upgrade) {
+            return Ok(file);
+        }
+        let file = Arc::new(IndexFile::open(&self.folder.join(name), name).map_err(failed)?);
+        open.retain(|_, file| file.strong_count() > 0);
+        open.insert(name.to_owned(), Arc::downgrade(&file));
+        Ok(file)
+    }
+
+    /// Opens the file of a lock. Through a symbolic link nothing is opened, because the link's target would be made.
+    fn lock_file(&self, lock: &Lock) -> io::Result<File> {
+        let path = self.folder.join(file_name(&lock.filepath)?);
+        if path.is_symlink() {
+            return Err(io::Error::other("it is a symbolic link"));
+        }
+        private_options().create(true).write(true).truncate(false).open(path)
+    }
+}
+
+/// Returns the name of a file that an index has, so that no path leads out of the folder.
+fn file_name(path: &Path) -> io::Result<&str> {
+    path.to_str().filter(|name| is_known_name(name)).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("{} is no name of an index file", path.display()))
+    })
+}
+
+impl Directory for FileDirectory {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        Ok(self.file(path)?)
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        let remove = || fs::remove_file(self.folder.join(file_name(path)?));
+        remove().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => DeleteError::FileDoesNotExist(path.to_owned()),
+            _ => DeleteError::IoError { io_error: Arc::new(error), filepath: path.to_owned() },
+        })
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        let exists = || self.folder.join(file_name(path)?).try_exists();
+        exists().map_err(|error| OpenReadError::wrap_io_error(error, path.to_owned()))
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        let create = || create_private_file(&self.folder.join(file_name(path)?));
+        match create() {
+            Ok(file) => Ok(io::BufWriter::new(Box::new(SyncedFile(file)))),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(OpenWriteError::FileAlreadyExists(path.to_owned()))
+            }
+            Err(error) => Err(OpenWriteError::wrap_io_error(error, path.to_owned())),
+        }
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => OpenReadError::FileDoesNotExist(path.to_owned()),
+            _ => OpenReadError::wrap_io_error(error, path.to_owned()),
+        };
+        let name = file_name(path).map_err(failed)?;
+        let sealed = fs::read(self.folder.join(name)).map_err(failed)?;
+        let problem =
+            || io::Error::new(io::ErrorKind::InvalidData, format!("the checksum of {name} does not match"));
+        unseal(&sealed).map(<[u8]>::to_vec).ok_or_else(problem).map_err(failed)
+    }
+
+    fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        write_atomically(&self.folder, file_name(path)?, &seal(data))
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        // Windows has no such operation, and makes entries durable without it.
+        if cfg!(windows) { Ok(()) } else { File::open(&self.folder)?.sync_data() }
+    }
+
+    fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
+        let locked = |file: File| DirectoryLock::from(Box::new(file));
+        match self.lock_file(lock) {
+            Ok(file) if lock.is_blocking => match file.lock() {
+                Ok(()) => Ok(locked(file)),
+                Err(error) => Err(LockError::wrap_io_error(error)),
+            },
+            Ok(file) => file.try_lock().map(|()| locked(file)).map_err(|_busy| LockError::LockBusy),
+            // Readers lock so that no file is deleted while they open it. In a folder that this user cannot write, a
+            // reader opens the files without; one that is deleted meanwhile is an error, and it opens them again.
+            Err(_unwritable) if lock.is_blocking => Ok(DirectoryLock::from(Box::new(()))),
+            Err(error) => Err(LockError::wrap_io_error(error)),
+        }
+    }
+
+    /// Readers are told to reload, and watch nothing.
+    fn watch(&self, _callback: WatchCallback) -> tantivy::Result<WatchHandle> {
+        Ok(WatchHandle::empty())
+    }
+}
+
+/// Writes a file so that readers see all of it or what was there before.
+pub(super) fn write_atomically(folder: &Path, name: &str, data: &[u8]) -> io::Result<()> {
+    let mut file = temporary_file(folder)?;
+    file.write_all(data)?;
+    file.as_file().sync_data()?;
+    file.persist(folder.join(name))?;
+    Ok(())
+}
+
+/// A file that is on disk when tantivy is done with it.
+#[derive(Debug)]
+struct SyncedFile(File);
+
+impl Write for SyncedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl TerminatingWrite for SyncedFile {
+    fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}

@@ -1,0 +1,196 @@
+//! The index as its one writer sees it.
+
+use std::path::PathBuf;
+
+use rusqlite::Connection;
+use tantivy::{IndexWriter, TantivyError, Term};
+
+use super::document::{Entry, Fields, Rows, row_term};
+use super::fault::{IndexFault, guard};
+use super::folder::IndexFolder;
+use super::folder_of;
+use super::open::{OpenIndex, Reflects, VerifiedFiles, listed_files};
+use crate::source::store::StoreError;
+use crate::source::store::database::Database;
+use crate::source::store::read::identity;
+
+/// Memory for the documents of one commit, in bytes.
+const WRITER_MEMORY: usize = 50_000_000;
+
+/// Documents between commits while catching up, about a second's work, so that an interrupted catch-up goes
+/// on where it was.
+const COMMIT_EVERY: usize = 10_000;
+
+/// Changes read at once while catching up.
+const CHANGES_AT_ONCE: usize = 2_000;
+
+/// An index that is being changed. Its owner holds the store's write lock.
+pub(in crate::source::store) struct IndexEditor {
+    store: PathBuf,
+    uuid: String,
+    pub(in crate::source::store) fields: Fields,
+    writer: IndexWriter,
+    /// The version that the last commit reflects.
+    version: i64,
+    damage: Option<String>,
+}
+
+impl std::fmt::Debug for IndexEditor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IndexEditor").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl IndexEditor {
+    /// Opens the index to change it. Verifies all its files, because a merge would copy damaged ones into new files,
+    /// and makes it anew when there is none that can be used, or when it is known to be damaged.
+    pub(in crate::source::store) fn open(
+        database: &Database,
+        verified: &VerifiedFiles,
+        known_damage: Option<String>,
+    ) -> Result<Self, StoreError> {
+        let store = database.path().to_owned();
+        let (uuid, newest) = database.read(identity)?;
+        let folder = IndexFolder::new(folder_of(&store), &store, &uuid);
+        let failed = |error: &TantivyError| StoreError::from_index(&store, &folder.path, error);
+        let opened = OpenIndex::open(&folder, &uuid).and_then(|open| {
+            let files = guard(|| open.files()).map_err(|error| IndexFault::from_tantivy(&error))?;
+            verified.verify(files, u64::MAX)?;
+            open.read_all_segments().map_err(|error| IndexFault::from_tantivy(&error))?;
+            if let Some(problem) = known_damage {
+                return Err(IndexFault::Damaged(problem));
+            }
+            // An index of a later state than its store, which was replaced by an earlier copy.
+            if open.version > newest { Err(IndexFault::Outdated) } else { Ok(open) }
+        });
+        let mut damage = None;
+        let OpenIndex { index, fields, version, .. } = match opened {
+            Ok(open) => {
+                let segments = open.index.load_metas().map_err(|error| failed(&error))?.segments;
+                let listed: Vec<String> = segments.iter().flat_map(listed_files).collect();
+                folder.claim().map_err(|error| failed(&error.into()))?;
+                folder.remove_unlisted(|name| listed.iter().any(|known| known == name));
+                open
+            }
+            Err(fault @ (IndexFault::Foreign(_) | IndexFault::Unreadable(_))) => {
+                return Err(StoreError::from_index_fault(&folder.path, fault));
+            }
+            Err(fault) => {
+                if let IndexFault::Damaged(problem) = fault {
+                    damage = Some(problem);
+                }
+                OpenIndex::create(&folder).map_err(|error| failed(&error))?
+            }
+        };
+        let writer =
+            guard(|| index.writer_with_num_threads(1, WRITER_MEMORY)).map_err(|error| failed(&error))?;
+        Ok(Self { store, uuid, fields, writer, version, damage })
+    }
+
+    /// Returns what was wrong with the index that this one takes the place of.
+    pub(in crate::source::store) fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+
+    /// How many changes the index does not reflect yet.
+    pub(in crate::source::store) fn behind(&self, database: &Database) -> Result<i64, StoreError> {
+        changes_since(database, self.version)
+    }
+
+    /// Adds every change that the index does not reflect yet, and commits.
+    pub(in crate::source::store) fn catch_up(&mut self, database: &Database) -> Result<(), StoreError> {
+        let (mut done, mut after) = (0, self.version);
+        loop {
+            let (changes, last) = database.read(|sqlite| changes_after(sqlite, self.fields, after))?;
+            let Some(last) = last else { break };
+            done += changes.len();
+            self.add(changes)?;
+            after = last;
+            if done % COMMIT_EVERY < CHANGES_AT_ONCE {
+                self.commit(after)?;
+            }
+        }
+        let newest = database.read(identity)?.1;
+        self.commit(newest)
+    }
+
+    /// Replaces the entries of some records. Nothing is searchable before the next commit, and until then
+    /// what was added may wait in memory.
+    pub(in crate::source::store) fn add(&self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        let add = || {
+            for Entry { record, document, replaces } in entries {
+                if replaces {
+                    self.writer.delete_term(Term::from_field_u64(self.fields.record, row_term(record)));
+                }
+                if let Some(document) = document {
+                    self.writer.add_document(document)?;
+                }
+            }
+            Ok(())
+        };
+        guard(add).map_err(|error| self.error(&error))
+    }
+
+    /// Makes what was added searchable, reflecting all changes up to `version`.
+    pub(in crate::source::store) fn commit(&mut self, version: i64) -> Result<(), StoreError> {
+        if version == self.version {
+            return Ok(());
+        }
+        let payload = serde_json::to_string(&Reflects::new(&self.uuid, version)).unwrap_or_default();
+        let commit = || {
+            let mut commit = self.writer.prepare_commit()?;
+            commit.set_payload(&payload);
+            commit.commit()
+        };
+        let committed = guard(commit);
+        committed.map_err(|error| self.error(&error))?;
+        self.version = version;
+        Ok(())
+    }
+
+    /// Waits until segments are merged, which makes searching fast.
+    pub(in crate::source::store) fn finish(self) -> Result<(), StoreError> {
+        let folder = folder_of(&self.store);
+        let writer = self.writer;
+        guard(|| writer.wait_merging_threads())
+            .map_err(|error| StoreError::from_index(&self.store, &folder, &error))
+    }
+
+    fn error(&self, error: &TantivyError) -> StoreError {
+        StoreError::from_index(&self.store, &folder_of(&self.store), error)
+    }
+}
+
+/// How many records changed after a version.
+pub(in crate::source::store) fn changes_since(database: &Database, version: i64) -> Result<i64, StoreError> {
+    database.read(|sqlite| {
+        let mut statement = sqlite.prepare_cached("SELECT count(*) FROM records WHERE version > ?1")?;
+        statement.query_row([version], |row| row.get(0))
+    })
+}
+
+type Changes = (Vec<Entry>, Option<i64>);
+
+/// The next changes after a version, and the version of the last of them.
+fn changes_after(sqlite: &Connection, fields: Fields, after: i64) -> Result<Changes, rusqlite::Error> {
+    let mut statement = sqlite.prepare_cached(
+        "SELECT r.id, s.connection, r.key, r.data, r.version, s.id
+         FROM records r JOIN streams s ON s.id = r.stream
+         WHERE r.version > ?1 ORDER BY r.version LIMIT ?2",
+    )?;
+    let mut rows = statement.query((after, i64::try_from(CHANGES_AT_ONCE).unwrap_or(i64::MAX)))?;
+    let (mut entries, mut last) = (Vec::new(), None);
+    while let Some(row) = rows.next()? {
+        let record = row.get(0)?;
+        let data = row.get_ref(3)?.as_str_or_null()?.and_then(|data| serde_json::from_str(data).ok());
+        entries.push(match data {
+            Some(data) => {
+                let rows = Rows { record, stream: row.get(5)?, connection: row.get(1)? };
+                Entry::new(fields, rows, row.get_ref(2)?.as_str()?, &data)
+            }
+            None => Entry::removal(record),
+        });
+        last = Some(row.get(4)?);
+    }
+    Ok((entries, last))
+}

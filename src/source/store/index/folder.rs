@@ -1,0 +1,265 @@
+//! The folder beside a store: whether it is this store's index, and what in it may be deleted.
+//!
+//! **Invariant:** nothing is written into or deleted from a folder that was not proved to be this store's index, only
+//! files with names that an index has are deleted, and no symbolic link is followed. Proofs are the marker file with
+//! the store's id, or with its path (the store was deleted and imported anew), and the id in tantivy's commit, which is
+//! all that folders of earlier versions have.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::checksum::unseal;
+use super::directory::write_atomically;
+use super::open::Reflects;
+use crate::state::create_private_directory;
+
+/// The file that marks a folder as a search index of fetchwell.
+const MARKER: &str = "fetchwell-index.json";
+
+/// What the marker says of its folder.
+const FORMAT: &str = "fetchwell search index";
+
+/// The locks of tantivy.
+const LOCKS: [&str; 2] = [".tantivy-meta.lock", ".tantivy-writer.lock"];
+
+/// Longer files are neither markers nor lists of segments that can be believed.
+const MAX_JSON_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Extensions of segment files.
+const EXTENSIONS: [&str; 8] = ["term", "idx", "pos", "fieldnorm", "fast", "store", "store.temp", "del"];
+
+/// Prefix and suffix of files that become others when they are complete.
+const TEMPORARY: (&str, &str) = (".fetchwell-", ".tmp");
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Marker {
+    format: String,
+    /// The id of the store.
+    store: String,
+    /// Where the store was, to know the folder again after the store was replaced.
+    path: String,
+}
+
+/// The folder where the index of a store is, or would be.
+#[derive(Debug, Clone)]
+pub(super) struct IndexFolder {
+    pub(super) path: PathBuf,
+    marker: PathBuf,
+    uuid: String,
+    store: String,
+}
+
+/// The owner of a folder.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// There is no folder, or an empty one.
+    Vacant,
+    /// This store.
+    ThisStore,
+    /// Somebody else, as far as can be proved: a reason for people.
+    Other(&'static str),
+}
+
+impl IndexFolder {
+    pub(super) fn new(path: PathBuf, store: &Path, uuid: &str) -> Self {
+        let marker = path.join(MARKER);
+        Self { path, marker, uuid: uuid.to_owned(), store: absolute(store) }
+    }
+
+    /// Finds out whose folder it is.
+    pub(super) fn owner(&self) -> io::Result<Owner> {
+        let metadata = match fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Owner::Vacant),
+            metadata => metadata?,
+        };
+        if metadata.is_symlink() {
+            return Ok(Owner::Other("it is a symbolic link"));
+        }
+        if !metadata.is_dir() {
+            return Ok(Owner::Other("it is a file"));
+        }
+        let names = self.names()?;
+        if names.is_empty() {
+            return Ok(Owner::Vacant);
+        }
+        if names.iter().any(|name| name == MARKER) {
+            let marker =
+                read_json(&self.marker).and_then(|text| serde_json::from_slice::<Marker>(&text).ok());
+            match marker.filter(|marker| marker.format == FORMAT) {
+                Some(marker) if marker.store == self.uuid || marker.path == self.store => {
+                    return Ok(Owner::ThisStore);
+                }
+                Some(_) => return Ok(Owner::Other("it is the search index of another store")),
+                // Only its name is left of a damaged marker.
+                None if names.iter().all(|name| is_known_name(name)) => return Ok(Owner::ThisStore),
+                None => {}
+            }
+        }
+        match self.committed_store() {
+            Some(store) if store == self.uuid => Ok(Owner::ThisStore),
+            Some(_) => Ok(Owner::Other("it is the search index of another store")),
+            None => Ok(Owner::Other("it has files that are not of a search index of this store")),
+        }
+    }
+
+    /// Returns the store that tantivy's last commit names, whether its checksum matches or not: folders of earlier
+    /// versions have none. An index without a commit and without a segment belongs to any store.
+    fn committed_store(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Meta {
+            segments: Vec<serde_json::Value>,
+            schema: serde_json::Value,
+            payload: Option<String>,
+        }
+        let text = read_json(&self.path.join("meta.json"))?;
+        let text = unseal(&text).unwrap_or(&text);
+        let meta: Meta = serde_json::from_slice(text).ok()?;
+        match meta.payload {
+            Some(payload) => Some(serde_json::from_str::<Reflects>(&payload).ok()?.store),
+            None => {
+                let is_ours = meta.schema.to_string().contains("\"tokenizer\":\"fetchwell\"");
+                (is_ours && meta.segments.is_empty()).then(|| self.uuid.clone())
+            }
+        }
+    }
+
+    /// Returns whether the list of segments is one that this version wrote, intact or damaged. That of an earlier version
+    /// is plain JSON.
+    pub(super) fn is_sealed(&self) -> bool {
+        let text = read_json(&self.path.join("meta.json"));
+        text.is_none_or(|text| serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_err())
+    }
+
+    /// Makes the folder where there is none, and marks it as this store's. The caller holds the store's write lock and
+    /// knows that the folder is vacant or this store's.
+    pub(super) fn claim(&self) -> io::Result<()> {
+        create_private_directory(&self.path)?;
+        LOCKS.iter().try_for_each(|lock| self.remove_unless_file(lock))?;
+        let marker = Marker { format: FORMAT.to_owned(), store: self.uuid.clone(), path: self.store.clone() };
+        let text = serde_json::to_vec(&marker).unwrap_or_default();
+        if read_json(&self.marker).is_some_and(|before| before == text) {
+            return Ok(());
+        }
+        self.remove(MARKER)?;
+        write_atomically(&self.path, MARKER, &text)
+    }
+
+    /// Makes room for the lists of a new index. A list of segments that is a file stays until it is replaced, so that
+    /// readers always find one.
+    pub(super) fn remove_lists(&self) -> io::Result<()> {
+        self.remove_unless_file("meta.json")?;
+        self.remove(".managed.json")
+    }
+
+    fn remove_unless_file(&self, name: &str) -> io::Result<()> {
+        match fs::symlink_metadata(self.path.join(name)) {
+            Ok(metadata) if !metadata.is_file() => self.remove(name),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Removes the segment files that no list names, and unfinished files. A file that cannot be removed stays.
+    pub(super) fn remove_unlisted(&self, is_listed: impl Fn(&str) -> bool) {
+        for name in self.names().unwrap_or_default() {
+            if (is_segment_file(&name) && !is_listed(&name)) || is_temporary(&name) {
+                let _ = self.remove(&name);
+            }
+        }
+    }
+
+    /// Removes a file, or an empty folder that took its place.
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let path = self.path.join(name);
+        let removed = match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => fs::remove_dir(&path),
+            Ok(_) => fs::remove_file(&path),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(io::Error::new(error.kind(), format!("{name} cannot be replaced: {error}"))),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+}
+
+/// Creates a file that [`IndexFolder::remove_unlisted`] knows if it is left behind.
+pub(super) fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new().prefix(TEMPORARY.0).suffix(TEMPORARY.1).tempfile_in(folder)
+}
+
+/// Returns whether an index has files of this name.
+pub(super) fn is_known_name(name: &str) -> bool {
+    let fixed = [MARKER, "meta.json", ".managed.json"];
+    fixed.contains(&name) || LOCKS.contains(&name) || is_segment_file(name) || is_temporary(name)
+}
+
+/// Segment files are named `SEGMENT.EXTENSION`, deletions `SEGMENT.NUMBER.del`.
+fn is_segment_file(name: &str) -> bool {
+    let Some((segment, extension)) = name.split_once('.') else { return false };
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let extension = match extension.split_once('.') {
+        Some((number, "del")) if is_digits(number) => "del",
+        _ => extension,
+    };
+    segment.len() == 32
+        && segment.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        && EXTENSIONS.contains(&extension)
+}
+
+/// Files that were being written when a process ended: ours, and those of earlier versions (`.tmp` and six characters).
+fn is_temporary(name: &str) -> bool {
+    let is_earlier = |rest: &str| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1))
+        || name.strip_prefix(".tmp").is_some_and(is_earlier)
+}
+
+/// Reads a regular file, unless it is too long.
+fn read_json(path: &Path) -> Option<Vec<u8>> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    if !metadata.is_file() {
+        return None;
+    }
+    let mut text = Vec::new();
+    fs::File::open(path).ok()?.take(MAX_JSON_BYTES).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+/// Returns the path of a store, the same from every working folder.
+fn absolute(store: &Path) -> String {
+    let name = store.file_name().unwrap_or_default();
+    let folder = store.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let path = fs::canonicalize(folder).map(|folder| folder.join(name));
+    path.unwrap_or_else(|_missing| store.to_owned()).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_an_index_gives_are_known() {
+        let segment = "0123456789abcdef0123456789abcdef";
+        for known in ["meta.json", ".managed.json", ".tmpAb12Cd", ".fetchwell-x.tmp", MARKER] {
+            assert!(is_known_name(known), "{known}");
+        }
+        for extension in ["term", "idx", "pos", "fieldnorm", "fast", "store", "12.del"] {
+            assert!(is_segment_file(&format!("{segment}.{extension}")), "{extension}");
+        }
+        for unknown in
+            ["notes.txt", "0123.term", "../meta.json", "a/meta.json", ".tmp", ".tmpx/y", "", ".", ".."]
+        {
+            assert!(!is_known_name(unknown), "{unknown}");
+        }
+        for extension in ["txt", "x.del", "1.term", "", "term.bak"] {
+            assert!(!is_known_name(&format!("{segment}.{extension}")), "{extension}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The index during an import.
+//!
+//! SQLite holds the truth, so an import goes on when the index cannot follow it; what was wrong is said at its end.
+
+use super::document::{Entry, Fields};
+use super::editor::IndexEditor;
+use super::open::VerifiedFiles;
+use crate::source::store::StoreError;
+use crate::source::store::database::Database;
+
+/// An index that follows an import as long as it can.
+#[derive(Debug)]
+pub(in crate::source::store) struct IndexFollower {
+    pub(in crate::source::store) fields: Fields,
+    editor: Result<IndexEditor, StoreError>,
+}
+
+impl IndexFollower {
+    /// Opens the index and adds what it lacks. The caller holds the store's write lock.
+    pub(in crate::source::store) fn open(database: &Database) -> Self {
+        let (_, fields) = Fields::schema();
+        Self { fields, editor: complete(database) }
+    }
+
+    /// Replaces the entries of some records.
+    pub(in crate::source::store) fn add(&mut self, entries: Vec<Entry>) {
+        self.follow(|editor| editor.add(entries));
+    }
+
+    /// Makes what was added searchable, reflecting all changes up to `version`.
+    pub(in crate::source::store) fn commit(&mut self, version: i64) {
+        self.follow(|editor| editor.commit(version));
+    }
+
+    /// Waits until segments are merged. An index that failed is opened anew, which rebuilds a damaged one. Returns what
+    /// keeps it from being used.
+    pub(in crate::source::store) fn finish(self, database: &Database) -> Option<StoreError> {
+        match self.editor.and_then(IndexEditor::finish) {
+            Ok(()) => None,
+            Err(foreign @ StoreError::IndexForeign { .. }) => Some(foreign),
+            Err(error) => {
+                tracing::warn!(%error, "the search index did not follow the import and is opened anew");
+                complete(database).and_then(IndexEditor::finish).err()
+            }
+        }
+    }
+
+    fn follow(&mut self, change: impl FnOnce(&mut IndexEditor) -> Result<(), StoreError>) {
+        if let Ok(editor) = &mut self.editor
+            && let Err(error) = change(editor)
+        {
+            self.editor = Err(error);
+        }
+    }
+}
+
+fn complete(database: &Database) -> Result<IndexEditor, StoreError> {
+    let mut editor = IndexEditor::open(database, &VerifiedFiles::default(), None)?;
+    if let Some(problem) = editor.damage() {
+        tracing::error!(store = %database.path().display(), problem, "the search index was damaged and is rebuilt from the store");
+    }
+    editor.catch_up(database)?;
+    Ok(editor)
+}
