@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use super::chatgpt_recipe::chatgpt_recipe;
 use super::failure::Failure;
 use super::print::{FAINT, Printer};
 use super::remote_client::{ServerUrl, VariableName, remote_snippet};
-use super::settings::{SourceArgs, found_file, remote};
-use crate::config::DEFAULT_CACHE_ROOT;
+use super::settings::{SourceArgs, remote};
+use crate::config::{DEFAULT_CACHE_ROOT, FoundFile, read_text};
+use crate::terminal::{Line, escape_line};
 
 /// Print the configuration that makes a client use fetchwell.
 #[derive(Debug, Args)]
@@ -22,7 +24,7 @@ pub(super) struct ClientConfig {
     source: SourceArgs,
 
     /// Where a server runs that this client is to use, such as `https://records.example.com/mcp`.
-    #[arg(long, value_name = "URL", conflicts_with_all = ["store", "provider_url", "config"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["store", "provider_url", "config", "found_config"])]
     url: Option<ServerUrl>,
 
     /// The environment variable that has the token for it; without one the client signs in.
@@ -56,13 +58,20 @@ impl ClientConfig {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
         let snippet = match &self.url {
             Some(url) => remote_snippet(self.client, url, self.token_env.as_ref())?,
-            None => snippet(self.client, &program()?, &self.source.serve_arguments()?),
+            None => {
+                let mut arguments = self.source.serve_arguments()?;
+                if !printer.json {
+                    // A line end in a path is not one of the snippet.
+                    arguments.iter_mut().for_each(|word| *word = escape_line(word).into());
+                }
+                snippet(self.client, &program()?, &arguments)
+            }
         };
         if printer.json {
             printer.value(&json!({ "goes": snippet.goes, "snippet": snippet.text }));
         } else {
-            printer.line(format_args!("{FAINT}{}{FAINT:#}", snippet.goes));
-            printer.line(snippet.text);
+            printer.styled(Line::default().styled(FAINT, snippet.goes));
+            printer.lines(snippet.text);
         }
         Ok(())
     }
@@ -79,8 +88,15 @@ impl SourceArgs {
         if let Some(path) = &self.config {
             add("--config", absolute(path)?);
         } else if self.place.store.is_none() && self.place.provider_url.is_none() {
-            // Named, it is the same wherever the client starts the program.
-            add("--config", absolute(found_file()?.path())?);
+            // With its path it is the same wherever the client starts the program.
+            let found = self.found_file()?;
+            found.check_trust(&read_text(found.path())?)?;
+            let flag = match &found {
+                FoundFile::OfUser(_) => "--config",
+                // A named file would be trusted whatever it says later.
+                FoundFile::Here(_) => "--found-config",
+            };
+            add(flag, absolute(found.path())?);
         }
         if let Some(url) = &self.place.provider_url {
             add("--provider-url", remote(url)?.to_string());
@@ -129,8 +145,8 @@ pub(super) fn snippet(client: Client, program: &str, arguments: &[String]) -> Sn
             goes: "Codex: ~/.codex/config.toml",
             text: format!(
                 "[mcp_servers.fetchwell]\ncommand = {}\nargs = {}",
-                Value::from(program),
-                Value::from(stdio)
+                toml::Value::from(program),
+                toml::Value::from(stdio)
             ),
         },
         Client::Cursor => Snippet {
@@ -142,15 +158,11 @@ pub(super) fn snippet(client: Client, program: &str, arguments: &[String]) -> Sn
             text: pretty(&json!({ "servers": { "fetchwell": server } })),
         },
         Client::Chatgpt => Snippet {
-            goes: "ChatGPT: run these, and add https://YOUR-HOST/mcp/openai as a connector (any tunnel will do that sets \
-                   the Host header to this machine's)",
-            text: format!("{} {}\n{TUNNEL}", shell_word(program), command_line(arguments)),
+            goes: "ChatGPT: follow these steps (any tunnel or reverse proxy will do)",
+            text: chatgpt_recipe(program, arguments),
         },
     }
 }
-
-/// A tunnel that passes its public `Host` on is refused: only requests to this machine are answered.
-const TUNNEL: &str = "ngrok http 7400 --host-header=localhost:7400";
 
 /// A word as a POSIX shell reads it.
 pub(super) fn shell_word(word: &str) -> String {
@@ -183,9 +195,6 @@ mod tests {
             text(Client::ClaudeCode),
             "claude mcp add fetchwell -- /usr/local/bin/fetchwell serve --store '/home/ann/my notes.db' --stdio"
         );
-        assert_eq!(
-            text(Client::Chatgpt),
-            "/usr/local/bin/fetchwell serve --store '/home/ann/my notes.db'\nngrok http 7400 --host-header=localhost:7400"
-        );
+        assert!(text(Client::Chatgpt).contains("/usr/local/bin/fetchwell token new --name me\n"));
     }
 }

@@ -22,6 +22,10 @@ pub(super) struct SourceArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 
+    /// A configuration file that is trusted no more than one that was only found: see `fetchwell config trust`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "store", "provider_url"])]
+    pub(super) found_config: Option<PathBuf>,
+
     /// Where `pdpp connect` keeps credentials.
     #[arg(long, value_name = "DIR", requires = "provider_url", default_value = DEFAULT_CACHE_ROOT)]
     pub(super) cache_root: PathBuf,
@@ -79,7 +83,7 @@ impl SourceArgs {
         let flagged = self.flagged()?;
         let named = match (&self.config, &flagged) {
             (Some(path), _) => Named::ByUser(path.clone()),
-            (None, None) => Named::Found(found_file()?),
+            (None, None) => Named::Found(self.found_file()?),
             (None, Some(Flagged { source, .. })) => {
                 let settings = FileSettings::of(source.clone(), environment)?;
                 return Ok(Configured { settings, file: None, flagged });
@@ -88,6 +92,11 @@ impl SourceArgs {
         let file = ReadFile { text: read_text(named.path())?, named };
         let settings = file.meaning(&file.text, flagged.as_ref(), environment)?;
         Ok(Configured { settings, file: Some(file), flagged })
+    }
+
+    /// The file that is used although it is not named to be trusted.
+    pub(super) fn found_file(&self) -> Result<FoundFile, Failure> {
+        self.found_config.clone().map_or_else(found_file, |path| Ok(FoundFile::Here(path)))
     }
 
     fn flagged(&self) -> Result<Option<Flagged>, Failure> {
@@ -133,15 +142,8 @@ impl ReadFile {
     ) -> Result<FileSettings, Failure> {
         let path = self.path();
         let settings = settings_of(text, path, environment)?;
-        if let Named::Found(found) = &self.named
-            && let Some(source) = found.overreaching(&settings)
-        {
-            return Err(Failure::new(untrusted(path, &source.name)));
-        }
-        if let Named::Found(found) = &self.named
-            && let Some(key) = found.opening(&settings)
-        {
-            return Err(Failure::new(too_open(path, key)));
+        if let Named::Found(found) = &self.named {
+            found.check_trust(text)?;
         }
         match flagged {
             None if settings.sources.is_empty() => Err(ConfigError::Empty(path.to_owned()).into()),
@@ -179,22 +181,4 @@ pub(super) fn found_file() -> Result<FoundFile, Failure> {
             &"name a source: --store, --provider-url or --config, or add one with `fetchwell source add`",
         )
     })
-}
-
-/// Why a file that was found does not say who else may ask.
-fn too_open(path: &Path, key: &str) -> String {
-    format!(
-        "{path} has {key}, which lets others ask than this machine, and a file that was only found may not; if you trust it, \
-         name it: --config {path}",
-        path = path.display()
-    )
-}
-
-/// Why a file that was found is not used as it is.
-pub(super) fn untrusted(path: &Path, source: &SourceName) -> String {
-    format!(
-        "source `{source}` of {path} gets its credential from a variable, a file, a command or its callers, which a file that was only \
-         found may not ask for; if you trust it, name it: --config {path}",
-        path = path.display()
-    )
 }

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
 
 use super::failure::Failure;
-use super::print::{Printer, grouped, safe};
+use super::print::{Printer, grouped};
 use super::state::ServerStateArgs;
 use crate::telemetry::{EndpointFigures, StoredCall, StoredCalls, Wanted};
 
@@ -117,16 +117,16 @@ fn tail(printer: Printer, calls: &[StoredCall]) {
     let mut table = vec![heading.map(str::to_owned).to_vec()];
     table.extend(calls.iter().map(|call| {
         vec![
-            safe(&call.timestamp),
-            safe(&call.endpoint),
-            safe(&call.outcome),
+            call.timestamp.clone(),
+            call.endpoint.clone(),
+            call.outcome.clone(),
             grouped(call.latency_ms),
             grouped(call.response_bytes),
             grouped(call.estimated_tokens),
             grouped(call.item_count),
             shaped(call),
-            safe(call.caller.as_deref().unwrap_or("-")),
-            safe(&call.request_id),
+            call.caller.as_deref().unwrap_or("-").to_owned(),
+            call.request_id.clone(),
         ]
     }));
     printer.table(&table);
@@ -166,7 +166,7 @@ fn endpoints(printer: Printer, figures: &[EndpointFigures]) {
     let share = |share: f64| format!("{:.1} %", share * 100.0);
     table.extend(figures.iter().map(|of| {
         vec![
-            safe(&of.endpoint),
+            of.endpoint.clone(),
             grouped(of.calls),
             grouped(of.errors),
             format!("{:.1}", of.p50_ms),

@@ -25,15 +25,14 @@ use super::auth::{AuthSettings, AuthTable};
 use super::context_protection::ProtectionTable;
 use super::error::ConfigError;
 use super::http::{HttpSettings, HttpTable, TlsTable, public_url};
+use super::telemetry::TelemetryTable;
 use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{
-    Calls, Count, CredentialText, DurationText, Label, Requests, SourceTitle, without_user_info,
-};
+use super::values::{Count, CredentialText, DurationText, Label, Requests, SourceTitle, without_user_info};
 use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
 use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
-use crate::http::{Guarded, ListenError, PublicUrl, RateLimit, may_listen};
+use crate::http::{DEFAULT_LISTEN, Guarded, ListenError, PublicUrl, RateLimit, may_listen};
 use crate::source::pdpp::{DEFAULT_DEADLINE, ProviderUrl};
 use crate::telemetry::{OtlpEndpoint, RECORDS_IN_MEMORY};
 use crate::tools::DEFAULT_CALL_DEADLINE;
@@ -43,6 +42,8 @@ use crate::tools::DEFAULT_CALL_DEADLINE;
 pub struct FileSettings {
     /// Where to listen.
     pub listen: Option<SocketAddr>,
+    /// An address of its own for `/health` and `/metrics`, without a token.
+    pub ops_listen: Option<SocketAddr>,
     /// The folder for what has to outlive the process, such as the positions of cursors.
     pub state_dir: Option<PathBuf>,
     /// How long a whole call may take.
@@ -57,6 +58,8 @@ pub struct FileSettings {
     pub ring: usize,
     /// Where spans of calls go; nowhere when `None`.
     pub otlp_endpoint: Option<OtlpEndpoint>,
+    /// Spans may go over plain http to another machine.
+    pub allow_insecure_spans: bool,
     /// Who may ask over HTTP; whoever reaches the address when `None`.
     pub auth: Option<AuthSettings>,
     /// What is served over HTTP, and to whom.
@@ -72,6 +75,7 @@ impl FileSettings {
     pub fn of(source: SourceSettings, environment: &Environment) -> Result<Self, ConfigError> {
         Ok(Self {
             listen: None,
+            ops_listen: None,
             state_dir: None,
             call_deadline: DEFAULT_CALL_DEADLINE,
             sources: vec![source],
@@ -79,6 +83,7 @@ impl FileSettings {
             rate_limit: None,
             ring: RECORDS_IN_MEMORY,
             otlp_endpoint: None,
+            allow_insecure_spans: false,
             auth: None,
             http: HttpSettings::default(),
         })
@@ -89,6 +94,7 @@ impl FileSettings {
 #[serde(deny_unknown_fields)]
 struct File {
     listen: Option<SocketAddr>,
+    ops_listen: Option<SocketAddr>,
     #[serde(default, deserialize_with = "public_url")]
     public_url: Option<PublicUrl>,
     state_dir: Option<PathBuf>,
@@ -116,6 +122,7 @@ struct Source {
     url: Option<ProviderUrl>,
     credential: Option<CredentialText>,
     cache_root: Option<PathBuf>,
+    allow_insecure: Option<bool>,
     deadline: Option<DurationText>,
     #[serde(default, deserialize_with = "allowed_streams")]
     streams: Option<Vec<StreamName>>,
@@ -152,12 +159,16 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
     let file: File = tree.read().map_err(mistaken)?;
     let guarded = if file.auth.is_some() { Guarded::ByAuthentication } else { Guarded::ByNobody };
     listen(&tree, file.listen, guarded).map_err(mistaken)?;
+    check_ops_listen(&tree, &file).map_err(mistaken)?;
+    file.http.check(&tree, file.auth.is_some()).map_err(mistaken)?;
     let sources = sources(&tree, file.source, folder).map_err(mistaken)?;
     let auth =
         file.auth.map(|table| table.settings(&tree, &sources, folder)).transpose().map_err(mistaken)?;
+    file.telemetry.check(&tree).map_err(mistaken)?;
     let protection = file.context_protection.with(environment)?;
     Ok(FileSettings {
         listen: file.listen,
+        ops_listen: file.ops_listen,
         state_dir: file.state_dir.map(|path| folder.join(path)),
         call_deadline: file.call_deadline.map_or(DEFAULT_CALL_DEADLINE, |deadline| deadline.0),
         sources,
@@ -165,6 +176,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         rate_limit: file.rate_limit.map(RateLimitTable::settings),
         ring: file.telemetry.ring.map_or(RECORDS_IN_MEMORY, Count::size),
         otlp_endpoint: file.telemetry.otlp_endpoint,
+        allow_insecure_spans: file.telemetry.allow_insecure,
         auth,
         http: file.http.settings(file.public_url, file.tls, folder),
     })
@@ -198,6 +210,16 @@ fn sources(tree: &Node, listed: Vec<Source>, folder: &Path) -> Result<Vec<Source
                 "there is a source `{name}` on line {earlier} already; give each a name of its own"
             )));
         }
+        if let Some(url) = source.url.as_ref().filter(|url| !url.is_confidential())
+            && source.allow_insecure != Some(true)
+        {
+            let path = ["source", &number, "url"];
+            let problem = format!(
+                "over `{url}` the credential and every question are sent unencrypted; write https, or set allow_insecure = true \
+                 beside it if nobody else can read that network"
+            );
+            return Err(Mistake { line: tree.line_of(&path), key: Some(key_of(&path)), problem });
+        }
         sources.push(source.settings(folder).map_err(wrong)?);
     }
     Ok(sources)
@@ -216,24 +238,20 @@ impl RateLimitTable {
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TelemetryTable {
-    ring: Option<Count<Calls>>,
-    #[serde(default, deserialize_with = "otlp_endpoint")]
-    otlp_endpoint: Option<OtlpEndpoint>,
-}
-
 impl Source {
     fn settings(self, folder: &Path) -> Result<SourceSettings, String> {
         let SourceTitle(name) = self.name;
         let place = match (self.store, self.url) {
-            (Some(path), None) if self.credential.is_none() && self.cache_root.is_none() => {
+            (Some(path), None)
+                if self.credential.is_none()
+                    && self.cache_root.is_none()
+                    && self.allow_insecure.is_none() =>
+            {
                 SourcePlace::Store { path: folder.join(path) }
             }
             (Some(_), None) => {
                 return Err(format!(
-                    "source `{name}` is a store, and credential and cache_root are for a source with a url"
+                    "source `{name}` is a store, and credential, cache_root and allow_insecure are for a source with a url"
                 ));
             }
             (None, Some(url)) => {
@@ -272,14 +290,24 @@ fn listen(tree: &Node, address: Option<SocketAddr>, guarded: Guarded) -> Result<
     address.map_or(Ok(()), |address| may_listen(address, guarded).map(drop).map_err(refused))
 }
 
+/// Refuses an operations listener at the address of the main one.
+fn check_ops_listen(tree: &Node, file: &File) -> Result<(), Mistake> {
+    let main = file.listen.unwrap_or(DEFAULT_LISTEN);
+    match file.ops_listen {
+        Some(address) if address == main && address.port() != 0 => Err(Mistake {
+            line: tree.line_of(&["ops_listen"]),
+            key: Some("ops_listen".to_owned()),
+            problem: format!("{address} is the address of listen, too; name another port"),
+        }),
+        _ => Ok(()),
+    }
+}
+
 fn provider_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ProviderUrl>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let text = without_user_info(&text).map_err(D::Error::custom)?;
-    text.parse().map(Some).map_err(D::Error::custom)
-}
-
-fn otlp_endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OtlpEndpoint>, D::Error> {
-    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
+    // Whether it may be http is known once `allow_insecure` is.
+    ProviderUrl::parse_insecure(text).map(Some).map_err(D::Error::custom)
 }
 
 /// The most streams that an allow-list names.
@@ -441,6 +469,11 @@ mod tests {
             (format!("{url}credential = \"command:sekret\n"), "4: "),
             ("call_deadline = \"2 hours\"\n".to_owned(), "1: call_deadline: `2 hours` is not between"),
             ("listen = \"7400\"\n".to_owned(), "1: listen: "),
+            ("ops_listen = \"7401\"\n".to_owned(), "1: ops_listen: "),
+            (
+                "ops_listen = \"127.0.0.1:7400\"\n".to_owned(),
+                "1: ops_listen: 127.0.0.1:7400 is the address of listen",
+            ),
         ] {
             let problem = check_text(&text, Path::new("c.toml")).unwrap_err().to_string();
             assert!(problem.starts_with(&format!("c.toml:{expect}")), "{text}{problem}");

@@ -1,15 +1,15 @@
 //! The configuration file that is used when none is named.
 //!
-//! A `fetchwell.toml` of the current folder comes first, then the user's own. Whoever wrote the folder wrote the
-//! first: clients start programs in folders that were cloned from anywhere. So it may name stores and servers, and
-//! not commands to run, variables and files to send somewhere, or pages elsewhere that may ask; for that it has to be
-//! named.
+//! A `fetchwell.toml` of the current folder comes first, then the user's own. The first can come from anywhere: clients start
+//! programs in folders that were cloned. So it may only have the keys of `trust::allow_list`, unless it is named or the user
+//! trusts its content (`fetchwell config trust`). The user's own file is trusted.
 
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
 
-use super::{CredentialSettings, FileSettings, SourcePlace, SourceSettings};
+use super::error::ConfigError;
+use super::trust::{TrustedFiles, restricted_keys};
 
 /// The file of the current folder.
 const HERE: &str = "fetchwell.toml";
@@ -17,7 +17,7 @@ const HERE: &str = "fetchwell.toml";
 /// A configuration file that was found and not named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundFile {
-    /// In the current folder.
+    /// In the current folder, or one that is treated as if it were.
     Here(PathBuf),
     /// In the user's configuration folder.
     OfUser(PathBuf),
@@ -31,28 +31,19 @@ impl FoundFile {
         path
     }
 
-    /// A key that the file may not have unless it is named: it would let others in than this machine.
-    #[must_use]
-    pub fn opening(&self, settings: &FileSettings) -> Option<&'static str> {
-        match self {
-            Self::Here(_) => settings.http.opening().or_else(|| settings.auth.is_some().then_some("auth")),
-            Self::OfUser(_) => None,
+    /// Checks that the file may have the keys that this text of it has.
+    ///
+    /// # Errors
+    ///
+    /// It has keys that need trust, and the user does not trust it with this content.
+    pub fn check_trust(&self, text: &str) -> Result<(), ConfigError> {
+        let Self::Here(path) = self else { return Ok(()) };
+        let mut restricted = restricted_keys(text, path)?.into_iter();
+        let Some(first) = restricted.next() else { return Ok(()) };
+        if TrustedFiles::of_user()?.is_trusted(path, text)? {
+            return Ok(());
         }
-    }
-
-    /// A source that the file may not have unless it is named, by what it says.
-    #[must_use]
-    pub fn overreaching<'a>(&self, settings: &'a FileSettings) -> Option<&'a SourceSettings> {
-        let overreaches = |source: &&SourceSettings| match &source.place {
-            SourcePlace::Store { .. } => false,
-            SourcePlace::Provider { credential, .. } => {
-                !matches!(credential, CredentialSettings::PdppCache(_))
-            }
-        };
-        match self {
-            Self::Here(_) => settings.sources.iter().find(overreaches),
-            Self::OfUser(_) => None,
-        }
+        Err(ConfigError::Untrusted { path: path.clone(), first, others: restricted.collect() })
     }
 }
 

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
+use super::tree::{Mistake, Node, key_of};
 use super::values::{Callers, Connections, Count};
 use crate::http::{
     AllowedHost, AllowedNames, AllowedOrigin, DEFAULT_MAX_CONNECTIONS, Limits, PublicUrl, TlsSettings,
@@ -30,6 +31,8 @@ pub struct HttpSettings {
     pub calls_per_caller: u32,
     /// Whose word is taken for which client they ask for.
     pub trusted_proxies: TrustedProxies,
+    /// Requests that a trusted proxy passes on are answered although there is no `[auth]`.
+    pub allow_unauthenticated_proxy: bool,
     /// Names under which the server may be asked, beside those of this machine and of `public_url`.
     pub allowed_hosts: Vec<AllowedHost>,
     /// Origins whose pages may ask it, beside those of this machine and of `public_url`.
@@ -45,6 +48,7 @@ impl Default for HttpSettings {
             max_connections: DEFAULT_MAX_CONNECTIONS,
             calls_per_caller: DEFAULT_CALLS_PER_CALLER,
             trusted_proxies: TrustedProxies::default(),
+            allow_unauthenticated_proxy: false,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             tls: None,
@@ -57,6 +61,16 @@ impl HttpSettings {
     #[must_use]
     pub fn names(&self) -> AllowedNames {
         AllowedNames::new(self.public_url.as_ref(), &self.allowed_hosts, &self.allowed_origins)
+    }
+
+    /// Proxies whose requests are answered without a token.
+    #[must_use]
+    pub fn unauthenticated_proxies(&self) -> TrustedProxies {
+        if self.allow_unauthenticated_proxy {
+            self.trusted_proxies.clone()
+        } else {
+            TrustedProxies::default()
+        }
     }
 
     /// How much clients may take.
@@ -73,21 +87,6 @@ impl HttpSettings {
         let same_beside = Self { public_url, tls, calls_per_caller, ..self.clone() };
         same_beside != *other
     }
-
-    /// A key that lets others in than this machine, or reads a file of one's choice: not for a file that nobody named.
-    #[must_use]
-    pub fn opening(&self) -> Option<&'static str> {
-        let Self { public_url, trusted_proxies, allowed_hosts, allowed_origins, tls, .. } = self;
-        [
-            ("public_url", public_url.is_some()),
-            ("http.trusted_proxies", *trusted_proxies != TrustedProxies::default()),
-            ("http.allowed_hosts", !allowed_hosts.is_empty()),
-            ("http.allowed_origins", !allowed_origins.is_empty()),
-            ("tls", tls.is_some()),
-        ]
-        .into_iter()
-        .find_map(|(key, is_there)| is_there.then_some(key))
-    }
 }
 
 #[derive(Default, Deserialize)]
@@ -97,6 +96,8 @@ pub(super) struct HttpTable {
     calls_per_caller: Option<Count<Callers>>,
     #[serde(default)]
     trusted_proxies: Names<TrustedProxy>,
+    #[serde(default)]
+    allow_unauthenticated_proxy: bool,
     #[serde(default)]
     allowed_hosts: Names<AllowedHost>,
     #[serde(default)]
@@ -111,6 +112,22 @@ pub(super) struct TlsTable {
 }
 
 impl HttpTable {
+    /// Refuses `allow_unauthenticated_proxy` where it would allow nothing, or where `[auth]` says who may ask.
+    pub(super) fn check(&self, tree: &Node, has_auth: bool) -> Result<(), Mistake> {
+        if !self.allow_unauthenticated_proxy {
+            return Ok(());
+        }
+        let problem = if has_auth {
+            "[auth] says who may ask, and with it this has no meaning; leave one of them out"
+        } else if self.trusted_proxies.0.is_empty() {
+            "no proxy is named; name the addresses that requests come from in trusted_proxies, such as \"127.0.0.1\""
+        } else {
+            return Ok(());
+        };
+        let path = ["http", "allow_unauthenticated_proxy"];
+        Err(Mistake { line: tree.line_of(&path), key: Some(key_of(&path)), problem: problem.to_owned() })
+    }
+
     pub(super) fn settings(
         self,
         public_url: Option<PublicUrl>,
@@ -125,6 +142,7 @@ impl HttpTable {
             max_connections: self.max_connections.map_or(whole.max_connections, |count| count.get().get()),
             calls_per_caller: self.calls_per_caller.map_or(whole.calls_per_caller, |count| count.get().get()),
             trusted_proxies: self.trusted_proxies.0.into_iter().collect(),
+            allow_unauthenticated_proxy: self.allow_unauthenticated_proxy,
             allowed_hosts: self.allowed_hosts.0,
             allowed_origins: self.allowed_origins.0,
             tls,
@@ -196,15 +214,18 @@ mod tests {
         let settings = read(
             "public_url = \"https://records.example.com/\"\n\
              [http]\nmax_connections = 500\ncalls_per_caller = 4\ntrusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]\n\
-             allowed_hosts = [\"fetchwell.internal\"]\nallowed_origins = [\"https://inspector.example.com\"]\n\
+             allow_unauthenticated_proxy = true\nallowed_hosts = [\"fetchwell.internal\"]\nallowed_origins = [\"https://inspector.example.com\"]\n\
              [tls]\ncertificate = \"fullchain.pem\"\nkey = \"/k/privkey.pem\"\n",
         )
         .unwrap();
+        assert_eq!(settings.unauthenticated_proxies(), settings.trusted_proxies);
         assert_eq!(settings.public_url.unwrap().as_str(), "https://records.example.com");
         assert_eq!((settings.max_connections, settings.calls_per_caller), (500, 4));
         let proxies: TrustedProxies =
             ["127.0.0.1", "10.0.0.0/8"].iter().map(|proxy| proxy.parse().unwrap()).collect();
         assert_eq!(settings.trusted_proxies, proxies);
+        let without = read("[http]\ntrusted_proxies = [\"127.0.0.1\"]\n").unwrap();
+        assert!(without.unauthenticated_proxies().is_empty() && !without.trusted_proxies.is_empty());
         assert_eq!(settings.allowed_hosts, ["fetchwell.internal".parse().unwrap()]);
         assert_eq!(settings.allowed_origins, ["https://inspector.example.com".parse().unwrap()]);
         let tls =
@@ -239,6 +260,19 @@ mod tests {
             ("[http]\nallowed_hosts = [\"*.example.com\"]\n", "2: http.allowed_hosts[0]: it is no host name"),
             ("[http]\nallowed_hosts = \"example.com\"\n", "2: http.allowed_hosts: "),
             ("[http]\nallowed_origins = [\"example.com\"]\n", "2: http.allowed_origins[0]: it is no origin"),
+            (
+                "[http]\nallow_unauthenticated_proxy = true\n",
+                "2: http.allow_unauthenticated_proxy: no proxy is named",
+            ),
+            (
+                "[http]\ntrusted_proxies = [\"127.0.0.1\"]\nallow_unauthenticated_proxy = true\n\
+                 [auth]\nissuer = \"https://as.example\"\n",
+                "3: http.allow_unauthenticated_proxy: [auth] says who may ask",
+            ),
+            (
+                "[http]\nallow_unauthenticated_proxy = 1\n",
+                "2: http.allow_unauthenticated_proxy: invalid type",
+            ),
             ("[tls]\ncertificate = \"c.pem\"\n", "1: tls: missing field `key`"),
             ("[tls]\ncertificate = \"c.pem\"\nkey = \"k.pem\"\nca = \"x\"\n", "4: tls.ca: unknown field"),
         ] {

@@ -12,8 +12,10 @@ mod file;
 mod found;
 mod http;
 mod save;
+mod telemetry;
 mod text;
 mod tree;
+mod trust;
 mod values;
 mod watch;
 
@@ -28,8 +30,10 @@ pub use file::{FileSettings, check_text, read_file, refuse_blank, settings_of};
 pub use found::{FoundFile, default_file, file_to_edit};
 pub use http::HttpSettings;
 pub use save::save;
+pub use telemetry::insecure_spans;
 pub use text::read_text;
 pub use tree::{Mistake, is_yaml};
+pub use trust::{RestrictedKey, TrustError, TrustedFile, TrustedFiles, restricted_keys};
 pub use values::{DurationText, Label, SourceTitle, without_user_info};
 pub use watch::{Noticed, WatchError, Watching, watch};
 

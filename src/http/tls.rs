@@ -27,6 +27,34 @@ pub struct TlsSettings {
     pub key: PathBuf,
 }
 
+impl TlsSettings {
+    /// Returns a warning with the remedy when users outside of the key's owner and group can read or write the key. A group
+    /// that may read it is usual (`ssl-cert`).
+    #[cfg(unix)]
+    #[must_use]
+    pub fn exposed_key_warning(&self) -> Option<String> {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(&self.key).ok()?.permissions().mode() & 0o777;
+        let key = self.key.display();
+        (mode & 0o006 != 0).then(|| {
+            format!("every user of this machine can read or write the TLS key {key} (mode {mode:o}); run `chmod 600 {key}`")
+        })
+    }
+
+    /// Returns nothing: only Unix has such modes.
+    #[cfg(not(unix))]
+    #[must_use]
+    pub fn exposed_key_warning(&self) -> Option<String> {
+        None
+    }
+
+    fn warn_of_exposed_key(&self) {
+        if let Some(warning) = self.exposed_key_warning() {
+            tracing::warn!("{warning}");
+        }
+    }
+}
+
 /// Why there can be no TLS. Nothing of a key is in it.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
@@ -83,6 +111,7 @@ impl Tls {
     /// They cannot be read, or not be used.
     pub fn load(settings: TlsSettings) -> Result<Self, TlsError> {
         let current = Arc::new(ArcSwap::new(read(&settings)?));
+        settings.warn_of_exposed_key();
         Ok(Self { settings, current })
     }
 
@@ -93,6 +122,7 @@ impl Tls {
     /// They cannot be read, or not be used.
     pub fn renew(&self) -> Result<(), TlsError> {
         self.current.store(read(&self.settings)?);
+        self.settings.warn_of_exposed_key();
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use reqwest::{Client, redirect};
 use rustls::{ClientConfig, RootCertStore};
+use url::Url;
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -16,10 +17,14 @@ const MAX_REDIRECTS: usize = 4;
 const IDLE_CONNECTIONS_MOST: usize = 8;
 const IDLE_FOR_MOST: Duration = Duration::from_secs(30);
 
-/// A client with limits, our own roots, and redirects only within the origin, so that the token stays there.
-pub(crate) fn build_client() -> Result<Client, String> {
+/// Returns a client for the scheme of `url` with limits, our own roots, and redirects only within the origin, so that the
+/// token stays there.
+///
+/// A proxy of the environment is used for `https` alone, which it cannot read: over plain `http` it would get the token of
+/// a server on this machine.
+pub(crate) fn build_client(url: &Url) -> Result<Client, String> {
     let same_origin = redirect::Policy::custom(|attempt| {
-        let from = attempt.previous().first().map(url::Url::origin);
+        let from = attempt.previous().first().map(Url::origin);
         if attempt.previous().len() <= MAX_REDIRECTS && from.as_ref() == Some(&attempt.url().origin()) {
             attempt.follow()
         } else {
@@ -36,6 +41,7 @@ pub(crate) fn build_client() -> Result<Client, String> {
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     #[expect(clippy::disallowed_methods, reason = "this is the one builder")]
     let builder = Client::builder();
+    let builder = if url.scheme() == "https" { builder } else { builder.no_proxy() };
     builder
         .user_agent(concat!("fetchwell/", env!("CARGO_PKG_VERSION")))
         .redirect(same_origin)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use reqwest::Client;
+use url::Url;
 
 use super::{BodyFault, build_client, innermost, read_body};
 
@@ -19,8 +20,9 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    pub(crate) fn new(within: Duration, body_most: usize) -> Result<Self, String> {
-        Ok(Self { client: build_client()?, within, body_most })
+    /// Returns one for requests to the origin of `url`.
+    pub(crate) fn new(url: &Url, within: Duration, body_most: usize) -> Result<Self, String> {
+        Ok(Self { client: build_client(url)?, within, body_most })
     }
 
     /// The answer, or what happened in place of one: never a part of the request.

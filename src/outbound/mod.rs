@@ -7,8 +7,10 @@ mod body;
 mod client;
 mod confidential;
 mod exchange;
+mod redaction;
 
 pub(crate) use body::{BodyFault, read_body};
 pub(crate) use client::{build_client, innermost};
 pub(crate) use confidential::is_confidential;
 pub(crate) use exchange::Exchange;
+pub(crate) use redaction::Redactor;

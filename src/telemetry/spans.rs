@@ -22,7 +22,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use url::Url;
 
 use super::{Outcome, TelemetryRecord, TraceParent};
-use crate::outbound::Exchange;
+use crate::outbound::{Exchange, is_confidential};
 
 /// Spans that may wait.
 const QUEUE: usize = 2_048;
@@ -73,6 +73,12 @@ impl FromStr for OtlpEndpoint {
 }
 
 impl OtlpEndpoint {
+    /// Returns whether no other machine can read what is sent there: it is `https`, or `http` for a loopback address.
+    #[must_use]
+    pub fn is_confidential(&self) -> bool {
+        is_confidential(&self.0)
+    }
+
     fn traces(&self) -> String {
         format!("{}/v1/traces", self.0.as_str().trim_end_matches('/'))
     }
@@ -104,7 +110,7 @@ impl Spans {
         let runtime = threads.map_err(|error| SpanError(error.to_string()))?;
         let collector = Collector {
             endpoint: endpoint.clone(),
-            exchange: Exchange::new(WITHIN, ANSWER_MOST).map_err(SpanError)?,
+            exchange: Exchange::new(&endpoint.0, WITHIN, ANSWER_MOST).map_err(SpanError)?,
             handle: runtime.handle().clone(),
             trouble: Mutex::default(),
         };

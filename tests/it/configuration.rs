@@ -347,9 +347,7 @@ fn one_request_too_many_is_refused_in_the_words_of_whom_it_asked() {
         ("GET", "/api/v1/listings"),
         ("GET", "/nowhere"),
     ] {
-        // Whatever a header says, it is the same client.
-        let headers = ["x-forwarded-for: 192.0.2.7", "forwarded: for=192.0.2.7"];
-        let answer = ask(&server.address, method, path, &headers);
+        let answer = ask(&server.address, method, path, &[]);
         assert_eq!(answer.status, 429, "{answer:?}");
         let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=240).contains(&wait), "{answer:?}");

@@ -1,5 +1,6 @@
 //! Under which names the server may be asked, by pages of which origins, and which client a proxy asks for.
 
+use crate::support::hosted::{ANN, Place, STORES, bearer, token};
 use crate::support::{HttpServer, ask, binary, demo_store, post, stderr, text};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -70,8 +71,8 @@ fn a_hosted_server_is_asked_under_its_own_names() {
         ("origin: https://inspector.example.com", 200),
         ("origin: https://inspector.example.com:444", 403),
         ("origin: http://localhost:6274", 200),
-        // What a request says of itself changes no name.
-        ("x-forwarded-host: evil.example", 200),
+        // What a request says of itself changes no name. A proxy's word needs a token, which nobody is asked for here.
+        ("x-forwarded-host: records.example.com", 403),
     ] {
         assert_eq!(post(&server.address, "/mcp", &[header], PING).status, status, "{header}");
         assert_eq!(ask(&server.address, "GET", "/v1/streams", &[header]).status, status, "{header}");
@@ -118,18 +119,26 @@ const CLIENTS: [&str; 5] = [
 
 const ONE_EACH: &str = "[rate_limit]\nrequests = 1\nper = \"1h\"\n";
 
+/// Proxied requests are answered where this stands beside `trusted_proxies`.
+const ALLOWED: &str = "allow_unauthenticated_proxy = true\n";
+
 #[test]
 fn a_client_is_whom_a_trusted_proxy_asks_for() {
-    let (_folder, server) = configured(&format!("{ONE_EACH}[http]\ntrusted_proxies = [\"127.0.0.1\"]\n"));
+    let (_folder, server) =
+        configured(&format!("{ONE_EACH}[http]\ntrusted_proxies = [\"127.0.0.1\"]\n{ALLOWED}"));
     // The third is the second again, and the last the one before it: what a client wrote itself is not looked at.
     assert_eq!(statuses(&server, &CLIENTS), [200, 200, 429, 200, 429]);
 }
 
 #[test]
 fn nobody_else_is_believed() {
+    let place = Place::new();
     for proxies in ["", "[http]\ntrusted_proxies = [\"10.0.0.0/8\"]\n"] {
-        let (_folder, server) = configured(&format!("{ONE_EACH}{proxies}"));
-        assert_eq!(statuses(&server, &CLIENTS), [200, 429, 429, 429, 429], "{proxies}");
+        // Without [auth] such requests are refused.
+        let file = place.configure(&format!("{ONE_EACH}{proxies}{}{STORES}", token("ann", ANN)));
+        let server = HttpServer::start(["--config", text(&file)]);
+        let asked = |line: &&str| ask(&server.address, "GET", "/v1/streams", &[*line, &bearer(ANN)]).status;
+        assert_eq!(CLIENTS.iter().map(asked).collect::<Vec<_>>(), [200, 429, 429, 429, 429], "{proxies}");
     }
 }
 
@@ -140,7 +149,12 @@ fn a_file_that_was_only_found_lets_nobody_in() {
     for (lines, key) in [
         ("public_url = \"https://evil.example\"\n", "public_url"),
         ("[http]\nallowed_origins = [\"https://evil.example\"]\n", "http.allowed_origins"),
-        ("[tls]\ncertificate = \"a\"\nkey = \"b\"\n", "tls"),
+        (
+            "[http]\nallow_unauthenticated_proxy = true\ntrusted_proxies = [\"127.0.0.1\"]\n",
+            "http.allow_unauthenticated_proxy",
+        ),
+        ("ops_listen = \"127.0.0.1:7401\"\n", "ops_listen"),
+        ("[tls]\ncertificate = \"a\"\nkey = \"b\"\n", "tls.certificate"),
     ] {
         let found = folder.path().join("fetchwell.toml");
         let text_of =
@@ -153,7 +167,7 @@ fn a_file_that_was_only_found_lets_nobody_in() {
             .unwrap();
         let said = stderr(&served);
         assert_eq!(served.status.code(), Some(1), "{said}");
-        assert!(said.contains(&format!("fetchwell.toml has {key}, which lets others ask")), "{said}");
+        assert!(said.contains(&format!(": {key}")) && said.contains("needs trust"), "{said}");
         assert!(said.contains("name it: --config"), "{said}");
     }
 }

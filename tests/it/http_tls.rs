@@ -160,3 +160,31 @@ fn what_cannot_be_used_is_told_at_the_start() {
         assert!(said.contains(expect) && said.contains("[tls]"), "{certificate} {key}: {said}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_key_that_everybody_can_read_is_warned_of() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (folder, store) = demo_store();
+    write_certificate(folder.path());
+    let config = folder.path().join("fetchwell.toml");
+    std::fs::write(&config, "[tls]\ncertificate = \"cert.pem\"\nkey = \"key.pem\"\n").unwrap();
+    let key = folder.path().join("key.pem");
+    for (mode, is_warned_of) in [(0o644, true), (0o602, true), (0o640, false), (0o600, false)] {
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
+        let warning = format!("can read or write the TLS key {} (mode {mode:o}); run `chmod 600", text(&key));
+        let server = HttpServer::start(["--store", text(&store), "--config", text(&config)]);
+        assert_eq!(server.log().contains(&warning), is_warned_of, "{mode:o}: {}", server.log());
+        let checked = fetchwell(["config", "check", text(&config)]);
+        assert_eq!(stderr(&checked).contains(&warning), is_warned_of, "{mode:o}: {checked:?}");
+        let doctor = fetchwell(["doctor", "--store", text(&store), "--config", text(&config), "--json"]);
+        let checks: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+        let tls = checks.as_array().unwrap().iter().find(|check| check["name"] == "tls").unwrap();
+        assert_eq!(
+            tls["warning"].as_str().is_some_and(|said| said.contains(&warning)),
+            is_warned_of,
+            "{tls}"
+        );
+    }
+}

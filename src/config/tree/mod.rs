@@ -3,6 +3,7 @@
 //! The parsers differ in what they tell of a mistake; read from this tree, both formats have the same keys, the same
 //! rules and the same messages.
 
+mod leaves;
 mod read;
 mod toml;
 mod yaml;
@@ -11,6 +12,8 @@ use std::fmt;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
+
+pub(super) use leaves::Leaf;
 
 /// A value with the line it begins on.
 #[derive(Debug, Clone, PartialEq)]

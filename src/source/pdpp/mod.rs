@@ -101,8 +101,8 @@ impl Source for Pdpp {
     async fn schema(&self) -> Result<Schema, SourceError> {
         let (compact, everything) = (Params::default().and("view", "compact"), Params::default());
         let (schema, counts) = tokio::join!(
-            self.transport.get("/v1/schema", &compact),
-            self.transport.get("/v1/streams", &everything),
+            self.transport.get_metadata("/v1/schema", &compact),
+            self.transport.get_metadata("/v1/streams", &everything),
         );
         // The counts are a courtesy: a server that does not list its streams still has a schema.
         let counts = counts.ok().map(|reply| reply.body);

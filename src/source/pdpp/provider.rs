@@ -3,25 +3,53 @@
 use std::fmt;
 use std::str::FromStr;
 
-use url::Url;
+use url::{Origin, Url};
+
+use crate::outbound::is_confidential;
 
 /// A normalised provider URL: `http` or `https`, no user, query, fragment or trailing slash.
+///
+/// Parsed from a text it is `https`, or `http` for a loopback address; only [`ProviderUrl::parse_insecure`] returns others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderUrl(Url);
 
 /// Why a text is not a provider URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a provider URL: {problem}; write it as https://records.example.com")]
-pub struct InvalidProviderUrl {
-    text: String,
-    problem: String,
+pub enum InvalidProviderUrl {
+    /// It cannot be parsed.
+    #[error("`{text}` is not a provider URL: {problem}; write it as https://records.example.com")]
+    Malformed {
+        /// The text, without a user name and a password.
+        text: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// It is `http`, and leads to another machine.
+    #[error(
+        "`{0}` is refused: over http the credential and every question are sent unencrypted; write https, or put the server \
+         into a configuration file with `allow_insecure = true` beside its `url` and name that file with --config"
+    )]
+    Insecure(ProviderUrl),
 }
 
 impl FromStr for ProviderUrl {
     type Err = InvalidProviderUrl;
 
     fn from_str(text: &str) -> Result<Self, InvalidProviderUrl> {
-        let invalid = |problem: &str| InvalidProviderUrl {
+        let url = Self::parse_insecure(text)?;
+        if url.is_confidential() { Ok(url) } else { Err(InvalidProviderUrl::Insecure(url)) }
+    }
+}
+
+impl ProviderUrl {
+    /// Parses a URL that may be `http` for another machine too. The caller checks [`ProviderUrl::is_confidential`], or that
+    /// the user allowed it.
+    ///
+    /// # Errors
+    ///
+    /// It is not a URL of a server.
+    pub fn parse_insecure(text: &str) -> Result<Self, InvalidProviderUrl> {
+        let invalid = |problem: &str| InvalidProviderUrl::Malformed {
             // A URL with a password in it must not come back out in an error.
             text: text.rsplit_once('@').map_or(text, |(_, host)| host).to_owned(),
             problem: problem.to_owned(),
@@ -48,9 +76,29 @@ impl FromStr for ProviderUrl {
         url.set_path(&path);
         Ok(Self(url))
     }
-}
 
-impl ProviderUrl {
+    /// Returns whether no other machine can read what is sent there: it is `https`, or `http` for a loopback address.
+    #[must_use]
+    pub fn is_confidential(&self) -> bool {
+        is_confidential(&self.0)
+    }
+
+    /// Returns whether it is `https`.
+    #[must_use]
+    pub fn is_https(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+
+    /// Returns scheme, host and port, with which a credential is good.
+    pub(super) fn origin(&self) -> Origin {
+        self.0.origin()
+    }
+
+    /// Returns the URL itself.
+    pub(super) fn url(&self) -> &Url {
+        &self.0
+    }
+
     /// The URL of an endpoint; `path` starts with `/` and is already encoded.
     pub(super) fn endpoint(&self, path: &str) -> Result<Url, url::ParseError> {
         Url::parse(&format!("{self}{path}"))
@@ -96,6 +144,26 @@ mod tests {
         let endpoint =
             "https://a.example/base/".parse::<ProviderUrl>().unwrap().endpoint("/v1/search").unwrap();
         assert_eq!(endpoint.as_str(), "https://a.example/base/v1/search");
+    }
+
+    #[test]
+    fn plain_http_beyond_loopback_is_refused() {
+        for (text, is_refused) in [
+            ("http://records.example.com", true),
+            ("HTTP://records.example.com:7663/base", true),
+            ("http://10.0.0.1:7663", true),
+            ("http://127.0.0.1.example.com", true),
+            ("http://127.0.0.1:7663", false),
+            ("http://[::1]:7663", false),
+            ("http://localhost", false),
+            ("https://records.example.com", false),
+        ] {
+            let parsed = text.parse::<ProviderUrl>();
+            assert_eq!(parsed.is_err(), is_refused, "{text}: {parsed:?}");
+            let refused = parsed.err().map(|error| error.to_string()).unwrap_or_default();
+            assert_eq!(refused.contains("`allow_insecure = true`"), is_refused, "{refused}");
+            assert!(ProviderUrl::parse_insecure(text).is_ok(), "{text}");
+        }
     }
 
     #[test]

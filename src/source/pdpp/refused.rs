@@ -8,8 +8,8 @@ use crate::source::{QueryFault, Refusal, SearchMode, SourceError};
 
 /// A refusal in words that lead on, as far as there are any; anything else as it is.
 pub(super) fn of_question(error: SourceError) -> SourceError {
-    let SourceError::Refused(refusal) = error else { return error };
-    let (fault, hint) = match refused_argument(&refusal) {
+    let SourceError::Refused(mut refusal) = error else { return error };
+    let (fault, advice) = match refused_argument(&refusal) {
         Some("filter") => (
             QueryFault::InvalidFilter,
             "This record server takes no filter for client tokens; leave `filter` out and narrow with search or fields.",
@@ -22,20 +22,16 @@ pub(super) fn of_question(error: SourceError) -> SourceError {
             QueryFault::InvalidView,
             "This record server takes no view for client tokens; leave `view` out and name the fields in `fields`.",
         ),
-        _ => return with_its_hint(refusal),
-    };
-    SourceError::CorrectQuery { fault, problem: refusal.message, hint: hint.to_owned() }
-}
-
-/// A refusal with the server's own hint, marked as the server's.
-fn with_its_hint(refusal: Box<Refusal>) -> SourceError {
-    match (&refusal.hint, fault_of(&refusal.code)) {
-        (Some(hint), Some(fault)) => {
-            let hint = format!("The record server says: {hint}");
-            SourceError::CorrectQuery { fault, problem: refusal.message, hint }
+        _ => {
+            // A server that says how to ask is quoted.
+            refusal.fault = refusal.hint.as_ref().and_then(|_| fault_of(&refusal.code));
+            return SourceError::Refused(refusal);
         }
-        _ => SourceError::Refused(refusal),
-    }
+    };
+    fault.code().clone_into(&mut refusal.code);
+    refusal.fault = Some(fault);
+    refusal.advice = Some(advice);
+    SourceError::Refused(refusal)
 }
 
 /// The fault of a code that a question can be corrected by.
@@ -134,6 +130,8 @@ mod tests {
             hint: None,
             param: param.map(str::to_owned),
             choices: Vec::new(),
+            fault: None,
+            advice: None,
         }))
     }
 
@@ -143,7 +141,7 @@ mod tests {
                 assert!(!problem.is_empty() && !hint.is_empty());
                 Some(fault)
             }
-            SourceError::Refused(_) => None,
+            SourceError::Refused(refusal) => refusal.correction().map(|(fault, _)| fault),
             other => panic!("{other}"),
         }
     }

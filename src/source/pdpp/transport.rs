@@ -1,13 +1,13 @@
 //! HTTP to one provider: bounded, timed, same-origin.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -16,7 +16,7 @@ use url::Url;
 use super::credentials::{Credentials, bearer};
 use super::params::Params;
 use super::{ProviderUrl, wire};
-use crate::outbound::{BodyFault, build_client, innermost, read_body};
+use crate::outbound::{BodyFault, Redactor, build_client, innermost, read_body};
 use crate::source::{ProtocolFault, SourceError};
 
 /// The largest body that is read, in bytes.
@@ -54,6 +54,29 @@ pub(super) struct Transport {
     deadline: Duration,
     in_flight: Semaphore,
     client: Connections,
+    sent: SentTokens,
+}
+
+/// The tokens that were sent last, which are redacted in errors and descriptions that the server sends back. Records pass as they
+/// are.
+#[derive(Debug, Default)]
+struct SentTokens(Mutex<(Vec<SecretString>, Arc<Redactor>)>);
+
+/// Tokens that are redacted at a time: the one of a call and those that it replaced.
+const MAX_SENT_TOKENS: usize = 4;
+
+impl SentTokens {
+    /// Returns what redacts this token and the ones before it.
+    fn redactor(&self, token: &SecretString) -> Arc<Redactor> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tokens, redactor) = &mut *state;
+        if !tokens.iter().any(|known| known.expose_secret() == token.expose_secret()) {
+            tokens.insert(0, token.clone());
+            tokens.truncate(MAX_SENT_TOKENS);
+            *redactor = Arc::new(Redactor::new(tokens.iter().map(ExposeSecret::expose_secret)));
+        }
+        Arc::clone(redactor)
+    }
 }
 
 /// The connections to servers, which those of one server can share whoever asks it: nothing of a caller is in them.
@@ -66,7 +89,8 @@ pub struct Connections {
 impl Transport {
     pub(super) fn new(provider: ProviderUrl, credentials: Credentials, deadline: Duration) -> Self {
         let in_flight = Semaphore::new(IN_FLIGHT_MOST);
-        Self { provider, credentials, deadline, in_flight, client: Connections::default() }
+        let (client, sent) = (Connections::default(), SentTokens::default());
+        Self { provider, credentials, deadline, in_flight, client, sent }
     }
 
     pub(super) fn over(self, client: Connections) -> Self {
@@ -81,6 +105,17 @@ impl Transport {
     /// `GET path?params`. One retry when the server cannot be reached, says 502, 503 or 504, asks for a
     /// pause that the deadline leaves room for, or refuses a token for which there is another by now.
     pub(super) async fn get(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {
+        self.request(path, params).await.map(|(reply, _)| reply)
+    }
+
+    /// The same for what describes connections and streams, of which errors are made later: ids, labels and names have no
+    /// token in them.
+    pub(super) async fn get_metadata(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {
+        let (reply, redactor) = self.request(path, params).await?;
+        Ok(Reply { body: redacted(reply.body, redactor).await?, ..reply })
+    }
+
+    async fn request(&self, path: &str, params: &Params) -> Result<(Reply, Arc<Redactor>), SourceError> {
         let mut url = self.provider.endpoint(path).map_err(|problem| unreachable(&problem.to_string()))?;
         if !params.is_empty() {
             url.query_pairs_mut().extend_pairs(params.pairs());
@@ -105,13 +140,14 @@ impl Transport {
             }
         };
         match timeout_at(until, timed).await {
-            Ok(answer) => answer.map(|body| Reply { body, url }),
+            Ok(answer) => answer.map(|(body, redactor)| (Reply { body, url }, redactor)),
             Err(_elapsed) => Err(SourceError::RetryAfterTimeout { after: self.deadline }),
         }
     }
 
-    async fn attempt(&self, url: &Url, token: &SecretString) -> Result<Bytes, Failure> {
+    async fn attempt(&self, url: &Url, token: &SecretString) -> Result<(Bytes, Arc<Redactor>), Failure> {
         let _turn = self.in_flight.acquire().await.map_err(|_closed| unreachable("the program is ending"))?;
+        let redactor = self.sent.redactor(token);
         let authorization = bearer(token).ok_or_else(|| unreachable("the token cannot be sent"))?;
         let request = self
             .client()?
@@ -121,11 +157,11 @@ impl Transport {
         let response = request.send().await.map_err(|error| Failure::of_connection(&error))?;
         let status = response.status();
         if status.is_success() {
-            check_json(&response)?;
-            return Ok(body(response).await?);
+            check_json(&response, &redactor)?;
+            return Ok((body(response).await?, redactor));
         }
         if status.is_redirection() {
-            let to = redirect_origin(url, response.headers());
+            let to = redactor.redact_text(&redirect_origin(url, response.headers()));
             let own = to == url.origin().ascii_serialization();
             let fault =
                 if own { ProtocolFault::EndlessRedirect } else { ProtocolFault::ForeignRedirect { to } };
@@ -134,8 +170,8 @@ impl Transport {
         let retry_after = retry_after(response.headers());
         // An error is explained as well as its body allows, and a body that cannot be read explains
         // nothing more than its status.
-        let body = if check_json(&response).is_ok() {
-            body(response).await.unwrap_or_default()
+        let body = if check_json(&response, &redactor).is_ok() {
+            redacted(body(response).await.unwrap_or_default(), redactor).await?
         } else {
             Bytes::new()
         };
@@ -147,7 +183,7 @@ impl Transport {
         if let Some(client) = self.client.client.get() {
             return Ok(client);
         }
-        let client = build_client().map_err(|problem| unreachable(&problem))?;
+        let client = build_client(self.provider.url()).map_err(|problem| unreachable(&problem))?;
         Ok(self.client.client.get_or_init(|| client))
     }
 }
@@ -164,6 +200,15 @@ pub(super) async fn parsed<Answer: Send + 'static>(
         Ok(panic) => std::panic::resume_unwind(panic),
         Err(_cancelled) => Err(unreachable("the program is ending")),
     })
+}
+
+/// Returns a body without the tokens that the server was sent.
+async fn redacted(body: Bytes, redactor: Arc<Redactor>) -> Result<Bytes, SourceError> {
+    if body.len() <= PARSED_AT_ONCE {
+        return Ok(redactor.redact_json(body));
+    }
+    let redacted = spawn_blocking(move || redactor.redact_json(body)).await;
+    redacted.map_err(|_stopped| unreachable("the program is ending"))
 }
 
 /// A failed attempt, and after which pause it is worth another.
@@ -209,15 +254,15 @@ fn unreachable(problem: &str) -> SourceError {
     SourceError::CheckServer { problem: problem.to_owned() }
 }
 
-fn check_json(response: &Response) -> Result<(), SourceError> {
+fn check_json(response: &Response, redactor: &Redactor) -> Result<(), SourceError> {
     let Some(content_type) = response.headers().get(CONTENT_TYPE) else { return Ok(()) };
     let media_type = content_type.to_str().ok().and_then(|text| text.parse::<mime::Mime>().ok());
     let is_json = |mime: &mime::Mime| mime.subtype() == mime::JSON || mime.suffix() == Some(mime::JSON);
     if media_type.as_ref().is_some_and(is_json) {
         return Ok(());
     }
-    let content_type =
-        media_type.map_or_else(|| "of an unreadable type".to_owned(), |mime| mime.essence_str().to_owned());
+    let content_type = media_type
+        .map_or_else(|| "of an unreadable type".to_owned(), |mime| redactor.redact_text(mime.essence_str()));
     Err(SourceError::FixServer(ProtocolFault::NotJson { status: response.status().as_u16(), content_type }))
 }
 

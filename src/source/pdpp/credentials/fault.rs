@@ -53,6 +53,11 @@ pub enum CredentialFault {
         /// What is wrong with it, without its content.
         problem: String,
     },
+    /// It was given for another scheme, host or port.
+    OtherOrigin {
+        /// The origin that it was given for.
+        origin: String,
+    },
     /// It is an owner's.
     Owner,
 }
@@ -137,6 +142,16 @@ impl fmt::Display for CredentialError {
             }
             (CredentialFault::Malformed { problem }, Command) => {
                 write!(f, "what the credential command for {provider} prints is malformed: {problem}")
+            }
+            (CredentialFault::OtherOrigin { origin }, PdppCache(path) | File(path)) => {
+                write!(
+                    f,
+                    "the credential file {} is for {origin} and is not sent to {provider}",
+                    path.display()
+                )
+            }
+            (CredentialFault::OtherOrigin { origin }, Variable(_) | Command | Caller) => {
+                write!(f, "the credential is for {origin} and is not sent to {provider}")
             }
             (CredentialFault::Owner, _) => {
                 write!(

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::CredentialFault;
 use super::token::Credential;
+use crate::source::pdpp::ProviderUrl;
 
 /// The largest file that is read, in bytes. Tokens have a few thousand at most.
 const FILE_MOST: u64 = 64 * 1024;
@@ -23,10 +24,10 @@ pub(super) struct KeptFile {
 }
 
 /// What such a file looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// As `pdpp connect` writes it.
-    PdppCache,
+    /// As `pdpp connect` writes it for this provider.
+    PdppCache(ProviderUrl),
     /// A bare token, or JSON around one.
     Token,
 }
@@ -69,8 +70,8 @@ impl KeptFile {
         }
         let text = self.text()?;
         let since = Timestamp::try_from(modified).unwrap_or(Timestamp::UNIX_EPOCH);
-        let credential = match self.shape {
-            Shape::PdppCache => Credential::of_pdpp_cache(&text, since),
+        let credential = match &self.shape {
+            Shape::PdppCache(provider) => Credential::of_pdpp_cache(&text, since, provider),
             Shape::Token => Credential::of_text(&text, since),
         }?;
         *known = Some(Known { modified, bytes: found.len(), credential: credential.clone() });
@@ -136,7 +137,7 @@ mod tests {
             (r#","expires_at":null"#, None),
         ] {
             let text = format!(
-                r#"{{"provider_url":"x","credential":{{"access_token":"tok","token_kind":"client"{expires}}}}}"#
+                r#"{{"provider_url":"https://records.example.com","credential":{{"access_token":"tok","token_kind":"client"{expires}}}}}"#
             );
             assert_eq!(check_cache(Some(&text)), Ok(until.map(|until| until.parse().unwrap())));
         }
@@ -166,6 +167,42 @@ mod tests {
             assert_eq!(refused.exit_code(), code, "{shown}");
             assert!(shown.contains(word) && !shown.contains("sek"), "{shown}");
             assert_eq!(refused.remedy(), "run `pdpp connect https://records.example.com`");
+        }
+    }
+
+    #[test]
+    fn a_credential_goes_to_the_origin_that_it_was_given_for() {
+        for (provider, file, kept_for, is_taken) in [
+            ("https://a.example", "a.example", r#""https://a.example""#, true),
+            ("https://a.example", "a.example", r#""https://A.example:443/""#, true),
+            ("https://a.example:443/base", "a.example", r#""a.example""#, true),
+            ("https://a.example", "a.example", "null", true),
+            ("http://127.0.0.1:80", "127.0.0.1", r#""http://127.0.0.1""#, true),
+            ("http://127.0.0.1:7663", "127.0.0.1_7663", "null", true),
+            ("http://a.example", "a.example", r#""http://a.example:80""#, true),
+            ("http://a.example", "a.example", r#""https://a.example""#, false),
+            ("http://a.example", "a.example", "null", false),
+            ("https://a.example", "a.example", r#""http://a.example""#, false),
+            ("http://127.0.0.1:7663", "127.0.0.1_7663", r#""https://127.0.0.1:7663""#, false),
+            ("https://a.example:8443", "a.example_8443", r#""https://a.example""#, false),
+            ("https://a_8443", "a_8443", r#""https://a:8443""#, false),
+            ("https://a.example", "a.example", r#""https://b.example""#, false),
+            ("https://a.example", "a.example", r#""https://""#, false),
+            ("https://a.example", "a.example", "7", false),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let clients = folder.path().join("clients");
+            fs::create_dir_all(&clients).unwrap();
+            let text = format!(r#"{{"provider_url":{kept_for},"credential":{{"access_token":"sekret"}}}}"#);
+            fs::write(clients.join(format!("{file}.json")), text).unwrap();
+            let provider = ProviderUrl::parse_insecure(provider).unwrap();
+            let checked = Credentials::of(&provider, folder.path()).check_kept(now());
+            assert_eq!(checked.is_ok(), is_taken, "{provider} {kept_for}: {checked:?}");
+            if let Err(refused) = checked {
+                assert_eq!(refused.exit_code(), 78);
+                assert_eq!(refused.remedy(), format!("run `pdpp connect {provider}`"));
+                assert!(!format!("{refused} {refused:?}").contains("sekret"), "{refused}");
+            }
         }
     }
 

@@ -48,7 +48,7 @@ impl Credentials {
     #[must_use]
     pub fn of(provider: &ProviderUrl, cache_root: &Path) -> Self {
         let path = cache_root.join("clients").join(provider.cache_file_name());
-        Self::from_kind(provider, Kind::PdppCache(KeptFile::new(path, Shape::PdppCache)))
+        Self::from_kind(provider, Kind::PdppCache(KeptFile::new(path, Shape::PdppCache(provider.clone()))))
     }
 
     /// The credential in an environment variable, as it was when the program started.

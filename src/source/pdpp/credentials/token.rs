@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::CredentialFault;
+use crate::source::pdpp::ProviderUrl;
 
 /// A token and its end.
 #[derive(Debug, Clone)]
@@ -29,10 +30,19 @@ struct Stored {
 }
 
 impl Credential {
-    /// What `pdpp connect` writes: `{"credential": {"access_token": …}}`.
-    pub(super) fn of_pdpp_cache(text: &str, since: Timestamp) -> Result<Self, CredentialFault> {
+    /// Reads what `pdpp connect` writes for `provider`: `{"provider_url": …, "credential": {"access_token": …}}`.
+    ///
+    /// Servers of one host share the name of the file whatever their scheme, so the credential is refused unless
+    /// `provider_url` has the origin of `provider`. Without a `provider_url` it is refused where it would be sent unencrypted.
+    pub(super) fn of_pdpp_cache(
+        text: &str,
+        since: Timestamp,
+        provider: &ProviderUrl,
+    ) -> Result<Self, CredentialFault> {
         #[derive(Deserialize)]
         struct File {
+            #[serde(default)]
+            provider_url: Value,
             credential: Stored,
             #[serde(flatten)]
             kind: Kind,
@@ -46,6 +56,20 @@ impl Credential {
         })?;
         if file.kind.is_owner() {
             return Err(CredentialFault::Owner);
+        }
+        let kept_for = match &file.provider_url {
+            Value::Null => None,
+            Value::String(url) => ProviderUrl::parse_insecure(url).ok(),
+            _ => return Err(CredentialFault::malformed("its provider_url is not a string")),
+        };
+        match kept_for {
+            Some(kept_for) if kept_for.origin() == provider.origin() => {}
+            Some(kept_for) => {
+                let origin = kept_for.origin().ascii_serialization();
+                return Err(CredentialFault::OtherOrigin { origin });
+            }
+            None if file.provider_url.is_null() && provider.is_confidential() => {}
+            None => return Err(CredentialFault::malformed("its provider_url is missing or not a URL")),
         }
         Self::of_stored(file.credential, since)
     }

@@ -77,6 +77,8 @@ pub(in super::super) fn refusal(
         hint: error.hint.filter(|hint| !hint.is_empty()).map(|hint| hint.chars().take(HINT_CHARS).collect()),
         param: error.param.filter(|param| param.len() <= 100),
         choices,
+        fault: None,
+        advice: None,
     }))
 }
 

@@ -1,52 +1,39 @@
-//! `fetchwell config`: whether a configuration file is valid, as `serve` would read it.
+//! `fetchwell config check`: reads a configuration file as `serve` would.
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use serde_json::json;
 
-use super::failure::Failure;
-use super::print::{Printer, grouped};
-use super::settings::{found_file, untrusted};
-use crate::config::{
-    ConfigError, Environment, FileSettings, FoundFile, read_text, refuse_blank, settings_of,
-};
+use crate::cli::failure::Failure;
+use crate::cli::print::{Printer, grouped, note};
+use crate::cli::settings::found_file;
+use crate::config::{ConfigError, Environment, FileSettings, read_text, refuse_blank, settings_of};
+use crate::http::TlsSettings;
 
-/// Check a configuration file without using it.
+/// Check a whole file, with the environment that goes before it; no source is asked.
 #[derive(Debug, Args)]
-pub(super) struct Config {
-    #[command(subcommand)]
-    command: Command,
+pub(super) struct Check {
+    /// The file [default: fetchwell.toml of this folder, else the user's own]
+    file: Option<PathBuf>,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Check a whole file, with the environment that goes before it; no source is asked.
-    Check {
-        /// The file [default: fetchwell.toml of this folder, else the user's own]
-        file: Option<PathBuf>,
-    },
-}
-
-impl Config {
+impl Check {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let Command::Check { file } = self.command;
-        let found = match file {
+        let found = match self.file {
             Some(_) => None,
             None => Some(found_file()?),
         };
-        let path = file.or_else(|| found.as_ref().map(|found| found.path().to_owned())).unwrap_or_default();
+        let path =
+            self.file.or_else(|| found.as_ref().map(|found| found.path().to_owned())).unwrap_or_default();
         let settings = read_text(&path).and_then(|text| {
             refuse_blank(&text, &path)?;
-            settings_of(&text, &path, environment)
+            let settings = settings_of(&text, &path, environment)?;
+            found.as_ref().map_or(Ok(()), |found| found.check_trust(&text))?;
+            Ok(settings)
         });
         match settings {
             Ok(settings) => {
-                if let Some(source) =
-                    found.as_ref().and_then(|found| FoundFile::overreaching(found, &settings))
-                {
-                    return Err(Failure::new(untrusted(&path, &source.name)));
-                }
                 print_valid(printer, &path, &settings);
                 Ok(())
             }
@@ -63,9 +50,11 @@ impl Config {
 fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
     let protection = &settings.protection;
     let (threshold, hard_cap) = (protection.global.threshold, protection.global.hard_cap);
+    let warning = settings.http.tls.as_ref().and_then(TlsSettings::exposed_key_warning);
     if printer.json {
         printer.value(&json!({
             "ok": true,
+            "warnings": warning.iter().collect::<Vec<_>>(),
             "config": path,
             "sources": settings.sources.len(),
             "output_token_threshold": threshold,
@@ -101,15 +90,22 @@ fn print_valid(printer: Printer, path: &Path, settings: &FileSettings) {
         grouped(threshold),
         grouped(hard_cap)
     ));
+    if let Some(warning) = warning {
+        note(&format_args!("warning: {warning}"));
+    }
 }
 
 fn refusal(path: &Path, error: &ConfigError) -> serde_json::Value {
     let (line, key, problem) = match error {
         ConfigError::Invalid { mistake, .. } => (mistake.line, mistake.key.clone(), mistake.problem.clone()),
         ConfigError::Variable { name, problem } => (None, Some((*name).to_owned()), problem.clone()),
-        ConfigError::Unreadable { .. } | ConfigError::Empty(_) | ConfigError::Unwritable { .. } => {
-            (None, None, error.to_string())
+        ConfigError::Untrusted { first, .. } => {
+            (Some(first.line), Some(first.key.clone()), error.to_string())
         }
+        ConfigError::Unreadable { .. }
+        | ConfigError::Empty(_)
+        | ConfigError::Trust(_)
+        | ConfigError::Unwritable { .. } => (None, None, error.to_string()),
     };
     json!({ "ok": false, "config": path, "line": line, "key": key, "problem": problem })
 }

@@ -1,0 +1,35 @@
+//! `fetchwell config`: checks a configuration file, and says which found files are trusted.
+//!
+//! * `check` reads a file as `serve` would.
+//! * `trust` keeps the record of files that were found and are trusted all the same.
+
+mod check;
+mod trust;
+
+use clap::{Args, Subcommand};
+
+use super::failure::Failure;
+use super::print::Printer;
+use crate::config::Environment;
+
+/// Check a configuration file, or trust one that is only found.
+#[derive(Debug, Args)]
+pub(super) struct Config {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Check),
+    Trust(trust::Trust),
+}
+
+impl Config {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        match self.command {
+            Command::Check(command) => command.run(printer, environment),
+            Command::Trust(command) => command.run(printer),
+        }
+    }
+}

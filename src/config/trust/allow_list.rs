@@ -1,0 +1,132 @@
+//! The keys that a configuration file may have although it was only found.
+//!
+//! A folder can come from anywhere, and clients start programs in it. So a file that was found there may name things, say
+//! where stores are, ask record servers over `https` with what `pdpp connect` left for them, and set limits. It works on the
+//! tree of the file and not on the settings: a key that is added to the settings is restricted until it is listed here.
+
+use std::path::Path;
+
+use crate::config::error::ConfigError;
+use crate::config::tree::{Leaf, Node};
+use crate::source::pdpp::ProviderUrl;
+
+/// The values of a key that a found file may have.
+#[derive(Debug, Clone, Copy)]
+enum Values {
+    /// All that are valid.
+    Any,
+    /// A URL of a server that is asked over `https`.
+    HttpsUrl,
+    /// The credential that `pdpp connect` left.
+    PdppCache,
+    /// A path that no other machine is asked for.
+    LocalPath,
+}
+
+/// The keys that a found file may have, with their values.
+const ALLOWED: [(&str, Values); 26] = [
+    ("call_deadline", Values::Any),
+    ("context_protection.output_token_threshold", Values::Any),
+    ("context_protection.hard_output_token_cap", Values::Any),
+    ("context_protection.default_page_size", Values::Any),
+    ("context_protection.max_page_size", Values::Any),
+    ("context_protection.enable_summarization", Values::Any),
+    ("context_protection.enable_pagination", Values::Any),
+    ("context_protection.estimator", Values::Any),
+    ("context_protection.endpoints.*.threshold", Values::Any),
+    ("context_protection.endpoints.*.hard_cap", Values::Any),
+    ("context_protection.endpoints.*.page_size", Values::Any),
+    ("context_protection.endpoints.*.summarization_enabled", Values::Any),
+    ("context_protection.endpoints.*.pagination_enabled", Values::Any),
+    ("context_protection.endpoints.*.exempt", Values::Any),
+    ("http.max_connections", Values::Any),
+    ("http.calls_per_caller", Values::Any),
+    ("rate_limit.requests", Values::Any),
+    ("rate_limit.per", Values::Any),
+    ("telemetry.ring", Values::Any),
+    ("source[].name", Values::Any),
+    ("source[].label", Values::Any),
+    ("source[].store", Values::LocalPath),
+    ("source[].url", Values::HttpsUrl),
+    ("source[].credential", Values::PdppCache),
+    ("source[].deadline", Values::Any),
+    ("source[].streams[]", Values::Any),
+];
+
+/// A key of a file that the file may only have when it is named or trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestrictedKey {
+    /// Its line, from 1.
+    pub line: usize,
+    /// The key from the top, such as `source[0].credential`.
+    pub key: String,
+    /// Its value, escaped for a terminal.
+    pub value: String,
+    /// What it makes fetchwell do, where that is not plain from the key.
+    pub effect: Option<&'static str>,
+}
+
+/// Returns the keys of a file's text that need trust, in the order of the file.
+///
+/// # Errors
+///
+/// The text cannot be parsed.
+pub fn restricted_keys(text: &str, path: &Path) -> Result<Vec<RestrictedKey>, ConfigError> {
+    let tree =
+        Node::of(text, path).map_err(|mistake| ConfigError::Invalid { path: path.to_owned(), mistake })?;
+    let restricted = tree.leaves().into_iter().filter(|leaf| !is_allowed(leaf));
+    Ok(restricted
+        .map(|leaf| RestrictedKey {
+            line: leaf.line,
+            key: leaf.key(),
+            effect: effect(&leaf),
+            value: leaf.shown,
+        })
+        .collect())
+}
+
+fn is_allowed(leaf: &Leaf) -> bool {
+    ALLOWED.iter().any(|(pattern, values)| leaf.fits(pattern) && values.include(leaf))
+}
+
+impl Values {
+    fn include(self, leaf: &Leaf) -> bool {
+        let Some(text) = leaf.text.as_deref() else { return matches!(self, Self::Any) };
+        match self {
+            Self::Any => true,
+            Self::HttpsUrl => text.parse().is_ok_and(|url: ProviderUrl| url.is_https()),
+            Self::PdppCache => text == "pdpp-cache",
+            // Windows asks the machine that such a path names, and signs in there.
+            Self::LocalPath => text.trim_start().chars().take_while(|c| matches!(c, '/' | '\\')).count() < 2,
+        }
+    }
+}
+
+/// Says what a restricted key makes fetchwell do.
+fn effect(leaf: &Leaf) -> Option<&'static str> {
+    let text = leaf.text.as_deref().unwrap_or_default();
+    if leaf.fits("source[].credential") {
+        return Some(match text.split_once(':') {
+            Some(("command", _)) => "runs this command and sends what it prints to the source's url",
+            Some(("env", _)) => "sends this environment variable to the source's url",
+            Some(("file", _)) => "sends this file to the source's url",
+            _ => "sends the tokens of callers to the source's url",
+        });
+    }
+    let effects = [
+        ("source[].url", "sends questions and a credential there"),
+        ("source[].allow_insecure", "sends the credential and the questions unencrypted"),
+        ("source[].cache_root", "sends a credential of this folder to the source's url"),
+        ("source[].store", "opens a file of another machine"),
+        ("telemetry.otlp_endpoint", "sends a span of every call there"),
+        ("telemetry.allow_insecure", "sends spans unencrypted"),
+        ("state_dir", "writes files there"),
+        ("listen", "listens at this address"),
+        ("ops_listen", "serves /health and /metrics at this address without a token"),
+        ("http.allow_unauthenticated_proxy", "lets everybody who reaches a trusted proxy read every record"),
+        ("public_url", "lets clients ask under this name"),
+        ("tls.certificate", "reads this file"),
+        ("tls.key", "reads this file"),
+    ];
+    effects.into_iter().find_map(|(pattern, effect)| leaf.fits(pattern).then_some(effect))
+}

@@ -1,0 +1,178 @@
+//! Every key of a configuration file, with what a file that was only found may make of it. A new key fails here until it has a row.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::restricted_keys;
+use crate::config::check_text;
+
+/// What a found file may do with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    /// It may have it, with this value.
+    Allowed(&'static str),
+    /// It needs trust, with this value.
+    NeedsTrust(&'static str),
+    /// It is a table, whose keys have rows of their own.
+    Table,
+}
+
+use Decision::{Allowed, NeedsTrust, Table};
+
+/// `[]` stands for the items of a list of tables, and `*` for any key.
+const KEYS: [(&str, Decision); 69] = [
+    ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
+    ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
+    ("public_url", NeedsTrust("\"https://a.example\"")),
+    ("state_dir", NeedsTrust("\"state\"")),
+    ("call_deadline", Allowed("\"3s\"")),
+    ("source", Table),
+    ("source[].name", Allowed("\"work\"")),
+    ("source[].label", Allowed("\"Work\"")),
+    ("source[].store", Allowed("\"notes.db\"")),
+    ("source[].store", Allowed("\"/srv/notes.db\"")),
+    ("source[].store", Allowed("\"../C:\\\\notes.db\"")),
+    ("source[].store", NeedsTrust("\"\\\\\\\\evil\\\\share\\\\notes.db\"")),
+    ("source[].store", NeedsTrust("\"//evil/share/notes.db\"")),
+    ("source[].url", Allowed("\"https://a.example\"")),
+    ("source[].url", Allowed("\"a.example:8443\"")),
+    ("source[].url", NeedsTrust("\"http://a.example\"")),
+    ("source[].url", NeedsTrust("\"http://127.0.0.1:7663\"")),
+    ("source[].credential", Allowed("\"pdpp-cache\"")),
+    ("source[].credential", NeedsTrust("\"env:HOME\"")),
+    ("source[].credential", NeedsTrust("\"file:token\"")),
+    ("source[].credential", NeedsTrust("\"command:true\"")),
+    ("source[].credential", NeedsTrust("\"caller\"")),
+    ("source[].cache_root", NeedsTrust("\"cache\"")),
+    ("source[].allow_insecure", NeedsTrust("true")),
+    ("source[].allow_insecure", NeedsTrust("false")),
+    ("source[].deadline", Allowed("\"3s\"")),
+    ("source[].streams", Allowed("[\"mail\"]")),
+    ("context_protection", Table),
+    ("context_protection.output_token_threshold", Allowed("3000")),
+    ("context_protection.hard_output_token_cap", Allowed("3000")),
+    ("context_protection.default_page_size", Allowed("20")),
+    ("context_protection.max_page_size", Allowed("20")),
+    ("context_protection.enable_summarization", Allowed("false")),
+    ("context_protection.enable_pagination", Allowed("false")),
+    ("context_protection.estimator", Allowed("\"chars4\"")),
+    ("context_protection.endpoints", Table),
+    ("context_protection.endpoints.*", Table),
+    ("context_protection.endpoints.*.page_size", Allowed("20")),
+    ("context_protection.endpoints.*.threshold", Allowed("3000")),
+    ("context_protection.endpoints.*.hard_cap", Allowed("3000")),
+    ("context_protection.endpoints.*.summarization_enabled", Allowed("false")),
+    ("context_protection.endpoints.*.pagination_enabled", Allowed("false")),
+    ("context_protection.endpoints.*.exempt", Allowed("true")),
+    ("rate_limit", Table),
+    ("rate_limit.requests", Allowed("15")),
+    ("rate_limit.per", Allowed("\"1s\"")),
+    ("telemetry", Table),
+    ("telemetry.ring", Allowed("10")),
+    ("telemetry.otlp_endpoint", NeedsTrust("\"https://a.example\"")),
+    ("telemetry.allow_insecure", NeedsTrust("true")),
+    ("http", Table),
+    ("http.max_connections", Allowed("10")),
+    ("http.calls_per_caller", Allowed("10")),
+    ("http.trusted_proxies", NeedsTrust("[\"10.0.0.1\"]")),
+    ("http.allow_unauthenticated_proxy", NeedsTrust("true")),
+    ("http.allowed_hosts", NeedsTrust("[\"a.example\"]")),
+    ("http.allowed_origins", NeedsTrust("[]")),
+    ("tls", Table),
+    ("tls.certificate", NeedsTrust("\"cert.pem\"")),
+    ("tls.key", NeedsTrust("\"key.pem\"")),
+    ("auth", Table),
+    ("auth.issuer", NeedsTrust("\"https://a.example\"")),
+    ("auth.jwks_url", NeedsTrust("\"https://a.example\"")),
+    ("auth.algorithms", NeedsTrust("[\"ES256\"]")),
+    ("auth.audience", NeedsTrust("[\"a\"]")),
+    ("auth.scopes", NeedsTrust("[\"a\"]")),
+    // Of the tables below, no key is allowed.
+    ("auth.introspection", NeedsTrust("{url = \"https://a.example\"}")),
+    ("auth.token", NeedsTrust("[{name = \"a\"}]")),
+    ("auth.subject", NeedsTrust("[{subject = \"a\"}]")),
+];
+
+/// The text of a file that has one key alone, and the line of that.
+fn with_key(path: &str, value: &str) -> String {
+    let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
+    format!("{}{key} = {value}\n", header(table))
+}
+
+fn header(table: &str) -> String {
+    let table = table.replace('*', "\"/a\"");
+    match (table.as_str(), table.strip_suffix("[]")) {
+        ("", _) => String::new(),
+        (_, Some(list)) => format!("[[{list}]]\n"),
+        (table, None) => format!("[{table}]\n"),
+    }
+}
+
+/// The keys that a table takes, as the refusal of another one lists them.
+fn known_keys(table: &str) -> BTreeSet<String> {
+    let refused = check_text(&format!("{}no_such_key = 1\n", header(table)), Path::new("f.toml"));
+    let refused = refused.unwrap_err().to_string();
+    let (_, listed) = refused.split_once(", expected ").unwrap_or_else(|| panic!("{table}: {refused}"));
+    listed.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_key_has_a_decision() {
+    // A list of tables has the keys of its items, and `endpoints` any key.
+    let tables = KEYS.iter().filter(|(_, decision)| *decision == Table).map(|(path, _)| match *path {
+        "source" => "source[]",
+        path => path,
+    });
+    for table in [""].into_iter().chain(tables).filter(|table| *table != "context_protection.endpoints") {
+        let prefix = if table.is_empty() { String::new() } else { format!("{table}.") };
+        let decided = KEYS.iter().map(|(path, _)| *path);
+        let decided: BTreeSet<String> = decided
+            .filter_map(|path| path.strip_prefix(&prefix))
+            .filter(|key| !key.contains(['.', '[', '*']))
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(known_keys(table), decided, "the keys of [{table}] against the rows above");
+    }
+}
+
+#[test]
+fn a_found_file_has_the_allowed_keys_only() {
+    for (path, decision) in KEYS {
+        let (value, needs_trust) = match decision {
+            Allowed(value) => (value, false),
+            NeedsTrust(value) => (value, true),
+            Table => continue,
+        };
+        let text = with_key(path, value);
+        let keys = restricted_keys(&text, Path::new("f.toml")).unwrap();
+        assert_eq!(!keys.is_empty(), needs_trust, "{text}{keys:?}");
+        if let Some(first) = keys.first() {
+            let key = first.key.replace("[0]", "[]");
+            assert!(key.starts_with(path), "{text}{key}");
+            assert_eq!(text.lines().nth(first.line - 1).unwrap().split(' ').next(), path.rsplit('.').next());
+        }
+    }
+}
+
+#[test]
+fn keys_that_are_not_known_yet_need_trust() {
+    for (text, key) in [
+        ("new = 1\n", "new"),
+        ("new = {}\n", "new"),
+        ("[new]\n", "new"),
+        ("[http]\nnew = 1\n", "http.new"),
+        ("[[source]]\nnew = []\n", "source[0].new"),
+        ("[[source]]\n[source.name]\nnew = 1\n", "source[0].name.new"),
+        ("[context_protection.endpoints.\"/a\"]\nnew = 1\n", "context_protection.endpoints.\"/a\".new"),
+        ("[tls]\n", "tls"),
+        ("auth = {}\n", "auth"),
+    ] {
+        let keys = restricted_keys(text, Path::new("f.toml")).unwrap();
+        assert_eq!(keys.iter().map(|key| key.key.as_str()).collect::<Vec<_>>(), [key], "{text}");
+    }
+    for empty in ["", "# nothing\n", "[http]\n", "source = []\n", "[context_protection.endpoints]\n"] {
+        assert_eq!(restricted_keys(empty, Path::new("f.toml")).unwrap(), [], "{empty}");
+    }
+    let yaml = "source:\n  - name: a\n    credential: 'command:true'\n";
+    assert_eq!(restricted_keys(yaml, Path::new("f.yaml")).unwrap()[0].key, "source[0].credential");
+}

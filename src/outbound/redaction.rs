@@ -1,0 +1,356 @@
+//! Redaction of secrets in what servers send back.
+//!
+//! A [`Redactor`] finds a secret as it is, percent-encoded, with JSON escapes, in Base64 (both alphabets, at any offset of a longer
+//! text) and in hexadecimal, in upper or lower case, and replaces it by a placeholder. It works on bytes before they are
+//! parsed, so that nothing made of an answer holds the secret.
+
+use std::fmt;
+use std::ops::Range;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use bytes::Bytes;
+
+/// Stands in place of a secret.
+const PLACEHOLDER: &[u8] = b"[redacted]";
+
+/// The shortest secret that is redacted, in bytes. A shorter one is found in texts that never saw it.
+const MIN_SECRET_BYTES: usize = 8;
+
+/// The forms that are searched for at a time: one bit each of [`Forms`].
+const MAX_FORMS: usize = 64;
+
+/// A set of forms, by their places in [`Redactor::forms`].
+type Forms = u64;
+
+/// Finds secrets in all their forms. `Debug` shows none of them.
+pub(crate) struct Redactor {
+    /// Lower case, no two backslashes beside each other, at least two bytes each.
+    forms: Vec<Vec<u8>>,
+    /// The forms that can begin with a byte.
+    by_first: [Forms; 256],
+    /// The forms whose second byte can be this one.
+    by_second: [Forms; 256],
+}
+
+impl Default for Redactor {
+    fn default() -> Self {
+        Self::new([])
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").finish_non_exhaustive()
+    }
+}
+
+impl Redactor {
+    /// Returns a redactor of these secrets. One of less than 8 bytes is not redacted.
+    pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut forms: Vec<Vec<u8>> = Vec::new();
+        for secret in secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES) {
+            for form in forms_of(secret.as_bytes()) {
+                if forms.len() < MAX_FORMS && !forms.contains(&form) {
+                    forms.push(form);
+                }
+            }
+        }
+        let (mut by_first, mut by_second) = ([0; 256], [0; 256]);
+        for (number, form) in forms.iter().enumerate() {
+            let bit = 1 << number;
+            let mark = |table: &mut [Forms; 256], byte: u8| {
+                for byte in [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()] {
+                    if let Some(forms) = table.get_mut(usize::from(byte)) {
+                        *forms |= bit;
+                    }
+                }
+            };
+            if let [first, second, ..] = form.as_slice() {
+                mark(&mut by_first, *first);
+                // The second byte may be written with an escape.
+                [*second, b'\\', b'%'].into_iter().for_each(|byte| mark(&mut by_second, byte));
+            }
+        }
+        Self { forms, by_first, by_second }
+    }
+
+    /// Returns a JSON text without the secrets, which is JSON still: outside of strings, where only a number can have been the
+    /// secret, digits replace it.
+    pub(crate) fn redact_json(&self, text: Bytes) -> Bytes {
+        let spans = self.spans(&text);
+        if spans.is_empty() {
+            return text;
+        }
+        let mut redacted = Vec::with_capacity(text.len());
+        let (mut done, mut is_in_string) = (0, false);
+        for span in spans {
+            let before = text.get(done..span.start).unwrap_or_default();
+            is_in_string = ends_in_string(before, is_in_string);
+            redacted.extend_from_slice(before);
+            if is_in_string {
+                redacted.extend_from_slice(PLACEHOLDER);
+            } else {
+                redacted.extend(std::iter::repeat_n(b'1', span.len()));
+            }
+            done = span.end;
+        }
+        redacted.extend_from_slice(text.get(done..).unwrap_or_default());
+        redacted.into()
+    }
+
+    /// Returns a text without the secrets.
+    pub(crate) fn redact_text(&self, text: &str) -> String {
+        let mut redacted = Vec::with_capacity(text.len());
+        let mut done = 0;
+        for span in self.spans(text.as_bytes()) {
+            redacted.extend_from_slice(text.as_bytes().get(done..span.start).unwrap_or_default());
+            redacted.extend_from_slice(PLACEHOLDER);
+            done = span.end;
+        }
+        redacted.extend_from_slice(text.as_bytes().get(done..).unwrap_or_default());
+        String::from_utf8_lossy(&redacted).into_owned()
+    }
+
+    /// Returns where secrets are, in order and without overlaps.
+    fn spans(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let mut spans = Vec::new();
+        if self.forms.is_empty() {
+            return spans;
+        }
+        let marked = |table: &[Forms; 256], byte: u8| table.get(usize::from(byte)).copied().unwrap_or(0);
+        let mut at = 0;
+        while let Some(byte) = text.get(at) {
+            let forms = match byte {
+                b'\\' | b'%' => {
+                    decode(text, at, None).map_or(0, |(decoded, _)| marked(&self.by_first, decoded))
+                }
+                byte => match marked(&self.by_first, *byte) {
+                    0 => 0,
+                    forms => forms & text.get(at + 1).map_or(0, |second| marked(&self.by_second, *second)),
+                },
+            };
+            match self.longest_match(text, at, forms).filter(|_| !is_escaped(text, at)) {
+                Some(end) => {
+                    spans.push(at..end);
+                    at = end;
+                }
+                None => at += 1,
+            }
+        }
+        spans
+    }
+
+    /// Returns the end of the longest of these forms that begins at a place.
+    fn longest_match(&self, text: &[u8], at: usize, mut forms: Forms) -> Option<usize> {
+        let mut longest = None;
+        while forms != 0 {
+            let number = usize::try_from(forms.trailing_zeros()).unwrap_or(MAX_FORMS);
+            forms &= forms - 1;
+            let end = self.forms.get(number).and_then(|form| match_at(text, at, form));
+            longest = longest.max(end);
+        }
+        longest
+    }
+}
+
+/// Returns the forms of a secret, in lower case.
+fn forms_of(secret: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms =
+        vec![secret.to_vec(), secret.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()];
+    for offset in 0..3 {
+        let shifted: Vec<u8> = std::iter::repeat_n(0, offset).chain(secret.iter().copied()).collect();
+        // Characters that depend on the secret alone: each stands for six bits.
+        let stable = (8 * offset).div_ceil(6)..8 * shifted.len() / 6;
+        for encoded in [STANDARD_NO_PAD.encode(&shifted), URL_SAFE_NO_PAD.encode(&shifted)] {
+            forms.extend(encoded.as_bytes().get(stable.clone()).map(<[u8]>::to_vec));
+        }
+    }
+    for form in &mut forms {
+        form.make_ascii_lowercase();
+        form.dedup_by(|next, before| *next == b'\\' && *before == b'\\');
+    }
+    forms
+}
+
+/// Returns the end of a form that begins at a place, written plainly or with escapes.
+fn match_at(text: &[u8], at: usize, form: &[u8]) -> Option<usize> {
+    let plain_end = at + form.len();
+    if text.get(at..plain_end).is_some_and(|plain| plain.eq_ignore_ascii_case(form)) {
+        return Some(plain_end);
+    }
+    let mut end = at;
+    for expect in form {
+        let (byte, next) = decode(text, end, Some(*expect))?;
+        if byte.to_ascii_lowercase() != *expect {
+            return None;
+        }
+        end = next;
+    }
+    Some(end)
+}
+
+/// Percent-encodings within each other that are undone.
+const MAX_ENCODINGS: usize = 3;
+
+/// Returns the byte that is written at a place, with escapes undone, and the place behind it. `expect` decides whether a
+/// backslash belongs to the character behind it; without it, it does.
+fn decode(text: &[u8], at: usize, expect: Option<u8>) -> Option<(u8, usize)> {
+    percent_decoded(text, json_decoded(text, at, expect)?, MAX_ENCODINGS)
+}
+
+/// Undoes the percent-encoding of a byte that was just read, whose digits may be encoded too.
+fn percent_decoded(text: &[u8], read: (u8, usize), encodings: usize) -> Option<(u8, usize)> {
+    let (byte, next) = read;
+    if byte != b'%' || encodings == 0 {
+        return Some(read);
+    }
+    let digit = |at: usize| {
+        let (byte, next) = percent_decoded(text, json_decoded(text, at, None)?, encodings - 1)?;
+        Some((char::from(byte).to_digit(16)?, next))
+    };
+    let decoded = digit(next).and_then(|(high, at)| {
+        let (low, at) = digit(at)?;
+        Some((u8::try_from(high * 16 + low).ok().filter(u8::is_ascii)?, at))
+    });
+    decoded.map_or(Some(read), |decoded| percent_decoded(text, decoded, encodings - 1))
+}
+
+/// Undoes the JSON escape at a place, however often its backslash was escaped.
+fn json_decoded(text: &[u8], at: usize, expect: Option<u8>) -> Option<(u8, usize)> {
+    let byte = *text.get(at)?;
+    if byte != b'\\' {
+        return Some((byte, at + 1));
+    }
+    let behind = at + text.get(at..)?.iter().take_while(|byte| **byte == b'\\').count();
+    let decoded = match text.get(behind) {
+        Some(b'u') => four_digits(text, behind + 1).map(|byte| (byte, behind + 5)),
+        Some(byte @ (b'"' | b'/')) if expect.is_none_or(|expect| *byte == expect) => {
+            Some((*byte, behind + 1))
+        }
+        _ => None,
+    };
+    Some(decoded.unwrap_or((b'\\', behind)))
+}
+
+/// Returns the ASCII character that four hexadecimal digits stand for.
+fn four_digits(text: &[u8], at: usize) -> Option<u8> {
+    let mut digits = text.get(at..at + 4)?.iter().map(|digit| char::from(*digit).to_digit(16));
+    let number = digits.try_fold(0, |number, digit| Some(number * 16 + digit?))?;
+    u8::try_from(number).ok().filter(u8::is_ascii)
+}
+
+/// Returns whether the character at a place belongs to an escape that begins before it.
+fn is_escaped(text: &[u8], at: usize) -> bool {
+    let before = text.get(..at).unwrap_or_default();
+    text.get(at) != Some(&b'\\') && before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
+}
+
+/// Returns whether a piece of JSON ends inside of a string, given whether it begins inside of one.
+fn ends_in_string(piece: &[u8], begins_in_string: bool) -> bool {
+    let (mut is_in_string, mut is_escaped) = (begins_in_string, false);
+    for byte in piece {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_in_string,
+            b'"' => is_in_string = !is_in_string,
+            _ => {}
+        }
+    }
+    is_in_string
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::engine::general_purpose::STANDARD;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const SECRET: &str = "tok_5ecret/Ab+9~x";
+
+    fn redact(text: &str) -> String {
+        Redactor::new([SECRET]).redact_text(text)
+    }
+
+    #[test]
+    fn every_form_of_a_secret_is_redacted() {
+        let percent: String = SECRET.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let unicode: String = SECRET.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+        let twice = percent.replace('%', "%25");
+        let all_twice: String = percent.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let both = percent.replace('%', "\\u0025");
+        for form in [
+            SECRET.to_owned(),
+            SECRET.to_uppercase(),
+            SECRET.to_lowercase(),
+            SECRET.replace('/', "\\/"),
+            SECRET.replace('/', "%2f"),
+            format!("Bearer {SECRET}"),
+            percent,
+            twice,
+            all_twice,
+            both,
+            unicode.clone(),
+            unicode.replace('\\', "\\\\"),
+        ] {
+            let shown = redact(&format!("a {form} b"));
+            assert!(shown.starts_with("a ") && shown.ends_with("[redacted] b"), "{form}: {shown}");
+        }
+        for before in ["", "x", "xy", "Bearer "] {
+            for encoded in [
+                STANDARD.encode(format!("{before}{SECRET}")),
+                URL_SAFE_NO_PAD.encode(format!("{before}{SECRET} behind")),
+            ] {
+                let shown = redact(&encoded);
+                assert!(shown.contains("[redacted]"), "{encoded}: {shown}");
+            }
+        }
+        let hexadecimal: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(redact(&hexadecimal), "[redacted]");
+    }
+
+    #[test]
+    fn other_text_stays_as_it_is() {
+        for text in
+            ["", "tok_5ecre", "tok_", "%", "\\", "\\u00", "\\\\\\", "%74", "tok_5ecret/Ab+9~", "ü € 😀"]
+        {
+            assert_eq!(redact(text), text);
+        }
+        assert_eq!(Redactor::default().redact_text(SECRET), SECRET);
+        assert_eq!(Redactor::new(["short"]).redact_text("short"), "short");
+    }
+
+    #[test]
+    fn redacted_json_is_json() {
+        let check = |secret: &str, value: Value, expect: Value| {
+            let text = Bytes::from(value.to_string());
+            let redacted = Redactor::new([secret]).redact_json(text);
+            assert_eq!(serde_json::from_slice::<Value>(&redacted).unwrap(), expect);
+        };
+        let echo = json!({"message": format!("no {SECRET}!"), "n": 1, "list": [SECRET, "\\\"", SECRET]});
+        check(
+            SECRET,
+            echo,
+            json!({"message": "no [redacted]!", "n": 1, "list": ["[redacted]", "\\\"", "[redacted]"]}),
+        );
+        check(
+            "12345678",
+            json!({"at": 12_345_678, "id": "12345678"}),
+            json!({"at": 11_111_111, "id": "[redacted]"}),
+        );
+        // A tabulator is not the first letter of the secret.
+        check(SECRET, json!({"a": "\tok_5ecret/Ab+9~x"}), json!({"a": "\tok_5ecret/Ab+9~x"}));
+        check("ab\"cd\\ef/gh", json!({"a": "ab\"cd\\ef/gh"}), json!({"a": "[redacted]"}));
+    }
+
+    #[test]
+    fn several_secrets_are_redacted_at_a_time() {
+        let redactor = Redactor::new(["first_token", "second_token", "first_token_longer"]);
+        assert_eq!(
+            redactor.redact_text("first_token, SECOND_TOKEN; first_token_longer."),
+            "[redacted], [redacted]; [redacted]."
+        );
+        assert_eq!(format!("{redactor:?}"), "Redactor { .. }");
+    }
+}
