@@ -7,6 +7,7 @@ mod audience;
 mod bench;
 mod budget;
 mod bundle;
+mod chatgpt_recipe;
 mod circuits;
 mod client_config;
 mod completions;
@@ -44,6 +45,7 @@ use self::print::Printer;
 use crate::config::{Environment, LOG_FORMAT_VARIABLE, environment};
 use crate::cursor::Skew;
 use crate::telemetry::{InvalidLogFormat, LogFormat, start_logging};
+use crate::terminal::{self, escape_line};
 
 /// Search and read records across connected accounts, for ChatGPT, Claude, Codex and any MCP client.
 #[derive(Debug, Parser)]
@@ -103,14 +105,24 @@ fn log_format(said: Option<LogFormat>, environment: &Environment) -> Result<LogF
     }
 }
 
+/// Prints help, or why a command line is refused. The message quotes arguments, so it is made again from escaped ones.
+fn print_help(error: &clap::Error, arguments: &[OsString]) {
+    let escaped = arguments.iter().map(|argument| String::from(escape_line(&argument.to_string_lossy())));
+    match Cli::try_parse_from(escaped) {
+        Err(error) => terminal::help(&error),
+        // The escapes mended it: they are not what was written.
+        Ok(_) => print::problem(&error.render().to_string().trim_start_matches("error: ")),
+    }
+}
+
 /// Runs the command line and gives its exit code.
 #[must_use]
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no errors, and clap knows which stream each goes to.
-            let _ = error.print();
+            print_help(&error, &arguments);
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
@@ -143,7 +155,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Config(command) => command.run(printer, &environment),
             Command::ClientConfig(command) => command.run(printer),
             Command::Bundle(command) => command.run(printer),
-            Command::Completions(command) => command.run(),
+            Command::Completions(command) => command.run(printer),
         });
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -14,9 +14,11 @@ use super::reload::Reload;
 use super::settings::SourceArgs;
 use super::state::StateArgs;
 use super::{circuits, print, stop};
-use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE};
+use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
 use crate::cursor::{Cursors, Skew};
-use crate::http::{DEFAULT_LISTEN, Guarded, RateLimiter, Served, Site, Tls, bind, serve};
+use crate::http::{
+    DEFAULT_LISTEN, Guarded, RateLimiter, Served, Site, Tls, bind, bind_ops, serve, serve_ops,
+};
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
 use crate::telemetry::{InvalidOtlpEndpoint, OtlpEndpoint, Spans, Telemetry};
@@ -123,12 +125,12 @@ impl Serve {
                 runtime.block_on(serve_stdio(server, stop)).map_err(Failure::new)
             }
             served => {
-                let address = self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN);
-                let http = settings.http;
-                let (names, proxies, limits) = (http.names(), http.trusted_proxies.clone(), http.limits());
-                let public_url = http.public_url.clone();
-                let site = Site { served, telemetry, rate_limiter, public_url, names, proxies, limits };
-                runtime.block_on(serve_http(address, site, http, stop))
+                let addresses = Addresses {
+                    main: self.listen.or(settings.listen).unwrap_or(DEFAULT_LISTEN),
+                    ops: settings.ops_listen,
+                };
+                let site = site(&settings.http, served, telemetry, rate_limiter);
+                runtime.block_on(serve_http(addresses, site, settings.http, stop))
             }
         };
         // A read of standard input cannot be called off; the program ends without it.
@@ -145,10 +147,13 @@ fn otlp_endpoint(
     settings: &FileSettings,
 ) -> Result<Option<OtlpEndpoint>, Failure> {
     let Some(text) = &environment.otlp_endpoint else { return Ok(settings.otlp_endpoint.clone()) };
-    let endpoint: Result<OtlpEndpoint, _> = text.parse();
-    endpoint
-        .map(Some)
-        .map_err(|error: InvalidOtlpEndpoint| Failure::usage(&format!("{OTLP_ENDPOINT_VARIABLE}: {error}")))
+    let refused = |problem: String| Failure::usage(&format!("{OTLP_ENDPOINT_VARIABLE}: {problem}"));
+    let endpoint: OtlpEndpoint =
+        text.parse().map_err(|error: InvalidOtlpEndpoint| refused(error.to_string()))?;
+    if !endpoint.is_confidential() && !settings.allow_insecure_spans {
+        return Err(refused(insecure_spans(&endpoint)));
+    }
+    Ok(Some(endpoint))
 }
 
 async fn stop_at_signal(stop: CancellationToken) {
@@ -156,8 +161,29 @@ async fn stop_at_signal(stop: CancellationToken) {
     stop.cancel();
 }
 
+/// Returns what is served over HTTP.
+fn site(http: &HttpSettings, served: Served, telemetry: Telemetry, rate_limiter: RateLimiter) -> Site {
+    Site {
+        served,
+        telemetry,
+        rate_limiter,
+        public_url: http.public_url.clone(),
+        names: http.names(),
+        proxies: http.trusted_proxies.clone(),
+        unauthenticated_proxies: http.unauthenticated_proxies(),
+        limits: http.limits(),
+    }
+}
+
+/// The addresses to listen on.
+struct Addresses {
+    main: SocketAddr,
+    /// The operations listener, where one is configured.
+    ops: Option<SocketAddr>,
+}
+
 async fn serve_http(
-    address: SocketAddr,
+    addresses: Addresses,
     site: Site,
     http: HttpSettings,
     stop: CancellationToken,
@@ -167,14 +193,44 @@ async fn serve_http(
         Served::Everybody(_) => Guarded::ByNobody,
         Served::Callers(_) => Guarded::ByAuthentication,
     };
-    let listener = bind(address, guarded).await?;
-    let address = listener.local_addr().unwrap_or(address);
+    let listener = bind(addresses.main, guarded).await?;
+    let address = listener.local_addr().unwrap_or(addresses.main);
+    let ops = match addresses.ops {
+        None => None,
+        Some(address) => Some(bind_ops(address).await?),
+    };
+    if let Some(address) = ops.as_ref().and_then(|listener| listener.local_addr().ok()) {
+        note_ops(address);
+    }
+    if guarded == Guarded::ByNobody && http.allow_unauthenticated_proxy {
+        print::note(
+            &"http.allow_unauthenticated_proxy is set: everybody who reaches a trusted proxy can read every record",
+        );
+    }
     let scheme = if tls.is_some() { "https" } else { "http" };
     let public = http.public_url.map(|url| format!(", for clients at {url}")).unwrap_or_default();
     print::note(&format_args!(
         "fetchwell serves MCP at {scheme}://{address}/mcp (and /mcp/openai), records at /v1 and /api/v1{public}; stop it \
          with Ctrl-C"
     ));
-    let served = serve(listener, tls, site, stop).await;
-    served.map_err(|error| Failure::new(format!("the server stopped ({error})")))
+    let serve_figures = async {
+        match ops {
+            None => Ok(()),
+            Some(listener) => serve_ops(listener, site.clone(), stop.clone()).await,
+        }
+    };
+    let served = tokio::try_join!(serve(listener, tls, site.clone(), stop.clone()), serve_figures);
+    served.map(drop).map_err(|error| Failure::new(format!("the server stopped ({error})")))
+}
+
+/// Says that figures are served without a token, and who can read them.
+fn note_ops(address: SocketAddr) {
+    let readers = if address.ip().is_loopback() {
+        "programs of this machine"
+    } else {
+        "everybody who reaches this address, other machines too,"
+    };
+    print::note(&format_args!(
+        "/health and /metrics at {address} (ops_listen): {readers} can read them without a token"
+    ));
 }

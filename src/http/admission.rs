@@ -1,15 +1,13 @@
 //! Who gets in: every request to records brings the tools of its caller to whoever answers it, or goes no further.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::extract::{Request, State};
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::allowed_names::AllowedNames;
 use super::rate_limit::RATE_LIMITED;
 use super::refusal::{Refusal, refused};
 use super::served::{Callers, Served};
@@ -65,16 +63,14 @@ pub(super) async fn admitted(
     }
 }
 
-/// Passes on who may see how the server is doing: programs of this machine, and whoever has a token for it.
-pub(super) async fn watching(
+/// Middleware of `/health` and `/metrics`: with authentication they need a token that has `metrics = true`. A loopback
+/// address is no identity: a proxy of this machine asks from one, too.
+pub(super) async fn authorize_ops(
     State((served, telemetry)): State<(Served, Telemetry)>,
     request: Request,
     next: Next,
 ) -> Response {
     let Served::Callers(callers) = served else { return next.run(request).await };
-    if is_of_this_machine(&request) {
-        return next.run(request).await;
-    }
     let shown = authorization(request.headers());
     let refusal = match shown.and_then(|shown| callers.access().may_read_metrics(shown)) {
         Ok(true) => return next.run(request).await,
@@ -82,23 +78,16 @@ pub(super) async fn watching(
             let problem = "this is for whoever runs the server; ask with a token that has metrics = true";
             Refusal::new(StatusCode::FORBIDDEN, "forbidden", FORBIDDEN, problem.to_owned())
         }
-        Err(denial) => of_denial(&denial, None),
+        Err(denial) => {
+            let refusal = of_denial(&denial, None);
+            let problem = format!("{}. {OPS_REMEDY}", refusal.problem);
+            Refusal { problem, ..refusal }
+        }
     };
     refused(request, &refusal, &telemetry).await
 }
 
-/// Whether a program of this machine asks. A proxy here asks for somebody else, under the name they know.
-fn is_of_this_machine(request: &Request) -> bool {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    let headers = request.headers();
-    peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback())
-        && AllowedNames::is_for_this_machine(request.uri(), headers)
-        && !headers.keys().any(is_of_a_proxy)
-}
-
-fn is_of_a_proxy(name: &HeaderName) -> bool {
-    ["forwarded", "via", "x-real-ip"].contains(&name.as_str()) || name.as_str().starts_with("x-forwarded")
-}
+const OPS_REMEDY: &str = "/health and /metrics need a token with metrics = true, or are asked at ops_listen";
 
 async fn let_in(callers: &Callers, headers: &HeaderMap, path: &str) -> Result<Admitted, Refusal> {
     let metadata = || metadata_url(callers.public_url.as_ref(), path);
@@ -133,7 +122,7 @@ fn of_denial(denial: &Denial, metadata: Option<String>) -> Refusal {
 
 /// Codes of JSON-RPC, from the range that servers may use as they like.
 const UNAUTHORIZED: i32 = -32_001;
-const FORBIDDEN: i32 = -32_003;
+pub(super) const FORBIDDEN: i32 = -32_003;
 const AUTHORIZATION_UNAVAILABLE: i32 = -32_004;
 
 /// `WWW-Authenticate` of a denial (RFC 6750, RFC 9728).

@@ -28,6 +28,8 @@ pub struct AllowedNames(Arc<Names>);
 struct Names {
     hosts: Vec<AllowedHost>,
     origins: Vec<AllowedOrigin>,
+    /// Every IP address is a name, too: DNS cannot be made to say that a page elsewhere has one.
+    is_every_address_allowed: bool,
 }
 
 /// A name that `Host` may have: a host, with a port when only that one is meant.
@@ -82,7 +84,7 @@ impl AllowedNames {
     /// Those of this machine, of where clients reach the server, and what else is configured.
     #[must_use]
     pub fn new(public_url: Option<&PublicUrl>, hosts: &[AllowedHost], origins: &[AllowedOrigin]) -> Self {
-        let mut names = Names { hosts: hosts.to_vec(), origins: origins.to_vec() };
+        let mut names = Names { hosts: hosts.to_vec(), origins: origins.to_vec(), ..Names::default() };
         if let Some(url) = public_url {
             // A proxy may or may not tell the port that clients used.
             names.hosts.push(AllowedHost { host: url.host().to_ascii_lowercase(), port: None });
@@ -105,6 +107,11 @@ impl AllowedNames {
         Self(Arc::new(names))
     }
 
+    /// The same, with every IP address: a pod is asked by an address that it does not know of.
+    pub(super) fn and_every_address(&self) -> Self {
+        Self(Arc::new(Names { is_every_address_allowed: true, ..(*self.0).clone() }))
+    }
+
     /// Whether a request is for this server, from where it may come.
     #[must_use]
     pub fn allow(&self, uri: &Uri, headers: &HeaderMap) -> bool {
@@ -115,13 +122,6 @@ impl AllowedNames {
             && named.all(|authority| authority.is_some_and(|authority| self.allow_host(&authority)))
             && uri.authority().is_none_or(|authority| self.allow_host(authority))
             && headers.get_all(header::ORIGIN).iter().all(|origin| self.allow_origin(origin))
-    }
-
-    /// Whether a request names this machine, as its own programs do.
-    pub(super) fn is_for_this_machine(uri: &Uri, headers: &HeaderMap) -> bool {
-        let is_here = |authority: &Authority| names_this_machine(authority.host());
-        let mut named = headers.get_all(header::HOST).iter().map(authority_of);
-        named.all(|authority| authority.as_ref().is_some_and(is_here)) && uri.authority().is_none_or(is_here)
     }
 
     /// Whether pages of an origin may ask.
@@ -139,7 +139,9 @@ impl AllowedNames {
                 && allowed.port.is_none_or(|port| authority.port_u16() == Some(port))
         };
         // Whoever has a user name in it wants to be taken for another host.
-        !authority.as_str().contains('@') && (names_this_machine(host) || self.0.hosts.iter().any(is_listed))
+        let is_address = self.0.is_every_address_allowed && address_of(host).is_some();
+        !authority.as_str().contains('@')
+            && (is_address || names_this_machine(host) || self.0.hosts.iter().any(is_listed))
     }
 }
 
@@ -149,8 +151,12 @@ fn authority_of(host: &HeaderValue) -> Option<Authority> {
 
 /// A name of this machine, or any of its loopback addresses: no name elsewhere can be made to look like a number.
 fn names_this_machine(host: &str) -> bool {
-    let number = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    number.is_ok_and(|address| address.is_loopback()) || host.eq_ignore_ascii_case("localhost")
+    address_of(host).is_some_and(|address| address.is_loopback()) || host.eq_ignore_ascii_case("localhost")
+}
+
+/// Parses a host that is an IP address, of IPv6 in brackets.
+fn address_of(host: &str) -> Option<IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
 /// Passes on what is asked under an allowed name from an allowed origin, and refuses the rest before anything is
@@ -271,6 +277,12 @@ mod tests {
         check(&names, &["localhost:7400"], "/mcp", true);
         check(&names, &["a.records.example.com"], "/mcp", false);
         check(&names.listening_at("[2001:db8::1]:1".parse().unwrap()), &["[2001:db8::1]:1"], "/mcp", true);
+        let names = names.and_every_address();
+        check(&names, &["10.0.0.6:7401"], "/metrics", true);
+        check(&names, &["[2001:db8::2]"], "/metrics", true);
+        check(&names, &["a.records.example.com"], "/metrics", false);
+        check(&names, &["10.0.0.6.nip.io"], "/metrics", false);
+        check(&names, &["u@10.0.0.6"], "/metrics", false);
         for text in ["", "*", "*.example.com", "u@example.com", "https://example.com", "a b"] {
             assert!(text.parse::<AllowedHost>().is_err(), "{text}");
         }

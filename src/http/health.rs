@@ -92,6 +92,11 @@ async fn can_be_asked(site: &Site) -> Result<Vec<Unavailable>, ()> {
     }
 }
 
+/// The descriptions of 401 and 403, of `/health` and `/metrics` alike.
+pub(super) const TOKEN_NEEDED: &str = "With authentication, a token with `metrics = true` is needed";
+pub(super) const REFUSED: &str = "`Host` or `Origin` is not allowed, the token has no `metrics = true`, or without \
+                                  authentication the request came through a proxy";
+
 /// How it is described.
 pub(super) fn described(generator: &mut SchemaGenerator) -> Value {
     let health = generator.subschema_for::<Health>();
@@ -101,7 +106,8 @@ pub(super) fn described(generator: &mut SchemaGenerator) -> Value {
         "summary": "Whether records can be read, and what all calls come to",
         "responses": {
             "200": answer("Records of at least one source can be read"),
-            "403": described_answer("`Host` or `Origin` is not allowed", "application/json", json!({ "type": "object" })),
+            "401": described_answer(TOKEN_NEEDED, "application/json", json!({ "type": "object" })),
+            "403": described_answer(REFUSED, "application/json", json!({ "type": "object" })),
             "503": answer("No record can be read"),
         },
     } })

@@ -25,6 +25,16 @@ pub enum ListenError {
         "{0} can be reached from other machines, and nothing says who may ask; add [auth] to the configuration (`fetchwell token new` makes a token), or listen on 127.0.0.1 or [::1]"
     )]
     NotLoopback(SocketAddr),
+    /// The address of the operations listener is taken, or not allowed.
+    #[error(
+        "cannot listen on {address} for ops_listen ({problem}); stop the program that uses it, or set another ops_listen"
+    )]
+    OpsUnavailable {
+        /// The address.
+        address: SocketAddr,
+        /// The system's message.
+        problem: String,
+    },
     /// The port is taken, or not allowed.
     #[error(
         "cannot listen on {address} ({problem}); stop the program that uses it, or name another port with --listen"
@@ -56,5 +66,16 @@ pub async fn bind(address: SocketAddr, guarded: Guarded) -> Result<TcpListener, 
     let address = may_listen(address, guarded)?;
     let unavailable =
         |problem: std::io::Error| ListenError::Unavailable { address, problem: problem.to_string() };
+    TcpListener::bind(address).await.map_err(unavailable)
+}
+
+/// Binds the address of the operations listener. Any address will do: no record is served there.
+///
+/// # Errors
+///
+/// The address is taken, or not one of this machine.
+pub async fn bind_ops(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    let unavailable =
+        |problem: std::io::Error| ListenError::OpsUnavailable { address, problem: problem.to_string() };
     TcpListener::bind(address).await.map_err(unavailable)
 }

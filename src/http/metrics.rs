@@ -8,6 +8,7 @@ use axum::routing::get;
 use serde_json::{Value, json};
 
 use super::api::openapi::described_answer;
+use super::health::{REFUSED, TOKEN_NEEDED};
 use crate::telemetry::Telemetry;
 
 /// The route. It is no call: nothing counts it.
@@ -22,7 +23,8 @@ pub(super) fn described() -> Value {
         "operationId": "getMetrics",
         "summary": "The counters of this process in Prometheus' text format",
         "responses": { "200": text("The counters"), 
-            "403": described_answer("`Host` or `Origin` is not allowed", "application/json", json!({ "type": "object" })),
+            "401": described_answer(TOKEN_NEEDED, "application/json", json!({ "type": "object" })),
+            "403": described_answer(REFUSED, "application/json", json!({ "type": "object" })),
         },
     } })
 }

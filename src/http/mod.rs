@@ -1,7 +1,8 @@
 //! HTTP: the MCP endpoints, the record-server contract, and how the server is doing.
 //!
 //! `/mcp` serves the standard profile and `/mcp/openai` the one of ChatGPT's deep research; `/v1` serves the
-//! source itself; `/health` and `/metrics` say how it goes. Without authentication only loopback addresses are served.
+//! source itself; `/health` and `/metrics` say how it goes, and can have an address of their own. Without authentication
+//! only loopback addresses are served, and no request that came through a proxy.
 
 mod activity;
 mod admission;
@@ -17,6 +18,8 @@ mod in_process;
 mod limits;
 mod listener;
 mod metrics;
+mod ops;
+mod proxied;
 mod public_url;
 mod rate_limit;
 mod record_page;
@@ -37,13 +40,14 @@ pub use self::allowed_names::{AllowedHost, AllowedNames, AllowedOrigin};
 pub use self::forwarded::{TrustedProxies, TrustedProxy};
 pub use self::in_process::InProcess;
 pub use self::limits::{DEFAULT_MAX_CONNECTIONS, Limits};
-pub use self::listener::{DEFAULT_LISTEN, Guarded, ListenError, bind, may_listen};
+pub use self::listener::{DEFAULT_LISTEN, Guarded, ListenError, bind, bind_ops, may_listen};
+pub use self::ops::serve_ops;
 pub use self::public_url::{PublicUrl, PublicUrlError};
 pub use self::rate_limit::{RateLimit, RateLimiter};
 pub use self::served::{Callers, Served};
 pub use self::tls::{Tls, TlsError, TlsSettings};
 
-use self::admission::{admitted, watching};
+use self::admission::{admitted, authorize_ops};
 use self::allowed_names::asked_by_name;
 use self::answers::{Mcp, answer_message};
 use self::api::Api;
@@ -51,6 +55,7 @@ use self::connections::Connections;
 use self::defect::answered_in_any_case;
 use self::forwarded::as_of_its_client;
 use self::limits::{Patience, in_time};
+use self::proxied::{ProxyGuard, refuse_proxied};
 use self::rate_limit::limited;
 use self::v1::RecordServer;
 use crate::mcp::McpService;
@@ -72,6 +77,8 @@ pub struct Site {
     pub names: AllowedNames,
     /// Who may say which client it asks for.
     pub proxies: TrustedProxies,
+    /// Proxies whose requests are answered although nothing says who may ask; none unless that is configured.
+    pub unauthenticated_proxies: TrustedProxies,
     /// How much clients may take.
     pub limits: Limits,
 }
@@ -80,9 +87,10 @@ impl Site {
     /// What is served to this machine, with nothing configured.
     #[must_use]
     pub fn of_this_machine(live: Live, telemetry: Telemetry, rate_limiter: RateLimiter) -> Self {
-        let (names, proxies, limits) = Default::default();
+        let (names, proxies, unauthenticated_proxies, limits) = Default::default();
         let served = Served::Everybody(live);
-        Self { served, telemetry, rate_limiter, public_url: None, names, proxies, limits }
+        let public_url = None;
+        Self { served, telemetry, rate_limiter, public_url, names, proxies, unauthenticated_proxies, limits }
     }
 }
 
@@ -108,7 +116,7 @@ pub async fn serve(
 }
 
 fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
-    let Site { served, telemetry, rate_limiter, public_url, names, proxies, limits } = site.clone();
+    let Site { served, telemetry, rate_limiter, public_url, names, proxies, limits, .. } = site.clone();
     let mcp = |profile| {
         let service = McpService::new(profile, telemetry.clone(), drop_calls);
         any(answer_message).with_state(Mcp { service, body: limits.body })
@@ -120,8 +128,14 @@ fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         Served::Callers(callers) => well_known::routes(callers),
     };
     let watch = health::routes(site.clone()).merge(metrics::routes(telemetry.clone()));
-    let watch = watch.layer(from_fn_with_state((served.clone(), telemetry.clone()), watching));
-    Router::new()
+    let watch = watch.layer(from_fn_with_state((served.clone(), telemetry.clone()), authorize_ops));
+    let guard = match &served {
+        Served::Everybody(_) => {
+            Some(ProxyGuard::new_for_records(site.unauthenticated_proxies.clone(), telemetry.clone()))
+        }
+        Served::Callers(_) => None,
+    };
+    let app = Router::new()
         .route("/mcp", mcp(Profile::Standard))
         .route("/mcp/openai", mcp(Profile::OpenAi))
         .merge(Api::new(telemetry.clone()).routes())
@@ -137,6 +151,11 @@ fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .layer(from_fn_with_state((names.clone(), telemetry.clone()), asked_by_name))
         .layer(from_fn_with_state(telemetry, answered_in_any_case))
         .layer(cors::from_origins(names))
-        .layer(from_fn_with_state(proxies, as_of_its_client))
-        .layer(from_fn(request_id::identified))
+        .layer(from_fn_with_state(proxies, as_of_its_client));
+    // It sees the address of the proxy itself, and comes before CORS answers a preflight.
+    let app = match guard {
+        Some(guard) => app.layer(from_fn_with_state(guard, refuse_proxied)),
+        None => app,
+    };
+    app.layer(from_fn(request_id::identified))
 }

@@ -137,12 +137,18 @@ fn how_the_server_does_is_for_whoever_runs_it() {
     let watcher = token("watch", WATCHER).replace("sources = [\"watch\"]", "sources = []\nmetrics = true");
     let file = place.configure(&format!("{HEAD}{}{watcher}{STORES}", token("ann", ANN)));
     let server = start(&file);
-    let elsewhere = "x-forwarded-for: 192.0.2.7";
     for target in ["/health", "/metrics"] {
-        assert_eq!(ask(&server.address, "GET", target, &[]).status, 200, "this machine");
-        refused(&ask(&server.address, "GET", target, &[elsewhere]), 401, "unauthorized");
-        refused(&ask(&server.address, "GET", target, &[elsewhere, &bearer(ANN)]), 403, "forbidden");
-        assert_eq!(ask(&server.address, "GET", target, &[elsewhere, &bearer(WATCHER)]).status, 200);
+        // A loopback address is no identity: a proxy of this machine that adds no header has one, too.
+        for from in ["host: localhost", "host: 127.0.0.1", "x-forwarded-for: 192.0.2.7"] {
+            let answer = ask(&server.address, "GET", target, &[from]);
+            refused(&answer, 401, "unauthorized");
+            assert!(
+                answer.text.contains("metrics = true") && answer.text.contains("ops_listen"),
+                "{answer:?}"
+            );
+            refused(&ask(&server.address, "GET", target, &[from, &bearer(ANN)]), 403, "forbidden");
+            assert_eq!(ask(&server.address, "GET", target, &[from, &bearer(WATCHER)]).status, 200);
+        }
     }
     // A proxy here that says nothing of its client asks under the name that clients know.
     let server = start(&place.configure(

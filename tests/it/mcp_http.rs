@@ -123,19 +123,6 @@ fn only_this_machine_may_ask() {
     }
 }
 
-#[test]
-fn a_tunnel_that_rewrites_the_host_is_answered() {
-    let (_folder, store) = demo_store();
-    let server = HttpServer::start(["--store", text(&store)]);
-    let shown = fetchwell(["client-config", "chatgpt", "--store", text(&store)]);
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    let (_, host) = shown.split_once("--host-header=").unwrap_or_else(|| panic!("{shown}"));
-    let host = host.split_whitespace().next().unwrap();
-    let head =
-        format!("POST /mcp/openai HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n{BOTH}");
-    assert_eq!(exchange(&server.address, &head, SEARCH).0, 200, "{host}");
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn any_loopback_address_may_be_listened_on() {

@@ -15,21 +15,24 @@ struct Hosted {
     folder: tempfile::TempDir,
     config: PathBuf,
     tokens: [String; 2],
+    /// A token with `metrics = true` and without sources.
+    watcher: String,
 }
 
 impl Hosted {
     fn new() -> Self {
         let (kept, store) = demo_store();
         let folder = tempfile::tempdir().unwrap();
-        let made = ["ann", "bob"].map(|name| {
+        let [ann, bob, watcher] = ["ann", "bob", "watcher"].map(|name| {
             let made = stdout(&crate::support::fetchwell(["token", "new", "--name", name, "--json"]));
             let made: Value = serde_json::from_str(&made).unwrap();
             (made["token"].as_str().unwrap().to_owned(), made["configuration"].as_str().unwrap().to_owned())
         });
         let config = folder.path().join("fetchwell.toml");
         let source = format!("[[source]]\nname = \"notes\"\nstore = '{}'\n", text(&store));
-        std::fs::write(&config, format!("{source}{}{}", made[0].1, made[1].1)).unwrap();
-        Self { _store: kept, folder, config, tokens: made.map(|(token, _)| token) }
+        let may_watch = "sources = []\nmetrics = true\n";
+        std::fs::write(&config, format!("{source}{}{}{}{may_watch}", ann.1, bob.1, watcher.1)).unwrap();
+        Self { _store: kept, folder, config, tokens: [ann.0, bob.0], watcher: watcher.0 }
     }
 
     fn state(&self) -> PathBuf {
@@ -115,13 +118,20 @@ fn no_caller_reads_the_figures_of_all() {
     let server = hosted.serve(["--log", "info"]);
     let token = format!("Authorization: Bearer {}", hosted.tokens[0]);
     for path in ["/health", "/metrics"] {
-        assert_eq!(get(&server.address, path).status, 200, "a program of this machine");
-        // What a proxy of this machine passes on is from somewhere else.
-        let answer = ask(&server.address, "GET", path, &[&token, "X-Forwarded-For: 203.0.113.7"]);
-        assert_eq!((answer.status, answer.json()["code"].as_str()), (403, Some("FORBIDDEN")), "{answer:?}");
+        // A loopback address is no identity.
+        assert_eq!(get(&server.address, path).status, 401);
+        for more in ["accept: */*", "X-Forwarded-For: 203.0.113.7"] {
+            let answer = ask(&server.address, "GET", path, &[&token, more]);
+            assert_eq!(
+                (answer.status, answer.json()["code"].as_str()),
+                (403, Some("FORBIDDEN")),
+                "{answer:?}"
+            );
+        }
     }
     assert_eq!(search(&server, &hosted.tokens[1], "b-1").status, 200);
-    let metrics = get(&server.address, "/metrics").text;
+    let watcher = format!("Authorization: Bearer {}", hosted.watcher);
+    let metrics = ask(&server.address, "GET", "/metrics", &[&watcher]).text;
     assert!(metrics.contains("{endpoint=\"tool:search\",outcome=\"ok\"} 1"), "{metrics}");
     assert!(!metrics.contains("caller"), "{metrics}");
 }
