@@ -46,6 +46,9 @@ impl Caller<'_> {
         for random in ["next_cursor", "next_changes_since"] {
             words.as_object_mut().unwrap().remove(random);
         }
+        if let Some((page, _key)) = answer["url"].as_str().and_then(|url| url.split_once("?link=")) {
+            words["url"] = page.into();
+        }
         let text = words.to_string();
         let (other, _) = self.other;
         assert!(answer.get("error").is_none(), "{} {tool} {arguments}: {text}", self.who);
