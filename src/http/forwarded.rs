@@ -1,7 +1,7 @@
 //! Which client a proxy asks for. What a header says of a client is its own word, unless the connection is from a proxy
 //! that is configured to be trusted; then the nearest address that is not a trusted proxy itself is the client.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -89,6 +89,15 @@ impl TrustedProxies {
             }
         }
         nearest
+    }
+}
+
+/// The network that stands for a client: an IPv4 address, and of an IPv6 address its /64, since a client that has one of
+/// these addresses has all of them.
+pub(super) fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }
 

@@ -1,7 +1,10 @@
 //! How often each client may ask. A client is the address of its connection, or the one that a trusted proxy asks for:
-//! what any other header says of it is its own word.
+//! what any other header says of it is its own word. `buckets` keeps how much each has used.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+mod buckets;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,16 +16,12 @@ use axum::middleware::Next;
 use axum::response::Response;
 use governor::clock::Clock;
 use governor::middleware::StateInformationMiddleware;
-use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter as Governor};
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 
+use self::buckets::Buckets;
+use super::forwarded::network_of;
 use super::refusal::{Refusal, refused};
 use crate::telemetry::Telemetry;
-
-/// Clients that are told apart at a time; the one that asked longest ago is forgotten first.
-const CLIENTS_MOST: u64 = 10_000;
 
 /// How many requests a client may make at once.
 pub(super) const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -45,23 +44,14 @@ pub struct RateLimit {
 /// The limit of now, which can be replaced while requests are answered. Without one, everybody may ask as often as
 /// they like.
 #[derive(Debug, Clone, Default)]
-pub struct RateLimiter(Arc<ArcSwapOption<Buckets>>);
+pub struct RateLimiter(Arc<ArcSwapOption<Clients>>);
 
-#[derive(Debug)]
-struct Buckets {
+/// One limit, with what each client has used of it.
+struct Clients {
     limit: RateLimit,
     quota: Quota,
-    /// A client that did not ask for `per` has a full bucket, as one that was never seen.
-    clients: Cache<Client, Arc<Bucket>>,
-    clock: Monotonic,
+    governor: Governor<IpAddr, Buckets<Monotonic>, Monotonic, StateInformationMiddleware>,
 }
-
-type Bucket = Governor<NotKeyed, InMemoryState, Monotonic, StateInformationMiddleware>;
-
-/// An address; of IPv6 its network, since whoever has one address there has all of them. So it is with the loopback
-/// addresses of a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Client(IpAddr);
 
 /// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,37 +67,32 @@ struct Decision {
 impl RateLimiter {
     /// Another limit from now on; with the same one, what clients have used stays used.
     pub fn replace(&self, limit: Option<RateLimit>) {
-        if self.0.load().as_ref().map(|buckets| buckets.limit) != limit {
-            self.0.store(limit.and_then(Buckets::new).map(Arc::new));
+        if self.0.load().as_ref().map(|clients| clients.limit) != limit {
+            self.0.store(limit.and_then(Clients::new).map(Arc::new));
         }
     }
 
     fn decide(&self, address: IpAddr) -> Option<Decision> {
-        self.0.load().as_ref().map(|buckets| buckets.decide(Client::at(address)))
+        self.0.load().as_ref().map(|clients| clients.decide(client_at(address)))
     }
 }
 
-impl Buckets {
+impl Clients {
     fn new(limit: RateLimit) -> Option<Self> {
         let quota = Quota::with_period(limit.per / limit.requests.get())?.allow_burst(limit.requests);
-        let clients = Cache::builder()
-            .max_capacity(CLIENTS_MOST)
-            .time_to_idle(limit.per)
-            .eviction_policy(EvictionPolicy::lru())
-            .build();
-        Some(Self { limit, quota, clients, clock: Monotonic(Instant::now()) })
+        let clock = Monotonic(Instant::now());
+        let governor = Governor::new(quota, Buckets::new(clock), clock);
+        Some(Self { limit, quota, governor })
     }
 
-    fn decide(&self, client: Client) -> Decision {
-        let new = || {
-            let bucket = Governor::direct_with_clock(self.quota, self.clock);
-            Arc::new(bucket.with_middleware::<StateInformationMiddleware>())
-        };
-        let bucket = self.clients.get_with(client, new);
+    fn decide(&self, client: IpAddr) -> Decision {
         let limit = self.limit.requests.get();
-        let (remaining, retry_after) = match bucket.check() {
+        let (remaining, retry_after) = match self.governor.check_key(&client) {
             Ok(left) => (left.remaining_burst_capacity(), None),
-            Err(not_until) => (0, Some(seconds(not_until.wait_time_from(self.clock.now())).max(1))),
+            Err(not_until) => {
+                let wait = not_until.wait_time_from(self.governor.clock().now());
+                (0, Some(seconds(wait).max(1)))
+            }
         };
         let used = limit.saturating_sub(remaining);
         let reset = seconds(self.quota.replenish_interval() * used);
@@ -115,16 +100,18 @@ impl Buckets {
     }
 }
 
-impl Client {
-    fn at(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            address if address.is_loopback() => Self(Ipv4Addr::LOCALHOST.into()),
-            IpAddr::V4(address) => Self(address.into()),
-            IpAddr::V6(address) => {
-                let network = address.to_bits() & !u128::from(u64::MAX);
-                Self(Ipv6Addr::from_bits(network).into())
-            }
-        }
+impl fmt::Debug for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clients").field("limit", &self.limit).finish_non_exhaustive()
+    }
+}
+
+/// Returns the address that stands for a client: its network, and one address for all programs of this machine, which has
+/// many.
+fn client_at(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        address => network_of(address),
     }
 }
 
@@ -226,17 +213,6 @@ mod tests {
             assert!(may(&limiter, one));
             assert_eq!(!may(&limiter, other), is_same, "{one} {other}");
         }
-    }
-
-    #[test]
-    fn many_clients_take_bounded_memory() {
-        let limiter = limiter(1);
-        for number in 0..30_000_u32 {
-            assert!(limiter.decide(IpAddr::V4(number.into())).is_some());
-        }
-        let buckets = limiter.0.load_full().unwrap();
-        buckets.clients.run_pending_tasks();
-        assert!(buckets.clients.entry_count() <= CLIENTS_MOST);
     }
 
     #[test]
