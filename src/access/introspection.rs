@@ -2,9 +2,11 @@
 //!
 //! What it says of a good token is remembered for a minute at most and never beyond the token's end, so a token that
 //! was revoked is refused a minute later. That a token is not good is not remembered. All who bring one token at once
-//! wait for one answer. Without an answer nobody is admitted.
+//! wait for one answer, and tokens from one client address have a share of the questions. Without an answer nobody is
+//! admitted.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,12 +18,13 @@ use moka::sync::Cache;
 use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use url::form_urlencoded;
 
 use super::authority::{AuthorityClient, AuthorityFault};
 use super::claims::Claims;
+use super::fair_queue::FairQueue;
 use super::static_token::sha256;
 use super::{Denial, IntrospectionSettings, TokenFault};
 
@@ -30,9 +33,6 @@ const REMEMBERED_FOR: SignedDuration = SignedDuration::from_secs(60);
 
 /// Tokens whose answers are remembered. A token of 10,000 callers is used within the minute by most of them.
 const TOKENS_MOST: u64 = 10_000;
-
-/// Questions to the server at the same time. More wait, within the deadline.
-const IN_FLIGHT_MOST: usize = 16;
 
 /// When to ask again after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ pub(super) struct Introspection {
     remembered: Cache<[u8; 32], Remembered>,
     /// Questions that are being answered.
     asked: Cache<[u8; 32], Arc<OnceCell<Answer>>>,
-    turns: Semaphore,
+    queue: FairQueue,
     logged_at: Mutex<Option<Timestamp>>,
 }
 
@@ -75,7 +75,7 @@ impl Introspection {
             deadline,
             remembered: remembered.build(),
             asked: asked.build(),
-            turns: Semaphore::new(IN_FLIGHT_MOST),
+            queue: FairQueue::new(),
             logged_at: Mutex::default(),
         }
     }
@@ -85,8 +85,8 @@ impl Introspection {
         &self.settings
     }
 
-    /// What the server says of a token that it says is active.
-    pub(super) async fn claims(&self, token: &SecretString, now: Timestamp) -> Answer {
+    /// What the server says of a token that it says is active. The client is the address that the token came from.
+    pub(super) async fn claims(&self, token: &SecretString, client: IpAddr, now: Timestamp) -> Answer {
         let hash = sha256(token);
         if let Some(claims) = self.remembered_at(&hash, now) {
             return Ok(claims);
@@ -97,7 +97,7 @@ impl Introspection {
             if let Some(claims) = self.remembered_at(&hash, now) {
                 return Ok(claims);
             }
-            let answer = self.ask(token, now).await;
+            let answer = self.ask(token, client, now).await;
             if let Ok(claims) = &answer {
                 self.remember(hash, claims, now);
             }
@@ -107,8 +107,17 @@ impl Introspection {
         answer.get_or_init(|| ask).await.clone()
     }
 
-    async fn ask(&self, token: &SecretString, now: Timestamp) -> Answer {
-        let answer = timeout(self.deadline, self.post(token)).await.unwrap_or(Err(AuthorityFault::Slow));
+    async fn ask(&self, token: &SecretString, client: IpAddr, now: Timestamp) -> Answer {
+        let post = async {
+            let Ok(_place) = self.queue.place(client).await else { return None };
+            Some(self.post(token).await)
+        };
+        let answer = match timeout(self.deadline, post).await {
+            Ok(Some(answer)) => answer,
+            // No fault of the server, and a client could fill the log with it.
+            Ok(None) => return Err(Denial::TryLater { after: RETRY_AFTER }),
+            Err(_late) => Err(AuthorityFault::Slow),
+        };
         match answer.and_then(|body| read(&body)) {
             Ok(Some(claims)) => Ok(Arc::new(claims)),
             Ok(None) => Err(TokenFault::Inactive.into()),
@@ -121,7 +130,6 @@ impl Introspection {
 
     async fn post(&self, token: &SecretString) -> Result<bytes::Bytes, AuthorityFault> {
         let unusable = |problem: &str| AuthorityFault::Unusable(problem.to_owned());
-        let _turn = self.turns.acquire().await.map_err(|_closed| unusable("the program is ending"))?;
         let authorization =
             basic(&self.settings).ok_or_else(|| unusable("its client cannot be sent as a header"))?;
         let form = form_urlencoded::Serializer::new(String::new())

@@ -13,6 +13,7 @@ mod claims;
 mod denial;
 mod discovery;
 mod distinct;
+mod fair_queue;
 mod introspection;
 mod jwt;
 mod key_set;
@@ -21,6 +22,7 @@ mod metadata;
 mod settings;
 mod static_token;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,13 +89,14 @@ impl Access {
         &self.settings
     }
 
-    /// Who comes with this `Authorization` header, the only one of the request (see [`authorization`]).
+    /// Who comes with this `Authorization` header, the only one of the request (see [`authorization`]), from the address of a
+    /// client.
     ///
     /// # Errors
     ///
     /// There is no token, or it is not good for this server, or nobody can say now whether it is.
-    pub async fn admit(&self, authorization: Option<&str>) -> Result<Admitted, Denial> {
-        self.admit_at(authorization, Timestamp::now()).await
+    pub async fn admit(&self, authorization: Option<&str>, client: IpAddr) -> Result<Admitted, Denial> {
+        self.admit_at(authorization, client, Timestamp::now()).await
     }
 
     /// What clients read to find out where to sign in for `resource`, one of our URLs.
@@ -115,7 +118,12 @@ impl Access {
         Ok(known.metrics)
     }
 
-    async fn admit_at(&self, authorization: Option<&str>, now: Timestamp) -> Result<Admitted, Denial> {
+    async fn admit_at(
+        &self,
+        authorization: Option<&str>,
+        client: IpAddr,
+        now: Timestamp,
+    ) -> Result<Admitted, Denial> {
         let token = bearer::token_of(authorization)?;
         if static_token::is_ours(&token) {
             let known = static_token::find(&self.settings.tokens, &token).ok_or(TokenFault::Unknown)?;
@@ -130,7 +138,7 @@ impl Access {
                 self.admitted(&claims, Issuer::Signed(issuer.issuer.as_str()), token, now)
             }
             (_, issuer, Some(introspection)) => {
-                let claims = introspection.claims(&token, now).await?;
+                let claims = introspection.claims(&token, client, now).await?;
                 let known = issuer.as_ref().map(|issuer| issuer.issuer.as_str());
                 let issuer = Issuer::Answered { known, by: introspection.settings().url.as_str() };
                 self.admitted(&claims, issuer, token, now)

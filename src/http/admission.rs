@@ -1,13 +1,15 @@
 //! Who gets in: every request to records brings the tools of its caller to whoever answers it, or goes no further.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use secrecy::{ExposeSecret, SecretString};
 
+use super::forwarded::network_of;
 use super::rate_limit::RATE_LIMITED;
 use super::refusal::{Refusal, refused};
 use super::served::{Callers, Served};
@@ -35,15 +37,18 @@ pub(super) async fn admitted(
         }
         Served::Callers(callers) => callers,
     };
-    let path = request.uri().path();
-    let turn = match let_in(&callers, request.headers(), path).await {
+    let client = client_of(request.extensions());
+    let admitted = admit(&callers, request.headers(), client).await;
+    let turn = match admitted {
         Ok(caller) => {
             // A refusal for want of a turn is counted as theirs, too.
             request.extensions_mut().insert(caller.caller.grant_id());
             let turn = callers.grants.turn(&caller).await.map_err(of_no_turn);
             turn.map(|turn| (caller, turn))
         }
-        Err(refusal) => Err(refusal),
+        Err(denial) => {
+            Err(of_denial(&denial, metadata_url(callers.public_url.as_ref(), request.uri().path())))
+        }
     };
     match turn {
         Ok((caller, Turn { toolbox, permit })) => {
@@ -89,20 +94,24 @@ pub(super) async fn authorize_ops(
 
 const OPS_REMEDY: &str = "/health and /metrics need a token with metrics = true, or are asked at ops_listen";
 
-async fn let_in(callers: &Callers, headers: &HeaderMap, path: &str) -> Result<Admitted, Refusal> {
-    let metadata = || metadata_url(callers.public_url.as_ref(), path);
-    admit(callers, headers).await.map_err(|denial| of_denial(&denial, metadata()))
+/// Returns the address of the client of a request, as [`forwarded`](super::forwarded) has found it.
+pub(super) fn client_of(extensions: &Extensions) -> IpAddr {
+    let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|client| client.0.ip());
+    network_of(client.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)))
 }
 
-/// Who shows the token in these headers.
-pub(super) async fn admit(callers: &Callers, headers: &HeaderMap) -> Result<Admitted, Denial> {
-    callers.access().admit(authorization(headers)?).await
+async fn admit(callers: &Callers, headers: &HeaderMap, client: IpAddr) -> Result<Admitted, Denial> {
+    callers.access().admit(authorization(headers)?, client).await
 }
 
 /// Who has this token, which came in another way.
-pub(super) async fn admit_token(callers: &Callers, token: &SecretString) -> Result<Admitted, Denial> {
+pub(super) async fn admit_token(
+    callers: &Callers,
+    token: &SecretString,
+    client: IpAddr,
+) -> Result<Admitted, Denial> {
     let shown = SecretString::from(format!("Bearer {}", token.expose_secret()));
-    callers.access().admit(Some(shown.expose_secret())).await
+    callers.access().admit(Some(shown.expose_secret()), client).await
 }
 
 fn of_denial(denial: &Denial, metadata: Option<String>) -> Refusal {

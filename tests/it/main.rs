@@ -41,6 +41,7 @@ mod http_names;
 mod http_tls;
 mod import;
 mod index_files;
+mod introspection_queue;
 mod leaks;
 mod long_records;
 mod mcp_http;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::authority::{Authority, Reply};
 use super::signer::{RSA, base64};
-use super::{introspection_of, jwt_door, key_set, now};
+use super::{LOCAL, introspection_of, jwt_door, key_set, now};
 use crate::access::Access;
 
 /// A server that knows a key and no token.
@@ -40,7 +40,7 @@ fn nearly_a_jwt() -> impl Strategy<Value = String> {
 
 fn check(header: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let denial = runtime.block_on(DOOR.admit_at(Some(header), now())).unwrap_err();
+    let denial = runtime.block_on(DOOR.admit_at(Some(header), LOCAL, now())).unwrap_err();
     let shown = format!("{denial} {denial:?} {:?}", denial.error());
     // Shorter words may be our own.
     for word in header.split([' ', '.']).filter(|word| word.len() >= 10) {

@@ -8,6 +8,8 @@ mod key_rotation;
 mod signed_tokens;
 mod signer;
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -95,8 +97,11 @@ fn good_token(authority: &Authority, signer: &Signer, algorithm: &str) -> String
     signer.token(&json!({"alg": algorithm, "kid": "k1"}), &claims(&authority.url, &json!({})))
 }
 
+/// The address of a client.
+const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
 async fn admit(door: &Access, token: &str, now: Timestamp) -> Result<Admitted, Denial> {
-    let admitted = door.admit_at(Some(&format!("Bearer {token}")), now).await;
+    let admitted = door.admit_at(Some(&format!("Bearer {token}")), LOCAL, now).await;
     if let Err(denial) = &admitted {
         let shown = format!("{denial} {denial:?} {door:?}");
         // Shorter words may be our own.
@@ -147,5 +152,5 @@ async fn without_anything_to_check_a_token_by_nobody_is_admitted() {
         let denial = admit(&door, token, now()).await.unwrap_err();
         assert_eq!(denial, Denial::RenewToken(super::TokenFault::Unknown), "{token}");
     }
-    assert_eq!(door.admit(None).await.unwrap_err(), Denial::SignIn);
+    assert_eq!(door.admit(None, LOCAL).await.unwrap_err(), Denial::SignIn);
 }

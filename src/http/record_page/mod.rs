@@ -6,6 +6,7 @@
 mod sessions;
 mod view;
 
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use url::form_urlencoded;
 use self::sessions::{Session, Sessions};
 use self::view::{Around, Document};
 use super::PublicUrl;
-use super::admission::admit_token;
+use super::admission::{admit_token, client_of};
 use super::refusal::size_of;
 use super::served::{Callers, Served};
 use crate::fit::Shaping;
@@ -99,7 +100,10 @@ impl Pages {
         let key = query_value(request.uri.query(), LINK);
         let session = self.sessions.of(&request.headers);
         let shown = match session.filter(|session| session.shows(handle.address())) {
-            Some(session) => Some(self.shown_to((callers, &session), &handle, record).await),
+            Some(session) => {
+                let client = client_of(&request.extensions);
+                Some(self.shown_to((callers, &session), &handle, client, record).await)
+            }
             None => None,
         };
         // Whose browser knows one grant may follow the link of another, or of the same one when its session has ended.
@@ -119,9 +123,10 @@ impl Pages {
         &self,
         (callers, session): (&Callers, &Session),
         handle: &Handle,
+        client: IpAddr,
         record: &mut Call,
     ) -> (&'static str, Response) {
-        match self.turn_of(callers, session.token(), record).await {
+        match self.turn_of(callers, session.token(), client, record).await {
             Ok((token, turn)) => asking_with(token, self.fetched(&turn.toolbox, handle, true)).await,
             Err(problem) => ("unauthorized", view::sign_in(&RecordPages::path(handle), &problem)),
         }
@@ -141,10 +146,11 @@ impl Pages {
         &self,
         callers: &Callers,
         cell: &CallersToken,
+        client: IpAddr,
         record: &mut Call,
     ) -> Result<(SecretString, Turn), String> {
         let token = cell.latest().ok_or_else(|| "What it was opened by has ended.".to_owned())?;
-        let caller = match admit_token(callers, &token).await {
+        let caller = match admit_token(callers, &token, client).await {
             Ok(caller) => caller,
             Err(denial) => {
                 if denial.retry_after().is_none() {
@@ -253,9 +259,10 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     // A link that is shown at another record stays good for its own.
     let key = form_value(&form, LINK).filter(|key| pages.opens(callers, key, &handle));
     let Some((key, links)) = key.zip(pages.links(callers)) else { return view::sign_in(&path, LINK_IS_GONE) };
+    let client = client_of(&request.extensions);
     // One behind which there is nobody now is not used up: its grant may have another token soon.
     if let Some(link) = links.look(&key)
-        && let Err(problem) = pages.turn_of(callers, &link.reader.token, record).await
+        && let Err(problem) = pages.turn_of(callers, &link.reader.token, client, record).await
     {
         return view::sign_in(&path, &problem);
     }
@@ -263,7 +270,7 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     let mut before = pages.sessions.of(&request.headers);
     // One that showed everything shows it no more once its own token has ended.
     if let Some(session) = before.as_ref().filter(|session| session.shows_all())
-        && pages.turn_of(callers, session.token(), record).await.is_err()
+        && pages.turn_of(callers, session.token(), client, record).await.is_err()
     {
         before = None;
     }
@@ -279,7 +286,7 @@ async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Ca
     let path = RecordPages::path(&handle);
     let Served::Callers(callers) = &pages.served else { return moved(&path, None) };
     let token = SecretString::from(form_value(&form, "token").unwrap_or_default().trim().to_owned());
-    let caller = match admit_token(callers, &token).await {
+    let caller = match admit_token(callers, &token, client_of(&request.extensions)).await {
         Ok(caller) => caller,
         Err(denial) => return view::sign_in(&path, &sentence(&denial.to_string())),
     };
