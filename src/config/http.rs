@@ -3,15 +3,16 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
 use super::tree::{Mistake, Node, key_of};
-use super::values::{Callers, Connections, Count};
+use super::values::{Callers, Connections, Count, DurationText};
 use crate::http::{
-    AllowedHost, AllowedNames, AllowedOrigin, DEFAULT_MAX_CONNECTIONS, Limits, PublicUrl, TlsSettings,
-    TrustedProxies, TrustedProxy,
+    AllowedHost, AllowedNames, AllowedOrigin, DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS,
+    DEFAULT_WRITE_TIMEOUT, Limits, PublicUrl, TlsSettings, TrustedProxies, TrustedProxy,
 };
 
 /// Calls of one caller at a time, when nothing else is said.
@@ -27,6 +28,10 @@ pub struct HttpSettings {
     pub public_url: Option<PublicUrl>,
     /// Connections at a time.
     pub max_connections: u32,
+    /// Connections of one address at a time.
+    pub max_connections_per_address: u32,
+    /// How long a client may read nothing of a response.
+    pub write_timeout: Duration,
     /// Calls of one caller at a time.
     pub calls_per_caller: u32,
     /// Whose word is taken for which client they ask for.
@@ -46,6 +51,8 @@ impl Default for HttpSettings {
         Self {
             public_url: None,
             max_connections: DEFAULT_MAX_CONNECTIONS,
+            max_connections_per_address: DEFAULT_MAX_CONNECTIONS_PER_ADDRESS,
+            write_timeout: DEFAULT_WRITE_TIMEOUT,
             calls_per_caller: DEFAULT_CALLS_PER_CALLER,
             trusted_proxies: TrustedProxies::default(),
             allow_unauthenticated_proxy: false,
@@ -76,7 +83,12 @@ impl HttpSettings {
     /// How much clients may take.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        Limits { connections: self.max_connections, ..Limits::default() }
+        Limits {
+            connections: self.max_connections,
+            connections_per_address: self.max_connections_per_address,
+            write: self.write_timeout,
+            ..Limits::default()
+        }
     }
 
     /// Whether `[http]` says something else that a running server does not take up.
@@ -93,6 +105,8 @@ impl HttpSettings {
 #[serde(deny_unknown_fields)]
 pub(super) struct HttpTable {
     max_connections: Option<Count<Connections>>,
+    max_connections_per_address: Option<Count<Connections>>,
+    write_timeout: Option<DurationText>,
     calls_per_caller: Option<Count<Callers>>,
     #[serde(default)]
     trusted_proxies: Names<TrustedProxy>,
@@ -137,9 +151,13 @@ impl HttpTable {
         let whole = HttpSettings::default();
         let tls = tls
             .map(|tls| TlsSettings { certificate: folder.join(tls.certificate), key: folder.join(tls.key) });
+        let max_connections = self.max_connections.map_or(whole.max_connections, |count| count.get().get());
+        let per_address = self.max_connections_per_address.map(|count| count.get().get());
         HttpSettings {
             public_url,
-            max_connections: self.max_connections.map_or(whole.max_connections, |count| count.get().get()),
+            max_connections,
+            max_connections_per_address: per_address.unwrap_or_else(|| per_address_of(max_connections)),
+            write_timeout: self.write_timeout.map_or(whole.write_timeout, |timeout| timeout.0),
             calls_per_caller: self.calls_per_caller.map_or(whole.calls_per_caller, |count| count.get().get()),
             trusted_proxies: self.trusted_proxies.0.into_iter().collect(),
             allow_unauthenticated_proxy: self.allow_unauthenticated_proxy,
@@ -148,6 +166,11 @@ impl HttpTable {
             tls,
         }
     }
+}
+
+/// Returns how many of all connections one address may have when nothing is said: never more than half of them.
+fn per_address_of(max_connections: u32) -> u32 {
+    (max_connections / 2).clamp(1, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS)
 }
 
 pub(super) fn public_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PublicUrl>, D::Error> {
@@ -213,14 +236,16 @@ mod tests {
     fn all_of_it_can_be_said() {
         let settings = read(
             "public_url = \"https://records.example.com/\"\n\
-             [http]\nmax_connections = 500\ncalls_per_caller = 4\ntrusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]\n\
+             [http]\nmax_connections = 500\nmax_connections_per_address = 20\nwrite_timeout = \"2s\"\ncalls_per_caller = 4\ntrusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]\n\
              allow_unauthenticated_proxy = true\nallowed_hosts = [\"fetchwell.internal\"]\nallowed_origins = [\"https://inspector.example.com\"]\n\
              [tls]\ncertificate = \"fullchain.pem\"\nkey = \"/k/privkey.pem\"\n",
         )
         .unwrap();
         assert_eq!(settings.unauthenticated_proxies(), settings.trusted_proxies);
-        assert_eq!(settings.public_url.unwrap().as_str(), "https://records.example.com");
+        assert_eq!(settings.public_url.as_ref().unwrap().as_str(), "https://records.example.com");
         assert_eq!((settings.max_connections, settings.calls_per_caller), (500, 4));
+        let limits = settings.limits();
+        assert_eq!((limits.connections_per_address, limits.write), (20, Duration::from_secs(2)));
         let proxies: TrustedProxies =
             ["127.0.0.1", "10.0.0.0/8"].iter().map(|proxy| proxy.parse().unwrap()).collect();
         assert_eq!(settings.trusted_proxies, proxies);
@@ -236,6 +261,14 @@ mod tests {
     }
 
     #[test]
+    fn one_address_has_at_most_half_of_the_connections() {
+        for (all, of_one) in [(1, 1), (2, 1), (50, 25), (12_000, 1_000), (1_000_000, 1_000)] {
+            let settings = read(&format!("[http]\nmax_connections = {all}\n")).unwrap();
+            assert_eq!(settings.max_connections_per_address, of_one, "{all}");
+        }
+    }
+
+    #[test]
     fn mistakes_have_their_line() {
         for (text, expect) in [
             ("public_url = \"http://records.example.com\"\n", "1: public_url: it is not https"),
@@ -245,6 +278,11 @@ mod tests {
                 "[http]\nmax_connections = 0\n",
                 "2: http.max_connections: 0 is not between 1 and 1000000 connections",
             ),
+            (
+                "[http]\nmax_connections_per_address = 0\n",
+                "2: http.max_connections_per_address: 0 is not between 1 and 1000000 connections",
+            ),
+            ("[http]\nwrite_timeout = 30\n", "2: http.write_timeout: "),
             (
                 "[http]\ncalls_per_caller = 0\n",
                 "2: http.calls_per_caller: 0 is not between 1 and 10000 calls",

@@ -9,9 +9,10 @@ use axum::middleware::Next;
 use axum::response::Response;
 use secrecy::{ExposeSecret, SecretString};
 
+use super::connections::{HeldUntilSent, TooMuchUnsent};
 use super::forwarded::network_of;
 use super::rate_limit::RATE_LIMITED;
-use super::refusal::{Refusal, refused};
+use super::refusal::{Asked, Refusal, refused, size_of};
 use super::served::{Callers, Served};
 use super::well_known::metadata_url;
 use crate::access::{Admitted, Denial, authorization};
@@ -51,7 +52,7 @@ pub(super) async fn admitted(
         }
     };
     match turn {
-        Ok((caller, Turn { toolbox, permit })) => {
+        Ok((caller, Turn { toolbox, permit, person })) => {
             // Nobody behind needs it, and what nobody has nobody can log.
             request.headers_mut().remove(header::AUTHORIZATION);
             request.extensions_mut().insert(toolbox);
@@ -60,9 +61,19 @@ pub(super) async fn admitted(
             // A call whose answer is a stream goes on when that has begun, and has the request until it ends.
             let turn = Arc::new(permit);
             request.extensions_mut().insert(Arc::clone(&turn));
-            let response = asking_with(token, next.run(request)).await;
-            drop(turn);
-            response
+            let asked = Asked::of(&request);
+            let mut response = asking_with(token, next.run(request)).await;
+            let (unsent, bytes) = (callers.unsent_of(person), size_of(&response));
+            match unsent.reserve(bytes).await {
+                Ok(share) => {
+                    response.extensions_mut().insert(HeldUntilSent::new(turn, Some(share)));
+                    response
+                }
+                Err(TooMuchUnsent) => {
+                    drop(response);
+                    asked.refused(&too_much_unsent(), &telemetry)
+                }
+            }
         }
         Err(refusal) => refused(request, &refusal, &telemetry).await,
     }
@@ -158,6 +169,11 @@ fn challenge(denial: &Denial, metadata: Option<&str>) -> Option<HeaderValue> {
 fn quotable(text: &str) -> String {
     let is_allowed = |c: &char| (' '..='~').contains(c) && *c != '"' && *c != '\\';
     text.chars().filter(is_allowed).collect()
+}
+
+fn too_much_unsent() -> Refusal {
+    let problem = "too many responses to you are not read; read them before you call again";
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", RATE_LIMITED, problem.to_owned()).after(1)
 }
 
 fn of_no_turn(reason: NoTurn) -> Refusal {

@@ -14,6 +14,12 @@ use crate::telemetry::Telemetry;
 /// Connections at a time, when nothing else is configured: some for each client of ten thousand, and some spare.
 pub const DEFAULT_MAX_CONNECTIONS: u32 = 12_000;
 
+/// Connections of one address at a time, when nothing else is configured: a twelfth of all.
+pub const DEFAULT_MAX_CONNECTIONS_PER_ADDRESS: u32 = 1_000;
+
+/// How long a client may read nothing of a response, when nothing else is configured.
+pub const DEFAULT_WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Files that the program wants open beside its connections: stores, their indexes, the state, questions to record
 /// servers.
 #[cfg(unix)]
@@ -28,10 +34,14 @@ pub(super) const HEADERS_MOST: usize = 100;
 pub struct Limits {
     /// Connections at a time. More wait until one ends.
     pub connections: u32,
+    /// Connections of one address at a time. More are closed at once.
+    pub connections_per_address: u32,
     /// From the first byte of a request to the end of its head.
     pub head: Duration,
     /// A connection on which nothing happens.
     pub idle: Duration,
+    /// A response of which the client reads nothing.
+    pub write: Duration,
     /// All of a body.
     pub body: Duration,
     /// The handshake of TLS.
@@ -48,8 +58,10 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: DEFAULT_MAX_CONNECTIONS,
+            connections_per_address: DEFAULT_MAX_CONNECTIONS_PER_ADDRESS,
             head: Duration::from_secs(10),
             idle: Duration::from_secs(60),
+            write: DEFAULT_WRITE_TIMEOUT,
             body: Duration::from_secs(10),
             handshake: Duration::from_secs(10),
             beyond_call: Duration::from_secs(10),

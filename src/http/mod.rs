@@ -4,7 +4,6 @@
 //! source itself; `/health` and `/metrics` say how it goes, and can have an address of their own. Without authentication
 //! only loopback addresses are served, and no request that came through a proxy.
 
-mod activity;
 mod admission;
 mod allowed_names;
 mod answers;
@@ -39,7 +38,9 @@ use tokio_util::sync::CancellationToken;
 pub use self::allowed_names::{AllowedHost, AllowedNames, AllowedOrigin};
 pub use self::forwarded::{TrustedProxies, TrustedProxy};
 pub use self::in_process::InProcess;
-pub use self::limits::{DEFAULT_MAX_CONNECTIONS, Limits};
+pub use self::limits::{
+    DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS, DEFAULT_WRITE_TIMEOUT, Limits,
+};
 pub use self::listener::{DEFAULT_LISTEN, Guarded, ListenError, bind, bind_ops, may_listen};
 pub use self::ops::serve_ops;
 pub use self::public_url::{PublicUrl, PublicUrlError};
@@ -51,7 +52,7 @@ use self::admission::{admitted, authorize_ops};
 use self::allowed_names::asked_by_name;
 use self::answers::{Mcp, answer_message};
 use self::api::Api;
-use self::connections::Connections;
+use self::connections::{Connections, MAX_UNSENT_OF_CALLER, MAX_UNSENT_WITHOUT_CALLER};
 use self::defect::answered_in_any_case;
 use self::forwarded::as_of_its_client;
 use self::limits::{Patience, in_time};
@@ -111,7 +112,14 @@ pub async fn serve(
     if let Some(tls) = tls.clone() {
         tokio::spawn(tls.follow(site.limits.certificate, stop.clone()));
     }
-    Connections { app, limits: site.limits, tls, stop, drop_calls }.serve(listener).await;
+    let unsent_without_caller = match site.served {
+        // Without authentication each connection is a caller.
+        Served::Everybody(_) => MAX_UNSENT_OF_CALLER,
+        Served::Callers(_) => MAX_UNSENT_WITHOUT_CALLER,
+    };
+    let Site { limits, proxies, .. } = site;
+    let connections = Connections { app, limits, proxies, unsent_without_caller, tls, stop, drop_calls };
+    connections.serve(listener).await;
     Ok(())
 }
 

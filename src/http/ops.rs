@@ -11,15 +11,18 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::allowed_names::asked_by_name;
-use super::connections::Connections;
+use super::connections::{Connections, MAX_UNSENT_WITHOUT_CALLER};
 use super::defect::answered_in_any_case;
 use super::limits::{Patience, in_time};
 use super::proxied::{ProxyGuard, refuse_proxied};
-use super::{Limits, Site, health, metrics, request_id};
+use super::{Limits, Site, TrustedProxies, health, metrics, request_id};
 
 /// Connections at a time. They are apart from those of callers, so that figures can be read while `max_connections`
 /// are taken.
 const MAX_CONNECTIONS: u32 = 64;
+
+/// Connections of one address at a time, so that one program cannot take them all.
+const MAX_CONNECTIONS_PER_ADDRESS: u32 = MAX_CONNECTIONS / 2;
 
 /// Serves the figures of `site` until `stop` is cancelled.
 ///
@@ -29,9 +32,24 @@ const MAX_CONNECTIONS: u32 = 64;
 pub async fn serve_ops(listener: TcpListener, site: Site, stop: CancellationToken) -> Result<(), io::Error> {
     // A page of a foreign origin cannot have a number as its host, which DNS does not decide about.
     let names = site.names.listening_at(listener.local_addr()?).and_every_address();
-    let limits = Limits { connections: MAX_CONNECTIONS, ..site.limits.clone() };
+    let limits = Limits {
+        connections: MAX_CONNECTIONS,
+        connections_per_address: MAX_CONNECTIONS_PER_ADDRESS,
+        ..site.limits.clone()
+    };
+    // A proxy has no share of its own here: it would be one scraper.
+    let proxies = TrustedProxies::default();
     let app = app(Site { names, limits: limits.clone(), ..site });
-    Connections { app, limits, tls: None, stop, drop_calls: CancellationToken::new() }.serve(listener).await;
+    let connections = Connections {
+        app,
+        limits,
+        proxies,
+        unsent_without_caller: MAX_UNSENT_WITHOUT_CALLER,
+        tls: None,
+        stop,
+        drop_calls: CancellationToken::new(),
+    };
+    connections.serve(listener).await;
     Ok(())
 }
 

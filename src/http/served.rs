@@ -4,12 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
 
 use super::PublicUrl;
-use crate::access::{Access, AccessSettings};
+use super::connections::{MAX_UNSENT_OF_CALLER, UnsentBudget};
+use crate::access::{Access, AccessSettings, GrantId};
 use crate::source::Source;
 use crate::source::federation::CircuitReport;
 use crate::tools::{Grants, Live, Terms};
+
+/// People whose unsent bytes are known at a time.
+const MAX_PEOPLE: u64 = 10_000;
 
 /// Who is served, and with what.
 #[derive(Debug, Clone)]
@@ -26,6 +32,8 @@ pub struct Callers {
     access: ArcSwap<Access>,
     /// Their tools.
     pub(super) grants: Grants,
+    /// The unsent bytes of each person.
+    unsent: Cache<GrantId, UnsentBudget>,
     /// Where this server is, as callers see it.
     pub(super) public_url: Option<PublicUrl>,
 }
@@ -34,7 +42,13 @@ impl Callers {
     /// Lets in whom `access` says, with these tools.
     #[must_use]
     pub fn new(access: AccessSettings, grants: Grants, public_url: Option<PublicUrl>) -> Self {
-        Self { access: ArcSwap::from_pointee(Access::new(access)), grants, public_url }
+        let unsent = Cache::builder().max_capacity(MAX_PEOPLE).eviction_policy(EvictionPolicy::lru()).build();
+        Self { access: ArcSwap::from_pointee(Access::new(access)), grants, unsent, public_url }
+    }
+
+    /// Returns the budget of unsent bytes of a person.
+    pub(super) fn unsent_of(&self, person: GrantId) -> UnsentBudget {
+        self.unsent.get_with(person, || UnsentBudget::new(MAX_UNSENT_OF_CALLER))
     }
 
     /// Other rules and other tools, for the calls that come from now on.

@@ -92,8 +92,10 @@ struct Desk {
 pub struct Turn {
     /// The tools.
     pub toolbox: Arc<Toolbox>,
-    /// Held until the answer is made.
+    /// Held until the answer is sent.
     pub permit: OwnedSemaphorePermit,
+    /// The person, whatever the grant.
+    pub person: GrantId,
 }
 
 /// Why a caller gets no tools.
@@ -135,12 +137,12 @@ impl Grants {
     pub async fn turn(&self, caller: &Admitted) -> Result<Turn, NoTurn> {
         let desk = self.desk(caller)?;
         let at_once = desk.terms.calls_at_once;
-        let person = (desk.reader.person, at_once);
+        let person = desk.reader.person;
         // Looked up by every call, so that they are forgotten with the last grant that is used and not with the first.
-        let turns = self.turns.get_with(person, || Arc::new(Semaphore::new(at_once)));
+        let turns = self.turns.get_with((person, at_once), || Arc::new(Semaphore::new(at_once)));
         let waiting = timeout(TURN_WITHIN, turns.acquire_owned());
         let permit = waiting.await.ok().and_then(Result::ok).ok_or(NoTurn::TooMany)?;
-        Ok(Turn { toolbox: Arc::clone(&desk.toolbox), permit })
+        Ok(Turn { toolbox: Arc::clone(&desk.toolbox), permit, person })
     }
 
     /// How the sources of callers are doing, each as the caller sees it who has most trouble with it.

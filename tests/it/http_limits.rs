@@ -191,8 +191,10 @@ const HELD: usize = 10_000;
 #[cfg(target_os = "linux")]
 #[test]
 fn ten_thousand_idle_connections_are_in_nobodys_way() {
-    let (_folder, store) = demo_store();
-    let server = HttpServer::start(["--store", text(&store)]);
+    let (folder, store) = demo_store();
+    let file = folder.path().join("fetchwell.toml");
+    std::fs::write(&file, "[http]\nmax_connections_per_address = 12000\n").unwrap();
+    let server = HttpServer::start(["--store", text(&store), "--config", text(&file)]);
     let files = std::fs::read_to_string("/proc/self/limits").unwrap();
     let files = files.lines().find(|line| line.starts_with("Max open files")).unwrap();
     let files: usize = files.split_whitespace().nth(3).unwrap().parse().unwrap_or(usize::MAX);

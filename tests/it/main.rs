@@ -39,6 +39,7 @@ mod hostile_corpus;
 mod http_limits;
 mod http_names;
 mod http_tls;
+mod http_unread;
 mod import;
 mod index_files;
 mod introspection_queue;

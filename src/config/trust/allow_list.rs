@@ -24,7 +24,7 @@ enum Values {
 }
 
 /// The keys that a found file may have, with their values.
-const ALLOWED: [(&str, Values); 26] = [
+const ALLOWED: [(&str, Values); 28] = [
     ("call_deadline", Values::Any),
     ("context_protection.output_token_threshold", Values::Any),
     ("context_protection.hard_output_token_cap", Values::Any),
@@ -40,6 +40,8 @@ const ALLOWED: [(&str, Values); 26] = [
     ("context_protection.endpoints.*.pagination_enabled", Values::Any),
     ("context_protection.endpoints.*.exempt", Values::Any),
     ("http.max_connections", Values::Any),
+    ("http.max_connections_per_address", Values::Any),
+    ("http.write_timeout", Values::Any),
     ("http.calls_per_caller", Values::Any),
     ("rate_limit.requests", Values::Any),
     ("rate_limit.per", Values::Any),

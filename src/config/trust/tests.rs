@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 69] = [
+const KEYS: [(&str, Decision); 71] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -73,6 +73,8 @@ const KEYS: [(&str, Decision); 69] = [
     ("telemetry.allow_insecure", NeedsTrust("true")),
     ("http", Table),
     ("http.max_connections", Allowed("10")),
+    ("http.max_connections_per_address", Allowed("10")),
+    ("http.write_timeout", Allowed("\"3s\"")),
     ("http.calls_per_caller", Allowed("10")),
     ("http.trusted_proxies", NeedsTrust("[\"10.0.0.1\"]")),
     ("http.allow_unauthenticated_proxy", NeedsTrust("true")),

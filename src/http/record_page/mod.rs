@@ -8,6 +8,7 @@ mod view;
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -27,6 +28,7 @@ use self::sessions::{Session, Sessions};
 use self::view::{Around, Document};
 use super::PublicUrl;
 use super::admission::{admit_token, client_of};
+use super::connections::HeldUntilSent;
 use super::refusal::size_of;
 use super::served::{Callers, Served};
 use crate::fit::Shaping;
@@ -127,7 +129,13 @@ impl Pages {
         record: &mut Call,
     ) -> (&'static str, Response) {
         match self.turn_of(callers, session.token(), client, record).await {
-            Ok((token, turn)) => asking_with(token, self.fetched(&turn.toolbox, handle, true)).await,
+            Ok((token, turn)) => {
+                let (code, mut response) =
+                    asking_with(token, self.fetched(&turn.toolbox, handle, true)).await;
+                // A page is at most a part of a document, so its bytes are not counted.
+                response.extensions_mut().insert(HeldUntilSent::new(Arc::new(turn.permit), None));
+                (code, response)
+            }
             Err(problem) => ("unauthorized", view::sign_in(&RecordPages::path(handle), &problem)),
         }
     }

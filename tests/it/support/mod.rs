@@ -9,6 +9,7 @@ pub(crate) mod hosted;
 mod own_server;
 mod plain_http;
 mod prometheus;
+pub(crate) mod raw_http_2;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,13 @@
-//! Connections: taken in up to a limit, HTTP/1.1 or HTTP/2 spoken on each, and ended when nothing happens on them or the
-//! server stops.
+//! Accepts connections up to the limits, speaks HTTP/1.1 or HTTP/2 on each, and ends them when nothing happens on them, when
+//! their clients do not read, or when the server stops.
+//!
+//! `activity` decides when a connection ends, `sending` watches what is sent of a response, `unsent` bounds the bytes that
+//! wait to be sent, and `addresses` bounds the connections of each address.
+
+mod activity;
+mod addresses;
+mod sending;
+mod unsent;
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -13,10 +21,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::{Request, Response, StatusCode};
+use axum::http::{HeaderMap, Request, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -28,12 +35,29 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service;
 
-use super::activity::{Activity, Watched};
+pub(super) use self::sending::HeldUntilSent;
+pub(super) use self::unsent::{MAX_UNSENT_OF_CALLER, MAX_UNSENT_WITHOUT_CALLER, TooMuchUnsent, UnsentBudget};
+
+use self::activity::{Activity, InFlight, Transfer, Watched};
+use self::addresses::{AddressSlot, Addresses};
+use self::sending::SentBody;
+use super::TrustedProxies;
 use super::limits::{HEAD_BYTES, HEADERS_MOST, Limits, affordable};
 use super::tls::Tls;
 
-/// Requests at a time on one connection of HTTP/2.
-const STREAMS_MOST: u32 = 128;
+/// Requests at a time on one connection of HTTP/2, which the protocol asks to be 100 at least.
+const MAX_STREAMS: u32 = 100;
+
+/// Bytes of a response that HTTP/2 takes in ahead of its client.
+const MAX_SEND_BUFFER: usize = 64 * 1024;
+
+/// HTTP/2: streams that a client has reset before they were looked at, and streams that the server has reset for an error
+/// of the client. A client with more of them is told to calm down, and its connection ends.
+const MAX_PENDING_RESETS: usize = 20;
+const MAX_ERROR_RESETS: usize = 100;
+
+/// How often it is logged that connections of one address are refused.
+const REFUSED_LOGGED_EVERY: Duration = Duration::from_secs(60);
 
 /// Bytes of bodies that HTTP/2 takes in before somebody reads them: of one request, and of a connection.
 const STREAM_WINDOW: u32 = 64 * 1024;
@@ -55,6 +79,10 @@ const GOODBYE: Duration = Duration::from_secs(1);
 pub(super) struct Connections {
     pub(super) app: Router,
     pub(super) limits: Limits,
+    /// Whose connections are not counted by address.
+    pub(super) proxies: TrustedProxies,
+    /// The budget of each connection for responses that are no caller's, in bytes.
+    pub(super) unsent_without_caller: u32,
     pub(super) tls: Option<Tls>,
     /// No more requests are taken.
     pub(super) stop: CancellationToken,
@@ -69,7 +97,8 @@ impl Connections {
         let most = affordable(self.limits.connections);
         let slots = Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(Semaphore::MAX_PERMITS)));
         let (open, hang_up) = (TaskTracker::new(), CancellationToken::new());
-        let mut warned = false;
+        let addresses = Addresses::new(self.limits.connections_per_address, self.proxies.clone());
+        let (mut warned, mut refused_logged_at) = (false, None);
         loop {
             if !warned && slots.available_permits() == 0 {
                 warned = true;
@@ -86,8 +115,15 @@ impl Connections {
                 () = self.stop.cancelled() => break,
                 taken = taken => taken,
             };
+            let Some(address_slot) = addresses.slot(peer.ip()) else {
+                // It is closed without a response, so that it costs nothing.
+                drop(stream);
+                self.log_refused(peer, &mut refused_logged_at);
+                continue;
+            };
             let connection = Connection { of: self.clone(), peer, hang_up: hang_up.clone() };
-            open.spawn(connection.run(stream, slot.ok()));
+            // The share of the address is free before the next connection is accepted.
+            open.spawn(connection.run(stream, (address_slot, slot.ok())));
         }
         // Whoever comes now is refused.
         drop(listener);
@@ -97,6 +133,17 @@ impl Connections {
         if ended.is_err() && timeout(GOODBYE, open.wait()).await.is_err() {
             hang_up.cancel();
             let _ = timeout(GOODBYE, open.wait()).await;
+        }
+    }
+
+    fn log_refused(&self, peer: SocketAddr, logged_at: &mut Option<Instant>) {
+        if logged_at.is_none_or(|at| at.elapsed() >= REFUSED_LOGGED_EVERY) {
+            *logged_at = Some(Instant::now());
+            tracing::warn!(
+                address = %peer.ip(),
+                connections = self.limits.connections_per_address,
+                "an address has too many connections; more of them are refused. Name a proxy in http.trusted_proxies, or raise http.max_connections_per_address"
+            );
         }
     }
 }
@@ -133,8 +180,8 @@ struct Connection {
 }
 
 impl Connection {
-    /// Serves one connection to its end; its slot is free again then.
-    async fn run(self, stream: TcpStream, _slot: Option<OwnedSemaphorePermit>) {
+    /// Serves one connection to its end; its slots are free again then.
+    async fn run(self, stream: TcpStream, _slots: (AddressSlot, Option<OwnedSemaphorePermit>)) {
         // Small replies go out at once instead of waiting for more.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY");
@@ -159,21 +206,17 @@ impl Connection {
         Io: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let activity = Activity::new(is_http_2);
+        let unsent = UnsentBudget::new(self.of.unsent_without_caller);
         let (app, peer, seen) = (self.of.app.clone(), self.peer, activity.clone());
-        let service = service_fn(move |mut request: Request<Incoming>| {
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (app, seen, unsent) = (app.clone(), seen.clone(), unsent.clone());
+            // Counted before the request waits for anything.
             let in_flight = seen.began(request.version());
-            let mut app = app.clone();
             async move {
+                let mut request = request;
                 request.extensions_mut().insert(ConnectInfo(peer));
-                let response = answer(&mut app, request).await;
-                // It is answered when the body is gone, too.
-                let sent = move |body: Body| {
-                    Body::new(body.map_err(move |error| {
-                        let _until_then = &in_flight;
-                        error
-                    }))
-                };
-                Ok::<_, Infallible>(response.map(sent))
+                let response = answer(app, request, &seen).await;
+                Ok::<_, Infallible>(sent(response, seen.transfer(), in_flight, &unsent).await)
             }
         });
         let builder = builder();
@@ -199,8 +242,8 @@ impl Connection {
                 ended_or_late = ended_or_late => match ended_or_late {
                     None => return,
                     Some(end) if Instant::now() < end => {}
-                    // It was told to leave already, or never got to say what it wants.
-                    Some(_) if is_leaving || activity.is_half_said() => return,
+                    // It was told to leave already, never got to say what it wants, or does not read.
+                    Some(_) if is_leaving || activity.is_half_said() || activity.has_unsent() => return,
                     Some(_) => {
                         connection.as_mut().graceful_shutdown();
                         // What it still has to say does not take long.
@@ -216,21 +259,60 @@ impl Connection {
                     connection.as_mut().graceful_shutdown();
                 }
                 () = self.hang_up.cancelled() => return,
+                () = activity.unsent_began() => {}
             }
         }
     }
 }
 
 /// The answer of the program, which is not asked when there are too many headers. HTTP/1 has counted them by then.
-async fn answer(app: &mut Router, request: Request<Incoming>) -> Response<Body> {
+async fn answer(mut app: Router, request: Request<Incoming>, activity: &Activity) -> Response<Body> {
     if request.headers().len() > HEADERS_MOST {
         return StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response();
     }
+    let Some(_head) = activity.hold_head(head_bytes(&request)) else {
+        return too_many("The requests on this connection have too many header bytes; wait for responses.\n");
+    };
     let Ok(response) = app.call(request.map(Body::new)).await;
     response
 }
 
-/// Both versions with their limits. Those on streams that are reset as soon as they are opened are left as they are.
+/// Bytes of the headers of a request as HTTP/2 counts them (RFC 9113, 6.5.2).
+fn head_bytes<T>(request: &Request<T>) -> usize {
+    let uri = request.uri();
+    let uri = uri.path().len() + uri.query().map_or(0, str::len);
+    let size = |headers: &HeaderMap| -> usize {
+        headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum()
+    };
+    uri + size(request.headers())
+}
+
+fn too_many(problem: &'static str) -> Response<Body> {
+    (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "1")], problem).into_response()
+}
+
+/// A response whose body is watched while it is sent, or a refusal where too many others wait to be read.
+async fn sent(
+    mut response: Response<Body>,
+    transfer: Transfer,
+    in_flight: InFlight,
+    unsent: &UnsentBudget,
+) -> Response<Body> {
+    let mut watched = sending::Response::new(transfer, in_flight);
+    let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+    match response.extensions_mut().remove::<HeldUntilSent>() {
+        Some(held) => watched = watched.holding(held),
+        None => match unsent.reserve(bytes.unwrap_or_default()).await {
+            Ok(share) => watched = watched.with_share(share),
+            Err(TooMuchUnsent) => {
+                response = too_many("Too many responses wait on this connection; read them first.\n");
+            }
+        },
+    }
+    response.map(|body| Body::new(SentBody::new(body, watched)))
+}
+
+/// Both versions with their limits.
 fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     // The time for heads is measured on the connection, where waiting for the first byte is told from the others.
@@ -238,7 +320,10 @@ fn builder() -> Builder<TokioExecutor> {
     builder
         .http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS_MOST)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_send_buf_size(MAX_SEND_BUFFER)
+        .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
+        .max_local_error_reset_streams(MAX_ERROR_RESETS)
         .max_header_list_size(u32::from(HEAD_BYTES))
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)

@@ -1,24 +1,42 @@
-//! What happens on one connection, so that one on which nothing happens, or a request that never gets said, does not hold
-//! its place for ever.
+//! The activity of one connection: decides when a connection ends on which nothing happens, whose request never gets
+//! complete, or whose client does not read its responses.
 
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use axum::http::Version;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::limits::Limits;
+use crate::http::limits::Limits;
+
+/// The header bytes of the requests on one connection that wait for their responses. HTTP/1.1 has one request at a time.
+const MAX_HEAD_BYTES_IN_FLIGHT: usize = 256 * 1024;
 
 /// What happens on a connection, as the connection, its requests and its timer all see it.
 #[derive(Debug, Clone)]
-pub(super) struct Activity(Arc<Mutex<Phase>>);
+pub(super) struct Activity(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    phase: Mutex<Phase>,
+    /// A response has begun to wait for its client.
+    unsent_began: Notify,
+}
 
 #[derive(Debug)]
 struct Phase {
     /// Requests that are not answered to their last byte.
     in_flight: usize,
+    /// Header bytes of the requests that have no response.
+    head_bytes: usize,
+    /// The responses of which pieces wait to be sent, by numbers of their own.
+    unsent: HashMap<u64, Unsent>,
+    /// The number of the next response.
+    next_response: u64,
     /// When the last of them was, or bytes went out after it.
     quiet_since: Instant,
     /// When the first byte of a head came whose last did not.
@@ -27,16 +45,39 @@ struct Phase {
     is_multiplexed: bool,
 }
 
+/// The pieces of one response that wait to be sent.
+#[derive(Debug)]
+struct Unsent {
+    pieces: usize,
+    /// When the first of them began to wait, or the last piece before them was sent.
+    since: Instant,
+}
+
 /// One request, until its answer is sent.
 #[derive(Debug)]
 pub(super) struct InFlight(Activity);
+
+/// The headers of one request, until it has a response.
+#[derive(Debug)]
+pub(super) struct HeldHead {
+    activity: Activity,
+    bytes: usize,
+}
+
+/// One response, as the clock of its connection sees it.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    activity: Activity,
+    number: u64,
+}
 
 /// How HTTP/2 begins when nothing was agreed on before. No method of HTTP/1 does.
 const PREFACE: &[u8] = b"PRI";
 
 impl Activity {
     pub(super) fn new(is_multiplexed: bool) -> Self {
-        Self(Arc::new(Mutex::new(Phase::new(is_multiplexed, Instant::now()))))
+        let phase = Mutex::new(Phase::new(is_multiplexed, Instant::now()));
+        Self(Arc::new(Shared { phase, unsent_began: Notify::new() }))
     }
 
     /// A head is whole.
@@ -45,8 +86,33 @@ impl Activity {
         InFlight(self.clone())
     }
 
-    /// When the connection has to end if nothing happens until then; never while a request is in flight, which has
-    /// limits of its own.
+    /// Counts the headers of a request, unless those of others on this connection leave no room.
+    pub(super) fn hold_head(&self, bytes: usize) -> Option<HeldHead> {
+        let has_room = self.with(|phase| phase.hold_head(bytes));
+        has_room.then(|| HeldHead { activity: self.clone(), bytes })
+    }
+
+    /// Begins the response to a request.
+    pub(super) fn transfer(&self) -> Transfer {
+        let number = self.with(|phase| {
+            phase.next_response += 1;
+            phase.next_response
+        });
+        Transfer { activity: self.clone(), number }
+    }
+
+    /// Returns when a response begins to wait for its client, which changes when the connection ends.
+    pub(super) async fn unsent_began(&self) {
+        self.0.unsent_began.notified().await;
+    }
+
+    /// Whether a response waits for its client to read it.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.with(|phase| !phase.unsent.is_empty())
+    }
+
+    /// When the connection has to end if nothing happens until then. While a request is in flight, that is when its client
+    /// has read nothing of a response for the write timeout; the call itself has limits of its own.
     pub(super) fn ends_at(&self, limits: &Limits) -> Option<Instant> {
         self.with(|phase| phase.ends_at(limits))
     }
@@ -57,13 +123,43 @@ impl Activity {
     }
 
     fn with<Answer>(&self, look: impl FnOnce(&mut Phase) -> Answer) -> Answer {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.0.phase.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Phase {
     fn new(is_multiplexed: bool, now: Instant) -> Self {
-        Self { in_flight: 0, quiet_since: now, head_began: None, is_multiplexed }
+        Self {
+            in_flight: 0,
+            head_bytes: 0,
+            unsent: HashMap::new(),
+            next_response: 0,
+            quiet_since: now,
+            head_began: None,
+            is_multiplexed,
+        }
+    }
+
+    fn hold_head(&mut self, bytes: usize) -> bool {
+        let has_room = self.head_bytes == 0 || self.head_bytes + bytes <= MAX_HEAD_BYTES_IN_FLIGHT;
+        self.head_bytes += if has_room { bytes } else { 0 };
+        has_room
+    }
+
+    /// Counts a piece that waits to be sent. Whether it is the first of its response.
+    fn piece_began(&mut self, response: u64, now: Instant) -> bool {
+        let unsent = self.unsent.entry(response).or_insert(Unsent { pieces: 0, since: now });
+        unsent.pieces += 1;
+        unsent.pieces == 1
+    }
+
+    fn piece_ended(&mut self, response: u64, now: Instant) {
+        let Some(unsent) = self.unsent.get_mut(&response) else { return };
+        unsent.pieces -= 1;
+        unsent.since = now;
+        if unsent.pieces == 0 {
+            self.unsent.remove(&response);
+        }
     }
 
     fn began(&mut self, version: Version) {
@@ -78,8 +174,9 @@ impl Phase {
     }
 
     fn ends_at(&self, limits: &Limits) -> Option<Instant> {
+        let unsent_since = self.unsent.values().map(|unsent| unsent.since).min();
         match self.head_began {
-            _ if self.in_flight > 0 => None,
+            _ if self.in_flight > 0 => unsent_since.map(|since| since + limits.write),
             Some(began) => Some(began + limits.head),
             None => Some(self.quiet_since + limits.idle),
         }
@@ -103,6 +200,26 @@ impl Phase {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.with(|phase| phase.ended(Instant::now()));
+    }
+}
+
+impl Drop for HeldHead {
+    fn drop(&mut self) {
+        self.activity.with(|phase| phase.head_bytes -= self.bytes);
+    }
+}
+
+impl Transfer {
+    /// A piece waits to be sent.
+    pub(super) fn piece_began(&self) {
+        if self.activity.with(|phase| phase.piece_began(self.number, Instant::now())) {
+            self.activity.0.unsent_began.notify_one();
+        }
+    }
+
+    /// A piece was written to the socket, or dropped with its stream.
+    pub(super) fn piece_ended(&self) {
+        self.activity.with(|phase| phase.piece_ended(self.number, Instant::now()));
     }
 }
 
@@ -169,7 +286,12 @@ mod tests {
     use super::*;
 
     fn limits() -> Limits {
-        Limits { head: Duration::from_secs(10), idle: Duration::from_secs(60), ..Limits::default() }
+        Limits {
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(60),
+            write: Duration::from_secs(30),
+            ..Limits::default()
+        }
     }
 
     #[test]
@@ -211,5 +333,40 @@ mod tests {
             phase.ended(at(32));
             assert_eq!(phase.ends_at(&limits()), Some(at(92)));
         }
+    }
+
+    #[test]
+    fn only_the_progress_of_a_response_postpones_its_end() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut phase = Phase::new(true, start);
+        phase.began(Version::HTTP_2);
+        phase.began(Version::HTTP_2);
+        assert_eq!(phase.ends_at(&limits()), None);
+        assert!(phase.piece_began(1, at(5)));
+        assert!(!phase.piece_began(1, at(6)));
+        assert_eq!(phase.ends_at(&limits()), Some(at(35)));
+        phase.bytes_came(b"ping", at(20));
+        phase.bytes_went(at(20));
+        assert_eq!(phase.ends_at(&limits()), Some(at(35)));
+        // Another response that is read does not make up for it.
+        phase.piece_began(2, at(21));
+        phase.piece_ended(2, at(22));
+        assert_eq!(phase.ends_at(&limits()), Some(at(35)));
+        phase.piece_ended(1, at(30));
+        assert_eq!(phase.ends_at(&limits()), Some(at(60)));
+        // While a response has nothing to send, its client need not read.
+        phase.piece_ended(1, at(31));
+        assert_eq!(phase.ends_at(&limits()), None);
+    }
+
+    #[test]
+    fn headers_of_a_connection_are_bounded() {
+        let activity = Activity::new(true);
+        let first = activity.hold_head(MAX_HEAD_BYTES_IN_FLIGHT + 1);
+        assert!(first.is_some() && activity.hold_head(1).is_none());
+        drop(first);
+        let _most = activity.hold_head(MAX_HEAD_BYTES_IN_FLIGHT - 10);
+        assert!(activity.hold_head(11).is_none() && activity.hold_head(10).is_some());
     }
 }

@@ -1,0 +1,106 @@
+//! Bounds the bytes of finished responses that wait to be sent.
+//!
+//! A client that does not read its responses makes the server keep them. Each caller, and each connection for what is no
+//! caller's, has a budget. A response that is larger than a whole budget may be sent while nothing else is. A response that
+//! finds no room waits a few seconds, in as many bytes again, and is then dropped.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// Unsent bytes of one caller's responses. A page of records is usually below 1 MiB.
+pub(in crate::http) const MAX_UNSENT_OF_CALLER: u32 = 64 * MIB;
+
+/// Unsent bytes of the responses on one connection that are no caller's: refusals, metadata, health.
+pub(in crate::http) const MAX_UNSENT_WITHOUT_CALLER: u32 = MIB;
+
+/// How long a response waits for others to be sent.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+const KIB: u32 = 1024;
+const MIB: u32 = 1024 * KIB;
+
+/// A budget of unsent bytes. Cheap to clone; clones share the bytes.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct UnsentBudget {
+    /// The size of the budget, in KiB.
+    kib: u32,
+    /// What may be sent, in KiB.
+    sending: Arc<Semaphore>,
+    /// What may wait until it may be sent, in KiB.
+    waiting: Arc<Semaphore>,
+}
+
+/// The bytes of one response, until it is dropped.
+#[derive(Debug)]
+pub(in crate::http) struct UnsentShare {
+    _bytes: OwnedSemaphorePermit,
+}
+
+/// There is no room: too many responses were not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) struct TooMuchUnsent;
+
+impl UnsentBudget {
+    pub(in crate::http) fn new(bytes: u32) -> Self {
+        let kib = (bytes / KIB).max(1);
+        let semaphore = || Arc::new(Semaphore::new(usize::try_from(kib).unwrap_or(Semaphore::MAX_PERMITS)));
+        Self { kib, sending: semaphore(), waiting: semaphore() }
+    }
+
+    /// Takes room for a response, as soon as there is some.
+    pub(in crate::http) async fn reserve(&self, bytes: usize) -> Result<UnsentShare, TooMuchUnsent> {
+        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(self.kib);
+        if let Ok(bytes) = Arc::clone(&self.sending).try_acquire_many_owned(kib) {
+            return Ok(UnsentShare { _bytes: bytes });
+        }
+        let _waiting = self.waiting.try_acquire_many(kib).map_err(|_full| TooMuchUnsent)?;
+        let waited = timeout(MAX_WAIT, Arc::clone(&self.sending).acquire_many_owned(kib)).await;
+        waited.ok().and_then(Result::ok).map(|bytes| UnsentShare { _bytes: bytes }).ok_or(TooMuchUnsent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_response_waits_for_room_and_is_then_refused() {
+        let budget = UnsentBudget::new(MIB);
+        let half = 512 * 1024;
+        let first = budget.reserve(half).await.unwrap();
+        let _second = budget.reserve(half).await.unwrap();
+        assert_eq!(budget.reserve(half).await.unwrap_err(), TooMuchUnsent);
+        let waiting = tokio::spawn({
+            let budget = budget.clone();
+            async move { budget.reserve(half).await.is_ok() }
+        });
+        tokio::task::yield_now().await;
+        drop(first);
+        assert!(waiting.await.unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_responses_are_bounded() {
+        let budget = UnsentBudget::new(MIB);
+        let _sent = budget.reserve(MIB as usize).await.unwrap();
+        let waiting = budget.clone();
+        let _waiting = tokio::spawn(async move { waiting.reserve(MIB as usize).await.is_ok() });
+        tokio::task::yield_now().await;
+        // It does not wait: the clock stands still.
+        let before = tokio::time::Instant::now();
+        assert_eq!(budget.reserve(1).await.unwrap_err(), TooMuchUnsent);
+        assert_eq!(tokio::time::Instant::now(), before);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_response_may_be_larger_than_the_budget() {
+        let budget = UnsentBudget::new(MIB);
+        let large = budget.reserve(usize::MAX).await.unwrap();
+        assert!(budget.reserve(1).await.is_err());
+        drop(large);
+        assert!(budget.reserve(1).await.is_ok());
+    }
+}
