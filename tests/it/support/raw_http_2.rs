@@ -182,7 +182,8 @@ fn answer(mut from: TcpStream, to: &Mutex<TcpStream>, seen: &Mutex<Seen>) -> std
             }
             DATA => seen.data += payload.len(),
             RST_STREAM => {
-                seen.resets.insert(stream, code(0));
+                // DATA that comes after the first one is answered with another.
+                seen.resets.entry(stream).or_insert(code(0));
             }
             GOAWAY => seen.go_away = Some(code(4)),
             _ => {}
