@@ -55,7 +55,7 @@ fn pings_do_not_keep_connections_that_do_not_read() {
     let place = Place::new();
     let limits = "max_connections = 20\nmax_connections_per_address = 20\nwrite_timeout = \"1s\"\n";
     let tables = format!("{HEAD}ops_listen = \"127.0.0.1:0\"\n[http]\n{limits}{}", token("ann", ANN));
-    let server = start(&place.configure(&format!("{tables}{}", STORES)));
+    let server = start(&place.configure(&format!("{tables}{STORES}")));
     let ops = server.log().split("/metrics at ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
     let mut unread: Vec<RawHttp2> = (0..20).map(|_| RawHttp2::connect(&server.address, 0)).collect();
     unread.push(RawHttp2::connect(&ops, 0));
