@@ -4,6 +4,7 @@
 //! seconds, so one that a killed process left behind is known by its age.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,12 +42,29 @@ pub(super) async fn report(served: Served, state: PathBuf, stop: CancellationTok
             continue;
         }
         // The report is a courtesy: a folder that cannot be written to stops nobody.
-        is_there = serde_json::to_vec(&Report { process, circuits })
-            .is_ok_and(|report| fs::write(&file, report).is_ok());
+        is_there = replace(&state, &file, &Report { process, circuits }).is_ok();
     }
     if is_there {
         let _ = fs::remove_file(&file);
     }
+}
+
+/// Writes a report in one step, with mode 0600. A file of that name which is not a report is left as it is.
+fn replace(state: &Path, file: &Path, report: &Report) -> io::Result<()> {
+    let mut fresh = tempfile::NamedTempFile::new_in(state)?;
+    fresh.write_all(&serde_json::to_vec(report)?)?;
+    if read_report(file).is_some() {
+        fresh.persist(file)?;
+    } else {
+        fresh.persist_noclobber(file)?;
+    }
+    Ok(())
+}
+
+/// Reads a report, unless something else has its name.
+fn read_report(file: &Path) -> Option<Report> {
+    let is_file = fs::symlink_metadata(file).ok()?.is_file();
+    serde_json::from_slice(&is_file.then(|| fs::read(file).ok())??).ok()
 }
 
 /// The circuits that are not closed, of every process that runs, each as a sentence.
@@ -64,8 +82,7 @@ pub(super) fn reported(state: &Path) -> Vec<String> {
         if !is_report || is_new() != Some(true) {
             continue;
         }
-        let Ok(text) = fs::read(entry.path()) else { continue };
-        let Ok(Report { process, circuits }) = serde_json::from_slice(&text) else { continue };
+        let Some(Report { process, circuits }) = read_report(&entry.path()) else { continue };
         reported.extend(circuits.into_iter().map(|circuit| sentence(process, &circuit)));
     }
     reported.sort();

@@ -160,22 +160,13 @@ impl KeyFile {
     }
 
     fn write(&self, written: &Written) -> Result<Loaded, StateError> {
-        let new = self.path.with_extension("json.new");
         let unwritable = |error| StateError::unwritable(&self.path, &error);
-        // What a process that was killed left behind; nobody else writes it, because the lock is held.
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(unwritable(error)),
-            _ => {}
-        }
-        let mut options = File::options();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&new).map_err(unwritable)?;
+        // A temporary file has mode 0600 and a random name, which no file of the user has.
+        let mut file = tempfile::NamedTempFile::new_in(&self.directory).map_err(unwritable)?;
         let text = serde_json::to_vec_pretty(written).unwrap_or_default();
-        file.write_all(&text).and_then(|()| file.sync_all()).map_err(unwritable)?;
-        let stamp = Stamp::of(&file.metadata().map_err(unwritable)?);
-        fs::rename(&new, &self.path).map_err(unwritable)?;
+        file.write_all(&text).and_then(|()| file.as_file().sync_all()).map_err(unwritable)?;
+        let stamp = Stamp::of(&file.as_file().metadata().map_err(unwritable)?);
+        file.persist(&self.path).map_err(|error| unwritable(error.error))?;
         let problem = "it was written wrongly".to_owned();
         written.loaded(stamp).ok_or(StateError::DamagedKeys { path: self.path.clone(), problem })
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-use super::FileKind;
+use super::{FileKind, ForeignFile};
 
 /// Why state cannot be kept or read. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +48,14 @@ pub enum StateError {
         path: PathBuf,
         /// What it should be.
         what: &'static str,
+    },
+    /// A file of another program lies where one of ours would be.
+    #[error("{} is not used or changed because {problem}; move it away, or name another directory with --state-dir", .path.display())]
+    ForeignFile {
+        /// The file.
+        path: PathBuf,
+        /// Why it is not ours.
+        problem: &'static str,
     },
     /// There is none.
     #[error("there is no {what} at {}; `fetchwell serve` over HTTP makes it, in the directory of --state-dir", .path.display())]
@@ -129,7 +137,7 @@ impl StateError {
             Self::Unreadable { .. } => "unreadable",
             Self::OpenToOthers { .. } => "open to others",
             Self::DamagedKeys { .. } | Self::Damaged { .. } => "damaged",
-            Self::Foreign { .. } => "foreign",
+            Self::Foreign { .. } | Self::ForeignFile { .. } => "foreign",
             Self::OtherFormat { .. } => "of another version",
             Self::Locked { .. } => "locked",
             Self::Full { .. } => "full",
@@ -152,6 +160,11 @@ impl StateError {
             Some(ErrorCode::ReadOnly | ErrorCode::SystemIoFailure) => Self::Unwritable { path, problem },
             _ => Self::Damaged { path, problem, what, holds },
         }
+    }
+
+    /// Reports a file of another program.
+    pub(super) fn from_foreign(ForeignFile { path, problem }: ForeignFile) -> Self {
+        Self::ForeignFile { path, problem }
     }
 
     /// A file cannot be read.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::foreign::{foreign_beside_database, not_a_file};
 use super::private::{create_private_directory, create_private_file};
 use super::{StateError, StateLock};
 
@@ -81,6 +82,7 @@ impl StateFile {
             path: self.directory.clone(),
             problem: error.to_string(),
         })?;
+        self.check_files()?;
         // SQLite fills the empty file, and gives the files beside it the same permissions.
         match create_private_file(&self.path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -105,6 +107,15 @@ impl StateFile {
         }
         self.check_format(&connection)?;
         Ok(connection)
+    }
+
+    /// Checks that SQLite follows no link, and that it finds no file of another program beside the file.
+    fn check_files(&self) -> Result<(), StateError> {
+        let problem = std::fs::symlink_metadata(&self.path).ok().and_then(|metadata| not_a_file(&metadata));
+        if let Some(problem) = problem {
+            return Err(StateError::ForeignFile { path: self.path.clone(), problem });
+        }
+        foreign_beside_database(&self.path).map_or(Ok(()), |foreign| Err(StateError::from_foreign(foreign)))
     }
 
     /// A connection that writes to a file that was prepared.

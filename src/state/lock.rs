@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::StateError;
-use super::private::private_options;
+use super::foreign::{LockFileError, open_lock_file};
 
 /// Lets one process at a time through. The system releases it when the process ends, however it ends.
 #[derive(Debug)]
@@ -17,12 +17,14 @@ impl StateLock {
     ///
     /// # Errors
     ///
-    /// The lock file cannot be made.
+    /// The lock file cannot be made, or something else has its name.
     pub fn of(directory: &Path) -> Result<Self, StateError> {
         let path = directory.join("lock");
         let unwritable = |error| StateError::unwritable(&path, &error);
-        let file =
-            private_options().create(true).write(true).truncate(false).open(&path).map_err(unwritable)?;
+        let file = open_lock_file(&path).map_err(|error| match error {
+            LockFileError::Foreign(foreign) => StateError::from_foreign(foreign),
+            LockFileError::Io(error) => unwritable(error),
+        })?;
         file.lock().map_err(unwritable)?;
         Ok(Self { _file: file })
     }

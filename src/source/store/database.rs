@@ -10,8 +10,9 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::StoreError;
+use super::write_lock::WriteLock;
 use crate::source::SourceError;
-use crate::state::create_private_file;
+use crate::state::{create_private_file, foreign_beside_database, orphan_of_database};
 
 /// `fwel` in the header of every store, so that other programs' databases are told apart.
 const APPLICATION_ID: i64 = 0x6677_656C;
@@ -97,11 +98,26 @@ impl Database {
         Ok(database)
     }
 
-    /// An existing store, or a new one where there is no file.
-    pub(super) fn open_or_create(path: &Path) -> Result<Self, StoreError> {
+    /// Opens an existing store, or creates one where there is no file. Holds the write lock.
+    pub(super) fn open_or_create(path: &Path) -> Result<(Self, WriteLock), StoreError> {
+        let lock = || WriteLock::try_take(path)?.ok_or_else(|| StoreError::Locked(path.to_owned()));
+        match Self::open(path) {
+            // No lock file is made beside a file that is not a store.
+            Err(StoreError::Missing(_)) => {}
+            database => return Ok((database?, lock()?)),
+        }
+        let lock = lock()?;
+        // Another process may have created it before this one had the lock.
         match Self::open(path) {
             Err(StoreError::Missing(_)) => {}
-            other => return other,
+            database => return Ok((database?, lock)),
+        }
+        Ok((Self::create(path)?, lock))
+    }
+
+    fn create(path: &Path) -> Result<Self, StoreError> {
+        if let Some(foreign) = orphan_of_database(path).or_else(|| foreign_beside_database(path)) {
+            return Err(foreign.into());
         }
         // SQLite fills the empty file, and gives the files beside it the same permissions.
         match create_private_file(path) {
@@ -112,8 +128,8 @@ impl Database {
             _ => {}
         }
         let database = Self { path: path.to_owned(), pool: Mutex::default() };
-        let mut connection =
-            database.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        // Without SQLITE_OPEN_CREATE: SQLite would create the target of a symbolic link for everybody to read.
+        let mut connection = database.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         create(&mut connection).map_err(|error| StoreError::from_sqlite(path, &error))?;
         Ok(database)
     }
@@ -171,6 +187,11 @@ impl Database {
         Ok(answer)
     }
 
+    /// Returns which file a path leads to, if it leads to one.
+    pub(super) fn identity_at(path: &Path) -> Option<FileIdentity> {
+        fs::metadata(path).ok().map(|metadata| FileIdentity::of(&metadata))
+    }
+
     /// Which file is at the path now.
     pub(super) fn file(&self) -> Result<FileIdentity, StoreError> {
         let metadata = fs::metadata(&self.path).map_err(|error| unreadable(&self.path, &error))?;
@@ -202,6 +223,7 @@ impl Database {
     /// A connection of its own for a writer.
     pub(super) fn writer(&self) -> Result<Connection, StoreError> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        use_write_ahead_log(&connection).map_err(|error| self.error(&error))?;
         // The write-ahead log makes every commit atomic; only the last commits before a power cut can
         // be missing, and an import that is run again brings them back.
         connection.pragma_update(None, "synchronous", "NORMAL").map_err(|error| self.error(&error))?;
@@ -220,19 +242,30 @@ impl Database {
     }
 
     fn connect(&self, flags: OpenFlags) -> Result<Connection, StoreError> {
-        // NO_MUTEX: a connection is only ever used by the thread that took it out of the pool.
-        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connect = || {
-            let connection = Connection::open_with_flags(&self.path, flags)?;
-            connection.busy_timeout(BUSY)?;
-            connection.pragma_update(None, "foreign_keys", true)?;
-            // A plan is made once for a statement and not anew for the values of each read: the statistics that could
-            // make another one better are never gathered.
-            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-            Ok(connection)
-        };
-        connect().map_err(|error| self.error(&error))
+        connect(&self.path, flags).map_err(|error| self.error(&error))
     }
+}
+
+/// Opens a connection to a file, which is not checked.
+pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, rusqlite::Error> {
+    // NO_MUTEX: a connection is only ever used by the thread that took it out of the pool.
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // A plan is made once for a statement and not anew for the values of each read: the statistics that could
+    // make another one better are never gathered.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(connection)
+}
+
+/// Switches a store to the write-ahead log, in which readers and the writer do not wait for each other. A backup has none, so
+/// that it is one file.
+pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), rusqlite::Error> {
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if mode != "wal" {
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+    }
+    Ok(())
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> StoreError {
@@ -251,18 +284,56 @@ fn check_file(path: &Path) -> Result<(), StoreError> {
     if !metadata.is_file() {
         return Err(StoreError::Unreadable { path: path.to_owned(), problem: "it is not a file".to_owned() });
     }
-    let mut magic = [0; 16];
-    match file.read_exact(&mut magic) {
-        Ok(()) if magic == *b"SQLite format 3\0" => Ok(()),
-        Ok(()) => Err(StoreError::Foreign(path.to_owned())),
+    match Header::read(&mut file) {
+        Some(header) if header.can_be_store(metadata.len()) => {}
         // SQLite creates the file before it writes the first page: an empty one is a store that
         // was never finished.
-        Err(_too_short) if metadata.len() == 0 => Err(StoreError::Missing(path.to_owned())),
-        Err(_too_short) => Err(StoreError::Foreign(path.to_owned())),
+        None if metadata.len() == 0 => return Err(StoreError::Missing(path.to_owned())),
+        Some(_) | None => return Err(StoreError::Foreign(path.to_owned())),
+    }
+    foreign_beside_database(path).map_or(Ok(()), |foreign| Err(foreign.into()))
+}
+
+/// The header of a SQLite file, as far as it tells a store from other programs' databases.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Header {
+    page_size: u64,
+    application_id: i64,
+    /// Whether the database was last written with a write-ahead log.
+    pub(super) is_wal: bool,
+}
+
+impl Header {
+    /// Reads the header; `None` when the file is not of SQLite.
+    pub(super) fn read(file: &mut File) -> Option<Self> {
+        let mut bytes = [0; 100];
+        file.read_exact(&mut bytes).ok()?;
+        let [high, low] = bytes.get(16..18)?.try_into().ok()?;
+        bytes.starts_with(b"SQLite format 3\0").then_some(())?;
+        Some(Self {
+            page_size: match u16::from_be_bytes([high, low]) {
+                1 => 65_536,
+                bytes => bytes.into(),
+            },
+            application_id: u32::from_be_bytes(bytes.get(68..72)?.try_into().ok()?).into(),
+            is_wal: bytes.get(19) == Some(&2),
+        })
+    }
+
+    /// Returns whether the file is a store by its id.
+    pub(super) fn is_store(self) -> bool {
+        self.application_id == APPLICATION_ID
+    }
+
+    /// Returns whether the file can be a store. The id of one that earlier versions created can still be in its write-ahead
+    /// log; the file has one page until then. A database of another program is not opened with SQLite, because
+    /// that would write what its log has into it.
+    fn can_be_store(self, len: u64) -> bool {
+        self.is_store() || (self.application_id == 0 && len <= self.page_size)
     }
 }
 
-fn check_format(path: &Path, connection: &Connection) -> Result<(), StoreError> {
+pub(super) fn check_format(path: &Path, connection: &Connection) -> Result<(), StoreError> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let tables =
         || connection.query_one("SELECT count(*) FROM sqlite_schema", (), |row| row.get::<_, i64>(0));
@@ -271,7 +342,7 @@ fn check_format(path: &Path, connection: &Connection) -> Result<(), StoreError> 
     match (application, found) {
         (APPLICATION_ID, FORMAT) => Ok(()),
         // Another process has just made the file and not yet committed its tables.
-        (0, 0) if tables == 0 => Err(StoreError::Missing(path.to_owned())),
+        (0 | APPLICATION_ID, 0) if tables == 0 => Err(StoreError::Missing(path.to_owned())),
         (APPLICATION_ID, found) if found > FORMAT => {
             Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT })
         }
@@ -281,16 +352,17 @@ fn check_format(path: &Path, connection: &Connection) -> Result<(), StoreError> 
 }
 
 fn create(connection: &mut Connection) -> Result<(), rusqlite::Error> {
+    // First, so that it is in the file and not only in the log.
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // One transaction: another process sees no store, or a whole one.
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let made: i64 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    if made != APPLICATION_ID {
+    let format: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if format != FORMAT {
         transaction.execute_batch(include_str!("schema.sql"))?;
         transaction
             .execute("INSERT INTO store (id, uuid, version) VALUES (1, hex(randomblob(16)), 0)", ())?;
         transaction.pragma_update(None, "user_version", FORMAT)?;
-        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
     transaction.commit()
 }

@@ -7,6 +7,7 @@ use tantivy::TantivyError;
 use tantivy::directory::error::LockError;
 
 use super::index::IndexFault;
+use crate::state::ForeignFile;
 
 /// Why an embedded store cannot be used. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,14 @@ pub enum StoreError {
     /// The file is a database, or something else, of another program.
     #[error("{} is not a fetchwell store; name another file", .0.display())]
     Foreign(PathBuf),
+    /// A file of another program lies where the store would keep one of its own.
+    #[error("the file {} is not used or changed because {problem}; rename or move it, then run the command again: the store keeps a file of that name", .path.display())]
+    ForeignFile {
+        /// The file.
+        path: PathBuf,
+        /// Why it is not the store's.
+        problem: &'static str,
+    },
     /// The store was written by a newer fetchwell.
     #[error("the store {} has format {found} and this fetchwell reads up to {known}; upgrade fetchwell", .path.display())]
     Newer {
@@ -94,6 +103,12 @@ pub enum StoreError {
         /// What the index said.
         problem: String,
     },
+}
+
+impl From<ForeignFile> for StoreError {
+    fn from(ForeignFile { path, problem }: ForeignFile) -> Self {
+        Self::ForeignFile { path, problem }
+    }
 }
 
 /// Names the process that holds a lock.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::write_lock::beside;
+use crate::state::beside;
 
 /// Returns the id of the process that holds the write lock of the store at `store`, where the system tells: Linux lists
 /// locks by device and inode in `/proc/locks`.

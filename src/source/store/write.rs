@@ -117,8 +117,7 @@ impl StoreWriter {
     ///
     /// The store cannot be used, or another process is writing to it.
     pub fn open(path: &Path, connection: &NewConnection) -> Result<Self, StoreError> {
-        let database = Database::open_or_create(path)?;
-        let lock = WriteLock::try_take(path)?.ok_or_else(|| StoreError::Locked(path.to_owned()))?;
+        let (database, lock) = Database::open_or_create(path)?;
         let index = IndexFollower::open(&database);
         let sqlite = database.writer()?;
         let (row, manifest) = put_connection(&sqlite, connection).map_err(|error| database.error(&error))?;

@@ -1,10 +1,10 @@
 //! The lock that lets one process at a time change a store and its index.
 
 use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::StoreError;
-use crate::state::private_options;
+use crate::state::{LockFileError, beside, open_lock_file};
 
 /// Held by an import, or by a reader that brings the index up to date. The system releases it when
 /// the process ends, however it ends.
@@ -20,19 +20,14 @@ impl WriteLock {
             path: store.to_owned(),
             problem: problem.to_string(),
         };
-        let file = private_options().create(true).write(true).truncate(false).open(beside(store, "-lock"));
-        let file = file.map_err(unwritable)?;
+        let file = open_lock_file(&beside(store, "-lock")).map_err(|error| match error {
+            LockFileError::Foreign(foreign) => StoreError::from(foreign),
+            LockFileError::Io(problem) => unwritable(problem),
+        })?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(problem)) => Err(unwritable(problem)),
         }
     }
-}
-
-/// A path beside the store, as SQLite names its own: `STORE-wal`.
-pub(super) fn beside(store: &Path, suffix: &str) -> PathBuf {
-    let mut path = store.as_os_str().to_owned();
-    path.push(suffix);
-    PathBuf::from(path)
 }

@@ -37,7 +37,7 @@ pub(super) use document::{Entry, Fields, Rows, row_term};
 pub(super) use fault::{IndexFault, guard};
 pub(super) use follower::IndexFollower;
 
-use super::write_lock::beside;
+use crate::state::beside;
 
 /// The folder of a store's index.
 pub(super) fn folder_of(store: &Path) -> PathBuf {
