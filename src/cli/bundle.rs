@@ -3,15 +3,15 @@
 //! It is a zip with a manifest and the running executable, so it is for the platform it is made on. What is searched is
 //! asked of whoever installs it: a store, or a configuration file.
 
-use std::fs::File;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tempfile::NamedTempFile;
 use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipWriter};
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::client_config::absolute;
 use super::failure::Failure;
@@ -21,7 +21,7 @@ use crate::tools::Profile;
 /// Make a bundle for Claude Desktop (.mcpb) with this program in it, for this platform.
 #[derive(Debug, Args)]
 pub(super) struct Bundle {
-    /// The file to write.
+    /// The file to write; an earlier bundle of that name is replaced.
     #[arg(long, value_name = "FILE", default_value = "fetchwell.mcpb")]
     out: PathBuf,
 
@@ -41,6 +41,9 @@ enum Asked {
     Configuration,
 }
 
+/// A longer manifest is not one of fetchwell.
+const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
+
 /// Where the executable is in the bundle.
 const EXECUTABLE: &str = if cfg!(windows) { "server/fetchwell.exe" } else { "server/fetchwell" };
 
@@ -54,6 +57,12 @@ impl Bundle {
             None => (Asked::Store, self.store.flatten()),
         };
         let proposed = proposed.as_deref().map(absolute).transpose()?;
+        if fs::symlink_metadata(&self.out).is_ok() && !is_bundle(&self.out) {
+            return Err(Failure::new(format!(
+                "{} exists and is not a bundle of fetchwell; move it, or name another file with --out",
+                self.out.display()
+            )));
+        }
         let manifest = manifest(platform, asked, proposed.as_deref());
         let bytes = write(&self.out, &manifest).map_err(|error| {
             Failure::new(format!(
@@ -125,7 +134,19 @@ fn manifest(platform: &str, asked: Asked, proposed: Option<&str>) -> Value {
     })
 }
 
-/// Writes the bundle beside its place and then there, so that there is never a half one. Gives its bytes.
+/// Returns whether a file is a bundle of fetchwell, so that a new one may replace it.
+fn is_bundle(path: &Path) -> bool {
+    let read = || {
+        fs::symlink_metadata(path).ok()?.is_file().then_some(())?;
+        let mut bundle = ZipArchive::new(File::open(path).ok()?).ok()?;
+        let manifest = bundle.by_name("manifest.json").ok()?.take(MAX_MANIFEST_BYTES);
+        let manifest: Value = serde_json::from_reader(manifest).ok()?;
+        Some(manifest.get("name")? == "fetchwell")
+    };
+    read().unwrap_or(false)
+}
+
+/// Writes the bundle with mode 0600 in a temporary file and renames it, so that it is never incomplete. Returns its size.
 fn write(out: &Path, manifest: &Value) -> io::Result<u64> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unfinished = NamedTempFile::new_in(folder)?;
@@ -136,9 +157,6 @@ fn write(out: &Path, manifest: &Value) -> io::Result<u64> {
     bundle.start_file(EXECUTABLE, options.unix_permissions(0o755))?;
     io::copy(&mut File::open(std::env::current_exe()?)?, &mut bundle)?;
     bundle.finish()?;
-    // A temporary file is for its owner alone, and a bundle is there to be given to others.
-    #[cfg(unix)]
-    let _ = unfinished.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
     let written = unfinished.persist(out)?;
     Ok(written.metadata()?.len())
 }

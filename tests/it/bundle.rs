@@ -25,7 +25,7 @@ fn what_is_unpacked_serves_the_store_that_is_chosen() {
     let shown = stdout(&fetchwell(["bundle", "--out", text(&out), "--store", text(&store), "--json"]));
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["bytes"], out.metadata().unwrap().len());
-    assert_eq!(out.metadata().unwrap().permissions().mode() & 0o777, 0o644);
+    assert_eq!(out.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
     let mut bundle = ZipArchive::new(File::open(&out).unwrap()).unwrap();
     assert_eq!(
