@@ -8,7 +8,7 @@ use crate::cursor::CursorFault;
 use crate::http::{ListenError, TlsError};
 use crate::source::SourceError;
 use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
-use crate::source::store::StoreError;
+use crate::source::store::{BackupError, StoreError};
 use crate::state::StateError;
 use crate::terminal::escape_line;
 use crate::tools::ToolError;
@@ -72,6 +72,13 @@ impl fmt::Display for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::new(error.to_string())
+    }
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Self {
+        let exit_code = if matches!(error, BackupError::Stopped) { STOPPED } else { GENERAL };
+        Self::with_code(&error.to_string(), exit_code)
     }
 }
 

@@ -4,6 +4,7 @@
 //! `--json`, as one JSON value; problems go to standard error with what to do about them.
 
 mod audience;
+mod backup;
 mod bench;
 mod budget;
 mod bundle;
@@ -77,6 +78,8 @@ enum Command {
     Serve(serve::Serve),
     Demo(demo::Demo),
     Import(import::Import),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
     Source(source::Source),
     Connections(connections::Connections),
     Search(search::Search),
@@ -141,6 +144,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Serve(command) => command.run(&environment, skew),
             Command::Demo(command) => command.run(printer),
             Command::Import(command) => command.run(printer),
+            Command::Backup(command) => command.run(printer, &environment),
+            Command::Restore(command) => command.run(printer, &environment),
             Command::Source(command) => command.run(printer, &environment),
             Command::Connections(command) => command.run(printer, &environment),
             Command::Search(command) => command.run(printer, &environment),

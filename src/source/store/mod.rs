@@ -9,6 +9,7 @@
 //! One process writes at a time ([`StoreWriter`] holds a lock); any number read meanwhile.
 
 mod aggregate;
+mod backup;
 mod changes;
 mod clauses;
 mod database;
@@ -50,6 +51,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+pub use backup::{BackupError, Contents, Restored, back_up_store, restore_store};
 pub use declaration::StreamDeclaration;
 pub use error::StoreError;
 pub use index::IndexState;
@@ -207,7 +209,7 @@ mod tests {
     async fn a_store_with_much_to_do_says_so_and_is_not_sick() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.db");
-        Database::open_or_create(&path).unwrap();
+        drop(Database::open_or_create(&path).unwrap());
         let store = Store::open("notes".parse().unwrap(), &path).unwrap();
         let all = store.inner.turns.acquire_many(READERS.try_into().unwrap()).await.unwrap();
         assert!(store.health().await.unwrap().is_empty());

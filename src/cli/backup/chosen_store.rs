@@ -1,0 +1,68 @@
+//! The store that a command means: the one that `--store` names, or one of a configuration.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::failure::Failure;
+use crate::cli::settings::SourceArgs;
+use crate::config::{Environment, FoundFile, SourcePlace, TrustedFiles, read_text};
+
+/// Which store.
+#[derive(Debug, Clone, Args)]
+pub(super) struct StoreArgs {
+    #[command(flatten)]
+    args: SourceArgs,
+
+    /// The name of the store in the configuration, where that has several.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["store", "provider_url"])]
+    source: Option<String>,
+}
+
+impl StoreArgs {
+    /// The path of the store.
+    pub(super) fn path(&self, environment: &Environment) -> Result<PathBuf, Failure> {
+        let settings = self.args.settings(environment)?;
+        let stores = settings.sources.iter().filter_map(|source| match &source.place {
+            SourcePlace::Store { path } => Some((source.name.as_str(), path)),
+            SourcePlace::Provider { .. } => None,
+        });
+        let is_meant = |name: &str| self.source.as_deref().is_none_or(|meant| meant == name);
+        let stores: Vec<_> = stores.collect();
+        let meant: Vec<_> = stores.iter().filter(|(name, _)| is_meant(name)).collect();
+        if let [(_, path)] = meant.as_slice() {
+            return Ok((*path).clone());
+        }
+        let names: Vec<String> = stores.iter().map(|(name, _)| format!("`{name}`")).collect();
+        Err(match (&self.source, names.as_slice()) {
+            (_, []) => Failure::usage(
+                &"no store is configured, and records of record servers are not in a file of fetchwell; name a store with --store",
+            ),
+            (Some(name), names) => {
+                Failure::usage(&format_args!("there is no store `{name}`; there are {}", names.join(", ")))
+            }
+            (None, names) => Failure::usage(&format_args!(
+                "there are several stores, {}; name one with --source",
+                names.join(", ")
+            )),
+        })
+    }
+
+    /// The same for a command that writes: the user named the store, or a file that may name it.
+    pub(super) fn path_to_write(&self, environment: &Environment) -> Result<PathBuf, Failure> {
+        let is_named = self.args.config.is_some()
+            || self.args.place.store.is_some()
+            || self.args.place.provider_url.is_some();
+        if !is_named && let FoundFile::Here(file) = self.args.found_file()? {
+            let text = read_text(&file)?;
+            let files = TrustedFiles::of_user().map_err(crate::config::ConfigError::from)?;
+            if !files.is_trusted(&file, &text).map_err(crate::config::ConfigError::from)? {
+                return Err(Failure::usage(&format_args!(
+                    "{} was only found, and this command writes; name the store with --store, or that file with --config",
+                    file.display()
+                )));
+            }
+        }
+        self.path(environment)
+    }
+}

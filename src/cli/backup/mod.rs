@@ -1,0 +1,51 @@
+//! `fetchwell backup` and `fetchwell restore`: a store as one file, and back.
+//!
+//! * [`chosen_store`]: the store that is meant
+//! * [`create`], [`restore`]: the commands
+
+mod chosen_store;
+mod create;
+mod restore;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub(super) use create::Backup;
+pub(super) use restore::Restore;
+
+use super::failure::Failure;
+use super::open::runtime;
+use super::print::grouped;
+use super::stop;
+use crate::source::store::{BackupError, Contents};
+
+/// Runs work until its end, or until the user stops it.
+fn until_stopped<Done: Send + 'static>(
+    work: impl FnOnce(&AtomicBool) -> Result<Done, BackupError> + Send + 'static,
+) -> Result<Done, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let requested = Arc::clone(&stop);
+    runtime()?.block_on(async move {
+        tokio::spawn(async move {
+            stop::requested().await;
+            requested.store(true, Ordering::Relaxed);
+        });
+        match tokio::task::spawn_blocking(move || work(&stop)).await {
+            Ok(done) => Ok(done?),
+            Err(_panic) => Err(Failure::new("an internal error stopped the command; please report it")),
+        }
+    })
+}
+
+/// Describes contents for people.
+fn described(contents: Contents) -> String {
+    let Contents { connections, records, bytes } = contents;
+    let plural =
+        |count: u64, one: &str| format!("{} {one}{}", grouped(count), if count == 1 { "" } else { "s" });
+    format!(
+        "{} of {}, {} bytes",
+        plural(records, "record"),
+        plural(connections, "connection"),
+        grouped(bytes)
+    )
+}

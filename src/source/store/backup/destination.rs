@@ -1,0 +1,180 @@
+//! The file that a backup is written to: what may be there already, and how it comes there in one step.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+use tempfile::{TempDir, TempPath};
+
+use super::error::BackupError;
+use crate::source::store::database::{Database, Header, connect, use_write_ahead_log};
+use crate::state::{beside, create_private_file, not_a_file};
+
+/// The endings of the files that SQLite and fetchwell keep beside a store.
+const BESIDE_STORE: [&str; 5] = ["-wal", "-shm", "-journal", "-lock", "-index"];
+
+/// A place for a file that is free, or has what may be replaced.
+#[derive(Debug)]
+pub(super) struct Destination {
+    path: PathBuf,
+    folder: PathBuf,
+    replaces: bool,
+}
+
+impl Destination {
+    /// Checks the place of a backup. Only an earlier backup is replaced: never a link, a store, or a file of another program.
+    pub(super) fn check(path: &Path, store: &Path, replaces: bool) -> Result<Self, BackupError> {
+        let destination = Self::new(path, replaces)?;
+        let refuse = |path: PathBuf, problem| Err(BackupError::NotReplaced { path, problem });
+        let place = destination.real_path();
+        let is_in_place_of =
+            |path: PathBuf| Self::new(&path, false).is_ok_and(|other| other.real_path() == place);
+        if is_same_file(path, store) || is_in_place_of(store.to_owned()) {
+            return refuse(path.to_owned(), "it is the store itself");
+        }
+        if BESIDE_STORE.into_iter().any(|suffix| is_in_place_of(beside(store, suffix))) {
+            return refuse(path.to_owned(), "the store keeps a file of that name");
+        }
+        let logs = ["-wal", "-shm", "-journal"].map(|suffix| beside(path, suffix));
+        if let Some(log) = logs.into_iter().find(|log| fs::symlink_metadata(log).is_ok()) {
+            return refuse(log, "SQLite would read it as a part of the backup");
+        }
+        let metadata = match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(destination),
+            metadata => metadata.map_err(|error| destination.unwritable(&error))?,
+        };
+        if let Some(problem) = not_a_file(&metadata) {
+            return refuse(path.to_owned(), problem);
+        }
+        if !replaces {
+            return Err(BackupError::Exists(path.to_owned()));
+        }
+        let header = File::open(path).ok().and_then(|mut file| Header::read(&mut file));
+        let has_server = ["-lock", "-index"].iter().any(|suffix| beside(path, suffix).exists());
+        match header.filter(|header| header.is_store()) {
+            None => refuse(path.to_owned(), "it is not a backup of fetchwell"),
+            Some(header) if header.is_wal || has_server => refuse(path.to_owned(), "it is a store in use"),
+            Some(_) => Ok(destination),
+        }
+    }
+
+    /// A place for a store that is missing. An empty file may be there.
+    pub(super) fn of_missing_store(path: &Path) -> Result<Self, BackupError> {
+        let metadata = fs::symlink_metadata(path);
+        let is_empty_file = metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);
+        Self::new(path, is_empty_file)
+    }
+
+    fn new(path: &Path, replaces: bool) -> Result<Self, BackupError> {
+        let unwritable =
+            |problem: &str| BackupError::Unwritable { path: path.to_owned(), problem: problem.to_owned() };
+        if path.file_name().is_none() {
+            return Err(unwritable("it is a folder"));
+        }
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        if !folder.is_dir() {
+            return Err(unwritable(&format!("there is no folder {}", folder.display())));
+        }
+        Ok(Self { path: path.to_owned(), folder: folder.to_owned(), replaces })
+    }
+
+    fn real_path(&self) -> Option<(PathBuf, OsString)> {
+        Some((fs::canonicalize(&self.folder).ok()?, self.path.file_name()?.to_owned()))
+    }
+
+    fn unwritable(&self, problem: &impl ToString) -> BackupError {
+        BackupError::Unwritable { path: self.path.clone(), problem: problem.to_string() }
+    }
+}
+
+/// Returns whether two paths lead to one file that exists.
+pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
+    match (Database::identity_at(one), Database::identity_at(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// A file that is being written in a folder of its own beside its place. Both are deleted unless it is published.
+#[derive(Debug)]
+pub(super) struct Staged {
+    /// Deletes the folder with all that SQLite leaves in it.
+    folder: TempDir,
+    file: PathBuf,
+    place: PathBuf,
+}
+
+impl Staged {
+    pub(super) fn new(destination: &Destination) -> Result<Self, BackupError> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".fetchwell-").suffix(".tmp");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let folder =
+            builder.tempdir_in(&destination.folder).map_err(|error| destination.unwritable(&error))?;
+        let file = folder.path().join("backup.db");
+        create_private_file(&file).map_err(|error| destination.unwritable(&error))?;
+        Ok(Self { folder, file, place: destination.path.clone() })
+    }
+
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    pub(super) fn unwritable(&self, problem: &impl ToString) -> BackupError {
+        BackupError::Unwritable { path: self.place.clone(), problem: problem.to_string() }
+    }
+
+    /// Opens the empty file. It is written to the disk once, when it is whole, so SQLite needs no journal.
+    pub(super) fn connect(&self) -> Result<Connection, BackupError> {
+        let open = || {
+            let connection = connect(&self.file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            connection.pragma_update(None, "journal_mode", "OFF")?;
+            connection.pragma_update(None, "synchronous", "OFF")?;
+            Ok(connection)
+        };
+        open().map_err(|error: rusqlite::Error| self.unwritable(&error))
+    }
+
+    /// Makes one file of the copy: of a backup without a log, of a store with an empty one and an id of its own.
+    pub(super) fn finish(&self, is_store: bool) -> Result<(), BackupError> {
+        let finish = || {
+            let connection = connect(&self.file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            if is_store {
+                set_new_id(&connection)?;
+                return use_write_ahead_log(&connection);
+            }
+            connection.pragma_update(None, "journal_mode", "DELETE")
+        };
+        finish().map_err(|error| self.unwritable(&error))
+    }
+
+    /// Writes the file to the disk and renames it to its place.
+    pub(super) fn publish(self, destination: &Destination) -> Result<(), BackupError> {
+        let failed = |error: io::Error| match error.kind() {
+            ErrorKind::AlreadyExists => BackupError::Exists(destination.path.clone()),
+            _ => destination.unwritable(&error),
+        };
+        File::options().write(true).open(&self.file).and_then(|file| file.sync_all()).map_err(failed)?;
+        let file = TempPath::try_from_path(&self.file).map_err(failed)?;
+        let published = match destination.replaces {
+            true => file.persist(&destination.path),
+            false => file.persist_noclobber(&destination.path),
+        };
+        published.map_err(|error| failed(error.error))?;
+        // The name is on the disk with its folder, which not every system can write.
+        let _ = File::open(&destination.folder).and_then(|folder| folder.sync_all());
+        let _ = self.folder.close();
+        Ok(())
+    }
+}
+
+/// Gives a store another id, by which every process sees that it is not the store it knew.
+pub(super) fn set_new_id(store: &Connection) -> Result<(), rusqlite::Error> {
+    store.execute("UPDATE store SET uuid = hex(randomblob(16)) WHERE id = 1", ()).map(|_rows| ())
+}

@@ -1,0 +1,139 @@
+//! Replacing the contents of a store by those of a backup.
+//!
+//! The contents are replaced within the store's own file and in one transaction, so a server that runs goes on: it reads
+//! the earlier records until then and the restored ones afterwards. The store gets a new id, because its versions begin
+//! again at an earlier one: the search index is rebuilt, and tokens of changes end instead of skipping changes.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::copy::{self, CopyError, copy_pages};
+use super::destination::{Destination, Staged, is_same_file, set_new_id};
+use super::error::BackupError;
+use super::verify::OpenBackup;
+use super::{Contents, back_up_store};
+use crate::source::store::StoreError;
+use crate::source::store::database::{Database, connect, use_write_ahead_log};
+use crate::source::store::read::identity;
+use crate::source::store::write_lock::WriteLock;
+use crate::state::{beside, orphan_of_database};
+
+/// What a restore did.
+#[derive(Debug)]
+pub struct Restored {
+    /// What the store holds now.
+    pub contents: Contents,
+    /// The backup of what it held before.
+    pub earlier: Option<PathBuf>,
+}
+
+/// Replaces the contents of the store at `store` by those of the backup at `file`. A store that is missing is created.
+/// The records it had are kept in a backup beside it, unless `discards` says otherwise. Setting `stop` ends it.
+///
+/// # Errors
+///
+/// The backup is not whole, another process is writing to the store, or the store cannot be written. Then the store is as
+/// it was.
+pub fn restore_store(
+    file: &Path,
+    store: &Path,
+    discards: bool,
+    stop: &AtomicBool,
+) -> Result<Restored, BackupError> {
+    if is_same_file(file, store) {
+        return Err(BackupError::SameFile(file.to_owned()));
+    }
+    let backup = OpenBackup::open(file)?;
+    let contents = backup.verify()?;
+    copy::check(stop)?;
+    let found = match Database::open(store) {
+        Err(StoreError::Missing(_)) => None,
+        Err(damaged @ StoreError::Damaged { .. }) => Some(Err(damaged)),
+        found => Some(Ok(found?)),
+    };
+    let _lock = WriteLock::try_take(store)?.ok_or_else(|| StoreError::Locked(store.to_owned()))?;
+    let earlier = match found {
+        None => {
+            create(&backup.connection, store, stop)?;
+            return Ok(Restored { contents, earlier: None });
+        }
+        Some(_) if discards => None,
+        Some(Err(damaged)) => return Err(BackupError::NotKept { problem: Box::new(damaged.into()) }),
+        Some(Ok(found)) => keep(&found, stop)?,
+    };
+    replace(&backup.connection, store, stop)?;
+    Ok(Restored { contents, earlier })
+}
+
+/// Writes a backup of what a store has beside it, unless it never had a record.
+fn keep(found: &Database, stop: &AtomicBool) -> Result<Option<PathBuf>, BackupError> {
+    let (_, version) = found.read(identity)?;
+    if version == 0 {
+        return Ok(None);
+    }
+    let now = Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    let earlier = beside(found.path(), &format!("-before-restore-{now}"));
+    match back_up_store(found.path(), &earlier, false, stop) {
+        Ok(_contents) => Ok(Some(earlier)),
+        Err(BackupError::Stopped) => Err(BackupError::Stopped),
+        Err(problem) => Err(BackupError::NotKept { problem: Box::new(problem) }),
+    }
+}
+
+/// Creates a store that is missing.
+fn create(backup: &Connection, store: &Path, stop: &AtomicBool) -> Result<(), BackupError> {
+    if let Some(orphan) = orphan_of_database(store) {
+        return Err(StoreError::from(orphan).into());
+    }
+    let as_store = |error| match error {
+        BackupError::Unwritable { path, problem } => StoreError::Unwritable { path, problem }.into(),
+        BackupError::Exists(path) => StoreError::Foreign(path).into(),
+        other => other,
+    };
+    let create = || {
+        let destination = Destination::of_missing_store(store)?;
+        let staged = Staged::new(&destination)?;
+        copy_pages(backup, &mut staged.connect()?, stop).map_err(|error| match error {
+            CopyError::Stopped => BackupError::Stopped,
+            CopyError::Sqlite(error) => staged.unwritable(&error),
+        })?;
+        staged.finish(true)?;
+        staged.publish(&destination)
+    };
+    create().map_err(as_store)
+}
+
+/// Replaces the contents of a store, in its file.
+fn replace(backup: &Connection, store: &Path, stop: &AtomicBool) -> Result<(), BackupError> {
+    let replace = || {
+        let mut to = connect(store, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let page_size =
+            |of: &Connection| of.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0));
+        if page_size(backup)? != page_size(&to)? {
+            return Ok(Err(BackupError::NotReplaceable {
+                path: store.to_owned(),
+                problem: "its pages are of another size than those of the backup".to_owned(),
+            }));
+        }
+        use_write_ahead_log(&to)?;
+        copy_pages(backup, &mut to, stop)?;
+        set_new_id(&to)?;
+        // Readers go on with the log, and the next writer moves what is left of it.
+        let _ = to.execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
+        Ok(Ok(()))
+    };
+    replace().unwrap_or_else(|error| {
+        Err(match error {
+            CopyError::Stopped => BackupError::Stopped,
+            CopyError::Sqlite(error) => match error.sqlite_error_code() {
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                    BackupError::NotReplaceable { path: store.to_owned(), problem: error.to_string() }
+                }
+                _ => StoreError::from_sqlite(store, &error).into(),
+            },
+        })
+    })
+}
