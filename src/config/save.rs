@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::ConfigError;
+use crate::state::create_private_directory;
 
 /// Writes a configuration file in one step, so that no reader sees half of it. Its permissions stay, a link stays a
 /// link, and a new file is readable by its owner only, since a command in it may hold a secret.
@@ -32,7 +33,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    fs::create_dir_all(folder)?;
+    create_private_directory(folder)?;
     let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
     fresh.write_all(text.as_bytes())?;
     if let Ok(old) = fs::metadata(path) {

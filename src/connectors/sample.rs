@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use super::{ImportError, Intake, Report};
 use crate::handle::ConnectionId;
 use crate::source::store::{Imported, Manifest, NewConnection};
+use crate::state::create_private_directory;
 
 /// One account of a sample.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +32,7 @@ pub fn import_account(
     fill: impl FnOnce(&mut Intake<'_>) -> Result<(), ImportError>,
 ) -> Result<u64, ImportError> {
     if let Some(folder) = store.parent() {
-        std::fs::create_dir_all(folder)
+        create_private_directory(folder)
             .map_err(|error| ImportError::NoFolder { path: folder.to_owned(), problem: error.to_string() })?;
     }
     let connection_id: ConnectionId = account.id.parse().map_err(|problem| broken(&problem))?;
