@@ -121,4 +121,18 @@ mod tests {
         );
         assert!(reported(&state.path().join("nowhere")).is_empty());
     }
+
+    #[test]
+    fn a_report_replaces_nothing_but_a_report() {
+        let state = tempfile::tempdir().unwrap();
+        let file = state.path().join("circuits-12.json");
+        let report = |process| Report { process, circuits: Vec::new() };
+        replace(state.path(), &file, &report(11)).unwrap();
+        replace(state.path(), &file, &report(12)).unwrap();
+        assert_eq!(read_report(&file), Some(report(12)));
+        fs::write(&file, "dear Ann").unwrap();
+        assert!(replace(state.path(), &file, &report(13)).is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "dear Ann");
+        assert_eq!(fs::read_dir(state.path()).unwrap().count(), 1);
+    }
 }
