@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::stop::StopSignal;
 use crate::config::ConfigError;
 use crate::connectors::ImportError;
 use crate::cursor::CursorFault;
@@ -51,6 +52,16 @@ impl Failure {
         let lines = [error.to_string(), body.hint].into_iter().chain(choices);
         let lines: Vec<String> = lines.map(|line| escape_line(&line).into()).collect();
         Self { message: lines.join("\n"), exit_code }
+    }
+
+    /// Reports that the user stopped the command.
+    pub(super) fn stopped(message: &str) -> Self {
+        Self::with_code(message, STOPPED)
+    }
+
+    /// Sets the exit code of a command that a signal stopped. A failure of its own keeps its code.
+    pub(super) fn ended_by(self, signal: StopSignal) -> Self {
+        if self.exit_code == STOPPED { Self { exit_code: signal.exit_code(), ..self } } else { self }
     }
 
     /// A message of one line: a line end in a name that it quotes begins no other.

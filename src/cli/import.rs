@@ -1,26 +1,31 @@
 //! `fetchwell import`: files of one's own into an embedded store.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use tokio::sync::oneshot;
 
 use super::failure::Failure;
 use super::open::runtime;
 use super::print::{Printer, grouped, note};
 use super::stop;
 use crate::connectors::{
-    ImportError, Intake, Report, import_csv, import_json, import_markdown, import_mbox, import_records,
+    ImportError, Input, Intake, Report, import_csv, import_json, import_markdown, import_mbox, import_records,
 };
 use crate::handle::ConnectionId;
 use crate::source::Source;
 use crate::source::store::{Imported, Manifest, NewConnection, Store, Tally};
+
+/// The stack of the thread that imports. Values nest at most 128 deep in every parser that uses recursion.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Import files into an embedded store. Importing the same again changes nothing.
 #[derive(Debug, Args)]
@@ -135,23 +140,30 @@ struct Summary {
 impl Import {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
         let stop = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&stop);
         runtime()?.block_on(async move {
             if let Some(stays) = self.kind.place().0.connector_that_stays().await {
                 note(&stays);
             }
-            tokio::spawn(async move {
-                stop::requested().await;
-                asked.store(true, Ordering::Relaxed);
-            });
-            let done = tokio::task::spawn_blocking(move || self.import(printer, &stop)).await;
-            done.unwrap_or_else(|_panic| {
-                Err(Failure::new("the import stopped at a defect of fetchwell; what was imported stays"))
-            })
+            let (sender, mut ended) = oneshot::channel();
+            let requested = Arc::clone(&stop);
+            let import = move || drop(sender.send(self.import(printer, &requested)));
+            let thread = thread::Builder::new().name("import".to_owned()).stack_size(STACK_BYTES);
+            thread.spawn(import).map_err(|error| Failure::new(format!("no thread can be started ({error})")))?;
+            let signal = tokio::select! {
+                result = &mut ended => return result.unwrap_or_else(|_panic| Err(panicked())),
+                signal = stop::requested() => signal,
+            };
+            stop.store(true, Ordering::Relaxed);
+            tokio::select! {
+                result = &mut ended => {
+                    result.unwrap_or_else(|_panic| Err(panicked())).map_err(|failure| failure.ended_by(signal))
+                }
+                again = stop::requested() => Err(stopped_at_once().ended_by(again)),
+            }
         })
     }
 
-    fn import(&self, printer: Printer, stop: &AtomicBool) -> Result<(), Failure> {
+    fn import(&self, printer: Printer, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
         let (into, path) = self.kind.place();
         let manifest = self.kind.manifest()?;
         let connection_id: ConnectionId = into.connection.parse().map_err(|problem| {
@@ -176,7 +188,10 @@ impl Import {
         let bar = progress_bar(&self.kind, metadata.len());
         let mut report = Rejections { file: path.to_owned(), bar: bar.clone() };
         let mut intake = Intake::new(&into.store, connection, manifest, &mut report, stop);
-        let ended = self.kind.read_into(&mut intake, &bar);
+        let ended = self.kind.read_into(&mut intake, &bar, stop);
+        // An input that is stopped fails, which each importer reports in its own way.
+        let ended =
+            ended.map_err(|error| if stop.load(Ordering::Relaxed) { ImportError::Stopped } else { error });
         let stopped = matches!(ended, Err(ImportError::Stopped));
         // What was read until a stop, or until a broken place, is kept.
         let (Imported { tally, index_problem }, rejected) = intake.finish()?;
@@ -229,9 +244,15 @@ impl Kind {
         manifest.map(Some).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
     }
 
-    fn read_into(&self, intake: &mut Intake<'_>, bar: &ProgressBar) -> Result<(), ImportError> {
+    fn read_into(
+        &self,
+        intake: &mut Intake<'_>,
+        bar: &ProgressBar,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(), ImportError> {
         let open = |path: &Path| {
-            let file = File::open(path).map(|file| BufReader::with_capacity(1 << 16, bar.wrap_read(file)));
+            let file = Input::open(path, stop);
+            let file = file.map(|file| BufReader::with_capacity(1 << 16, bar.wrap_read(file)));
             file.and_then(without_mark).map_err(|error| ImportError::Unreadable {
                 path: path.to_owned(),
                 problem: error.to_string(),
@@ -311,6 +332,18 @@ fn print_summary(printer: Printer, connection: &str, tally: Tally, rejected: u64
     let counts: Vec<String> =
         counts.iter().map(|(count, what)| format!("{} {what}", grouped(*count))).collect();
     printer.line(format_args!("{connection}: {}", counts.join(", ")));
+}
+
+fn panicked() -> Failure {
+    Failure::new(
+        "an internal error stopped the import; the records imported so far are kept. Please report it",
+    )
+}
+
+fn stopped_at_once() -> Failure {
+    Failure::stopped(
+        "stopped at once; records that were not saved yet are lost. Run the same command again to import them",
+    )
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {

@@ -1,16 +1,36 @@
-//! When the user, or the system, wants the program to end.
+//! Requests of the user, or of the system, to end the program.
+
+/// The signal that asked the program to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StopSignal {
+    /// Ctrl-C, or SIGINT.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+impl StopSignal {
+    /// The exit code of a program that a signal ends, as shells have it: 128 and the number of the signal.
+    pub(super) fn exit_code(self) -> u8 {
+        match self {
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+        }
+    }
+}
 
 /// Resolves at Ctrl-C, and at SIGTERM where there is one.
-pub(super) async fn requested() {
+pub(super) async fn requested() -> StopSignal {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
         if let Ok(mut terminate) = signal(SignalKind::terminate()) {
             tokio::select! {
-                _ = terminate.recv() => return,
-                _ = tokio::signal::ctrl_c() => return,
+                _ = terminate.recv() => return StopSignal::Terminate,
+                _ = tokio::signal::ctrl_c() => return StopSignal::Interrupt,
             }
         }
     }
     let _ = tokio::signal::ctrl_c().await;
+    StopSignal::Interrupt
 }

@@ -6,6 +6,7 @@
 
 mod csv;
 pub mod hostaway;
+mod input;
 mod intake;
 mod json;
 mod key;
@@ -19,6 +20,7 @@ mod sample;
 use std::path::PathBuf;
 
 pub use csv::import_csv;
+pub use input::Input;
 pub use intake::{Intake, Report};
 pub use json::import_json;
 pub use markdown::import_markdown;
@@ -67,6 +69,6 @@ pub enum ImportError {
         problem: String,
     },
     /// The user stopped it.
-    #[error("stopped; what was imported so far stays, and the same command goes on")]
+    #[error("stopped; the records imported so far are kept. Run the same command again to import the rest")]
     Stopped,
 }

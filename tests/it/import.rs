@@ -8,46 +8,47 @@ use serde_json::{Value, json};
 
 use crate::support::{binary, fetchwell, stderr, stdout, text};
 
-struct Workshop {
+/// A folder with files to import and a store.
+pub(crate) struct Workshop {
     folder: tempfile::TempDir,
 }
 
 impl Workshop {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    fn store(&self) -> String {
+    pub(crate) fn store(&self) -> String {
         text(&self.folder.path().join("store.db")).to_owned()
     }
 
-    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
         text(&path).to_owned()
     }
 
-    fn import(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn import(&self, arguments: &[&str]) -> Output {
         let place = ["--store", &self.store(), "--connection", "c", "--json"];
         binary().arg("import").args(arguments).args(place).output().unwrap()
     }
 
     /// Added, changed, unchanged, deleted, rejected.
     #[track_caller]
-    fn counts(&self, arguments: &[&str]) -> [u64; 5] {
+    pub(crate) fn counts(&self, arguments: &[&str]) -> [u64; 5] {
         let output = self.import(arguments);
         let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         assert_eq!(output.status.success(), summary["rejected"] == 0, "{output:?}");
         ["added", "changed", "unchanged", "deleted", "rejected"].map(|name| summary[name].as_u64().unwrap())
     }
 
-    fn fetch(&self, id: &str) -> Value {
+    pub(crate) fn fetch(&self, id: &str) -> Value {
         let output = fetchwell(["fetch", id, "--store", &self.store(), "--json"]);
         serde_json::from_str(&stdout(&output)).unwrap()
     }
 
-    fn search(&self, query: &str) -> Vec<String> {
+    pub(crate) fn search(&self, query: &str) -> Vec<String> {
         let output = fetchwell(["search", query, "--store", &self.store(), "--limit", "100", "--json"]);
         let found: Value = serde_json::from_str(&stdout(&output)).unwrap();
         found["results"]
@@ -355,7 +356,7 @@ fn an_import_that_is_stopped_keeps_what_it_read_and_says_so() {
     std::process::Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap();
     let output = process.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
-    assert!(stderr(&output).contains("the same command goes on"), "{output:?}");
+    assert!(stderr(&output).contains("Run the same command again"), "{output:?}");
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["stopped"], true);
     let added = summary["added"].as_u64().unwrap();

@@ -63,6 +63,7 @@ mod remote_reads;
 mod rmcp_client;
 mod schemas;
 mod sources;
+mod stalled_imports;
 mod store;
 mod store_figures;
 mod telemetry;
