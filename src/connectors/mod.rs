@@ -11,6 +11,7 @@ mod intake;
 mod json;
 mod key;
 mod lines;
+mod mail_limits;
 mod markdown;
 mod mbox;
 mod meter;

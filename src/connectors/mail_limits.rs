@@ -1,0 +1,230 @@
+//! Limits of an e-mail, checked before it is parsed.
+//!
+//! `mail_parser` makes a value within a value of each attached message (`message/rfc822`, `message/global`, the parts
+//! of a `multipart/digest`) and drops them by recursion: 200,000 levels in 6 MB overflow the stack, and an attached
+//! message that is encoded hides its levels. Nothing of an attached message becomes part of a record, so [`prepare`]
+//! masks these types, and the parser takes each as one opaque part. Its own stack of multiparts is on the heap.
+//!
+//! The parser also looks for the boundary of each multipart up to the end of the message, and for each parameter of a
+//! header among all others. Both take quadratic time, which [`prepare`] bounds.
+//!
+//! **Invariant:** the scan finds a superset of the headers that the parser finds: a header's name may have white
+//! space in it and may begin within a line, after a boundary.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Bytes of a `Content-Type` or `Content-Disposition` header. Their parameters are compared with each other.
+const MAX_CONTENT_HEADER_BYTES: usize = 16 * 1024;
+
+/// Multipart headers times bytes of the message: what the parser reads to find boundaries, about 4 s.
+/// A message of 1 MB may have 2,000, one of 64 MiB may have 32.
+const MAX_BOUNDARY_SEARCH: usize = 1 << 31;
+
+/// Bytes of a header for which a multipart counts once more: a long boundary takes longer to compare.
+const LONG_BOUNDARY_BYTES: usize = 256;
+
+/// Places at which a part can begin: 200 bytes of memory each, 100 MB together.
+const MAX_PARTS: usize = 500_000;
+
+/// The types that the parser would parse as messages.
+const MESSAGE_TYPES: [&str; 3] = ["rfc822", "global", "digest"];
+
+/// Take the place of a type's last character, which was not in upper case.
+const MASK: u8 = 1;
+
+/// Takes the place of a type's last character, which was in upper case.
+const UPPER_CASE_MASK: u8 = 2;
+
+/// Returns the message with masked types of attached messages.
+///
+/// # Errors
+///
+/// It exceeds a limit, which the text names.
+pub(super) fn prepare(raw: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    let (mut multiparts, mut search) = (0, 0_usize);
+    let mut masks = Vec::new();
+    for value in content_headers(raw) {
+        let (start, header) = (value.start, raw.get(value).unwrap_or_default());
+        if header.len() > MAX_CONTENT_HEADER_BYTES {
+            return Err(format!("a Content-Type header is longer than {MAX_CONTENT_HEADER_BYTES} bytes"));
+        }
+        let found = find_all(header, "multipart").count();
+        multiparts += found;
+        search = search.saturating_add(found * (1 + header.len() / LONG_BOUNDARY_BYTES) * raw.len());
+        for message_type in MESSAGE_TYPES {
+            masks.extend(find_all(header, message_type).map(|at| start + at + message_type.len() - 1));
+        }
+    }
+    if search > MAX_BOUNDARY_SEARCH {
+        return Err(format!("it has too many multipart parts for its size ({multiparts})"));
+    }
+    if multiparts > 0 && possible_parts(raw) > MAX_PARTS {
+        return Err(format!("it may have more than {MAX_PARTS} parts"));
+    }
+    if masks.is_empty() {
+        return Ok(Cow::Borrowed(raw));
+    }
+    let mut masked = raw.to_vec();
+    for at in masks {
+        if let Some(byte) = masked.get_mut(at) {
+            *byte = if byte.is_ascii_uppercase() { UPPER_CASE_MASK } else { MASK };
+        }
+    }
+    Ok(Cow::Owned(masked))
+}
+
+/// Returns a text of a prepared message as the message has it.
+pub(super) fn unmask(text: &str) -> Cow<'_, str> {
+    if !text.bytes().any(|byte| byte == MASK || byte == UPPER_CASE_MASK) {
+        return Cow::Borrowed(text);
+    }
+    let mut unmasked = String::with_capacity(text.len());
+    for character in text.chars() {
+        let masked = MESSAGE_TYPES.into_iter().find_map(|message_type| {
+            let (last, stem) = message_type.as_bytes().split_last()?;
+            let before = unmasked.len().checked_sub(stem.len())?;
+            let is_type = unmasked.as_bytes().get(before..)?.eq_ignore_ascii_case(stem);
+            is_type.then(|| char::from(*last))
+        });
+        unmasked.push(match (masked, character as u32) {
+            (Some(last), 1) => last,
+            (Some(last), 2) => last.to_ascii_uppercase(),
+            _ => character,
+        });
+    }
+    Cow::Owned(unmasked)
+}
+
+/// Returns whether a subtype of a prepared message is the masked `digest`.
+pub(super) fn is_digest(subtype: &str) -> bool {
+    matches!(unmask(subtype), Cow::Owned(unmasked) if unmasked.eq_ignore_ascii_case("digest"))
+}
+
+/// The values of all headers `Content-Type` and `Content-Disposition`, without those that begin within another.
+fn content_headers(raw: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut end = 0;
+    raw.iter().enumerate().filter(|(_, byte)| **byte == b':').filter_map(move |(colon, _)| {
+        let is_content = colon >= end
+            && ["content-type", "content-disposition"].iter().any(|name| is_named(raw, colon, name));
+        is_content.then(|| {
+            end = value_end(raw, colon + 1);
+            colon + 1..end
+        })
+    })
+}
+
+/// Returns whether a line has this name before a colon, in any case, with white space anywhere in it.
+fn is_named(raw: &[u8], colon: usize, name: &str) -> bool {
+    let line = raw.get(..colon).unwrap_or_default().iter().rev().take_while(|byte| **byte != b'\n');
+    let mut before = line.filter(|byte| !byte.is_ascii_whitespace());
+    name.bytes().rev().all(|expect| before.next().is_some_and(|byte| byte.eq_ignore_ascii_case(&expect)))
+}
+
+/// The end of a header's value: a line end without white space after it.
+fn value_end(raw: &[u8], start: usize) -> usize {
+    let value = raw.get(start..).unwrap_or_default();
+    let ends =
+        value.windows(2).position(|pair| matches!(pair, [b'\n', next] if !matches!(next, b' ' | b'\t')));
+    ends.map_or(raw.len(), |at| start + at)
+}
+
+/// Where a lower case word is in a text, in any case.
+fn find_all<'a>(text: &'a [u8], word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let places = text.windows(word.len()).enumerate();
+    places.filter(|(_, window)| window.eq_ignore_ascii_case(word.as_bytes())).map(|(at, _)| at)
+}
+
+/// An upper bound of the parts: each begins with two hyphens and a boundary, which may consist of hyphens.
+fn possible_parts(raw: &[u8]) -> usize {
+    let runs = raw.split(|byte| *byte != b'-').map(<[u8]>::len).filter(|hyphens| *hyphens >= 2);
+    runs.map(|hyphens| 1 + hyphens / 3).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use mail_parser::{MessageParser, PartType};
+
+    use super::*;
+
+    /// Whether the parser finds a message in a message.
+    fn has_attached_message(raw: &[u8]) -> bool {
+        let message = MessageParser::default().parse(raw);
+        message.is_some_and(|it| it.parts.iter().any(|part| matches!(part.body, PartType::Message(_))))
+    }
+
+    #[test]
+    fn attached_messages_are_opaque_however_their_header_is_written() {
+        let inner = "Subject: inner\n\ntext\n";
+        for (header, inner) in [
+            ("Content-Type: message/rfc822\n\n", inner),
+            ("CONTENT-TYPE: MESSAGE/RFC822\n\n", inner),
+            ("Con tent-Ty pe : message/rfc822; name=\"a.eml\"\n\n", inner),
+            ("Content-Type:\n message/\n rfc822\n\n", inner),
+            ("Content-Type: (comment) message/global (comment)\n\n", inner),
+            (":Content-Type: message/Global\n\n", inner),
+            (
+                "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n",
+                "U3ViamVjdDogaW5uZXIKCnRleHQK\n",
+            ),
+            (
+                "Content-Type: message/rfc822\nContent-Transfer-Encoding: quoted-printable\n\n",
+                "Subject: inner\n\ntext\n",
+            ),
+            ("Content-Type: multipart/digest; boundary=b\n\n--b\n\n", "Subject: inner\n\ntext\n--b--\n"),
+            ("Content-Type: multipart/mixed; boundary=b\n\n--bContent-Type: message/rfc822\n\n", inner),
+        ] {
+            let raw = format!("{header}{inner}");
+            assert!(!has_attached_message(&prepare(raw.as_bytes()).unwrap()), "{raw}");
+        }
+        assert!(has_attached_message(format!("Content-Type: message/rfc822\n\n{inner}").as_bytes()));
+    }
+
+    #[test]
+    fn masked_text_is_shown_as_it_was() {
+        let raw = "Subject: rfc822\n\nContent-Type: message/rfc822; a=GLOBAL\n x=Digest\nrfc822 and \u{1}\n";
+        let masked = prepare(raw.as_bytes()).unwrap();
+        let masked = std::str::from_utf8(&masked).unwrap();
+        assert!(
+            masked.contains(
+                "Subject: rfc822\n\nContent-Type: message/rfc82\u{1}; a=GLOBA\u{2}\n x=Diges\u{1}\n"
+            )
+        );
+        assert_eq!(unmask(masked), raw);
+        assert!(matches!(prepare(b"Subject: x\n\nrfc822\n").unwrap(), Cow::Borrowed(_)));
+        assert!(is_digest("diges\u{1}") && !is_digest("digest") && !is_digest("mixed"));
+    }
+
+    #[test]
+    fn hostile_messages_are_refused_and_usual_ones_are_not() {
+        let usual = |parts: usize| {
+            let part = "--b\nContent-Type: multipart/alternative; boundary=c\n\n--c\n\ntext\n--c--\n";
+            format!("Content-Type: multipart/mixed; boundary=b\n\n{}--b--\n", part.repeat(parts))
+        };
+        let rules = format!("Content-Type: multipart/mixed; boundary=b\n\n{}", "-----\n".repeat(100_000));
+        for message in [usual(1), usual(2_000), rules] {
+            assert!(prepare(message.as_bytes()).is_ok(), "{}", message.len());
+        }
+        let missing = "--b\nContent-Type: multipart/mixed; boundary=none\n\nx\n".repeat(20_000);
+        let parameters = (0..20_000).map(|number| format!("; a{number}*1=x")).collect::<String>();
+        let multipart = "Content-Type: multipart/mixed; boundary=b\n\n";
+        for (message, expect) in [
+            (format!("{multipart}{missing}"), "too many multipart parts"),
+            (format!("Content-Type: a/b{parameters}\n\n"), "longer than 16384 bytes"),
+            (format!("Content-Disposition: inline{parameters}\n\n"), "longer than 16384 bytes"),
+            (format!("{multipart}{}", "--b\n\n".repeat(600_000)), "more than 500000 parts"),
+            (format!("{multipart}{}", "-".repeat(2_000_000)), "more than 500000 parts"),
+        ] {
+            let refused = prepare(message.as_bytes()).unwrap_err();
+            assert!(refused.contains(expect), "{refused}");
+        }
+    }
+
+    #[test]
+    fn scanning_takes_linear_time() {
+        for shape in [":", "Content-Type:", "content-type: ", " :", "t :", "-", "--", "\n:"] {
+            let text = shape.repeat(2_000_000 / shape.len());
+            let _ = prepare(text.as_bytes());
+        }
+    }
+}
