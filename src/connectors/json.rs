@@ -1,4 +1,6 @@
 //! `import json`: an array of objects, objects one after the other, or an object of such arrays.
+//!
+//! An item is first read as text, which needs no recursion, so an item that cannot be parsed is skipped alone.
 
 use std::fmt;
 use std::io::{BufReader, Read};
@@ -6,10 +8,13 @@ use std::path::Path;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::ImportError;
+use super::depth::{MAX_DEPTH, is_deeper, too_deep};
 use super::intake::{Draft, Intake, Repeated};
 use super::meter::Meter;
+use super::records::json_problem;
 use crate::record::RecordData;
 
 const EXPECTED: &str = "a JSON file of objects";
@@ -61,44 +66,61 @@ struct Items<'a, 'b> {
     failed: Option<ImportError>,
 }
 
+/// The fields of a record and the bytes of its text.
+struct Item {
+    data: RecordData,
+    bytes: usize,
+}
+
 impl Items<'_, '_> {
-    fn take(&mut self, stream: &str, item: Value) -> Result<(), ImportError> {
+    /// Imports an item, or rejects it with the reason: only a broken text of the file ends the import.
+    fn take<E: serde::de::Error>(&mut self, stream: &str, item: Result<Item, String>) -> Result<(), E> {
         self.number += 1;
         let place = format!("item {}", self.number);
-        let Value::Object(data) = item else {
-            self.intake.reject(&place, "it is not an object");
-            return Ok(());
+        let taken = match item.and_then(|item| self.keyed(item)) {
+            Ok((key, Item { data, bytes })) => {
+                let (data, repeated) = (Some(data), Repeated::Refused);
+                let draft = Draft { stream, key: Some(key), data, emitted_at: None, bytes, repeated };
+                self.intake.take(&place, draft)
+            }
+            Err(reason) => {
+                self.intake.reject(&place, &reason);
+                Ok(())
+            }
         };
-        let parts: Option<Vec<Value>> = self.key.iter().map(|field| data.get(field).cloned()).collect();
-        let Some(parts) = parts else {
-            let reason = format!("it has no field `{}`; name its key with --key", self.key.join("`, `"));
-            self.intake.reject(&place, &reason);
-            return Ok(());
-        };
-        let bytes = data.iter().map(|(name, value)| name.len() + size_of(value)).sum();
-        let key = Some(Value::Array(parts));
-        let repeated = Repeated::Refused;
-        self.intake.take(&place, Draft { stream, key, data: Some(data), emitted_at: None, bytes, repeated })
-    }
-
-    fn take_or_stop<E: serde::de::Error>(&mut self, stream: &str, item: Value) -> Result<(), E> {
-        self.take(stream, item).map_err(|error| {
+        taken.map_err(|error| {
             self.failed = Some(error);
             E::custom("the import ended")
         })
     }
+
+    fn keyed(&self, item: Item) -> Result<(Value, Item), String> {
+        let parts: Option<Vec<Value>> = self.key.iter().map(|field| item.data.get(field).cloned()).collect();
+        let no_key = || format!("it has no field `{}`; name its key with --key", self.key.join("`, `"));
+        Ok((Value::Array(parts.ok_or_else(no_key)?), item))
+    }
 }
 
-/// About how much text a value takes.
-fn size_of(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(size_of).sum::<usize>() + 2,
-        Value::Object(fields) => {
-            fields.iter().map(|(name, value)| name.len() + size_of(value)).sum::<usize>() + 2
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => 16,
+/// Parses the text of an item.
+fn read_item(text: &RawValue) -> Result<Item, String> {
+    match read_value(text)? {
+        Value::Object(data) => Ok(Item { data, bytes: text.get().len() }),
+        _ => Err("it is not an object".to_owned()),
     }
+}
+
+/// Parses a value that is not nested too deep, so that no parser of an answer refuses the record.
+fn read_value(text: &RawValue) -> Result<Value, String> {
+    if is_deeper(text.get(), MAX_DEPTH) {
+        return Err(too_deep());
+    }
+    serde_json::from_str(text.get()).map_err(|error| json_problem(&error))
+}
+
+/// Parses an array of objects; any other value is `None`.
+fn read_table(text: &RawValue) -> Option<Vec<&RawValue>> {
+    let items: Vec<&RawValue> = serde_json::from_str(text.get()).ok()?;
+    items.iter().all(|item| item.get().starts_with('{')).then_some(items)
 }
 
 /// One value of the file: an array of records, a record, or an object of arrays of records.
@@ -122,8 +144,8 @@ impl<'de> Visitor<'de> for TopLevel<'_, '_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let stream = self.0.stream;
         self.0.meter.record_starts();
-        while let Some(item) = items.next_element::<Value>()? {
-            self.0.take_or_stop(stream, item)?;
+        while let Some(item) = items.next_element::<Box<RawValue>>()? {
+            self.0.take(stream, read_item(&item))?;
             self.0.meter.record_starts();
         }
         self.0.meter.any_length();
@@ -131,18 +153,20 @@ impl<'de> Visitor<'de> for TopLevel<'_, '_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let mut data = RecordData::new();
-        while let Some((name, value)) = fields.next_entry::<String, Value>()? {
-            data.insert(name, value);
+        let mut values: Vec<(String, Box<RawValue>)> = Vec::new();
+        while let Some(field) = fields.next_entry()? {
+            values.push(field);
         }
-        let is_table =
-            |value: &Value| value.as_array().is_some_and(|items| items.iter().all(Value::is_object));
-        if data.is_empty() || !data.values().all(is_table) {
-            return self.0.take_or_stop(self.0.stream, Value::Object(data));
-        }
-        for (stream, items) in data {
-            for item in items.as_array().into_iter().flatten() {
-                self.0.take_or_stop(&stream, item.clone())?;
+        let tables: Option<Vec<_>> = values.iter().map(|(_, value)| read_table(value)).collect();
+        let Some(tables) = tables.filter(|tables| !tables.is_empty()) else {
+            let bytes = values.iter().map(|(name, value)| name.len() + value.get().len()).sum();
+            let data = values.iter().map(|(name, value)| Ok((name.clone(), read_value(value)?)));
+            let item = data.collect::<Result<RecordData, String>>().map(|data| Item { data, bytes });
+            return self.0.take(self.0.stream, item);
+        };
+        for ((stream, _), items) in values.iter().zip(tables) {
+            for item in items {
+                self.0.take(stream, read_item(item))?;
             }
         }
         Ok(())

@@ -5,6 +5,7 @@
 //! reason. A refused line never stops an import.
 
 mod csv;
+mod depth;
 pub mod hostaway;
 mod input;
 mod intake;

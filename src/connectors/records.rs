@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ImportError;
+use super::depth::{MAX_DEPTH, is_deeper, too_deep};
 use super::intake::{Draft, Intake, Repeated};
 use super::lines::{Line, MAX_LINE_BYTES, next_line};
 use crate::record::RecordData;
@@ -70,6 +71,10 @@ fn envelope(line: &[u8]) -> Result<Envelope, String> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     let text = std::str::from_utf8(line)
         .map_err(|error| format!("it is not UTF-8 at byte {}", error.valid_up_to() + 1))?;
+    // The envelope is one level more.
+    if is_deeper(text, MAX_DEPTH + 1) {
+        return Err(too_deep());
+    }
     let mut envelope: Envelope = serde_json::from_str(text).map_err(|error| json_problem(&error))?;
     match envelope.op.as_deref() {
         None | Some("upsert" | "put" | "insert" | "update") if envelope.data.is_none() => {
@@ -88,7 +93,7 @@ fn envelope(line: &[u8]) -> Result<Envelope, String> {
 }
 
 /// What is wrong with a line, without the line number that the parser counts from one per line.
-fn json_problem(error: &serde_json::Error) -> String {
+pub(super) fn json_problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);
     format!("{reason} (column {})", error.column())

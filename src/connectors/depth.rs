@@ -1,0 +1,49 @@
+//! The limit of nesting in a record.
+
+/// Objects and arrays within each other. Every JSON parser of this program, and of clients, takes at least 128; what
+/// an answer puts around a record needs some of these.
+pub(super) const MAX_DEPTH: usize = 100;
+
+/// Returns whether JSON has more than `limit` objects and arrays within each other. Reads the text once, without
+/// recursion; text that is not JSON gives any answer.
+pub(super) fn is_deeper(json: &str, limit: usize) -> bool {
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    json.bytes().any(|byte| {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => depth += 1,
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > limit
+    })
+}
+
+/// Says that a record is nested too deep.
+pub(super) fn too_deep() -> String {
+    format!("it is nested more than {MAX_DEPTH} levels deep")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_is_counted_outside_of_strings() {
+        for (json, expect) in [
+            ("1", 0),
+            ("[]", 1),
+            ("[[],[[]],{}]", 3),
+            (r#"{"a":"[[[[","b":["\"[[[","\\",[{}]]}"#, 4),
+            (r#"{"a":"\\"}"#, 1),
+        ] {
+            assert!(!is_deeper(json, expect), "{json}");
+            assert!(expect == 0 || is_deeper(json, expect - 1), "{json}");
+        }
+        for hostile in ["[", "{\"a\":", "[{\"a\":["] {
+            assert!(is_deeper(&hostile.repeat(1_000_000), MAX_DEPTH));
+        }
+    }
+}
