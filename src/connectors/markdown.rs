@@ -19,6 +19,12 @@ use crate::record::RecordData;
 /// The largest note, in bytes. Larger files are exports of something else.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Bytes of a note in which its heading is looked for.
+const MAX_HEADING_BYTES: usize = 256 * 1024;
+
+/// Quotes and lists within each other in a line. The parser compares each line with all that are open.
+const MAX_BLOCK_DEPTH: usize = 100;
+
 /// Imports every Markdown file below `folder` into `stream`. `progress` is told each file's size.
 ///
 /// # Errors
@@ -133,8 +139,37 @@ fn split_front_matter(note: &str) -> (RecordData, &str) {
     parse("---").or_else(|| parse("+++")).unwrap_or((RecordData::new(), note))
 }
 
+/// The start of a note, in which its heading is looked for.
+fn start_of(body: &str) -> &str {
+    let mut end = 0;
+    let mut lines = body.split_inclusive('\n');
+    let too_deep = lines.find(|line| {
+        let is_deep = nesting(line) > MAX_BLOCK_DEPTH;
+        end += if is_deep { 0 } else { line.len() };
+        is_deep || end > MAX_HEADING_BYTES
+    });
+    let end = if too_deep.is_some() { end.min(MAX_HEADING_BYTES) } else { body.len() };
+    body.get(..body.floor_char_boundary(end)).unwrap_or_default()
+}
+
+/// How many quotes and lists a line begins.
+fn nesting(line: &str) -> usize {
+    let mut before = b' ';
+    let starts = line.bytes().take_while(|byte| {
+        let is_start = matches!(byte, b'>' | b'-' | b'*' | b'+' | b'0'..=b'9' | b'.' | b')')
+            || byte.is_ascii_whitespace();
+        is_start
+    });
+    let is_marker = |byte: u8| {
+        let ends_list = matches!(before, b'-' | b'*' | b'+' | b'.' | b')') && byte.is_ascii_whitespace();
+        before = byte;
+        byte == b'>' || ends_list
+    };
+    starts.map(is_marker).filter(|is_marker| *is_marker).count()
+}
+
 fn first_heading(body: &str) -> Option<String> {
-    let mut events = Parser::new(body);
+    let mut events = Parser::new(start_of(body));
     events.find(|event| matches!(event, Event::Start(Tag::Heading { .. })))?;
     let inside = events.take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
     let title: String = inside
@@ -175,6 +210,78 @@ mod tests {
         );
         check("+++\ntitle = \"T\"\n+++\nx", &json!({"title": "T", "path": path, "body": "x"}));
         check("---\r\ntitle: W\r\n---\r\nx", &json!({"title": "W", "path": path, "body": "x"}));
+    }
+
+    #[test]
+    fn a_note_of_any_shape_has_a_title() {
+        for shape in [
+            ">",
+            "> - ",
+            "- ",
+            "1. ",
+            "[",
+            "![",
+            "](",
+            "[a](",
+            "*a **b ",
+            "_a ",
+            "`",
+            "<",
+            "<a ",
+            "<!--",
+            "<![CDATA[",
+            "&a",
+            "|",
+            "\\",
+            "a\n",
+            "[a]: b '\n",
+            "    a\n\n",
+            "```\n",
+            "#",
+            "# a\n",
+        ] {
+            for lines in ["", "x\n", ">x\n", "\n  x\n"] {
+                let note = format!("{}\n{}", shape.repeat(100_000), lines.repeat(30_000));
+                let fields = note_fields("n.md", &note);
+                assert!(fields.get("title").is_some_and(Value::is_string), "{shape}");
+                assert_eq!(fields.get("body"), Some(&json!(note)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_heading_after_deep_quotes_is_no_title() {
+        let quotes = |depth: usize| format!("{}a\n\n# Title\n", "> ".repeat(depth));
+        assert_eq!(first_heading(&quotes(100)).as_deref(), Some("Title"));
+        assert_eq!(first_heading(&quotes(101)), None);
+        let rule = format!("{}\n\n# Title\n", "-".repeat(1_000));
+        assert_eq!(first_heading(&rule).as_deref(), Some("Title"));
+        let late = format!("{}\n# Title\n", "word é\n".repeat(60_000));
+        assert_eq!(first_heading(&late), None);
+    }
+
+    #[test]
+    fn a_front_matter_that_is_nested_too_deep_stays_text() {
+        let (open, close) = ("[".repeat(100_000), "]".repeat(100_000));
+        let (some, end) = ("[".repeat(101), "]".repeat(101));
+        for note in [
+            format!("---\na: {open}{close}\n---\nx"),
+            format!("---\na: {some}{end}\n---\nx"),
+            format!("---\n{}a\n---\nx", "- ".repeat(100_000)),
+            format!("---\n{}\n---\nx", "{a: ".repeat(100_000)),
+            format!("+++\na = {open}{close}\n+++\nx"),
+            format!("+++\na = {some}{end}\n+++\nx"),
+            format!("+++\na{} = 1\n+++\nx", ".a".repeat(100_000)),
+            format!("+++\n[a{}]\n+++\nx", ".a".repeat(100_000)),
+            format!("+++\n[[a{}]]\n+++\nx", ".a".repeat(101)),
+        ] {
+            assert_eq!(
+                note_fields("n.md", &note).get("body"),
+                Some(&json!(note)),
+                "{}",
+                note.get(..20).unwrap()
+            );
+        }
     }
 
     #[test]

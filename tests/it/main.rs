@@ -38,6 +38,7 @@ mod hostaway;
 mod hosted;
 mod hosted_pages;
 mod hostile_corpus;
+mod hostile_files;
 mod http_limits;
 mod http_names;
 mod http_tls;
