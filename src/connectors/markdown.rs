@@ -241,7 +241,7 @@ mod tests {
             "# a\n",
         ] {
             for lines in ["", "x\n", ">x\n", "\n  x\n"] {
-                let note = format!("{}\n{}", shape.repeat(100_000), lines.repeat(30_000));
+                let note = format!("{}\n{}", shape.repeat(10_000), lines.repeat(5_000));
                 let fields = note_fields("n.md", &note);
                 assert!(fields.get("title").is_some_and(Value::is_string), "{shape}");
                 assert_eq!(fields.get("body"), Some(&json!(note)));

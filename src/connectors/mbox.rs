@@ -342,10 +342,11 @@ mod tests {
     fn a_message_nested_a_million_deep_is_read() {
         let nested = "Content-Type: message/rfc822\n\n".repeat(1_000_000);
         check_body(&format!("Subject: x\n{nested}"), &Value::Null, "");
-        let multiparts: String = (0..1_000)
-            .map(|level| format!("Content-Type: multipart/mixed; boundary=b{level}\n\n--b{level}\n"))
-            .collect();
-        check_body(&format!("Subject: x\n{multipart}\ntext\n", multipart = multiparts), &Value::Null, "text");
+        let open = |level: u32| format!("Content-Type: multipart/mixed; boundary=b{level}.\n\n--b{level}.\n");
+        let close = |level: u32| format!("\n--b{level}.--\n");
+        let multiparts: String = (0..1_000).map(open).collect();
+        let ends: String = (0..1_000).rev().map(close).collect();
+        check_body(&format!("Subject: x\n{multiparts}\ntext\n{ends}"), &Value::Null, "text");
     }
 
     #[test]
