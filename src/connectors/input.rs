@@ -106,7 +106,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         for length in [0, 1, CHUNK_BYTES, 9 * CHUNK_BYTES + 7] {
-            let written: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let written: Vec<u8> = (0_u8..251).cycle().take(length).collect();
             std::fs::write(&path, &written).unwrap();
             let mut read = Vec::new();
             let mut input = Input::open(&path, &Arc::default()).unwrap();

@@ -156,9 +156,7 @@ fn start_of(body: &str) -> &str {
 fn nesting(line: &str) -> usize {
     let mut before = b' ';
     let starts = line.bytes().take_while(|byte| {
-        let is_start = matches!(byte, b'>' | b'-' | b'*' | b'+' | b'0'..=b'9' | b'.' | b')')
-            || byte.is_ascii_whitespace();
-        is_start
+        byte.is_ascii_whitespace() || matches!(byte, b'>' | b'-' | b'*' | b'+' | b'0'..=b'9' | b'.' | b')')
     });
     let is_marker = |byte: u8| {
         let ends_list = matches!(before, b'-' | b'*' | b'+' | b'.' | b')') && byte.is_ascii_whitespace();
