@@ -1,4 +1,4 @@
-//! `/api/v1` without a socket: for measuring what the layer itself takes.
+//! `/api/v1` and `/v1` without a socket: for measuring what the layers themselves take, and for fuzzing.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -6,10 +6,11 @@ use axum::http::{Request, header};
 use tower::Service;
 
 use super::api::Api;
+use super::v1::RecordServer;
 use crate::telemetry::Telemetry;
 use crate::tools::Live;
 
-/// The routes of `/api/v1`, asked by the program itself.
+/// The routes of `/api/v1` and `/v1`, asked by the program itself.
 #[derive(Debug, Clone)]
 pub struct InProcess {
     live: Live,
@@ -20,7 +21,8 @@ impl InProcess {
     /// Over these tools.
     #[must_use]
     pub fn new(live: Live, telemetry: Telemetry) -> Self {
-        Self { live, routes: Api::new(telemetry).routes() }
+        let routes = Api::new(telemetry.clone()).routes().merge(RecordServer::new(telemetry).routes());
+        Self { live, routes }
     }
 
     /// The status and the body of a `GET`, as they would go out. A target that is no URI has no status.
