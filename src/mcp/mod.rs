@@ -7,6 +7,7 @@
 mod conformance;
 mod handler;
 mod http_service;
+mod in_flight;
 mod message;
 mod resources;
 mod result;

@@ -2,25 +2,33 @@
 //!
 //! rmcp's own line transport gives no answer to a line that is not JSON, or too long, and its handshake
 //! ends at the first message that is no request. A client that made such a mistake waits for ever; here it
-//! is told.
+//! is told. rmcp also reads requests for as long as there are any, whether their answers are read or not;
+//! [`InFlight`] bounds how many are in flight.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 use rmcp::RoleServer;
-use rmcp::model::{ErrorData, RequestId};
+use rmcp::model::{ClientNotification, ErrorData, GetExtensions, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
+use tokio::time::sleep;
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
+use super::in_flight::{InFlight, RequestPermit, WaitingLine, WaitingLines};
 use super::message::{NoMessage, outline};
 
 /// The longest line that is read, in bytes. No request of ours is a thousandth of that.
 const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
+
+/// How long requests wait for a permit once the input has ended, while no other request is answered.
+const MAX_WAIT_AT_END: Duration = Duration::from_secs(5);
 
 /// Serves over standard input and output until the input ends or `stop` is cancelled. Calls in flight are
 /// answered, for a moment; then they are dropped.
@@ -49,9 +57,26 @@ struct LineTransport<R, W> {
     started: bool,
     /// The codec ends its stream once after an error and goes on after that.
     after_error: bool,
+    /// The end of the input was read.
+    has_ended: bool,
+    in_flight: InFlight,
+    waiting: WaitingLines,
 }
 
-impl<R: AsyncRead, W> LineTransport<R, W> {
+/// The next thing that happens to a transport that is read from.
+enum Event {
+    Line(Option<Result<Bytes, AnyDelimiterCodecError>>),
+    /// The first waiting line may be passed on.
+    Permit(RequestPermit),
+    /// No more lines come, or none can be passed on.
+    End,
+}
+
+impl<R, W> LineTransport<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
     fn new(input: R, output: W) -> Self {
         let codec = AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), b"\n".to_vec(), MAX_LINE_BYTES);
         Self {
@@ -59,7 +84,67 @@ impl<R: AsyncRead, W> LineTransport<R, W> {
             output: Arc::new(Mutex::new(output)),
             started: false,
             after_error: false,
+            has_ended: false,
+            in_flight: InFlight::default(),
+            waiting: WaitingLines::default(),
         }
+    }
+
+    /// Waits for the next event. Dropping the future loses nothing.
+    async fn next_event(&mut self) -> Event {
+        let Some(bytes) = self.waiting.first_bytes() else {
+            return if self.has_ended { Event::End } else { Event::Line(self.lines.next().await) };
+        };
+        let can_read = self.waiting.has_room() && !self.has_ended;
+        tokio::select! {
+            biased;
+            permit = self.in_flight.permit(bytes) => permit.map_or(Event::End, Event::Permit),
+            line = self.lines.next(), if can_read => Event::Line(line),
+            () = sleep(MAX_WAIT_AT_END), if self.has_ended => Event::End,
+        }
+    }
+
+    /// Sorts a line: a request and a refusal wait for a permit, everything else is passed on at once.
+    fn sort(&mut self, line: &[u8]) -> Option<RxJsonRpcMessage<RoleServer>> {
+        match read_line(line) {
+            Read::Waiting(line) => self.waiting.push(line),
+            Read::Other(message) if self.started => {
+                if let Some(id) = cancelled_request(&message) {
+                    self.in_flight.cancel(id);
+                    self.waiting.cancel(id);
+                }
+                return Some(*message);
+            }
+            Read::Other(_) | Read::Nothing => {}
+        }
+        None
+    }
+
+    /// Passes the first waiting line on, or answers it.
+    fn admit(&mut self, permit: RequestPermit) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let (error, id) = match self.waiting.pop()? {
+            WaitingLine::Refused { error, id } => (error, id),
+            WaitingLine::Request { id, line } => match serde_json::from_slice(&line) {
+                Ok(RxJsonRpcMessage::<RoleServer>::Request(mut request)) => {
+                    self.started = true;
+                    // The call ends with its extensions; the answer is written later.
+                    request.request.extensions_mut().insert(permit.clone());
+                    self.in_flight.insert(request.id.clone(), permit);
+                    return Some(RxJsonRpcMessage::<RoleServer>::Request(request));
+                }
+                Ok(other) => return self.started.then_some(other),
+                Err(_unreadable) => (unreadable(Some(id.clone())).error, Some(id)),
+            },
+        };
+        let reply = TxJsonRpcMessage::<RoleServer>::error(*error, id);
+        let output = Arc::clone(&self.output);
+        // On a task of its own: the future of the caller is dropped whenever something else happens, and half a
+        // line must not go out.
+        tokio::spawn(async move {
+            let _permit = permit;
+            write_line(output, reply).await
+        });
+        None
     }
 }
 
@@ -74,53 +159,59 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), std::io::Error>> + Send + 'static {
-        write_line(Arc::clone(&self.output), message)
+        let permit = self.in_flight.take_answered(&message);
+        let output = Arc::clone(&self.output);
+        async move {
+            let _permit = permit;
+            write_line(output, message).await
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            let (error, id) = match self.lines.next().await {
-                None if self.after_error => {
+            let message = match self.next_event().await {
+                Event::End => return None,
+                Event::Permit(permit) => self.admit(permit),
+                Event::Line(None) if self.after_error => {
                     self.after_error = false;
-                    continue;
+                    None
                 }
-                None | Some(Err(AnyDelimiterCodecError::Io(_))) => return None,
-                Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)) => {
+                Event::Line(None | Some(Err(AnyDelimiterCodecError::Io(_)))) => {
+                    self.has_ended = true;
+                    None
+                }
+                Event::Line(Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded))) => {
                     self.after_error = true;
                     let problem = format!("the message is longer than {MAX_LINE_BYTES} bytes");
-                    (ErrorData::invalid_request(problem, None), None)
+                    let error = Box::new(ErrorData::invalid_request(problem, None));
+                    self.waiting.push(WaitingLine::Refused { error, id: None });
+                    None
                 }
-                Some(Ok(line)) => match read_line(&line) {
-                    Read::Message(message) => {
-                        self.started |= matches!(*message, RxJsonRpcMessage::<RoleServer>::Request(_));
-                        if self.started {
-                            return Some(*message);
-                        }
-                        continue;
-                    }
-                    Read::Nothing => continue,
-                    Read::Refused(error, id) => (error, id),
-                },
+                Event::Line(Some(Ok(line))) => self.sort(&line),
             };
-            let reply = TxJsonRpcMessage::<RoleServer>::error(error, id);
-            // On a task of its own: this future is dropped whenever something else happens, and half a
-            // line must not go out.
-            tokio::spawn(write_line(Arc::clone(&self.output), reply));
+            if message.is_some() {
+                return message;
+            }
         }
     }
 
     async fn close(&mut self) -> Result<(), std::io::Error> {
-        self.output.lock().await.flush().await
+        // A line that nobody reads is being written as long as the lock is held.
+        match self.output.try_lock() {
+            Ok(mut output) => output.flush().await,
+            Err(_in_use) => Ok(()),
+        }
     }
 }
 
-/// What a line of input is.
+/// A line of input, as far as it is read before there is a permit for it.
 enum Read {
-    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    /// Has to be answered, since a client may be waiting.
+    Waiting(WaitingLine),
+    /// A notification, or an answer of the client's.
+    Other(Box<RxJsonRpcMessage<RoleServer>>),
     /// Needs no answer.
     Nothing,
-    /// Has to be answered with an error, since a client may be waiting.
-    Refused(ErrorData, Option<RequestId>),
 }
 
 fn read_line(line: &[u8]) -> Read {
@@ -130,13 +221,32 @@ fn read_line(line: &[u8]) -> Read {
         return Read::Nothing;
     }
     let refused = match outline(line) {
-        Ok(id) => match serde_json::from_slice(line) {
-            Ok(message) => return Read::Message(Box::new(message)),
-            Err(_unreadable) => NoMessage::invalid("the message cannot be read", id),
+        Ok(Some(id)) => return Read::Waiting(WaitingLine::Request { id, line: line.to_vec() }),
+        Ok(None) => match serde_json::from_slice(line) {
+            Ok(message) => return Read::Other(Box::new(message)),
+            Err(_unreadable) => unreadable(None),
         },
         Err(no_message) => no_message,
     };
-    if refused.needs_no_answer { Read::Nothing } else { Read::Refused(*refused.error, refused.id) }
+    if refused.needs_no_answer {
+        return Read::Nothing;
+    }
+    Read::Waiting(WaitingLine::Refused { error: refused.error, id: refused.id })
+}
+
+fn unreadable(id: Option<RequestId>) -> NoMessage {
+    NoMessage::invalid("the message cannot be read", id)
+}
+
+/// Returns the request that a message cancels.
+fn cancelled_request(message: &RxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
+    match message {
+        RxJsonRpcMessage::<RoleServer>::Notification(JsonRpcNotification {
+            notification: ClientNotification::CancelledNotification(cancelled),
+            ..
+        }) => cancelled.params.request_id.as_ref(),
+        _ => None,
+    }
 }
 
 async fn write_line<W: AsyncWrite + Unpin>(
@@ -144,6 +254,7 @@ async fn write_line<W: AsyncWrite + Unpin>(
     message: TxJsonRpcMessage<RoleServer>,
 ) -> Result<(), std::io::Error> {
     let mut line = serde_json::to_vec(&message)?;
+    drop(message);
     line.push(b'\n');
     let mut output = output.lock().await;
     output.write_all(&line).await?;

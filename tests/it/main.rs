@@ -65,6 +65,7 @@ mod rmcp_client;
 mod schemas;
 mod sources;
 mod stalled_imports;
+mod stdio_in_flight;
 mod store;
 mod store_figures;
 mod telemetry;

@@ -1,0 +1,191 @@
+//! Backpressure for requests over stdio.
+//!
+//! A request holds permits from the time it is passed on until its answer is written, and a cancelled request until its
+//! call has ended. While the permits are in use, further requests wait as the lines they came in, up to
+//! [`MAX_WAITING_BYTES`]; then nothing is read any more, and the client's pipe fills. Notifications do not wait, so a
+//! client can cancel a request that is in flight or waits.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::model::{ErrorData, RequestId};
+use rmcp::service::TxJsonRpcMessage;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Requests in flight at a time.
+pub(super) const MAX_IN_FLIGHT: u32 = 64;
+
+/// Bytes of a request that one permit stands for. Longer requests take more permits, so that all requests in flight
+/// together have at most 64 * 64 KiB = 4 MiB, or are a single line.
+const BYTES_PER_PERMIT: usize = 64 * 1024;
+
+/// Bytes of lines that wait for a permit. The line that exceeds it still waits; the next one is not read.
+const MAX_WAITING_BYTES: usize = 1024 * 1024;
+
+/// Memory that a waiting line takes besides its text, in bytes, rounded up.
+const WAITING_OVERHEAD: usize = 512;
+
+/// The permits of one request. Clones share them.
+#[derive(Debug, Clone)]
+pub(super) struct RequestPermit {
+    _permits: Arc<OwnedSemaphorePermit>,
+}
+
+/// The requests that were passed on and are not yet answered.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    permits: Arc<Semaphore>,
+    unanswered: HashMap<RequestId, RequestPermit>,
+}
+
+impl Default for InFlight {
+    fn default() -> Self {
+        let permits = Arc::new(Semaphore::new(MAX_IN_FLIGHT as usize));
+        Self { permits, unanswered: HashMap::new() }
+    }
+}
+
+impl InFlight {
+    /// Waits until a line of so many bytes may be passed on. Dropping the future takes nothing. `None` after the end of the
+    /// program.
+    pub(super) fn permit(&self, bytes: usize) -> impl Future<Output = Option<RequestPermit>> + use<> {
+        let permits = Arc::clone(&self.permits);
+        let count = u32::try_from(bytes.div_ceil(BYTES_PER_PERMIT)).unwrap_or(u32::MAX);
+        async move {
+            let acquired = permits.acquire_many_owned(count.clamp(1, MAX_IN_FLIGHT)).await.ok()?;
+            Some(RequestPermit { _permits: Arc::new(acquired) })
+        }
+    }
+
+    /// Keeps the permit of a request until its answer is written or the request is cancelled.
+    pub(super) fn insert(&mut self, id: RequestId, permit: RequestPermit) {
+        self.unanswered.insert(id, permit);
+    }
+
+    /// Takes the permit of the request that a message answers.
+    pub(super) fn take_answered(&mut self, message: &TxJsonRpcMessage<RoleServer>) -> Option<RequestPermit> {
+        let id = match message {
+            TxJsonRpcMessage::<RoleServer>::Response(response) => Some(&response.id),
+            TxJsonRpcMessage::<RoleServer>::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        self.unanswered.remove(id?)
+    }
+
+    /// Forgets a request that will not be answered. Its call keeps a clone of the permit until it ends.
+    pub(super) fn cancel(&mut self, id: &RequestId) {
+        self.unanswered.remove(id);
+    }
+}
+
+/// A line that needs an answer and waits for a permit.
+#[derive(Debug)]
+pub(super) enum WaitingLine {
+    /// A request, unread but for its id.
+    Request {
+        /// The id.
+        id: RequestId,
+        /// The text.
+        line: Vec<u8>,
+    },
+    /// A line that is refused.
+    Refused {
+        /// The refusal.
+        error: Box<ErrorData>,
+        /// The id of the request, where it can be told.
+        id: Option<RequestId>,
+    },
+}
+
+impl WaitingLine {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Request { line, .. } => line.len(),
+            Self::Refused { .. } => 0,
+        }
+    }
+}
+
+/// Lines that wait for a permit, in the order they came in.
+#[derive(Debug, Default)]
+pub(super) struct WaitingLines {
+    lines: VecDeque<WaitingLine>,
+    bytes: usize,
+}
+
+impl WaitingLines {
+    /// Returns the length of the first line, in bytes; `None` when no line waits.
+    pub(super) fn first_bytes(&self) -> Option<usize> {
+        self.lines.front().map(WaitingLine::bytes)
+    }
+
+    /// Returns whether another line may be read.
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes < MAX_WAITING_BYTES
+    }
+
+    pub(super) fn push(&mut self, line: WaitingLine) {
+        self.bytes += line.bytes() + WAITING_OVERHEAD;
+        self.lines.push_back(line);
+    }
+
+    /// Takes the first line.
+    pub(super) fn pop(&mut self) -> Option<WaitingLine> {
+        let line = self.lines.pop_front()?;
+        self.bytes -= line.bytes() + WAITING_OVERHEAD;
+        Some(line)
+    }
+
+    /// Drops waiting requests that were cancelled; they need no answer.
+    pub(super) fn cancel(&mut self, cancelled: &RequestId) {
+        self.lines.retain(|line| match line {
+            WaitingLine::Request { id, .. } => id != cancelled,
+            WaitingLine::Refused { .. } => true,
+        });
+        self.bytes = self.lines.iter().map(|line| line.bytes() + WAITING_OVERHEAD).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn request(id: i64, bytes: usize) -> WaitingLine {
+        WaitingLine::Request { id: RequestId::Number(id), line: vec![b' '; bytes] }
+    }
+
+    #[test]
+    fn long_requests_take_more_permits() {
+        let in_flight = InFlight::default();
+        let half = in_flight.permit(2 * 1024 * 1024).now_or_never().unwrap();
+        let rest: Vec<_> = (0..32).map(|_| in_flight.permit(100).now_or_never().unwrap()).collect();
+        assert!(in_flight.permit(1).now_or_never().is_none());
+        drop((half, rest));
+        // A line longer than all permits stand for goes alone.
+        let whole = in_flight.permit(100 * 1024 * 1024).now_or_never().unwrap();
+        assert!(in_flight.permit(0).now_or_never().is_none());
+        drop(whole);
+        assert!(in_flight.permit(0).now_or_never().is_some());
+    }
+
+    #[test]
+    fn waiting_lines_are_bounded_in_bytes_and_can_be_cancelled() {
+        let mut waiting = WaitingLines::default();
+        for id in 0..4 {
+            assert!(waiting.has_room());
+            waiting.push(request(id, 300_000));
+        }
+        assert!(!waiting.has_room());
+        waiting.cancel(&RequestId::Number(0));
+        assert!(waiting.has_room());
+        for id in 1..4 {
+            assert!(
+                matches!(waiting.pop(), Some(WaitingLine::Request { id: RequestId::Number(n), .. }) if n == id)
+            );
+        }
+        assert_eq!((waiting.first_bytes(), waiting.bytes), (None, 0));
+    }
+}
