@@ -42,7 +42,7 @@ pub use fetch::{FETCH, FETCH_OPENAI};
 pub(crate) use field_chunk::chunk_most;
 pub use grants::{GrantedSources, Grants, NoTurn, Terms, Turn};
 pub use live::Live;
-pub(crate) use paging::{Next, Page, Paging, SoFar, begin};
+pub(crate) use paging::{Page, Paging, SoFar, begin};
 pub use payload::Payload;
 pub(crate) use previews::Previews;
 pub use query_records::QUERY_RECORDS;

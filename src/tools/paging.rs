@@ -56,7 +56,7 @@ pub(crate) struct SoFar {
 
 /// How a page ends that is not the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(super) enum Next {
     /// With the cursor of the next.
     Cursor(String),
     /// Without one, for a reason that is given as a warning: the page itself is not lost. It takes no more of the
@@ -113,23 +113,36 @@ pub(crate) async fn begin<Request, Rest: DeserializeOwned>(
 }
 
 impl SoFar {
-    /// The cursor of the page after one of `shown` rows.
-    pub(crate) async fn next(
+    /// Returns how a page of `shown` rows ends, where a warning may take the place of the cursor.
+    pub(super) async fn next(
         self,
         toolbox: &Toolbox,
         shown: usize,
         rest: &impl Serialize,
     ) -> Result<Next, ToolError> {
+        match self.cursor(toolbox, shown, rest).await {
+            Ok(cursor) => Ok(Next::Cursor(cursor)),
+            Err(ToolError::MendState(error)) => Ok(Next::Warning(no_cursor(error.word()))),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Returns the cursor of the page after one of `shown` rows.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolError::MendState`] when the position cannot be kept. The log has it, too.
+    pub(crate) async fn cursor(
+        self,
+        toolbox: &Toolbox,
+        shown: usize,
+        rest: &impl Serialize,
+    ) -> Result<String, ToolError> {
         let text = serde_json::to_string(&Kept { arguments: &self.arguments, rest });
         let text = text.map_err(|error| ToolError::Report { problem: error.to_string() })?;
         let offset = self.offset.saturating_add(u32::try_from(shown).unwrap_or(u32::MAX));
-        match toolbox.cursors.issue(self.kind, offset, binding(toolbox), text).await {
-            Ok(cursor) => Ok(Next::Cursor(cursor)),
-            Err(error) => {
-                tracing::warn!(%error, "no cursor");
-                Ok(Next::Warning(no_cursor(error.word())))
-            }
-        }
+        let issued = toolbox.cursors.issue(self.kind, offset, binding(toolbox), text).await;
+        issued.inspect_err(|error| tracing::warn!(%error, "no cursor")).map_err(ToolError::MendState)
     }
 }
 

@@ -26,7 +26,7 @@ use crate::source::{
     Accuracy, Change, Count, CountMode, Direction, Filter, RecordsPosition, RecordsQuery, SourceError, Start,
     StreamQuery,
 };
-use crate::tools::{Next, Page, Paging, Previews, SoFar, ToolError, beside_other_calls};
+use crate::tools::{Page, Paging, Previews, SoFar, ToolError, beside_other_calls};
 
 /// The seed's words for a limit that is too high.
 const LIMIT_EXCEEDS: &str = "Limit exceeds maximum";
@@ -291,14 +291,13 @@ async fn page(
     (narrowing, budget): (Narrowing, PageBudget),
 ) -> Result<Fitted, Failure> {
     let Read { records, next, count, unavailable, notes } = read;
-    let mut warnings = notes;
-    let mut next_cursor = None;
-    if let (Some(position), Some(so_far)) = (next, so_far) {
-        match so_far.next(call.toolbox, records.len(), &Unlisted { position }).await? {
-            Next::Cursor(cursor) => next_cursor = Some(cursor),
-            Next::Warning(warning) => warnings.push(warning),
+    // A client takes a page without a cursor for the last one, so a page that is not the last needs one.
+    let next_cursor = match (next, so_far) {
+        (Some(position), Some(so_far)) => {
+            Some(so_far.cursor(call.toolbox, records.len(), &Unlisted { position }).await?)
         }
-    }
+        _ => None,
+    };
     let meta = PageMeta {
         total_count: count.map(|count| count.value),
         total_count_accuracy: count.and_then(|count| accuracy(count.accuracy)),
@@ -319,7 +318,7 @@ async fn page(
             summary_mode: false,
         },
         unavailable: unavailable.iter().map(Missing::from).collect(),
-        warnings,
+        warnings: notes,
     };
     let work = PageWork {
         records,

@@ -16,6 +16,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
+use super::envelope::Warning;
 use super::error::ApiError;
 use crate::cursor::{CursorFault, Cursors, Kind, NoPosition, PREFIX};
 use crate::source::ChangesToken;
@@ -55,10 +56,10 @@ impl Seal {
         Self { cursors, sources: toolbox.identity(), is_sealed, changes }
     }
 
-    /// The cursor of a position in the search for `question`.
-    pub(super) async fn close(&self, question: &str, position: String) -> String {
-        let kept = self.keep(Kind::V1Search, question, &position).await;
-        kept.unwrap_or_else(|| self.sign(question, &position))
+    /// Returns the cursor of a position in the search for `question`.
+    pub(super) async fn close(&self, question: &str, position: String) -> IssuedCursor {
+        let issued = self.keep(Kind::V1Search, question, &position).await;
+        issued.or_signed(|| self.sign(question, &position))
     }
 
     /// The position of a cursor of the search for `question`.
@@ -70,14 +71,14 @@ impl Seal {
     }
 
     /// The cursor of a list's position, which the source knows as its own.
-    pub(super) async fn close_list(&self, position: String) -> String {
+    pub(super) async fn close_list(&self, position: String) -> IssuedCursor {
         // A store's own position is one word that it checks itself. One over several lanes says how far each was
         // read, which nobody else may say.
         if !position.contains(' ') && !self.is_sealed {
-            return position;
+            return IssuedCursor { cursor: position, warning: None };
         }
-        let kept = self.keep(Kind::V1Records, "", &position).await;
-        kept.unwrap_or_else(|| format!("{SIGNED}{}", self.sign(LIST, &position)))
+        let issued = self.keep(Kind::V1Records, "", &position).await;
+        issued.or_signed(|| format!("{SIGNED}{}", self.sign(LIST, &position)))
     }
 
     /// The position of a cursor of a list.
@@ -92,13 +93,18 @@ impl Seal {
         }
     }
 
-    /// The cursor of a position that is too long for one; nothing when it is not, or cannot be kept.
-    async fn keep(&self, kind: Kind, question: &str, position: &str) -> Option<String> {
+    /// Keeps a position that is too long for a cursor.
+    async fn keep(&self, kind: Kind, question: &str, position: &str) -> Keep {
         if position.len() <= HELD_MOST {
-            return None;
+            return Keep::Short;
         }
-        let kept = self.cursors.issue(kind, 0, self.binding(question), position.to_owned()).await;
-        kept.inspect_err(|error| tracing::warn!(%error, "a long cursor is given as it is")).ok()
+        match self.cursors.issue(kind, 0, self.binding(question), position.to_owned()).await {
+            Ok(cursor) => Keep::Kept(cursor),
+            Err(error) => {
+                tracing::warn!(%error, "a long cursor is given as it is");
+                Keep::Failed(error.word())
+            }
+        }
     }
 
     /// The position that was kept, if the cursor is one of those.
@@ -152,6 +158,42 @@ impl Seal {
     }
 }
 
+/// A cursor for a client.
+#[derive(Debug)]
+pub(super) struct IssuedCursor {
+    pub(super) cursor: String,
+    /// The cursor is longer than it should be, and why.
+    pub(super) warning: Option<Warning>,
+}
+
+/// The outcome of keeping a position.
+enum Keep {
+    /// It is short enough for a cursor.
+    Short,
+    /// It is kept, and this is its cursor.
+    Kept(String),
+    /// It is too long, and cannot be kept because the cursor store is in this state.
+    Failed(&'static str),
+}
+
+impl Keep {
+    fn or_signed(self, sign: impl FnOnce() -> String) -> IssuedCursor {
+        match self {
+            Self::Short => IssuedCursor { cursor: sign(), warning: None },
+            Self::Kept(cursor) => IssuedCursor { cursor, warning: None },
+            Self::Failed(word) => {
+                let cursor = sign();
+                let message = format!(
+                    "next_cursor has {} characters because the cursor store is {word}; a proxy may refuse it. See the \
+                     server's log",
+                    cursor.len()
+                );
+                IssuedCursor { cursor, warning: Some(Warning::of("cursor_not_kept", message)) }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,7 +208,7 @@ mod tests {
     async fn where_callers_are_told_apart_no_position_goes_out_bare() {
         let cursors = Arc::new(Cursors::in_memory(Skew::default()).unwrap());
         let granted = |grant: &str| Seal { is_sealed: true, ..sealing(&cursors, grant) };
-        let cursor = granted("ann").close_list("short".to_owned()).await;
+        let cursor = granted("ann").close_list("short".to_owned()).await.cursor;
         assert_eq!(granted("ann").open_list(&cursor).await.unwrap(), "short");
         for (who, cursor) in [("bob", cursor.as_str()), ("ann", "short")] {
             assert_eq!(granted(who).open_list(cursor).await.unwrap_err().code, "invalid_cursor", "{who}");
@@ -179,7 +221,7 @@ mod tests {
         let seal = sealing(&cursors, "a store");
         let long = "x ".repeat(HELD_MOST);
         let (search, list) =
-            (seal.close("q=invoice", long.clone()).await, seal.close_list(long.clone()).await);
+            (seal.close("q=invoice", long.clone()).await.cursor, seal.close_list(long.clone()).await.cursor);
         assert!(search.len() < 100 && list.len() < 100);
         assert_eq!(seal.open("q=invoice", &search).await.unwrap(), long);
         assert_eq!(seal.open_list(&list).await.unwrap(), long);
@@ -187,12 +229,26 @@ mod tests {
         assert_eq!(seal.open("q=invoice", &list).await.unwrap_err().code, "invalid_cursor");
         let other = sealing(&cursors, "another store");
         assert_eq!(other.open_list(&list).await.unwrap_err().code, "invalid_cursor");
-        assert_eq!(seal.close_list("short".to_owned()).await, "short");
-        let signed = seal.close_list("0f {}".to_owned()).await;
+        assert_eq!(seal.close_list("short".to_owned()).await.cursor, "short");
+        let signed = seal.close_list("0f {}".to_owned()).await.cursor;
         assert_eq!(seal.open_list(&signed).await.unwrap(), "0f {}");
         for forged in ["0f {}", "s.0f {}", "s.", &format!("{signed}AA")] {
             assert_eq!(seal.open_list(forged).await.unwrap_err().code, "invalid_cursor", "{forged}");
         }
+    }
+
+    #[tokio::test]
+    async fn long_position_that_cannot_be_kept_is_signed_with_a_warning() {
+        let folder = tempfile::tempdir().unwrap();
+        let cursors = Arc::new(Cursors::in_directory(folder.path(), Skew::default()).unwrap());
+        let lock = rusqlite::Connection::open(folder.path().join("cursors.db")).unwrap();
+        lock.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        let seal = sealing(&cursors, "a store");
+        let long = "x ".repeat(HELD_MOST);
+        let IssuedCursor { cursor, warning } = seal.close("q=invoice", long.clone()).await;
+        assert_eq!(serde_json::to_value(warning.unwrap()).unwrap()["code"], "cursor_not_kept");
+        assert_eq!(seal.open("q=invoice", &cursor).await.unwrap(), long);
+        assert!(seal.close("q=invoice", "short".to_owned()).await.warning.is_none());
     }
 
     #[test]

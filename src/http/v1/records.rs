@@ -87,7 +87,11 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
     let page = call.source.records(&query).await?;
     call.missing(&page.unavailable);
     let next_cursor = match page.next {
-        Some(RecordsPosition(position)) => Some(call.seal.close_list(position).await),
+        Some(RecordsPosition(position)) => {
+            let issued = call.seal.close_list(position).await;
+            call.parameters.warnings.extend(issued.warning);
+            Some(issued.cursor)
+        }
         None => None,
     };
     let next_changes_since = page.next_changes.map(|next| call.seal.close_changes(next));

@@ -121,7 +121,11 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     let connections: HashMap<&ConnectionId, &ConnectionSchema> =
         schema.iter().map(|connection| (&connection.connection_id, connection)).collect();
     let next_cursor = match page.next {
-        Some(SearchPosition(position)) => Some(call.seal.close(&asked, position).await),
+        Some(SearchPosition(position)) => {
+            let issued = call.seal.close(&asked, position).await;
+            call.parameters.warnings.extend(issued.warning);
+            Some(issued.cursor)
+        }
         None => None,
     };
     let is_all = query.position.is_none() && next_cursor.is_none() && !page.windowed;
