@@ -83,6 +83,15 @@ impl<'a> Intake<'a> {
         Self { store, connection, writer: None, manifest, report, stop, seen, taken: 0, rejected: 0 }
     }
 
+    /// Writes the records that were taken and are not written yet.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be written. What was written before stays, and [`Intake::finish`] counts it.
+    pub fn flush(&mut self) -> Result<(), ImportError> {
+        Ok(self.writer.as_mut().map_or(Ok(()), StoreWriter::flush)?)
+    }
+
     /// Writes what is left. Returns what was done, and how many pieces were refused.
     ///
     /// # Errors

@@ -30,6 +30,7 @@ mod federation_turns;
 mod federation_walk;
 mod foreign_files;
 mod found_files;
+mod full_disk;
 mod hammer;
 mod handles;
 mod hard_cap;

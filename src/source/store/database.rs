@@ -122,8 +122,7 @@ impl Database {
         // SQLite fills the empty file, and gives the files beside it the same permissions.
         match create_private_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                let problem = error.to_string();
-                return Err(StoreError::Unwritable { path: path.to_owned(), problem });
+                return Err(StoreError::unwritable(path, &error));
             }
             _ => {}
         }

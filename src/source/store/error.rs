@@ -58,8 +58,16 @@ pub enum StoreError {
         /// What the database said.
         problem: String,
     },
-    /// The disk is full, or the store may not be written.
-    #[error("the store {} cannot be written ({problem}); free space or change its permissions, then run the command again", .path.display())]
+    /// There is no space left for the store or its search index.
+    #[error("the disk of {} is full ({problem}); free space there, then run the command again: what was written so far stays, and it goes on from there", .folder.display())]
+    DiskFull {
+        /// The folder of the store.
+        folder: PathBuf,
+        /// What the system or the database said.
+        problem: String,
+    },
+    /// The store may not be written.
+    #[error("the store {} cannot be written ({problem}); change its permissions, or move it to a disk that can be written, then run the command again", .path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -111,6 +119,25 @@ impl From<ForeignFile> for StoreError {
     }
 }
 
+/// Less free space than this is a full disk: no segment of an index is smaller.
+#[cfg(unix)]
+const MIN_FREE_BYTES: u64 = 256 * 1024;
+
+/// Returns the folder of a store.
+fn disk_of(store: &Path) -> PathBuf {
+    let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// Returns whether the disk of a store has no space left.
+fn is_full(store: &Path) -> bool {
+    #[cfg(unix)]
+    return rustix::fs::statvfs(disk_of(store))
+        .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < MIN_FREE_BYTES);
+    #[cfg(not(unix))]
+    return false;
+}
+
 /// Names the process that holds a lock.
 fn process(holder: Option<u32>) -> String {
     holder.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"))
@@ -129,9 +156,12 @@ impl StoreError {
                 | ErrorCode::PermissionDenied
                 | ErrorCode::AuthorizationForStatementDenied,
             ) => Self::Unreadable { path, problem },
-            Some(ErrorCode::ReadOnly | ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => {
-                Self::Unwritable { path, problem }
+            Some(ErrorCode::DiskFull) => Self::DiskFull { folder: disk_of(&path), problem },
+            // SQLite does not always tell why the system refused a write.
+            Some(ErrorCode::SystemIoFailure) if is_full(&path) => {
+                Self::DiskFull { folder: disk_of(&path), problem }
             }
+            Some(ErrorCode::ReadOnly | ErrorCode::SystemIoFailure) => Self::Unwritable { path, problem },
             _ => Self::Damaged { path, problem },
         }
     }
@@ -140,7 +170,20 @@ impl StoreError {
     pub(super) fn from_index(store: &Path, folder: &Path, error: &TantivyError) -> Self {
         match error {
             TantivyError::LockFailure(LockError::LockBusy, _) => Self::Locked(store.to_owned()),
+            // Errors of the index's threads are texts.
+            other if is_full(store) => Self::DiskFull { folder: disk_of(store), problem: other.to_string() },
             other => Self::Index { path: folder.to_owned(), problem: other.to_string() },
+        }
+    }
+
+    /// Reads an error of writing a file of the store at `path`.
+    pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> Self {
+        let problem = error.to_string();
+        match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                Self::DiskFull { folder: disk_of(path), problem }
+            }
+            _ => Self::Unwritable { path: path.to_owned(), problem },
         }
     }
 

@@ -165,7 +165,12 @@ impl StoreWriter {
         Ok(Imported { tally: self.tally, index_problem: self.index.finish(&self.database) })
     }
 
-    fn flush(&mut self) -> Result<(), StoreError> {
+    /// Writes the records that were taken and are not written yet.
+    ///
+    /// # Errors
+    ///
+    /// They could not be written, and are dropped. Earlier batches stay.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
         let batch = std::mem::take(&mut self.batch);
         let batch_bytes = std::mem::take(&mut self.batch_bytes);
         if batch.is_empty() {

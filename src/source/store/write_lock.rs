@@ -16,10 +16,7 @@ pub(super) struct WriteLock {
 impl WriteLock {
     /// The lock of the store at `store`, or `None` while another process holds it.
     pub(super) fn try_take(store: &Path) -> Result<Option<Self>, StoreError> {
-        let unwritable = |problem: std::io::Error| StoreError::Unwritable {
-            path: store.to_owned(),
-            problem: problem.to_string(),
-        };
+        let unwritable = |problem: std::io::Error| StoreError::unwritable(store, &problem);
         let file = open_lock_file(&beside(store, "-lock")).map_err(|error| match error {
             LockFileError::Foreign(foreign) => StoreError::from(foreign),
             LockFileError::Io(problem) => unwritable(problem),

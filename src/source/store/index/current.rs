@@ -133,7 +133,7 @@ impl CurrentIndex {
         let _lock = match (WriteLock::try_take(path), damage) {
             (Ok(Some(lock)), _) => lock,
             (Ok(None), None) => return Ok(IndexState::BeingWritten(changes_since(database, version)?)),
-            (Err(StoreError::Unwritable { .. }), None) if version > 0 => {
+            (Err(StoreError::Unwritable { .. } | StoreError::DiskFull { .. }), None) if version > 0 => {
                 return Ok(IndexState::Unwritable(changes_since(database, version)?));
             }
             (Ok(None), Some(problem)) => return Err(busy(path, Some(problem))),

@@ -1,0 +1,119 @@
+//! A full disk: a small file system in memory, mounted in a namespace of the process that is tested.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::json;
+
+use crate::support::{Api, HttpServer, binary, get, import_records, stderr, text};
+
+/// Runs the built binary with a file system of so many KiB at a folder. `None` where the system does not let us mount one.
+fn with_disk(folder: &Path, kib: usize) -> Option<Command> {
+    let can_mount = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs"])
+        .arg(folder)
+        .stderr(Stdio::null())
+        .status();
+    if !can_mount.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let fetchwell = binary();
+    let mut command = Command::new("unshare");
+    let script = format!("mount -t tmpfs -o size={kib}k tmpfs \"$0\" && exec \"$@\"");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]).arg(folder);
+    command.arg(fetchwell.get_program());
+    for (name, value) in fetchwell.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    Some(command)
+}
+
+/// A folder as a process sees it that has mounts of its own.
+fn inside(process: &Child, folder: &Path) -> PathBuf {
+    PathBuf::from(format!("/proc/{}/root{}", process.id(), folder.display()))
+}
+
+/// Takes the last byte of a disk.
+fn fill(folder: &Path) {
+    let file = folder.join("filler");
+    for piece in [64 * 1024, 4 * 1024] {
+        let block = vec![b'x'; piece];
+        while let Ok(mut filler) = fs::OpenOptions::new().create(true).append(true).open(&file) {
+            if std::io::Write::write_all(&mut filler, &block).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+fn lines(count: usize, bytes: usize) -> String {
+    let line = |number: usize| {
+        let data = json!({"title": format!("letter {number}"), "body": "lorem ".repeat(bytes / 6)});
+        json!({"stream": "letters", "key": format!("l{number:05}"), "data": data}).to_string() + "\n"
+    };
+    (0..count).map(line).collect()
+}
+
+#[test]
+fn page_without_a_cursor_is_never_taken_for_the_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, state) = (folder.path().join("store.db"), folder.path().join("state"));
+    import_records(&store, "cin_a", &lines(300, 100));
+    fs::create_dir(&state).unwrap();
+    let Some(command) = with_disk(&state, 400) else { return };
+    let server = HttpServer::start_with(
+        command,
+        "127.0.0.1:0",
+        ["--store", text(&store), "--state-dir", text(&state)],
+    );
+    let api = Api { folder: tempfile::tempdir().unwrap(), server };
+    let server = &api.server;
+    let first = api.ok("/api/v1/letters?limit=5");
+    assert_eq!(
+        (first["meta"]["hasMore"].as_bool(), first["nextCursor"].is_string()),
+        (Some(true), true),
+        "{first}"
+    );
+    fill(&inside(&server.process, &state));
+    let refused = get(&server.address, "/api/v1/letters?limit=5");
+    let body = refused.json();
+    assert_eq!((refused.status, &body["code"]), (503, &json!("STATE_UNAVAILABLE")), "{body}");
+    assert!(body["detail"].as_str().unwrap().contains("free space on its disk"), "{body}");
+    // What is on one page needs no cursor.
+    api.ok("/api/v1/letters/l00001");
+    // The record-server API gives positions of its own, which need no disk.
+    let page = get(&server.address, "/v1/streams/letters/records?limit=5").json();
+    assert_eq!((page["has_more"].as_bool(), page["next_cursor"].is_string()), (Some(true), true), "{page}");
+    // A tool gives the page, and says why there is no cursor.
+    let found = api.tool("query_records", &json!({"stream": "letters", "limit": 5}));
+    assert_eq!(found["records"].as_array().unwrap().len(), 5, "{found}");
+    assert!(found.get("next_cursor").is_none());
+    assert!(found["warnings"][0].as_str().unwrap().contains("the cursor store is full"), "{found}");
+    fs::remove_file(inside(&server.process, &state).join("filler")).unwrap();
+    assert_eq!(api.ok("/api/v1/letters?limit=5")["meta"]["hasMore"], true);
+}
+
+#[test]
+fn import_on_a_full_disk_says_where_and_goes_on_when_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let file = folder.path().join("letters.ndjson");
+    fs::write(&file, lines(9_000, 1_000)).unwrap();
+    let Some(mut command) = with_disk(&disk, 6 * 1024) else { return };
+    let store = disk.join("store.db");
+    let arguments = ["import", "records", text(&file), "--store", text(&store), "--connection", "cin_a"];
+    let ended = command.args(arguments).output().unwrap();
+    let (said, counted) = (stderr(&ended), String::from_utf8_lossy(&ended.stdout).into_owned());
+    assert!(!ended.status.success(), "{said}");
+    assert!(said.contains(&format!("the disk of {} is full", disk.display())), "{said}");
+    assert!(said.contains("run the command again"), "{said}");
+    assert!(!said.contains("permissions") && !said.contains("delete"), "{said}");
+    assert!(counted.contains("added"), "{counted}{said}");
+}
