@@ -5,7 +5,7 @@
 //! left know nothing of the rooms to their right:
 //!
 //! ```text
-//! handle, record, fit, state, cursor, outbound, access  ->  source  ->  tools  ->  mcp  ->  http, cli
+//! memory, handle, record, fit, state, cursor, outbound, access  ->  source  ->  tools  ->  mcp  ->  http, cli
 //! ```
 
 pub mod access;
@@ -17,6 +17,7 @@ pub mod fit;
 pub mod handle;
 pub mod http;
 pub mod mcp;
+mod memory;
 mod outbound;
 pub mod record;
 pub mod source;

@@ -37,6 +37,8 @@ pub use stream::{Capability, FieldDetail, Relation, RelationKind, StreamDetail, 
 pub use unavailable::Unavailable;
 pub use window::Window;
 
+pub use crate::memory::MemoryPermit;
+
 use crate::handle::RecordAddress;
 
 /// The fields of one record: a JSON object in the order its source gave it.
@@ -60,6 +62,8 @@ pub struct Record {
     pub record_url: Option<String>,
     /// Related records that were asked for, by the name of their relation.
     pub expanded: Vec<Expanded>,
+    /// The share of the memory budget that its text takes, where it is long.
+    pub memory: MemoryPermit,
 }
 
 impl Record {
@@ -74,6 +78,7 @@ impl Record {
             display_name: None,
             record_url: None,
             expanded: Vec::new(),
+            memory: MemoryPermit::default(),
         }
     }
 }

@@ -103,6 +103,9 @@ pub enum SourceError {
     /// More questions wait for the source than it answers in time.
     #[error("more questions are waiting for it than it answers in time")]
     AskInTurn,
+    /// The records are long, and other calls use the memory for long records.
+    #[error("other calls are working on long records, and no memory became free in time")]
+    Busy,
     /// One of several sources failed, and the question was for it alone.
     #[error("{error}")]
     Of {
@@ -142,6 +145,7 @@ impl SourceError {
             | Self::AskInTurn
             | Self::NoneAnswered { .. }
             | Self::MendStore(_) => "source_unavailable",
+            Self::Busy => "busy",
             Self::Wait { .. } => "source_rate_limited",
             Self::FixServer(_) => "source_protocol",
             Self::Reauthorize { .. } => "reauthorize",
@@ -173,6 +177,7 @@ impl SourceError {
             | Self::Wait { .. }
             | Self::LeaveAlone { .. }
             | Self::AskInTurn
+            | Self::Busy
             | Self::NoneAnswered { .. }
             | Self::Reauthorize { .. }
             | Self::MendStore(_) => true,

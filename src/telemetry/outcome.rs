@@ -5,10 +5,11 @@
 use std::fmt;
 
 /// Codes of errors of this program. Whoever adds an error adds its code; any other counts as `source_error`.
-const CODES: [&str; 37] = [
+const CODES: [&str; 38] = [
     "ambiguous_connection",
     "ambiguous_schema_detail",
     "authorization_unavailable",
+    "busy",
     "conflicting_connection_id",
     "connection_not_found",
     "cursor_expired",

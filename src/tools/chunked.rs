@@ -140,6 +140,7 @@ pub(crate) async fn chunked(
     let TextQuery { field, most, .. } = query;
     let is_known = version.is_some();
     let cut = beside_other_calls(move || {
+        let _memory = record.memory;
         let chunks = ContentChunks::of(&text, most);
         let version = version.unwrap_or_else(|| digest(&text));
         Ok(Arc::new(ChunkedText { address: record.address, field, text, chunks, version, most }))

@@ -138,18 +138,18 @@ impl Payload {
         let count = if large { dice.size(4) } else { dice.size(16) } + 1;
         let (names, depth) = if large && dice.below(8) == 0 { (10_000, 0) } else { (18, 3) };
         let most = if names > 18 { 30 } else { most };
-        let record = |number: usize, dice: &mut Dice| Record {
-            address: RecordAddress {
+        let record = |number: usize, dice: &mut Dice| {
+            let address = RecordAddress {
                 connection: Some("cin_one".parse().unwrap()),
                 stream: "things".parse().unwrap(),
                 record: dice.key(number).parse().unwrap(),
-            },
-            data: dice.fields(names, most, depth),
-            emitted_at: Some("2026-01-02T03:04:05Z".to_owned()),
-            connector_key: None,
-            display_name: Some(dice.text(20)),
-            record_url: None,
-            expanded: Vec::new(),
+            };
+            let data = dice.fields(names, most, depth);
+            Record {
+                emitted_at: Some("2026-01-02T03:04:05Z".to_owned()),
+                display_name: Some(dice.text(20)),
+                ..Record::of(address, data)
+            }
         };
         let records = (0..count).map(|number| record(number, dice)).collect();
         Self { records, texts: (0..100).map(|_| dice.text(most.min(600))).collect() }

@@ -193,14 +193,12 @@ fn address(connection: &str, stream: &str, record: &str) -> RecordAddress {
 
 fn record_of(row: &Value) -> Record {
     let text = |name: &str| row[name].as_str().map(str::to_owned);
+    let address = address(&text("connection_id").unwrap(), &text("stream").unwrap(), &text("id").unwrap());
     Record {
-        address: address(&text("connection_id").unwrap(), &text("stream").unwrap(), &text("id").unwrap()),
-        data: row["data"].as_object().unwrap().clone(),
         emitted_at: text("emitted_at"),
         connector_key: text("connector_key"),
         display_name: text("display_name"),
-        record_url: None,
-        expanded: Vec::new(),
+        ..Record::of(address, row["data"].as_object().unwrap().clone())
     }
 }
 

@@ -21,6 +21,9 @@ const HINT_MOST: usize = 600;
 /// Fields that a hint names.
 const FIELDS_SHOWN: usize = 30;
 
+/// The pause that a client is asked for when long records use up the memory, in seconds.
+const BUSY_RETRY_AFTER: u64 = 2;
+
 /// Why a request is not answered.
 #[derive(Debug)]
 pub(in crate::http) struct ApiError {
@@ -222,6 +225,15 @@ fn type_of(status: StatusCode) -> ErrorType {
     }
 }
 
+impl ApiError {
+    /// Long records of other calls use up the memory.
+    fn busy(message: String) -> Self {
+        let hint = "Ask again in a moment, one request at a time, with a smaller `limit`.";
+        let busy = Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message).hinting(hint);
+        Self { retry_after: Some(BUSY_RETRY_AFTER), ..busy }
+    }
+}
+
 impl From<SourceError> for ApiError {
     fn from(error: SourceError) -> Self {
         let message = error.to_string();
@@ -263,6 +275,7 @@ impl From<SourceError> for ApiError {
             SourceError::CheckServer { .. } | SourceError::AskInTurn | SourceError::MendStore(_) => {
                 as_is(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable")
             }
+            SourceError::Busy => Self::busy(message),
             SourceError::Wait { retry_after } => Self {
                 retry_after: retry_after.map(|pause| pause.as_secs().max(1)),
                 ..as_is(StatusCode::SERVICE_UNAVAILABLE, "source_rate_limited")

@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::Filter;
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
+use crate::memory::MemoryPermit;
 use crate::record::{Record, SortValue, Unavailable};
 
 /// A page of one stream's records.
@@ -199,6 +200,18 @@ pub struct RecordsPage {
     pub unavailable: Vec<Unavailable>,
     /// What the reader should know about the answer, in our own words.
     pub notes: Vec<String>,
+}
+
+impl RecordsPage {
+    /// Returns the page with a permit that each of its records shares.
+    pub(in crate::source) fn with_memory(mut self, memory: &MemoryPermit) -> Self {
+        for row in &mut self.rows {
+            if let Change::Present(record) = row {
+                record.memory = memory.clone();
+            }
+        }
+        self
+    }
 }
 
 /// A record, or the news that it is gone.

@@ -5,12 +5,13 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use rusqlite::{Connection, Row};
 use sha2::{Digest, Sha256};
 
+use super::allowance::Allowance;
 use super::database::{Database, ReadError};
 use super::interrupt::Interrupt;
 use super::list::PAGE_BYTES;
 use super::pick::Picker;
 use super::predicate::{Predicate, check};
-use super::read::{RECORD_COLUMNS, RECORD_TABLES, identity, record_of};
+use super::read::{RECORD_COLUMNS, RECORD_TABLES, bytes_of_row, identity, record_of};
 use super::selection::Projection;
 use super::streams::{StreamRow, stream_rows};
 use crate::cursor::{NonceBytes, decrypt, encrypt};
@@ -23,7 +24,7 @@ pub(super) fn changes(
     database: &Database,
     query: &RecordsQuery,
     since: Option<&ChangesToken>,
-    interrupt: &Interrupt,
+    (interrupt, allowance): (&Interrupt, &Allowance),
 ) -> Result<RecordsPage, SourceError> {
     let streams = stream_rows(database, &query.stream, query.connection.as_ref())?;
     let [stream] = streams.as_slice() else { return Err(one_connection(&streams)) };
@@ -32,7 +33,8 @@ pub(super) fn changes(
     let (uuid, newest) = database.read(identity)?;
     let since = since.map(|token| read_token(token, &uuid, newest)).transpose()?;
     database.ask(|sqlite| {
-        let (mut rows, reached, has_more) = read(sqlite, query, stream, since.unwrap_or(0), interrupt)?;
+        let (mut rows, reached, has_more) =
+            read(sqlite, query, stream, since.unwrap_or(0), (interrupt, allowance))?;
         for change in &mut rows {
             if let Change::Present(record) = change {
                 projection.apply(record);
@@ -60,7 +62,7 @@ fn read(
     query: &RecordsQuery,
     stream: &StreamRow,
     since: i64,
-    interrupt: &Interrupt,
+    (interrupt, allowance): (&Interrupt, &Allowance),
 ) -> Result<(Vec<Change>, i64, bool), ReadError> {
     let mut picker = Picker::default();
     let predicate = Predicate::new(&query.filter, &mut picker);
@@ -69,6 +71,10 @@ fn read(
     let mut rows = statement.query((since, stream.row))?;
     while let Some(row) = rows.next()? {
         interrupt.check()?;
+        // The answer is not used.
+        if !allowance.has_room_for(bytes_of_row(row)?) {
+            break;
+        }
         if let Some(data) = row.get_ref(1)?.as_str_or_null().unwrap_or_default() {
             picker.pick(data, &mut picked);
             if !predicate.passes(&picked) {
@@ -82,15 +88,19 @@ fn read(
         if changes.len() == query.limit || bytes > PAGE_BYTES {
             return Ok((changes, reached, true));
         }
-        bytes += row.get_ref(1)?.as_str_or_null().unwrap_or_default().map_or(0, str::len);
-        changes.extend(change_of(row, stream)?);
-        reached = row.get(7)?;
+        bytes += bytes_of_row(row)?;
+        changes.extend(change_of(row, stream, allowance)?);
+        reached = row.get(8)?;
     }
     Ok((changes, reached, false))
 }
 
-fn change_of(row: &Row<'_>, stream: &StreamRow) -> Result<Option<Change>, rusqlite::Error> {
-    if let Some(record) = record_of(row)? {
+fn change_of(
+    row: &Row<'_>,
+    stream: &StreamRow,
+    allowance: &Allowance,
+) -> Result<Option<Change>, rusqlite::Error> {
+    if let Some(record) = record_of(row, allowance)? {
         return Ok(Some(Change::Present(Box::new(record))));
     }
     let Ok(record) = row.get_ref(0)?.as_str()?.parse() else { return Ok(None) };

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use rusqlite::Connection;
 
+use super::allowance::Allowance;
 use super::database::ReadError;
 use super::interrupt::Interrupt;
 use super::list::PAGE_BYTES;
 use super::pick::Picker;
-use super::read::{by_key_sql, record_of};
+use super::read::{by_key_sql, bytes_of_row, length_at, record_of};
 use super::streams::{StreamRow, sibling};
 use crate::record::{Expanded, Record, RelationKind, Scalar, StreamDetail};
 use crate::source::{Expansion, QueryFault, SourceError};
@@ -48,7 +49,7 @@ pub(super) fn expand(
     stream: &StreamRow,
     expand: &[Expansion],
     records: &mut [Record],
-    interrupt: &Interrupt,
+    (interrupt, allowance): (&Interrupt, &Allowance),
 ) -> Result<(), ReadError> {
     let mut own: Vec<&mut Record> = records
         .iter_mut()
@@ -69,8 +70,13 @@ pub(super) fn expand(
             });
         }
         let Some(other) = other else { continue };
-        let mut side =
-            OtherSide { sqlite, stream: other.row, foreign_key: &relation.foreign_key, room: &mut room };
+        let mut side = OtherSide {
+            sqlite,
+            stream: other.row,
+            foreign_key: &relation.foreign_key,
+            room: &mut room,
+            allowance,
+        };
         match relation.kind {
             RelationKind::BelongsTo => side.named_by(&mut own)?,
             RelationKind::HasMany | RelationKind::HasOne => side.naming(&mut own, limit, interrupt)?,
@@ -86,6 +92,7 @@ struct OtherSide<'a> {
     foreign_key: &'a str,
     /// Bytes of related records that the page still takes.
     room: &'a mut usize,
+    allowance: &'a Allowance,
 }
 
 impl OtherSide<'_> {
@@ -117,11 +124,15 @@ impl OtherSide<'_> {
         picker.want(self.foreign_key);
         let mut picked = Vec::new();
         let mut statement = self.sqlite.prepare_cached(
-            "SELECT key, data FROM records WHERE stream = ?1 AND data IS NOT NULL ORDER BY sort_value DESC, key DESC",
+            "SELECT key, data, octet_length(data) FROM records WHERE stream = ?1 AND data IS NOT NULL ORDER BY sort_value DESC, key DESC",
         )?;
         let mut rows = statement.query([self.stream])?;
         while let Some(row) = rows.next()? {
             interrupt.check()?;
+            // The answer is not used.
+            if !self.allowance.has_room_for(length_at(row, 2)?) {
+                break;
+            }
             picker.pick(row.get_ref(1)?.as_str().unwrap_or_default(), &mut picked);
             let named = picked.first().and_then(Option::as_ref).and_then(text_of);
             if let Some(keys) = named.and_then(|named| wanted.get_mut(&named))
@@ -149,9 +160,8 @@ impl OtherSide<'_> {
         let mut statement = self.sqlite.prepare_cached(&by_key_sql())?;
         let mut rows = statement.query((self.stream, key))?;
         let Some(row) = rows.next()? else { return Ok(None) };
-        let bytes = row.get_ref(1)?.as_str_or_null().unwrap_or_default().map_or(0, str::len);
-        *self.room = self.room.saturating_sub(bytes);
-        record_of(row)
+        *self.room = self.room.saturating_sub(bytes_of_row(row)?);
+        record_of(row, self.allowance)
     }
 }
 

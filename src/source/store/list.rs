@@ -6,12 +6,13 @@
 use rusqlite::{Connection, Row, ToSql};
 use sha2::{Digest, Sha256};
 
+use super::allowance::Allowance;
 use super::database::{Database, ReadError};
 use super::expand::expand;
 use super::interrupt::Interrupt;
 use super::pick::Picker;
 use super::predicate::{Predicate, bounds, check};
-use super::read::{by_key_sql, identity, record_of};
+use super::read::{by_key_sql, bytes_of_row, identity, length_at, record_of};
 use super::selection::Projection;
 use super::sort_value::Place;
 use super::streams::{StreamRow, stream_rows};
@@ -28,7 +29,7 @@ pub(super) fn page(
     database: &Database,
     query: &RecordsQuery,
     after: Option<&RecordsPosition>,
-    interrupt: &Interrupt,
+    (interrupt, allowance): (&Interrupt, &Allowance),
 ) -> Result<RecordsPage, SourceError> {
     let streams = stream_rows(database, &query.stream, query.connection.as_ref())?;
     for stream in &streams {
@@ -42,7 +43,11 @@ pub(super) fn page(
     database.ask(|sqlite| {
         let mut places = Vec::new();
         for stream in &streams {
-            places.extend(Scan { sqlite, query, interrupt }.places(stream, after.as_ref(), question)?);
+            places.extend(Scan { sqlite, query, interrupt, allowance }.places(
+                stream,
+                after.as_ref(),
+                question,
+            )?);
         }
         places.sort_by(|a, b| in_order(query.direction, a, b));
         let mut has_more = places.len() > query.limit;
@@ -56,7 +61,7 @@ pub(super) fn page(
                 break;
             }
             // A record that another process has just deleted is no longer there.
-            if let Some((record, size)) = record_at(sqlite, &place)? {
+            if let Some((record, size)) = record_at(sqlite, &place, allowance)? {
                 bytes += size;
                 rows.push(record);
                 values.extend(query.placed.then(|| place.value.clone()));
@@ -64,10 +69,10 @@ pub(super) fn page(
             last = Some(place);
         }
         for stream in &streams {
-            expand(sqlite, stream, &query.expand, &mut rows, interrupt)?;
+            expand(sqlite, stream, &query.expand, &mut rows, (interrupt, allowance))?;
         }
         rows.iter_mut().for_each(|record| projection.apply(record));
-        let count = count(sqlite, query, &streams, interrupt)?;
+        let count = count(Scan { sqlite, query, interrupt, allowance }, &streams)?;
         let next = last.filter(|_| has_more).map(|place| RecordsPosition(place.write()));
         Ok(RecordsPage {
             has_more: next.is_some(),
@@ -127,10 +132,12 @@ fn in_order(direction: Direction, a: &Place, b: &Place) -> std::cmp::Ordering {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Scan<'a> {
     sqlite: &'a Connection,
     query: &'a RecordsQuery,
     interrupt: &'a Interrupt,
+    allowance: &'a Allowance,
 }
 
 impl Scan<'_> {
@@ -180,7 +187,7 @@ impl Scan<'_> {
         wants_data: bool,
         mut more: impl FnMut(&Row<'_>) -> Result<bool, rusqlite::Error>,
     ) -> Result<(), ReadError> {
-        let data = if wants_data { "data" } else { "NULL" };
+        let data = if wants_data { "data, octet_length(data)" } else { "NULL, 0" };
         let mut sql =
             format!("SELECT sort_value, key, {data} FROM records WHERE stream = ?1 AND data IS NOT NULL");
         let mut values: Vec<&dyn ToSql> = vec![&stream.row];
@@ -221,6 +228,10 @@ impl Scan<'_> {
         let mut rows = statement.query(values.as_slice())?;
         while let Some(row) = rows.next()? {
             self.interrupt.check()?;
+            // The answer is not used.
+            if !self.allowance.has_room_for(length_at(row, 3)?) {
+                break;
+            }
             if !more(row)? {
                 break;
             }
@@ -230,28 +241,27 @@ impl Scan<'_> {
 }
 
 /// The record at a place, and how much text it is.
-fn record_at(sqlite: &Connection, place: &Place) -> Result<Option<(Record, usize)>, rusqlite::Error> {
+fn record_at(
+    sqlite: &Connection,
+    place: &Place,
+    allowance: &Allowance,
+) -> Result<Option<(Record, usize)>, rusqlite::Error> {
     let mut statement = sqlite.prepare_cached(&by_key_sql())?;
     let mut rows = statement.query((place.stream, &place.key))?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let bytes = row.get_ref(1)?.as_str_or_null()?.map_or(0, str::len);
-    Ok(record_of(row)?.map(|record| (record, bytes)))
+    let bytes = bytes_of_row(row)?;
+    Ok(record_of(row, allowance)?.map(|record| (record, bytes)))
 }
 
-fn count(
-    sqlite: &Connection,
-    query: &RecordsQuery,
-    streams: &[StreamRow],
-    interrupt: &Interrupt,
-) -> Result<Option<Count>, ReadError> {
-    if query.count == CountMode::None {
+fn count(scan: Scan<'_>, streams: &[StreamRow]) -> Result<Option<Count>, ReadError> {
+    if scan.query.count == CountMode::None {
         return Ok(None);
     }
     let mut value = 0;
     for stream in streams {
-        value += match (query.filter.is_empty(), stream.detail.record_count) {
+        value += match (scan.query.filter.is_empty(), stream.detail.record_count) {
             (true, Some(count)) => count,
-            _ => Scan { sqlite, query, interrupt }.matching(stream)?,
+            _ => scan.matching(stream)?,
         };
     }
     Ok(Some(Count::exact(value)))

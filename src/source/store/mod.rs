@@ -9,6 +9,7 @@
 //! One process writes at a time ([`StoreWriter`] holds a lock); any number read meanwhile.
 
 mod aggregate;
+mod allowance;
 mod backup;
 mod changes;
 mod clauses;
@@ -58,6 +59,7 @@ pub use index::IndexState;
 pub use manifest::{Manifest, ManifestError};
 pub use write::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
 
+use self::allowance::Allowance;
 use self::database::{Database, READERS};
 use self::interrupt::{Interrupt, InterruptOnDrop};
 use self::search::Searching;
@@ -66,10 +68,14 @@ use super::{
     SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::handle::{RecordAddress, SourceName};
+use crate::memory::{MemoryPermit, UNCOUNTED_BYTES};
 use crate::record::{Record, Schema, Unavailable, Window};
 
 /// How long a read waits for its turn.
 const TURN_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long a read of long records waits for memory. Shorter than a source's deadline when nothing else is configured.
+const MEMORY_WITHIN: Duration = Duration::from_secs(4);
 
 /// An open store, to read from.
 #[derive(Debug, Clone)]
@@ -120,6 +126,34 @@ impl Store {
         })
         .await
     }
+
+    /// Runs a read of record text, and repeats it with more memory when it needs that. Returns the permit of the text that
+    /// the answer has.
+    async fn reading<Answer: Send + 'static>(
+        &self,
+        read: impl Fn(&Inner, &Interrupt, &Allowance) -> Result<Answer, SourceError> + Send + Sync + 'static,
+    ) -> Result<(Answer, MemoryPermit), SourceError> {
+        let read = Arc::new(read);
+        let (mut permit, mut granted) = (MemoryPermit::default(), UNCOUNTED_BYTES);
+        loop {
+            let read = Arc::clone(&read);
+            let (answer, needed, used) = self
+                .blocking(move |inner, interrupt| {
+                    let allowance = Allowance::new(granted);
+                    let answer = read(inner, interrupt, &allowance);
+                    Ok((answer, allowance.needed(), allowance.used()))
+                })
+                .await?;
+            let Some(needed) = needed else {
+                permit.shrink_to(used);
+                return Ok((answer?, permit));
+            };
+            // What was read is given back first: two reads that wait for each other's would wait for ever.
+            drop((answer, permit));
+            permit = MemoryPermit::acquire(needed, MEMORY_WITHIN).await.map_err(|_busy| SourceError::Busy)?;
+            granted = needed;
+        }
+    }
 }
 
 /// Runs a read where waiting for the disk holds up nobody else.
@@ -162,12 +196,19 @@ impl Source for Store {
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let query = query.clone();
-        self.blocking(move |inner, _| inner.searching.search(&inner.database, &query)).await
+        let read = move |inner: &Inner, _: &Interrupt, allowance: &Allowance| {
+            inner.searching.search(&inner.database, &query, allowance)
+        };
+        Ok(self.reading(read).await?.0)
     }
 
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         let query = query.clone();
-        self.blocking(move |inner, interrupt| read::record(&inner.database, &query, interrupt)).await
+        let read = move |inner: &Inner, interrupt: &Interrupt, allowance: &Allowance| {
+            read::record(&inner.database, &query, interrupt, allowance)
+        };
+        let (record, memory) = self.reading(read).await?;
+        Ok(Record { memory, ..record })
     }
 
     async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
@@ -182,17 +223,24 @@ impl Source for Store {
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
         let query = query.clone();
-        self.blocking(move |Inner { database, .. }, interrupt| match &query.start {
-            Start::First => list::page(database, &query, None, interrupt),
-            Start::After(position) => list::page(database, &query, Some(position), interrupt),
-            Start::Changes(since) => changes::changes(database, &query, since.as_ref(), interrupt),
-        })
-        .await
+        let read = move |inner: &Inner, interrupt: &Interrupt, allowance: &Allowance| {
+            let (database, bounds) = (&inner.database, (interrupt, allowance));
+            match &query.start {
+                Start::First => list::page(database, &query, None, bounds),
+                Start::After(position) => list::page(database, &query, Some(position), bounds),
+                Start::Changes(since) => changes::changes(database, &query, since.as_ref(), bounds),
+            }
+        };
+        let (page, memory) = self.reading(read).await?;
+        Ok(page.with_memory(&memory))
     }
 
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
         let query = query.clone();
-        self.blocking(move |inner, _| window::window(&inner.database, &query)).await
+        let read = move |inner: &Inner, _: &Interrupt, allowance: &Allowance| {
+            window::window(&inner.database, &query, allowance)
+        };
+        Ok(self.reading(read).await?.0)
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::allowance::Allowance;
 use super::database::Database;
 use super::expand;
 use super::interrupt::Interrupt;
@@ -13,28 +14,39 @@ use crate::record::{ConnectionSchema, Record, RecordData, Schema, StreamSchema};
 use crate::source::unknown_place::unknown_place;
 use crate::source::{ConnectionChoice, RecordQuery, Selection, SourceError};
 
-/// The columns of a record, for [`record_of`].
-pub(super) const RECORD_COLUMNS: &str =
-    "r.key, r.data, r.emitted_at, s.name, c.connection_id, c.display_name, c.connector_key";
+/// The columns of a record, for [`record_of`]. The length is read without the text.
+pub(super) const RECORD_COLUMNS: &str = "r.key, r.data, r.emitted_at, s.name, c.connection_id, c.display_name, c.connector_key, octet_length(r.data)";
 
 /// Where they come from, for a record whose row or stream is known.
 pub(super) const RECORD_TABLES: &str =
     "records r JOIN streams s ON s.id = r.stream JOIN connections c ON c.id = s.connection";
 
-/// A record that is there, or `None` for one that was deleted or whose row another program broke.
-pub(super) fn record_of(row: &Row<'_>) -> Result<Option<Record>, rusqlite::Error> {
+/// Returns the bytes of a record's text; 0 for one that was deleted.
+pub(super) fn bytes_of_row(row: &Row<'_>) -> Result<usize, rusqlite::Error> {
+    length_at(row, 7)
+}
+
+/// Reads a length; 0 where there is none.
+pub(super) fn length_at(row: &Row<'_>, column: usize) -> Result<usize, rusqlite::Error> {
+    let length = row.get::<_, Option<i64>>(column)?;
+    Ok(length.and_then(|length| usize::try_from(length).ok()).unwrap_or(0))
+}
+
+/// A record that is there, or `None` for one that was deleted, that may not be read, or whose row another program broke.
+pub(super) fn record_of(row: &Row<'_>, allowance: &Allowance) -> Result<Option<Record>, rusqlite::Error> {
+    if !allowance.take(bytes_of_row(row)?) {
+        return Ok(None);
+    }
     let Some(data) = row.get_ref(1)?.as_str_or_null()? else { return Ok(None) };
     let Ok(data) = serde_json::from_str::<RecordData>(data) else { return Ok(None) };
     let names = (name(row, 4)?, name(row, 3)?, name(row, 0)?);
     let (Some(connection), Some(stream), Some(record)) = names else { return Ok(None) };
+    let address = RecordAddress { connection: Some(connection), stream, record };
     Ok(Some(Record {
-        address: RecordAddress { connection: Some(connection), stream, record },
-        data,
         emitted_at: row.get(2)?,
         display_name: Some(row.get(5)?),
         connector_key: Some(row.get(6)?),
-        record_url: None,
-        expanded: Vec::new(),
+        ..Record::of(address, data)
     }))
 }
 
@@ -46,15 +58,16 @@ pub(super) fn record(
     database: &Database,
     query: &RecordQuery,
     interrupt: &Interrupt,
+    allowance: &Allowance,
 ) -> Result<Record, SourceError> {
-    let mut record = find(database, query)?;
+    let mut record = find(database, query, allowance)?;
     if !query.expand.is_empty() {
         let streams = stream_rows(database, &query.address.stream, record.address.connection.as_ref())?;
         for stream in &streams {
             expand::check(&query.expand, &stream.detail)?;
             database.ask(|sqlite| {
                 let records = std::slice::from_mut(&mut record);
-                expand::expand(sqlite, stream, &query.expand, records, interrupt)
+                expand::expand(sqlite, stream, &query.expand, records, (interrupt, allowance))
             })?;
         }
     }
@@ -78,13 +91,17 @@ pub(super) fn by_key_sql() -> String {
 }
 
 /// The whole record of an address, and nothing else.
-pub(super) fn find(database: &Database, query: &RecordQuery) -> Result<Record, SourceError> {
+pub(super) fn find(
+    database: &Database,
+    query: &RecordQuery,
+    allowance: &Allowance,
+) -> Result<Record, SourceError> {
     let RecordAddress { connection, stream, record } = &query.address;
     let mut found = database.read(|sqlite| {
         let sql = find_sql();
         let asked = params![record.as_str(), stream.as_str(), connection.as_ref().map(ConnectionId::as_str)];
         let mut statement = sqlite.prepare_cached(&sql)?;
-        let rows = statement.query_map(asked, record_of)?;
+        let rows = statement.query_map(asked, |row| record_of(row, allowance))?;
         rows.filter_map(Result::transpose).collect::<Result<Vec<Record>, _>>()
     })?;
     match (found.pop(), found.as_slice()) {

@@ -10,6 +10,7 @@ use tantivy::columnar::Column;
 use tantivy::query::Query;
 use tantivy::{DocAddress, SegmentOrdinal, TantivyError};
 
+use super::allowance::Allowance;
 use super::clauses::Mode;
 use super::database::Database;
 use super::index::{CurrentIndex, IndexFault, IndexState, Snapshot, Verification, folder_of, guard};
@@ -38,6 +39,7 @@ struct Question<'a> {
     phrases: Vec<Phrase>,
     scope: Scope,
     sieve: Option<Sieve>,
+    allowance: &'a Allowance,
 }
 
 /// Where a search goes on: in which state of the index, by which rule, after how many hits.
@@ -71,7 +73,12 @@ impl Store {
 }
 
 impl Searching {
-    pub(super) fn search(&self, database: &Database, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    pub(super) fn search(
+        &self,
+        database: &Database,
+        query: &SearchQuery,
+        allowance: &Allowance,
+    ) -> Result<SearchPage, SourceError> {
         let phrases = phrases(&query.text);
         if phrases.is_empty() {
             let notes = vec!["the query has no letters or digits to search for".to_owned()];
@@ -91,7 +98,7 @@ impl Searching {
             .as_ref()
             .map(|position| Position::read(position).ok_or(SourceError::RestartSearch));
         let at = at.transpose()?;
-        let question = Question { query, phrases, scope, sieve };
+        let question = Question { query, phrases, scope, sieve, allowance };
         let mut retries = 0;
         loop {
             let fault = RefCell::default();
@@ -117,7 +124,7 @@ impl Searching {
         at: Option<Position>,
         fault: &RefCell<Option<IndexFault>>,
     ) -> Result<SearchPage, SourceError> {
-        let Question { query, phrases, scope, sieve } = question;
+        let Question { query, phrases, scope, sieve, allowance } = question;
         let (snapshot, mut notes) = match at {
             Some(at) => (self.index.remembered(database, at.version)?, Vec::new()),
             None => self.index.newest(database)?,
@@ -133,7 +140,7 @@ impl Searching {
             };
             match sieve {
                 None => matches(offset, query.limit + 1).map(|rows| Found::all(rows, query.limit)),
-                Some(sieve) => sieve.pass(database, offset, query.limit, matches),
+                Some(sieve) => sieve.pass((database, allowance), offset, query.limit, matches),
             }
         };
         let (mode, offset) = at.map_or((Mode::All, 0), |at| (at.mode, at.offset));
@@ -147,7 +154,7 @@ impl Searching {
             }
         }
         let next = Position { version: snapshot.version, mode, offset: offset + found.consumed };
-        let hits = database.read(|sqlite| hits(sqlite, &found.rows, phrases))?;
+        let hits = database.read(|sqlite| hits(sqlite, &found.rows, phrases, allowance))?;
         Ok(SearchPage { hits, next: found.more.then(|| next.write()), notes, ..SearchPage::default() })
     }
 }
@@ -174,13 +181,21 @@ impl Snapshot {
 }
 
 /// The hits of some rows, in their order. A record that was deleted since is left out.
-fn hits(sqlite: &Connection, rows: &[i64], phrases: &[Phrase]) -> Result<Vec<Hit>, rusqlite::Error> {
+fn hits(
+    sqlite: &Connection,
+    rows: &[i64],
+    phrases: &[Phrase],
+    allowance: &Allowance,
+) -> Result<Vec<Hit>, rusqlite::Error> {
     let terms = term_set(phrases);
     let mut statement =
         sqlite.prepare_cached(&format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.id = ?1"))?;
     let mut hits = Vec::with_capacity(rows.len());
     for row in rows {
-        let record = statement.query_map([row], record_of)?.next().transpose()?.flatten();
+        // Only its hit is kept.
+        allowance.clear();
+        let record =
+            statement.query_map([row], |row| record_of(row, allowance))?.next().transpose()?.flatten();
         if let Some(Record { address, data, emitted_at, display_name, .. }) = record {
             let when = authored_at(&data).or(emitted_at.as_deref());
             let fallback = || fallback_title(display_name.as_deref(), Some(address.stream.as_str()), when);

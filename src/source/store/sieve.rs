@@ -4,9 +4,11 @@
 //! enough were looked at; the next page goes on after the last one that was.
 
 use super::StoreError;
+use super::allowance::Allowance;
 use super::database::Database;
 use super::pick::Picker;
 use super::predicate::{Predicate, check};
+use super::read::length_at;
 use super::streams::stream_rows;
 use crate::source::{QueryFault, SearchQuery, SourceError};
 
@@ -66,7 +68,7 @@ impl Sieve {
     /// The first `limit` matches after `offset` that pass.
     pub(super) fn pass(
         &self,
-        database: &Database,
+        (database, allowance): (&Database, &Allowance),
         offset: usize,
         limit: usize,
         matches: impl Fn(usize, usize) -> Result<Vec<i64>, StoreError>,
@@ -77,9 +79,14 @@ impl Sieve {
             let rows = matches(offset + found.consumed, CHUNK)?;
             for row in &rows {
                 let passes = database.read(|sqlite| {
-                    let mut statement = sqlite.prepare_cached("SELECT data FROM records WHERE id = ?1")?;
+                    let mut statement = sqlite
+                        .prepare_cached("SELECT data, octet_length(data) FROM records WHERE id = ?1")?;
                     let mut rows = statement.query([row])?;
                     let Some(row) = rows.next()? else { return Ok(false) };
+                    // The answer is not used.
+                    if !allowance.has_room_for(length_at(row, 1)?) {
+                        return Ok(false);
+                    }
                     self.picker.pick(row.get_ref(0)?.as_str_or_null()?.unwrap_or_default(), &mut picked);
                     Ok(self.predicate.passes(&picked))
                 })?;

@@ -2,14 +2,19 @@
 
 use serde_json::Value;
 
+use super::allowance::Allowance;
 use super::database::Database;
 use super::read::find as find_record;
 use crate::fit::{characters, chars_before};
 use crate::record::Window;
 use crate::source::{QueryFault, RecordQuery, SourceError, WindowQuery, WindowStart};
 
-pub(super) fn window(database: &Database, query: &WindowQuery) -> Result<Window, SourceError> {
-    let record = find_record(database, &RecordQuery::of(query.address.clone()))?;
+pub(super) fn window(
+    database: &Database,
+    query: &WindowQuery,
+    allowance: &Allowance,
+) -> Result<Window, SourceError> {
+    let record = find_record(database, &RecordQuery::of(query.address.clone()), allowance)?;
     let Some(value) = record.data.get(&query.field) else {
         let known: Vec<&str> = record.data.keys().map(String::as_str).take(30).collect();
         return Err(SourceError::CorrectQuery {

@@ -82,7 +82,7 @@ fn at_address(mut body: RecordData, address: RecordAddress) -> Record {
             body
         }
     };
-    Record { address, data, emitted_at, connector_key, display_name, record_url: None, expanded }
+    Record { emitted_at, connector_key, display_name, expanded, ..Record::of(address, data) }
 }
 
 /// What stands under the name of a relation: a list, a list in an object with `has_more`, one record, or `null`.
