@@ -100,7 +100,7 @@ fn page_without_a_cursor_is_never_taken_for_the_last() {
 }
 
 #[test]
-fn import_on_a_full_disk_says_where_and_goes_on_when_run_again() {
+fn import_on_a_full_disk_names_it_and_counts_what_was_written() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     fs::create_dir(&disk).unwrap();
