@@ -2,10 +2,11 @@
 //! after it had most of its time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fetchwell::handle::SourceName;
+use fetchwell::handle::{Handle, SourceName};
 use fetchwell::record::{Record, Schema, Window};
 use fetchwell::source::federation::{CircuitState, Federation, Member};
 use fetchwell::source::{
@@ -59,6 +60,69 @@ impl Source for Thinking {
     }
 }
 
+/// The reads of a schema that were begun, and those that go on.
+#[derive(Debug, Clone, Default)]
+struct Reads {
+    begun: Arc<AtomicUsize>,
+    running: Arc<AtomicUsize>,
+}
+
+/// A source whose schema never comes.
+#[derive(Debug)]
+struct Silent(SourceName, Reads);
+
+/// Counts a read until it is dropped.
+struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Source for Silent {
+    fn name(&self) -> &SourceName {
+        &self.0
+    }
+
+    fn identity(&self) -> String {
+        self.0.to_string()
+    }
+
+    async fn schema(&self) -> Result<Schema, SourceError> {
+        self.1.begun.fetch_add(1, Ordering::SeqCst);
+        self.1.running.fetch_add(1, Ordering::SeqCst);
+        let _running = Running(Arc::clone(&self.1.running));
+        sleep(Duration::from_secs(600)).await;
+        Ok(Schema::default())
+    }
+
+    async fn stream(&self, _query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+        Err(SourceError::RestartSearch)
+    }
+
+    async fn search(&self, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        Err(SourceError::RestartSearch)
+    }
+
+    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        Err(SourceError::RestartSearch)
+    }
+
+    async fn record(&self, _query: &RecordQuery) -> Result<Record, SourceError> {
+        Err(SourceError::RestartSearch)
+    }
+
+    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
+        Err(SourceError::RestartSearch)
+    }
+
+    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        Err(SourceError::RestartSearch)
+    }
+}
+
 fn federation(thinks: Duration, deadline: Duration) -> Federation {
     let source: Arc<dyn Source> = Arc::new(Thinking("slow".parse().unwrap(), thinks));
     Federation::new("sources".parse().unwrap(), vec![Member { source, deadline }])
@@ -93,4 +157,23 @@ async fn a_source_that_clients_give_up_on_is_left_alone() {
         let _ = timeout(Duration::from_millis(5), other.search(&query)).await;
     }
     assert_eq!(state(&other), CircuitState::Closed);
+}
+
+#[tokio::test]
+async fn schema_reads_end_with_the_deadline_of_their_source() {
+    const DEADLINE: Duration = Duration::from_millis(400);
+    let reads = Reads::default();
+    let silent = |name: &str| {
+        let source: Arc<dyn Source> = Arc::new(Silent(name.parse().unwrap(), reads.clone()));
+        Member { source, deadline: DEADLINE }
+    };
+    let federation = Federation::new("sources".parse().unwrap(), vec![silent("one"), silent("other")]);
+    let query = RecordQuery::of("cin_x/things:t1".parse::<Handle>().unwrap().address().clone());
+    let answers = join_all((0..4).map(|_| federation.record(&query))).await;
+    assert!(answers.iter().all(Result::is_err));
+    let begun = reads.begun.load(Ordering::SeqCst);
+    sleep(DEADLINE / 4).await;
+    assert_eq!(reads.running.load(Ordering::SeqCst), 0);
+    sleep(DEADLINE * 4).await;
+    assert_eq!(reads.begun.load(Ordering::SeqCst), begun);
 }

@@ -62,6 +62,11 @@ impl Guarded {
         Self { source, deadline, circuit: Circuit::default(), turns }
     }
 
+    /// Returns how long a question to it may take.
+    pub(super) fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
     /// How its circuit is, the failures in a row, and how long it is still left alone.
     pub(super) fn circuit(&self) -> (CircuitState, u32, Duration) {
         self.circuit.state(Instant::now())

@@ -84,16 +84,36 @@ impl Slot {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known::of(schema));
     }
 
-    /// Reads the schema, unless somebody has done so in the meantime.
+    /// Reads the schema, unless another call has done so in the meantime. Waiting for that call counts as part of the
+    /// source's deadline: reads that fail one after the other would go on beyond it.
     async fn read(&self) -> Result<(), SourceError> {
+        let after = self.source.deadline();
+        let read = timeout(after, self.read_in_turn()).await;
+        read.unwrap_or(Err(SourceError::RetryAfterTimeout { after }))
+    }
+
+    async fn read_in_turn(&self) -> Result<(), SourceError> {
         let asked_at = Instant::now();
         let _reading = self.reading.lock().await;
+        if asked_at.elapsed() >= self.source.deadline() {
+            return Err(SourceError::RetryAfterTimeout { after: self.source.deadline() });
+        }
         let is_new = |known: &Known| known.read_at > asked_at;
         if self.known.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(is_new) {
             return Ok(());
         }
         self.learn(&self.source.schema().await?);
         Ok(())
+    }
+
+    /// Reads the schema beside the calls, unless a call reads it now. It does not wait for that call: a source that left it
+    /// without an answer would be asked again after its deadline, for no one.
+    async fn read_beside(&self) {
+        if let Ok(_reading) = self.reading.try_lock()
+            && let Ok(schema) = self.source.schema().await
+        {
+            self.learn(&schema);
+        }
     }
 
     fn has(&self, connection: &ConnectionId) -> bool {
@@ -156,7 +176,7 @@ impl Routes {
             if beside.as_ref().is_none_or(AbortHandle::is_finished) {
                 let slot = Arc::clone(slot);
                 // A source that fails says so to those who ask it.
-                *beside = Some(tokio::spawn(async move { drop(slot.read().await) }).abort_handle());
+                *beside = Some(tokio::spawn(async move { slot.read_beside().await }).abort_handle());
             }
         }
     }
