@@ -15,6 +15,10 @@ const MESSAGE_CHARS: usize = 400;
 /// The most of a server's own hint that is passed on, in characters.
 const HINT_CHARS: usize = 400;
 
+/// Codes of a grant that ended or covers too little, which only a new grant mends.
+const ENDED_GRANTS: [&str; 5] =
+    ["grant_revoked", "grant_expired", "grant_invalid", "grant_consumed", "insufficient_scope"];
+
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct WireError {
@@ -65,6 +69,7 @@ pub(in super::super) fn refusal(
         // The reference server says 401 for a stream or connection outside the grant, too.
         (401, None | Some("context.active_false")) => return unaccepted(),
         (401, Some(code)) if !code.starts_with("context.") => return unaccepted(),
+        (403, Some(code)) if ENDED_GRANTS.contains(&code) => return unaccepted(),
         _ => {}
     }
     let message = error.message.unwrap_or_else(|| format!("the server answers HTTP {status}"));
