@@ -1,11 +1,9 @@
 //! The rest of a record server's read surface, over a real socket: streams, lists, windows and figures, the
 //! requests that are sent for them, and what becomes of refusals.
 
-use std::time::Duration;
-
 use fetchwell::handle::RecordAddress;
 use fetchwell::record::{Capability, Record, Window};
-use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl, Recorded, fat_records_reply};
+use fetchwell::source::pdpp::{Recorded, fat_records_reply};
 use fetchwell::source::{
     AggregateQuery, Change, ChangesToken, Count, CountMode, Direction, Expansion, Filter, Granularity,
     Grouping, Metric, QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchMode,
@@ -14,38 +12,8 @@ use fetchwell::source::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{CREDENTIAL, FakeServer, Reply, Request, connect, recorded};
-
-/// The client of a server that answers so.
-struct Remote {
-    pdpp: Pdpp,
-    server: FakeServer,
-    _cache: tempfile::TempDir,
-}
-
-impl Remote {
-    fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
-        let server = FakeServer::start(answer);
-        let cache = tempfile::tempdir().unwrap();
-        connect(cache.path(), &server.url, CREDENTIAL);
-        let provider: ProviderUrl = server.url.parse().unwrap();
-        let credentials = Credentials::of(&provider, cache.path());
-        let pdpp = Pdpp::new("provider".parse().unwrap(), provider, credentials, Duration::from_secs(30));
-        Self { pdpp, server, _cache: cache }
-    }
-
-    /// The requests since the last look, decoded.
-    fn asked(&self) -> Vec<String> {
-        let decoded = |request: Request| {
-            let line = request.line.trim_start_matches("GET ").to_owned();
-            let url = url::Url::parse(&format!("http://x{line}")).unwrap();
-            let params: Vec<String> =
-                url.query_pairs().map(|(name, value)| format!("{name}={value}")).collect();
-            format!("{}?{}", url.path(), params.join("&"))
-        };
-        self.server.requests().into_iter().map(decoded).collect()
-    }
-}
+use crate::support::remote::Remote;
+use crate::support::{Reply, Request, recorded};
 
 fn messages() -> RecordsQuery {
     RecordsQuery::of("messages".parse().unwrap(), 2)
@@ -354,7 +322,7 @@ async fn changes_are_told_of_one_connection() {
         remote.asked(),
         [
             "/v1/streams/messages/records?limit=2&changes_since=beginning&connection_id=cin_work",
-            "/v1/streams/messages/records?limit=2&changes_since=beginning&connection_id=cin_work",
+            "/v1/streams/messages/records?limit=4&changes_since=beginning&connection_id=cin_work",
             "/v1/streams/messages/records?limit=2&changes_since=dG9rZW4=&connection_id=cin_work",
         ]
     );
@@ -634,8 +602,8 @@ async fn figures_are_read_with_and_without_groups() {
         [
             "/v1/streams/messages/aggregate?metric=count",
             "/v1/streams/messages/aggregate?metric=sum&field=amount&connection_id=cin_work",
-            "/v1/streams/messages/aggregate?metric=count&group_by=from_email&limit=2",
-            "/v1/streams/messages/aggregate?metric=count&group_by_time=received_at&granularity=week&time_zone=Europe/Oslo&limit=2",
+            "/v1/streams/messages/aggregate?metric=count&group_by=from_email&limit=100",
+            "/v1/streams/messages/aggregate?metric=count&group_by_time=received_at&granularity=week&time_zone=Europe/Oslo&limit=100",
         ]
     );
 }

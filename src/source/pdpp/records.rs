@@ -8,16 +8,15 @@ use std::collections::{HashMap, HashSet};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::params::Params;
-use super::position::{RemoteLane, SavedChanges};
+use super::position::RemoteLane;
 use super::record_path::stream_path;
 use super::transport::parsed;
-use super::{Pdpp, describe, refused, wire};
+use super::{Pdpp, changes, describe, refused, wire};
 use crate::handle::ConnectionId;
 use crate::record::StreamDetail;
-use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row, left_out, sort_value};
+use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row, sort_value};
 use crate::source::{
-    Change, ChangesToken, CountMode, Direction, ProtocolFault, QueryFault, RecordsPage, RecordsQuery,
-    Selection, SourceError, Start,
+    Change, CountMode, Direction, ProtocolFault, RecordsPage, RecordsQuery, Selection, SourceError, Start,
 };
 
 /// Connections that are read at the same time.
@@ -28,7 +27,7 @@ pub(super) async fn records(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Records
     let lanes = match &query.start {
         Start::First => first(pdpp, query).await?,
         Start::After(position) => Lanes::after(query, position)?,
-        Start::Changes(since) => return changes(pdpp, query, since.as_ref()).await,
+        Start::Changes(since) => return changes::changes(pdpp, query, since.as_ref()).await,
     };
     merged(pdpp, query, lanes).await
 }
@@ -172,7 +171,7 @@ async fn merging(
 }
 
 /// The connections that have the stream; none on a server that has no schema or names no connection.
-async fn holders(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Vec<StreamDetail>, SourceError> {
+pub(super) async fn holders(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Vec<StreamDetail>, SourceError> {
     match describe::compact(pdpp, &query.stream, None).await {
         Ok(Some(mut details)) => {
             let mut known = HashSet::new();
@@ -187,76 +186,13 @@ async fn holders(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Vec<StreamDetail>,
     }
 }
 
-async fn changes(
-    pdpp: &Pdpp,
-    query: &RecordsQuery,
-    since: Option<&ChangesToken>,
-) -> Result<RecordsPage, SourceError> {
-    let from = SavedChanges::open(since)?;
-    let connection = match &query.connection {
-        Some(connection) => Some(connection.clone()),
-        None => match holders(pdpp, query).await?.as_slice() {
-            [] => None,
-            [only] => Some(only.connection_id.clone()),
-            several => return Err(name_a_connection(query, several)),
-        },
-    };
-    let params = Params::default().and("limit", &query.limit.max(1)).and("changes_since", &from.since);
-    let params = selected(params, &query.selection, query, query.count)
-        .connection(connection.as_ref())
-        .each("cursor", &from.cursor);
-    let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
-    let body = reply.map_err(refused::of_changes)?.body;
-    let stream = query.stream.clone();
-    let list = parsed(body, move |body| wire::records(body, &stream, connection.as_ref())).await?;
-    Ok(changes_page(list, from, query.limit))
-}
-
-/// What changed, no more than `limit`, and the state to ask from next.
-fn changes_page(list: wire::RecordList, from: SavedChanges, limit: usize) -> RecordsPage {
-    let (given, all) = (from.taken.min(list.items.len()), list.items.len());
-    let shown = limit.max(1).min(all - given);
-    let items: Vec<Option<Change>> = list.items.into_iter().skip(given).take(shown).collect();
-    let has_more = list.has_more == Some(true);
-    let next = list.next_cursor.filter(|next| has_more && Some(next) != from.cursor.as_ref());
-    let is_cut = given + shown < all;
-    let next_changes = if is_cut {
-        SavedChanges { taken: given + shown, ..from }.seal()
-    } else if next.is_some() {
-        SavedChanges { since: from.since, cursor: next, taken: 0 }.seal()
-    } else {
-        list.next_changes.map(ChangesToken)
-    };
-    let nameless = items.iter().filter(|item| item.is_none()).count();
-    RecordsPage {
-        rows: items.into_iter().flatten().collect(),
-        next_changes,
-        has_more: is_cut || has_more,
-        count: list.count,
-        notes: left_out(nameless).into_iter().collect(),
-        ..RecordsPage::default()
-    }
-}
-
-fn name_a_connection(query: &RecordsQuery, several: &[StreamDetail]) -> SourceError {
-    let ids: Vec<&str> =
-        several.iter().map(|detail| detail.connection_id.as_str()).take(CHOICES_SHOWN).collect();
-    SourceError::CorrectQuery {
-        fault: QueryFault::InvalidArgument,
-        problem: format!(
-            "changes are told of one connection at a time, and stream `{}` is in {}",
-            query.stream,
-            several.len()
-        ),
-        hint: format!("Set `connection_id` to one of: {}.", ids.join(", ")),
-    }
-}
-
-/// Connections that a hint names.
-const CHOICES_SHOWN: usize = 12;
-
 /// What every kind of list can be asked.
-fn selected(params: Params, selection: &Selection, query: &RecordsQuery, count: CountMode) -> Params {
+pub(super) fn selected(
+    params: Params,
+    selection: &Selection,
+    query: &RecordsQuery,
+    count: CountMode,
+) -> Params {
     let params = match selection {
         Selection::All => params,
         Selection::Fields(fields) => params.each("fields", fields),

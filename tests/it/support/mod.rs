@@ -10,6 +10,7 @@ mod own_server;
 mod plain_http;
 mod prometheus;
 pub(crate) mod raw_http_2;
+pub(crate) mod remote;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,0 +1,117 @@
+//! Changes of one connection's stream since a state.
+//!
+//! A record server gives the first page for `changes_since` and the following ones for `cursor` alone. Its
+//! `next_changes_since` is valid only on the last page. It projects deletions away when it is asked for `fields`, so
+//! whole records are asked for and fields are selected here.
+
+use super::params::Params;
+use super::position::SavedChanges;
+use super::record_path::stream_path;
+use super::records::{holders, selected};
+use super::transport::parsed;
+use super::{Pdpp, refused, wire};
+use crate::handle::ConnectionId;
+use crate::record::StreamDetail;
+use crate::source::merge::left_out;
+use crate::source::{
+    Change, ChangesToken, ProtocolFault, QueryFault, RecordsPage, RecordsQuery, Selection, SourceError,
+};
+
+/// Connections that a hint names.
+const MAX_CHOICES: usize = 12;
+
+/// Returns a page of what changed, at most `query.limit` changes.
+///
+/// # Errors
+///
+/// `invalid_argument` when several connections have the stream, and the errors of the record server.
+pub(super) async fn changes(
+    pdpp: &Pdpp,
+    query: &RecordsQuery,
+    since: Option<&ChangesToken>,
+) -> Result<RecordsPage, SourceError> {
+    let from = SavedChanges::open(since)?;
+    let connection = match &query.connection {
+        Some(connection) => Some(connection.clone()),
+        None => match holders(pdpp, query).await?.as_slice() {
+            [] => None,
+            [only] => Some(only.connection_id.clone()),
+            several => return Err(name_a_connection(query, several)),
+        },
+    };
+    let params = params(query, &from, connection.as_ref());
+    let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
+    let body = reply.map_err(refused::of_changes)?.body;
+    let stream = query.stream.clone();
+    let mut list = parsed(body, move |body| wire::records(body, &stream, connection.as_ref())).await?;
+    if let Selection::Fields(fields) = &query.selection {
+        list.items.iter_mut().flatten().for_each(|change| project(change, fields));
+    }
+    page(list, from, query.limit)
+}
+
+/// The parameters of a page. A server that gets `changes_since` beside `cursor` starts from the beginning again.
+fn params(query: &RecordsQuery, from: &SavedChanges, connection: Option<&ConnectionId>) -> Params {
+    // Changes of the page that were given are asked for once more and skipped.
+    let params = Params::default().and("limit", &(from.taken + query.limit.max(1)));
+    let params = match &from.cursor {
+        Some(cursor) => params.and("cursor", cursor),
+        None => params.and("changes_since", &from.since),
+    };
+    let selection = match &query.selection {
+        Selection::Fields(_) => &Selection::All,
+        other => other,
+    };
+    selected(params, selection, query, query.count).connection(connection)
+}
+
+/// Leaves only `fields` in a record.
+fn project(change: &mut Change, fields: &[String]) {
+    if let Change::Present(record) = change {
+        record.data.retain(|name, _| fields.iter().any(|field| field == name));
+    }
+}
+
+/// At most `limit` changes of the server's page, and the state of the next call.
+fn page(list: wire::RecordList, from: SavedChanges, limit: usize) -> Result<RecordsPage, SourceError> {
+    let (given, all) = (from.taken.min(list.items.len()), list.items.len());
+    let shown = limit.max(1).min(all - given);
+    let items: Vec<Option<Change>> = list.items.into_iter().skip(given).take(shown).collect();
+    let is_cut = given + shown < all;
+    let has_more = is_cut || list.has_more == Some(true);
+    let next_changes = if is_cut {
+        SavedChanges { taken: given + shown, ..from }.seal()
+    } else if has_more {
+        // Without a cursor, or with the same one, every later change would be lost or the page repeated.
+        let next = list.next_cursor.filter(|next| Some(next) != from.cursor.as_ref());
+        let cursor = next.ok_or(SourceError::FixServer(ProtocolFault::WrongShape {
+            missing: "`next_cursor` that leads on, although it says `has_more`",
+        }))?;
+        SavedChanges { since: from.since, cursor: Some(cursor), taken: 0 }.seal()
+    } else {
+        list.next_changes.map(ChangesToken)
+    };
+    let nameless = items.iter().filter(|item| item.is_none()).count();
+    Ok(RecordsPage {
+        rows: items.into_iter().flatten().collect(),
+        next_changes,
+        has_more,
+        count: list.count,
+        notes: left_out(nameless).into_iter().collect(),
+        ..RecordsPage::default()
+    })
+}
+
+fn name_a_connection(query: &RecordsQuery, several: &[StreamDetail]) -> SourceError {
+    let ids: Vec<&str> =
+        several.iter().map(|detail| detail.connection_id.as_str()).take(MAX_CHOICES).collect();
+    SourceError::CorrectQuery {
+        fault: QueryFault::InvalidArgument,
+        problem: format!(
+            "changes are told of one connection at a time, and stream `{}` is in {}",
+            query.stream,
+            several.len()
+        ),
+        hint: format!("Set `connection_id` to one of: {}.", ids.join(", ")),
+    }
+}

@@ -1,0 +1,39 @@
+//! The client of a fake record server, without a process around it.
+
+use std::time::Duration;
+
+use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
+
+use super::{CREDENTIAL, FakeServer, Reply, Request, connect};
+
+/// A client of a fake record server.
+pub(crate) struct Remote {
+    pub(crate) pdpp: Pdpp,
+    pub(crate) server: FakeServer,
+    _cache: tempfile::TempDir,
+}
+
+impl Remote {
+    /// Starts a server with these answers, and a client of it.
+    pub(crate) fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        let server = FakeServer::start(answer);
+        let cache = tempfile::tempdir().unwrap();
+        connect(cache.path(), &server.url, CREDENTIAL);
+        let provider: ProviderUrl = server.url.parse().unwrap();
+        let credentials = Credentials::of(&provider, cache.path());
+        let pdpp = Pdpp::new("provider".parse().unwrap(), provider, credentials, Duration::from_secs(30));
+        Self { pdpp, server, _cache: cache }
+    }
+
+    /// Returns the requests since the last call, decoded.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let decoded = |request: Request| {
+            let line = request.line.trim_start_matches("GET ").to_owned();
+            let url = url::Url::parse(&format!("http://x{line}")).unwrap();
+            let params: Vec<String> =
+                url.query_pairs().map(|(name, value)| format!("{name}={value}")).collect();
+            format!("{}?{}", url.path(), params.join("&"))
+        };
+        self.server.requests().into_iter().map(decoded).collect()
+    }
+}
