@@ -4,6 +4,8 @@
 //! this module is typed. Bodies are bounded, every call has a deadline, and the credential goes to the
 //! provider's own origin only.
 
+mod aggregate;
+mod changes;
 mod credentials;
 mod describe;
 mod params;
@@ -28,11 +30,11 @@ pub use recorded::{Recorded, fat_records_reply, fat_search_reply, long_record_re
 pub use transport::{Connections, DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
 use self::params::Params;
-use self::record_path::{encoded_twice, record_path, stream_path};
+use self::record_path::{encoded_twice, record_path};
 use self::transport::{Reply, Transport, parsed};
 use super::{
-    AggregateAnswer, AggregateQuery, Grouping, RecordQuery, RecordsPage, RecordsQuery, SearchMode,
-    SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery, WindowStart,
+    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchMode, SearchPage,
+    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery, WindowStart,
 };
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Window};
@@ -175,20 +177,7 @@ impl Source for Pdpp {
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-        let params = Params::default().and("metric", query.metric.word()).each("field", &query.field);
-        let params = match &query.grouping {
-            None => params,
-            Some(Grouping::Field(field)) => params.and("group_by", field).and("limit", &query.limit),
-            Some(Grouping::Time { field, granularity, time_zone }) => params
-                .and("group_by_time", field)
-                .and("granularity", granularity.word())
-                .and("time_zone", time_zone.as_str())
-                .and("limit", &query.limit),
-        };
-        let params = params.filter(&query.filter).connection(query.connection.as_ref());
-        let reply = self.transport.get(&stream_path(&query.stream, "aggregate"), &params).await;
-        let (body, metric, limit) = (reply.map_err(refused::of_question)?.body, query.metric, query.limit);
-        parsed(body, move |body| wire::aggregate(body, metric, limit)).await
+        aggregate::aggregate(self, query).await
     }
 }
 

@@ -7,12 +7,8 @@ use super::{parse, wrong_shape};
 use crate::record::{RecordData, Scalar};
 use crate::source::{AggregateAnswer, Group, Metric, SourceError};
 
-/// A figure, or one for each group, bare or wrapped in `data`; no more than `limit` groups.
-pub(in super::super) fn aggregate(
-    body: &[u8],
-    metric: Metric,
-    limit: usize,
-) -> Result<AggregateAnswer, SourceError> {
+/// A figure, or one for each group, bare or wrapped in `data`.
+pub(in super::super) fn aggregate(body: &[u8], metric: Metric) -> Result<AggregateAnswer, SourceError> {
     let body: RecordData = parse(body)?;
     let answers =
         |body: &RecordData| body.contains_key("value") || body.get("groups").is_some_and(Value::is_array);
@@ -35,10 +31,6 @@ pub(in super::super) fn aggregate(
     if body.get("approximate") == Some(&Value::Bool(true)) {
         answer.notes.push("The figures are approximate.".to_owned());
     }
-    if let Some(groups) = answer.groups.as_mut().filter(|groups| groups.len() > limit) {
-        answer.notes.push(format!("There are {} groups more.", groups.len() - limit));
-        groups.truncate(limit);
-    }
     Ok(answer)
 }
 
@@ -55,7 +47,7 @@ mod tests {
     use super::*;
 
     fn read(body: &Value, metric: Metric) -> Result<AggregateAnswer, SourceError> {
-        aggregate(body.to_string().as_bytes(), metric, 3)
+        aggregate(body.to_string().as_bytes(), metric)
     }
 
     fn shown(answer: &AggregateAnswer) -> String {
@@ -114,8 +106,8 @@ mod tests {
         );
         let long =
             read(&json!({"groups": [{}, {}, {}, {}, {}], "approximate": true}), Metric::Count).unwrap();
-        assert_eq!(long.groups.unwrap().len(), 3);
-        assert_eq!(long.notes, ["The figures are approximate.", "There are 2 groups more."]);
+        assert_eq!(long.groups.unwrap().len(), 5);
+        assert_eq!(long.notes, ["The figures are approximate."]);
         for body in [json!({}), json!({"data": []}), json!({"groups": {}}), json!(7)] {
             assert!(matches!(read(&body, Metric::Count), Err(SourceError::FixServer(_))), "{body}");
         }

@@ -1,0 +1,164 @@
+//! Aggregates of a stream, with groups cut here.
+//!
+//! The reference server applies `limit` to the groups of each connection before it adds them up, gives time groups oldest
+//! first, and leaves out `other_count` in both cases. So the most groups it gives are always asked for, and ordered and
+//! cut here.
+
+use std::cmp::Reverse;
+
+use super::params::Params;
+use super::record_path::stream_path;
+use super::transport::parsed;
+use super::{Pdpp, refused, wire};
+use crate::record::{Scalar, comparable};
+use crate::source::figure::Figure;
+use crate::source::{
+    AggregateAnswer, AggregateQuery, Granularity, Group, Grouping, Metric, QueryFault, SourceError,
+};
+
+/// Groups that a record server gives at most, by its contract.
+const MAX_GROUPS: usize = 100;
+
+/// Returns a figure, or at most `query.limit` groups with the number of records in all others.
+///
+/// # Errors
+///
+/// `invalid_argument` when the server gives only the oldest of many time groups, and the errors of the record server.
+pub(super) async fn aggregate(pdpp: &Pdpp, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    let mut answer = read(pdpp, query).await?;
+    let Some(grouping) = &query.grouping else { return Ok(answer) };
+    let groups = answer.groups.take().unwrap_or_default();
+    let is_whole = match answer.other_count {
+        Some(others) => others == 0,
+        None => groups.len() < MAX_GROUPS,
+    };
+    let (shown, rest) = match grouping {
+        Grouping::Field(_) => largest(groups, query),
+        Grouping::Time { granularity, .. } if !is_whole && answer.other_count.is_none() => {
+            return Err(only_the_oldest(*granularity));
+        }
+        Grouping::Time { .. } => newest(groups, query.limit),
+    };
+    answer.other_count = if is_whole && rest.is_empty() {
+        Some(0)
+    } else {
+        count_others(pdpp, query, &answer, &shown, &rest).await?
+    };
+    if !is_whole && answer.filtered_count.is_none_or(|_| query.connection.is_none()) {
+        answer.notes.push(format!(
+            "The record server tells at most {MAX_GROUPS} groups of each connection. A connection has more, so figures over \
+             several connections may lack a part; set `connection_id` for exact ones."
+        ));
+    }
+    answer.groups = Some(shown);
+    Ok(answer)
+}
+
+/// Asks for a figure, and for as many groups as the server gives.
+async fn read(pdpp: &Pdpp, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    let params = Params::default().and("metric", query.metric.word()).each("field", &query.field);
+    let params = match &query.grouping {
+        None => params,
+        Some(Grouping::Field(field)) => params.and("group_by", field).and("limit", &MAX_GROUPS),
+        Some(Grouping::Time { field, granularity, time_zone }) => params
+            .and("group_by_time", field)
+            .and("granularity", granularity.word())
+            .and("time_zone", time_zone.as_str())
+            .and("limit", &MAX_GROUPS),
+    };
+    let params = params.filter(&query.filter).connection(query.connection.as_ref());
+    let reply = pdpp.transport.get(&stream_path(&query.stream, "aggregate"), &params).await;
+    let (body, metric) = (reply.map_err(refused::of_question)?.body, query.metric);
+    parsed(body, move |body| wire::aggregate(body, metric)).await
+}
+
+/// Splits groups into the largest and the others. Equal ones keep the server's order.
+fn largest(groups: Vec<Group>, query: &AggregateQuery) -> (Vec<Group>, Vec<Group>) {
+    let metric = match query.metric {
+        Metric::Min | Metric::Max => query.metric,
+        Metric::Count | Metric::Sum | Metric::CountDistinct => Metric::Sum,
+    };
+    let mut figures: Vec<(Figure, Group)> = groups
+        .into_iter()
+        .map(|group| {
+            let mut figure = Figure::new(metric);
+            figure.add(group.value.clone().map(Into::into).as_ref());
+            (figure, group)
+        })
+        .collect();
+    figures.sort_by(|(a, _), (b, _)| b.order(a));
+    let mut groups: Vec<Group> = figures.into_iter().map(|(_, group)| group).collect();
+    let rest = groups.split_off(query.limit.min(groups.len()));
+    (groups, rest)
+}
+
+/// Splits groups of times into the newest, in the order of time, and the others.
+fn newest(mut groups: Vec<Group>, limit: usize) -> (Vec<Group>, Vec<Group>) {
+    groups.sort_by_cached_key(|group| {
+        Reverse(match &group.key {
+            Some(Scalar::Text(text)) => Some(comparable(text).unwrap_or_else(|| text.clone())),
+            Some(Scalar::Number(_) | Scalar::Bool(_)) | None => None,
+        })
+    });
+    let rest = groups.split_off(limit.min(groups.len()));
+    groups.reverse();
+    (groups, rest)
+}
+
+/// Returns the number of records in groups that are not shown, as far as it can be known.
+async fn count_others(
+    pdpp: &Pdpp,
+    query: &AggregateQuery,
+    answer: &AggregateAnswer,
+    shown: &[Group],
+    rest: &[Group],
+) -> Result<Option<u64>, SourceError> {
+    if query.metric == Metric::Count {
+        return Ok(match answer.filtered_count {
+            Some(all) => records(shown).and_then(|shown| all.checked_sub(shown)),
+            None => records(rest).and_then(|rest| rest.checked_add(answer.other_count?)),
+        });
+    }
+    // Sums and extremes do not tell how many records they are of.
+    let counts = read(pdpp, &AggregateQuery { metric: Metric::Count, field: None, ..query.clone() }).await?;
+    let is_shown = |group: &&Group| shown.iter().any(|known| known.key == group.key);
+    let told = counts.groups.iter().flatten().filter(is_shown);
+    let shown: Option<u64> = told.map(|group| whole(group.value.as_ref())).sum();
+    Ok(counts.filtered_count.zip(shown).and_then(|(all, shown)| all.checked_sub(shown)))
+}
+
+/// The number of records in groups that are counted.
+fn records(groups: &[Group]) -> Option<u64> {
+    groups.iter().map(|group| whole(group.value.as_ref())).sum()
+}
+
+fn whole(value: Option<&Scalar>) -> Option<u64> {
+    match value {
+        Some(Scalar::Number(number)) => number.as_u64(),
+        Some(Scalar::Text(_) | Scalar::Bool(_)) | None => None,
+    }
+}
+
+/// Refuses groups of which the server gives only the oldest.
+fn only_the_oldest(granularity: Granularity) -> SourceError {
+    let coarser = match granularity {
+        Granularity::Minute => Some("hour"),
+        Granularity::Hour => Some("day"),
+        Granularity::Day => Some("week"),
+        Granularity::Week => Some("month"),
+        Granularity::Month => Some("quarter"),
+        Granularity::Quarter => Some("year"),
+        Granularity::Year => None,
+    };
+    SourceError::CorrectQuery {
+        fault: QueryFault::InvalidArgument,
+        problem: format!(
+            "there are more than {MAX_GROUPS} groups by {}, and this record server gives only the oldest of them",
+            granularity.word()
+        ),
+        hint: match coarser {
+            Some(coarser) => format!("Set `granularity` to \"{coarser}\" or longer."),
+            None => "Count the records of one year with `query_records` and `count`.".to_owned(),
+        },
+    }
+}
