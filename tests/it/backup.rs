@@ -150,7 +150,7 @@ fn restore_under_running_servers_shows_the_records_of_the_backup() {
     assert!(status.success() && !log.contains("ERROR"), "{status} {log}");
     assert!(!http.stop().contains("ERROR"));
 
-    // What was there before is kept, and can be put back.
+    // The earlier records are kept, and can be restored.
     let earlier = PathBuf::from(said["earlier"].as_str().unwrap());
     assert_eq!(records_of(&earlier).0, 699);
     stdout(&place.run("restore", &earlier, &["--force"]));

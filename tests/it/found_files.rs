@@ -91,7 +91,7 @@ fn a_found_file_is_trusted_by_its_content() {
     assert!(was_run() && !server.requests().is_empty());
     stdout(&place.run(&["config", "check"]));
 
-    // What is printed for a client gives it no more trust than that.
+    // The line that is printed for a client gives the file no more trust than that.
     let snippet = stdout(&place.run(&["client-config", "claude", "--json"]));
     let snippet: Value = serde_json::from_str(&snippet).unwrap();
     let snippet: Value = serde_json::from_str(snippet["snippet"].as_str().unwrap()).unwrap();

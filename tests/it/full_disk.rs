@@ -85,7 +85,7 @@ fn page_without_a_cursor_is_never_taken_for_the_last() {
     let body = refused.json();
     assert_eq!((refused.status, &body["code"]), (503, &json!("STATE_UNAVAILABLE")), "{body}");
     assert!(body["detail"].as_str().unwrap().contains("free space on its disk"), "{body}");
-    // What is on one page needs no cursor.
+    // A result of one page needs no cursor.
     api.ok("/api/v1/letters/l00001");
     // The record-server API gives positions of its own, which need no disk.
     let page = get(&server.address, "/v1/streams/letters/records?limit=5").json();

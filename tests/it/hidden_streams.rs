@@ -1,4 +1,4 @@
-//! What is hidden behind a `streams` allow-list: a source with hidden connections and streams answers every call, good or
+//! Streams that are hidden behind a `streams` allow-list: a source with hidden connections and streams answers every call, good or
 //! bad, byte for byte as one that does not have them.
 
 use std::path::{Path, PathBuf};

@@ -71,7 +71,7 @@ fn a_hosted_server_is_asked_under_its_own_names() {
         ("origin: https://inspector.example.com", 200),
         ("origin: https://inspector.example.com:444", 403),
         ("origin: http://localhost:6274", 200),
-        // What a request says of itself changes no name. A proxy's word needs a token, which nobody is asked for here.
+        // No header of a request changes the name. Proxied requests need a token, and this server has no authentication.
         ("x-forwarded-host: records.example.com", 403),
     ] {
         assert_eq!(post(&server.address, "/mcp", &[header], PING).status, status, "{header}");

@@ -1,4 +1,4 @@
-//! The search index's files: whose they are, and what happens when they are damaged, lost or replaced while a server
+//! The search index's files: their owner, and what happens when they are damaged, lost or replaced while a server
 //! runs and between runs.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Tokens that somebody makes up delay the new tokens of nobody else.
+//! Made-up tokens of one address do not delay new tokens of other addresses.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Tokens leave this machine encrypted, to the origin they were given for, and to nobody else: through the built binary.
+//! Tokens leave this machine encrypted, and only to the origin they were given for: through the built binary.
 
 use std::path::Path;
 use std::process::Output;
@@ -185,7 +185,7 @@ fn echo(request: &Request) -> Reply {
     Reply::Json(status, error)
 }
 
-/// No form of the token is in a text, whatever its case, and something was redacted.
+/// Checks that no form of the token is in a text, in any case, and that something was redacted.
 #[track_caller]
 fn redacted(shown: &str, token: &str) {
     assert_untold(shown, token);

@@ -1,4 +1,4 @@
-//! The modes of what fetchwell creates: 0600 for files, 0700 for folders, whatever the umask.
+//! The modes of files that fetchwell creates (0600) and of folders (0700), under any umask.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Requests that came through a proxy: refused where nobody is asked for a token, unless that is configured.
+//! Requests that came through a proxy: refused without authentication, unless they are configured to be allowed.
 
 use std::time::Duration;
 

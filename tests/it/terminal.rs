@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CREDENTIAL, FakeServer, Reply, binary, connect};
 
-/// What a name may hold: sequences of C0 and C1, DEL, bidirectional controls, line ends. A zero-width joiner is none of
+/// Characters that a name may have: sequences of C0 and C1, DEL, bidirectional controls, line ends. A zero-width joiner is none of
 /// these.
 const HOSTILE: &str = "a\u{1b}[2J\u{1b}[45mb\u{1b}]0;t\u{7}\u{9b}31m\u{90}q\u{7f}\u{202e}c\u{2066}d\u{200f}\u{61c}\u{2028}e\r\nerror: forged\tf\u{200d}";
 

@@ -19,13 +19,13 @@ const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
 
-/// A connection whose PINGs and SETTINGS are answered by a thread of its own.
+/// A connection with a thread that answers PINGs and SETTINGS.
 pub(crate) struct RawHttp2 {
     stream: Arc<Mutex<TcpStream>>,
     seen: Arc<Mutex<Seen>>,
 }
 
-/// What the server sent.
+/// The frames that the server sent.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Streams with the status that each was answered with.
@@ -73,7 +73,7 @@ impl RawHttp2 {
         self.send(HEADERS, END_HEADERS | END_STREAM, 2 * nth + 1, &block)
     }
 
-    /// Sends the head of a `POST`, whose body does not come.
+    /// Sends the head of a `POST` and no body.
     pub(crate) fn begin_post(&self, nth: u32, path: &str, headers: &[(&str, &str)]) -> bool {
         let block = self.block("POST", path, headers);
         let stream = 2 * nth + 1;
@@ -131,7 +131,7 @@ impl Drop for RawHttp2 {
     }
 }
 
-/// Headers as literals that nobody has to remember (RFC 7541, 6.2.2).
+/// Encodes headers as literals without indexing (RFC 7541, 6.2.2).
 pub(crate) fn header_block(headers: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in headers {
