@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 use crate::cli::settings::SourceArgs;
 use crate::config::{Environment, FoundFile, SourcePlace, TrustedFiles, read_text};
 
-/// Which store.
+/// The arguments that name a store.
 #[derive(Debug, Clone, Args)]
 pub(super) struct StoreArgs {
     #[command(flatten)]
@@ -20,7 +20,7 @@ pub(super) struct StoreArgs {
 }
 
 impl StoreArgs {
-    /// The path of the store.
+    /// Returns the path of the store.
     pub(super) fn path(&self, environment: &Environment) -> Result<PathBuf, Failure> {
         let settings = self.args.settings(environment)?;
         let stores = settings.sources.iter().filter_map(|source| match &source.place {
@@ -48,7 +48,7 @@ impl StoreArgs {
         })
     }
 
-    /// The same for a command that writes: the user named the store, or a file that may name it.
+    /// Returns the path for a command that writes. Refuses a store that only a found and untrusted file names.
     pub(super) fn path_to_write(&self, environment: &Environment) -> Result<PathBuf, Failure> {
         let is_named = self.args.config.is_some()
             || self.args.place.store.is_some()

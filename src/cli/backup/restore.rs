@@ -10,7 +10,7 @@ use super::{described, until_stopped};
 use crate::cli::failure::Failure;
 use crate::cli::print::Printer;
 use crate::config::Environment;
-use crate::source::store::{Restored, restore_store};
+use crate::source::store::{RestoreReport, restore_store};
 
 /// Replace the records of a store by those of a backup, while servers go on.
 ///
@@ -33,7 +33,7 @@ impl Restore {
         let Self { file, store, force } = self;
         let store = store.path_to_write(environment)?;
         let (from, to) = (file.clone(), store.clone());
-        let Restored { contents, earlier } =
+        let RestoreReport { contents, earlier } =
             until_stopped(move |stop| restore_store(&from, &to, force, stop))?;
         if printer.json {
             printer

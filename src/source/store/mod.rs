@@ -52,7 +52,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-pub use backup::{BackupError, Contents, Restored, back_up_store, restore_store};
+pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
 pub use declaration::StreamDeclaration;
 pub use error::StoreError;
 pub use index::IndexState;
@@ -74,7 +74,7 @@ use crate::record::{Record, Schema, Unavailable, Window};
 /// How long a read waits for its turn.
 const TURN_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long a read of long records waits for memory. Shorter than a source's deadline when nothing else is configured.
+/// The longest time that a read of long records waits for memory. Shorter than a source's deadline when nothing else is configured.
 const MEMORY_WITHIN: Duration = Duration::from_secs(4);
 
 /// An open store, to read from.
@@ -148,7 +148,7 @@ impl Store {
                 permit.shrink_to(used);
                 return Ok((answer?, permit));
             };
-            // What was read is given back first: two reads that wait for each other's would wait for ever.
+            // The memory of the first try is released first: two reads that wait for each other would wait for ever.
             drop((answer, permit));
             permit = MemoryPermit::acquire(needed, MEMORY_WITHIN).await.map_err(|_busy| SourceError::Busy)?;
             granted = needed;

@@ -7,7 +7,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::ffi::{self, Error as SqliteError};
 use rusqlite::{Connection, ErrorCode};
 
-use super::destination::Staged;
+use super::destination::StagedFile;
 use super::error::BackupError;
 use crate::source::store::StoreError;
 use crate::source::store::database::Database;
@@ -15,7 +15,7 @@ use crate::source::store::database::Database;
 /// Pages that are copied before a stop is noticed: 8 MB.
 const PAGES_AT_ONCE: c_int = 2_000;
 
-/// Why pages were not copied.
+/// An error of copying pages.
 #[derive(Debug)]
 pub(super) enum CopyError {
     Stopped,
@@ -52,7 +52,7 @@ pub(super) fn copy_pages(from: &Connection, to: &mut Connection, stop: &AtomicBo
 /// Copies a store as it is now into a staged file. Imports go on meanwhile, and the copy has nothing of them.
 pub(super) fn snapshot_into(
     database: &Database,
-    staged: &Staged,
+    staged: &StagedFile,
     stop: &AtomicBool,
 ) -> Result<(), BackupError> {
     let mut to = staged.connect()?;

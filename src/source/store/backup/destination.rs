@@ -102,14 +102,14 @@ pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
 
 /// A file that is being written in a folder of its own beside its place. Both are deleted unless it is published.
 #[derive(Debug)]
-pub(super) struct Staged {
+pub(super) struct StagedFile {
     /// Deletes the folder with all that SQLite leaves in it.
     folder: TempDir,
     file: PathBuf,
     place: PathBuf,
 }
 
-impl Staged {
+impl StagedFile {
     pub(super) fn new(destination: &Destination) -> Result<Self, BackupError> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".fetchwell-").suffix(".tmp");
@@ -141,7 +141,7 @@ impl Staged {
         open().map_err(|error: rusqlite::Error| self.unwritable(&error))
     }
 
-    /// Makes one file of the copy: of a backup without a log, of a store with an empty one and an id of its own.
+    /// Completes the copy as one file: a backup has no write-ahead log; a store has an empty one, and a new id.
     pub(super) fn finish(&self, is_store: bool) -> Result<(), BackupError> {
         let finish = || {
             let connection = connect(&self.file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -162,9 +162,10 @@ impl Staged {
         };
         File::options().write(true).open(&self.file).and_then(|file| file.sync_all()).map_err(failed)?;
         let file = TempPath::try_from_path(&self.file).map_err(failed)?;
-        let published = match destination.replaces {
-            true => file.persist(&destination.path),
-            false => file.persist_noclobber(&destination.path),
+        let published = if destination.replaces {
+            file.persist(&destination.path)
+        } else {
+            file.persist_noclobber(&destination.path)
         };
         published.map_err(|error| failed(error.error))?;
         // The name is on the disk with its folder, which not every system can write.

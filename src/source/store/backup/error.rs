@@ -1,10 +1,10 @@
-//! What can go wrong with a backup, each with what to do about it.
+//! Errors of backups, each with its remedy.
 
 use std::path::{Path, PathBuf};
 
 use super::super::StoreError;
 
-/// Why a backup was not made, or not restored. The message names the file and the remedy.
+/// An error of making or restoring a backup. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The store cannot be used.
@@ -18,7 +18,7 @@ pub enum BackupError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         problem: String,
     },
     /// The file to restore is not a backup.
@@ -26,7 +26,7 @@ pub enum BackupError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// The reason why it is none.
         problem: &'static str,
     },
     /// The backup was written by a newer fetchwell.
@@ -47,7 +47,7 @@ pub enum BackupError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the database said.
+        /// The error of the database.
         problem: String,
     },
     /// The file to restore is a database that is in use, or was copied without its log.
@@ -66,7 +66,7 @@ pub enum BackupError {
     NotReplaced {
         /// The file.
         path: PathBuf,
-        /// Why it is not replaced.
+        /// The reason.
         problem: &'static str,
     },
     /// The backup cannot be written.
@@ -74,7 +74,7 @@ pub enum BackupError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         problem: String,
     },
     /// The records of the store could not be kept before they are replaced.
@@ -82,7 +82,7 @@ pub enum BackupError {
         "nothing was restored, because the records that the store has now could not be kept first: {problem}; or replace them without a copy with --force"
     )]
     NotKept {
-        /// Why they could not be kept.
+        /// The reason.
         problem: Box<Self>,
     },
     /// The file of the store does not take new contents.
@@ -90,7 +90,7 @@ pub enum BackupError {
     NotReplaceable {
         /// The file.
         path: PathBuf,
-        /// What the database said.
+        /// The error of the database.
         problem: String,
     },
     /// The backup to restore is the store itself.

@@ -22,14 +22,14 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 
 pub use error::BackupError;
-pub use restore::{Restored, restore_store};
+pub use restore::{RestoreReport, restore_store};
 
 use self::copy::snapshot_into;
-use self::destination::{Destination, Staged};
+use self::destination::{Destination, StagedFile};
 use self::verify::OpenBackup;
 use super::database::Database;
 
-/// What a store or a backup holds.
+/// The number of connections, records and bytes in a store or a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Contents {
     /// Connections.
@@ -55,7 +55,7 @@ pub fn back_up_store(
 ) -> Result<Contents, BackupError> {
     let database = Database::open(store)?;
     let destination = Destination::check(file, store, replaces)?;
-    let staged = Staged::new(&destination)?;
+    let staged = StagedFile::new(&destination)?;
     snapshot_into(&database, &staged, stop)?;
     staged.finish(false)?;
     let contents = OpenBackup::open(staged.file())

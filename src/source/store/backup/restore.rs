@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::copy::{self, CopyError, copy_pages};
-use super::destination::{Destination, Staged, is_same_file, set_new_id};
+use super::destination::{Destination, StagedFile, is_same_file, set_new_id};
 use super::error::BackupError;
 use super::verify::OpenBackup;
 use super::{Contents, back_up_store};
@@ -21,12 +21,12 @@ use crate::source::store::read::identity;
 use crate::source::store::write_lock::WriteLock;
 use crate::state::{beside, orphan_of_database};
 
-/// What a restore did.
+/// The result of a restore.
 #[derive(Debug)]
-pub struct Restored {
-    /// What the store holds now.
+pub struct RestoreReport {
+    /// The contents of the store now.
     pub contents: Contents,
-    /// The backup of what it held before.
+    /// The backup of its earlier contents; `None` without one.
     pub earlier: Option<PathBuf>,
 }
 
@@ -42,7 +42,7 @@ pub fn restore_store(
     store: &Path,
     discards: bool,
     stop: &AtomicBool,
-) -> Result<Restored, BackupError> {
+) -> Result<RestoreReport, BackupError> {
     if is_same_file(file, store) {
         return Err(BackupError::SameFile(file.to_owned()));
     }
@@ -58,14 +58,14 @@ pub fn restore_store(
     let earlier = match found {
         None => {
             create(&backup.connection, store, stop)?;
-            return Ok(Restored { contents, earlier: None });
+            return Ok(RestoreReport { contents, earlier: None });
         }
         Some(_) if discards => None,
         Some(Err(damaged)) => return Err(BackupError::NotKept { problem: Box::new(damaged.into()) }),
         Some(Ok(found)) => keep(&found, stop)?,
     };
     replace(&backup.connection, store, stop)?;
-    Ok(Restored { contents, earlier })
+    Ok(RestoreReport { contents, earlier })
 }
 
 /// Writes a backup of what a store has beside it, unless it never had a record.
@@ -95,7 +95,7 @@ fn create(backup: &Connection, store: &Path, stop: &AtomicBool) -> Result<(), Ba
     };
     let create = || {
         let destination = Destination::of_missing_store(store)?;
-        let staged = Staged::new(&destination)?;
+        let staged = StagedFile::new(&destination)?;
         copy_pages(backup, &mut staged.connect()?, stop).map_err(|error| match error {
             CopyError::Stopped => BackupError::Stopped,
             CopyError::Sqlite(error) => staged.unwritable(&error),

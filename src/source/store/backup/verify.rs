@@ -47,7 +47,7 @@ impl OpenBackup {
             return Err(foreign("it is not a SQLite database"));
         }
         drop(file);
-        // What is in such a file would be ignored below.
+        // SQLite would ignore the contents of such a file below.
         let logs = ["-wal", "-journal"].map(|suffix| beside(path, suffix));
         let has_changes = |log: &PathBuf| fs::metadata(log).is_ok_and(|log| log.len() > 0);
         if let Some(log) = logs.into_iter().find(has_changes) {
