@@ -20,7 +20,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// Grants so many bytes. All of the budget is enough for whatever comes.
+    /// Grants so many bytes. A grant of the whole budget has no limit.
     pub(super) fn new(bytes: usize) -> Self {
         let granted = if bytes >= MAX_BYTES { usize::MAX } else { bytes };
         Self { granted, used: Cell::new(0), needed: Cell::new(None) }

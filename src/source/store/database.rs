@@ -127,7 +127,7 @@ impl Database {
             _ => {}
         }
         let database = Self { path: path.to_owned(), pool: Mutex::default() };
-        // Without SQLITE_OPEN_CREATE: SQLite would create the target of a symbolic link for everybody to read.
+        // Without SQLITE_OPEN_CREATE: SQLite would create the target of a symbolic link with a mode that all users can read.
         let mut connection = database.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         create(&mut connection).map_err(|error| StoreError::from_sqlite(path, &error))?;
         Ok(database)
@@ -298,7 +298,7 @@ fn check_file(path: &Path) -> Result<(), StoreError> {
 pub(super) struct Header {
     page_size: u64,
     application_id: i64,
-    /// Whether the database was last written with a write-ahead log.
+    /// The database was last written with a write-ahead log.
     pub(super) is_wal: bool,
 }
 

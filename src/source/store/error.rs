@@ -31,7 +31,7 @@ pub enum StoreError {
     ForeignFile {
         /// The file.
         path: PathBuf,
-        /// Why it is not the store's.
+        /// The reason why it is not the store's.
         problem: &'static str,
     },
     /// The store was written by a newer fetchwell.
@@ -63,7 +63,7 @@ pub enum StoreError {
     DiskFull {
         /// The folder of the store.
         folder: PathBuf,
-        /// What the system or the database said.
+        /// The error of the system or the database.
         problem: String,
     },
     /// The store may not be written.
@@ -90,7 +90,7 @@ pub enum StoreError {
     IndexDamaged {
         /// The index's folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         problem: String,
         /// The process that writes, where the system tells.
         holder: Option<u32>,
@@ -100,7 +100,7 @@ pub enum StoreError {
     IndexForeign {
         /// The folder.
         path: PathBuf,
-        /// Why it is not this store's.
+        /// The reason why it is not this store's.
         problem: &'static str,
     },
     /// The search index cannot be read or written.

@@ -32,7 +32,7 @@ pub(super) fn length_at(row: &Row<'_>, column: usize) -> Result<usize, rusqlite:
     Ok(length.and_then(|length| usize::try_from(length).ok()).unwrap_or(0))
 }
 
-/// A record that is there, or `None` for one that was deleted, that may not be read, or whose row another program broke.
+/// Returns a record; `None` for one that was deleted, is over the allowance, or has a row that another program damaged.
 pub(super) fn record_of(row: &Row<'_>, allowance: &Allowance) -> Result<Option<Record>, rusqlite::Error> {
     if !allowance.take(bytes_of_row(row)?) {
         return Ok(None);

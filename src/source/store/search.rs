@@ -62,7 +62,7 @@ impl Store {
         self.inner.searching.index.complete(&self.inner.database, Verification::Quick)
     }
 
-    /// The same, and verifies every byte of the index.
+    /// Completes the index like [`Self::complete_index`], and verifies every byte of it.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Searching {
         loop {
             let fault = RefCell::default();
             match self.answer(database, &question, at, &fault) {
-                // What failed is rebuilt, or read anew, by the next try.
+                // The next try rebuilds the damaged index, or reads it anew.
                 Err(_)
                     if retries < MAX_RETRIES
                         && let Some(IndexFault::Damaged(problem)) = &*fault.borrow() =>

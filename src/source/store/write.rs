@@ -88,7 +88,7 @@ pub struct Tally {
 pub struct Imported {
     /// The records it wrote.
     pub tally: Tally,
-    /// What keeps the search index from being used, if anything does. The records are written all the same.
+    /// The error that keeps the search index from being used, if there is one. The records are written all the same.
     pub index_problem: Option<StoreError>,
 }
 

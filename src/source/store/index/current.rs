@@ -54,15 +54,15 @@ struct State {
     recent: VecDeque<Snapshot>,
     /// The thread that completes the index beside the searches.
     beside: Option<JoinHandle<()>>,
-    /// What is wrong with the index, until a rebuild begins.
+    /// The damage of the index, until a rebuild begins.
     damage: Option<String>,
-    /// Whether the files passed every check and failed a search all the same, so that they are not kept.
+    /// The files passed every check and failed a search all the same, so that they are not kept.
     is_distrusted: bool,
-    /// Whether the thread beside the searches rebuilds a lost or damaged index.
+    /// The thread beside the searches rebuilds a lost or damaged index.
     is_rebuilding: bool,
 }
 
-/// How complete the index of a store is.
+/// The completeness of a store's index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexState {
     /// It reflects every record.
@@ -71,7 +71,7 @@ pub enum IndexState {
     Completed(i64),
     /// It was damaged, and is rebuilt.
     Rebuilt {
-        /// What was wrong with it.
+        /// The damage.
         problem: String,
         /// The records that it has now.
         records: i64,
@@ -82,8 +82,8 @@ pub enum IndexState {
     Unwritable(i64),
 }
 
-/// The index as it was at one version. Paging through a snapshot loses and repeats nothing, whatever
-/// is imported meanwhile.
+/// The index as it was at one version. Paging through a snapshot loses and repeats nothing while
+/// records are imported.
 #[derive(Clone)]
 pub(in crate::source::store) struct Snapshot {
     pub(in crate::source::store) version: i64,
@@ -236,7 +236,7 @@ impl CurrentIndex {
         state.is_distrusted |= is_distrusted;
     }
 
-    /// Returns the code of what is wrong with the index, if anything is. Starts to rebuild one that is lost or damaged.
+    /// Returns the code of the index's fault, if it has one. Starts to rebuild one that is lost or damaged.
     pub(in crate::source::store) fn check(
         &self,
         database: &Database,
@@ -296,8 +296,8 @@ impl CurrentIndex {
 }
 
 impl State {
-    /// Returns the store's identity and version now. What is remembered of another file, which somebody replaced, is
-    /// forgotten: its versions say nothing of this one.
+    /// Returns the store's identity and version now. Forgets the state of an earlier file that was
+    /// replaced: its versions say nothing of this one.
     fn forget_others(&mut self, database: &Database) -> Result<(String, i64), StoreError> {
         let file = database.file()?;
         let (uuid, newest) = database.read(identity)?;

@@ -40,7 +40,7 @@ impl Fields {
     }
 }
 
-/// Where a record stands in the store.
+/// The database rows of a record, its stream and its connection.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::source::store) struct Rows {
     pub(in crate::source::store) record: i64,
@@ -53,9 +53,9 @@ pub(in crate::source::store) struct Rows {
 pub(in crate::source::store) struct Entry {
     /// The row of the record.
     pub(in crate::source::store) record: i64,
-    /// What is searchable of it; `None` removes it.
+    /// Its searchable fields; `None` removes it.
     pub(super) document: Option<TantivyDocument>,
-    /// Whether the index may hold an entry of it already.
+    /// The index may hold an entry of it already.
     pub(super) replaces: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The index as its one writer sees it.
+//! Changes to the index. One process at a time makes them, under the store's write lock.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::document::{Entry, Fields, Rows, row_term};
 use super::fault::{IndexFault, guard};
 use super::folder::IndexFolder;
 use super::folder_of;
-use super::open::{OpenIndex, Reflects, VerifiedFiles, listed_files};
+use super::open::{CommitPayload, OpenIndex, VerifiedFiles, listed_files};
 use crate::source::store::StoreError;
 use crate::source::store::database::Database;
 use crate::source::store::read::identity;
@@ -92,7 +92,7 @@ impl IndexEditor {
         self.damage.as_deref()
     }
 
-    /// How many changes the index does not reflect yet.
+    /// Returns how many changes the index does not reflect yet.
     pub(in crate::source::store) fn behind(&self, database: &Database) -> Result<i64, StoreError> {
         changes_since(database, self.version)
     }
@@ -136,7 +136,7 @@ impl IndexEditor {
         if version == self.version {
             return Ok(());
         }
-        let payload = serde_json::to_string(&Reflects::new(&self.uuid, version)).unwrap_or_default();
+        let payload = serde_json::to_string(&CommitPayload::new(&self.uuid, version)).unwrap_or_default();
         let commit = || {
             let mut commit = self.writer.prepare_commit()?;
             commit.set_payload(&payload);
@@ -161,7 +161,7 @@ impl IndexEditor {
     }
 }
 
-/// How many records changed after a version.
+/// Returns how many records changed after a version.
 pub(in crate::source::store) fn changes_since(database: &Database, version: i64) -> Result<i64, StoreError> {
     database.read(|sqlite| {
         let mut statement = sqlite.prepare_cached("SELECT count(*) FROM records WHERE version > ?1")?;

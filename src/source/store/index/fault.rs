@@ -1,4 +1,4 @@
-//! Faults of an index: why it cannot be used as it is.
+//! Faults that keep an index from being used as it is.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tantivy::TantivyError;
 use tantivy::directory::error::{LockError, OpenReadError};
 
-/// Why an index cannot be used as it is.
+/// A fault that keeps an index from being used as it is.
 #[derive(Debug)]
 pub(in crate::source::store) enum IndexFault {
     /// There is none.

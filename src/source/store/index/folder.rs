@@ -13,25 +13,25 @@ use serde::{Deserialize, Serialize};
 
 use super::checksum::unseal;
 use super::directory::write_atomically;
-use super::open::Reflects;
+use super::open::CommitPayload;
 use crate::state::create_private_directory;
 
 /// The file that marks a folder as a search index of fetchwell.
 const MARKER: &str = "fetchwell-index.json";
 
-/// What the marker says of its folder.
+/// The value of `format` in the marker.
 const FORMAT: &str = "fetchwell search index";
 
 /// The locks of tantivy.
 const LOCKS: [&str; 2] = [".tantivy-meta.lock", ".tantivy-writer.lock"];
 
-/// Longer files are neither markers nor lists of segments that can be believed.
+/// The largest marker or list of segments that is read, in bytes.
 const MAX_JSON_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Extensions of segment files.
 const EXTENSIONS: [&str; 8] = ["term", "idx", "pos", "fieldnorm", "fast", "store", "store.temp", "del"];
 
-/// Prefix and suffix of files that become others when they are complete.
+/// Prefix and suffix of temporary files, which are renamed when they are complete.
 const TEMPORARY: (&str, &str) = (".fetchwell-", ".tmp");
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ struct Marker {
     format: String,
     /// The id of the store.
     store: String,
-    /// Where the store was, to know the folder again after the store was replaced.
+    /// The path of the store, to know the folder again after the store was replaced.
     path: String,
 }
 
@@ -59,7 +59,7 @@ pub(super) enum Owner {
     Vacant,
     /// This store.
     ThisStore,
-    /// Somebody else, as far as can be proved: a reason for people.
+    /// Not provably this store. The reason is for people.
     Other(&'static str),
 }
 
@@ -69,7 +69,7 @@ impl IndexFolder {
         Self { path, marker, uuid: uuid.to_owned(), store: absolute(store) }
     }
 
-    /// Finds out whose folder it is.
+    /// Returns the owner of the folder.
     pub(super) fn owner(&self) -> io::Result<Owner> {
         let metadata = match fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Owner::Vacant),
@@ -118,7 +118,7 @@ impl IndexFolder {
         let text = unseal(&text).unwrap_or(&text);
         let meta: Meta = serde_json::from_slice(text).ok()?;
         match meta.payload {
-            Some(payload) => Some(serde_json::from_str::<Reflects>(&payload).ok()?.store),
+            Some(payload) => Some(serde_json::from_str::<CommitPayload>(&payload).ok()?.store),
             None => {
                 let is_ours = meta.schema.to_string().contains("\"tokenizer\":\"fetchwell\"");
                 (is_ours && meta.segments.is_empty()).then(|| self.uuid.clone())

@@ -1,6 +1,7 @@
 //! The index during an import.
 //!
-//! SQLite holds the truth, so an import goes on when the index cannot follow it; what was wrong is said at its end.
+//! The index is derived from SQLite, so an import goes on when the index cannot be written. The error is reported at its
+//! end.
 
 use super::document::{Entry, Fields};
 use super::editor::IndexEditor;

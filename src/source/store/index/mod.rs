@@ -6,7 +6,7 @@
 //! can always be brought up to date from the records with a later version, and an index that is lost or damaged is made
 //! again from nothing.
 //!
-//! * [`folder`]: whose folder it is, and what in it may be deleted
+//! * [`folder`]: the owner of the folder, and which files in it may be deleted
 //! * [`directory`], [`file`], [`cache`]: reading without a memory map, and writing
 //! * [`checksum`]: noticing bytes that are not as they were written
 //! * [`open`], [`fault`]: opening, verifying and making an index, and why one cannot be used

@@ -18,15 +18,15 @@ use crate::source::store::words::StoreTokenizer;
 /// Raised when the fields, the words or the format of files change, which makes an older index be built again.
 const LAYOUT: u32 = 2;
 
-/// What a commit of the index reflects.
+/// The payload of a commit: the store and the version that the index reflects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Reflects {
+pub(super) struct CommitPayload {
     pub(super) layout: u32,
     pub(super) store: String,
     pub(super) version: i64,
 }
 
-impl Reflects {
+impl CommitPayload {
     pub(super) fn new(store: &str, version: i64) -> Self {
         Self { layout: LAYOUT, store: store.to_owned(), version }
     }
@@ -95,7 +95,7 @@ impl OpenIndex {
 pub(super) fn reflected_version(index: &Index, uuid: &str) -> Result<i64, IndexFault> {
     let metas = guard(|| index.load_metas()).map_err(|error| IndexFault::from_tantivy(&error))?;
     let Some(payload) = metas.payload else { return Ok(0) };
-    match serde_json::from_str::<Reflects>(&payload) {
+    match serde_json::from_str::<CommitPayload>(&payload) {
         Ok(reflects) if reflects.layout == LAYOUT && reflects.store == uuid => Ok(reflects.version),
         _ => Err(IndexFault::Outdated),
     }

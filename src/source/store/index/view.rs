@@ -1,4 +1,4 @@
-//! The index as a reader sees it.
+//! An open index for searches, which goes on while the files are replaced.
 
 use std::path::Path;
 use std::sync::Arc;
