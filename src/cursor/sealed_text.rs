@@ -1,4 +1,4 @@
-//! Positions and tokens that leave the process and tell nothing: encrypted and authenticated.
+//! Encrypts and authenticates positions and tokens that leave the process.
 //!
 //! ChaCha20-Poly1305 over a text, bound to a context that is not stored with it.
 
@@ -12,10 +12,10 @@ use super::CursorFault;
 use super::codec::{Key, KeyId};
 use super::cursors::Cursors;
 
-/// A random value that makes every sealed text another one.
+/// The nonce: with another one, the same text is encrypted to other bytes.
 pub(crate) type NonceBytes = [u8; NONCE_LEN];
 
-/// Encrypts `text`: the nonce, then what is encrypted, with its tag.
+/// Encrypts `text`. Returns the nonce, the ciphertext and the tag, in this order.
 pub(crate) fn encrypt(secret: &[u8; 32], nonce: NonceBytes, context: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     let key = LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, secret).ok()?);
     let mut sealed = text.to_vec();

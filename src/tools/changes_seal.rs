@@ -1,7 +1,7 @@
 //! Tokens of changes behind an allow-list.
 //!
-//! A record server's token may count the changes of hidden streams too. Such a token leaves sealed; it is good as long
-//! as the key of cursors that sealed it. A store seals its own.
+//! A record server's token may count the changes of hidden streams too. Such a token is encrypted before it
+//! leaves the process, and is valid as long as the cursor key that encrypted it. A store encrypts its own tokens.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::Toolbox;
 use crate::cursor::Cursors;
 use crate::source::{ChangesToken, QueryFault, Source, SourceError};
 
-/// Seals tokens of changes where that is needed.
+/// Encrypts tokens of changes of a source that hides streams and does not encrypt them itself.
 #[derive(Debug, Default)]
 pub struct ChangesSeal(Option<Sealing>);
 
@@ -23,7 +23,7 @@ struct Sealing {
 const CONTEXT: &str = "changes";
 
 impl ChangesSeal {
-    /// Seals tokens of `source` with the keys of `toolbox`, unless they tell nothing.
+    /// Encrypts tokens of `source` with the keys of `toolbox`, unless they show nothing.
     #[must_use]
     pub fn new(toolbox: &Toolbox, source: &dyn Source) -> Self {
         let needs_seal = source.is_narrowed() && !source.seals_changes();
@@ -33,7 +33,7 @@ impl ChangesSeal {
         )
     }
 
-    /// Returns a token as it leaves.
+    /// Returns the token for the client, encrypted where that is needed.
     #[must_use]
     pub fn close(&self, token: ChangesToken) -> String {
         match &self.0 {

@@ -25,13 +25,13 @@ use crate::tools::{ChangesSeal, Toolbox};
 /// The longest position that a cursor holds itself, in bytes. Servers and proxies take URLs of 8,000.
 const HELD_MOST: usize = 3_000;
 
-/// What a signed position of a list begins with.
-const SIGNED: &str = "s.";
+/// The prefix of an encrypted position of a list.
+const SEALED: &str = "s.";
 
-/// What it is signed as, beside its sources.
+/// The context of positions of lists, beside the sources.
 const LIST: &str = "a list of records";
 
-/// The keys that sign, and what the positions are of.
+/// Encrypts positions with the keys of cursors, for the sources they belong to.
 pub(super) struct Seal {
     cursors: Arc<Cursors>,
     sources: String,
@@ -59,14 +59,14 @@ impl Seal {
     /// Returns the cursor of a position in the search for `question`.
     pub(super) async fn close(&self, question: &str, position: String) -> IssuedCursor {
         let issued = self.keep(Kind::V1Search, question, &position).await;
-        issued.or_signed(|| self.sign(question, &position))
+        issued.or_sealed(|| self.seal(question, &position))
     }
 
     /// The position of a cursor of the search for `question`.
     pub(super) async fn open(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
         match self.kept(Kind::V1Search, question, cursor).await {
             Some(position) => position,
-            None => self.verify(question, cursor),
+            None => self.unseal(question, cursor),
         }
     }
 
@@ -78,14 +78,14 @@ impl Seal {
             return IssuedCursor { cursor: position, warning: None };
         }
         let issued = self.keep(Kind::V1Records, "", &position).await;
-        issued.or_signed(|| format!("{SIGNED}{}", self.sign(LIST, &position)))
+        issued.or_sealed(|| format!("{SEALED}{}", self.seal(LIST, &position)))
     }
 
     /// The position of a cursor of a list.
     pub(super) async fn open_list(&self, cursor: &str) -> Result<String, ApiError> {
-        match (self.kept(Kind::V1Records, "", cursor).await, cursor.strip_prefix(SIGNED)) {
+        match (self.kept(Kind::V1Records, "", cursor).await, cursor.strip_prefix(SEALED)) {
             (Some(position), _) => position,
-            (None, Some(signed)) => self.verify(LIST, signed),
+            (None, Some(sealed)) => self.unseal(LIST, sealed),
             (None, None) if cursor.contains(' ') || self.is_sealed => {
                 Err(ApiError::cursor(CursorFault::Malformed, "Cursor is malformed".to_owned()))
             }
@@ -132,11 +132,11 @@ impl Seal {
         URL_SAFE_NO_PAD.encode(digest)
     }
 
-    fn sign(&self, question: &str, position: &str) -> String {
+    fn seal(&self, question: &str, position: &str) -> String {
         self.cursors.seal_text(&["v1 search", &self.sources, question], position)
     }
 
-    fn verify(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
+    fn unseal(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
         let context = ["v1 search", &self.sources, question];
         self.cursors.open_text(&context, cursor).map_err(|fault| match fault {
             CursorFault::Malformed => ApiError::cursor(fault, "Cursor is malformed".to_owned()),
@@ -177,12 +177,12 @@ enum Keep {
 }
 
 impl Keep {
-    fn or_signed(self, sign: impl FnOnce() -> String) -> IssuedCursor {
+    fn or_sealed(self, seal: impl FnOnce() -> String) -> IssuedCursor {
         match self {
-            Self::Short => IssuedCursor { cursor: sign(), warning: None },
+            Self::Short => IssuedCursor { cursor: seal(), warning: None },
             Self::Kept(cursor) => IssuedCursor { cursor, warning: None },
             Self::Failed(word) => {
-                let cursor = sign();
+                let cursor = seal();
                 let message = format!(
                     "next_cursor has {} characters because the cursor store is {word}; a proxy may refuse it. See the \
                      server's log",
@@ -230,15 +230,15 @@ mod tests {
         let other = sealing(&cursors, "another store");
         assert_eq!(other.open_list(&list).await.unwrap_err().code, "invalid_cursor");
         assert_eq!(seal.close_list("short".to_owned()).await.cursor, "short");
-        let signed = seal.close_list("0f {}".to_owned()).await.cursor;
-        assert_eq!(seal.open_list(&signed).await.unwrap(), "0f {}");
-        for forged in ["0f {}", "s.0f {}", "s.", &format!("{signed}AA")] {
+        let sealed = seal.close_list("0f {}".to_owned()).await.cursor;
+        assert_eq!(seal.open_list(&sealed).await.unwrap(), "0f {}");
+        for forged in ["0f {}", "s.0f {}", "s.", &format!("{sealed}AA")] {
             assert_eq!(seal.open_list(forged).await.unwrap_err().code, "invalid_cursor", "{forged}");
         }
     }
 
     #[tokio::test]
-    async fn long_position_that_cannot_be_kept_is_signed_with_a_warning() {
+    async fn long_position_that_cannot_be_kept_is_encrypted_with_a_warning() {
         let folder = tempfile::tempdir().unwrap();
         let cursors = Arc::new(Cursors::in_directory(folder.path(), Skew::default()).unwrap());
         let lock = rusqlite::Connection::open(folder.path().join("cursors.db")).unwrap();
@@ -256,14 +256,14 @@ mod tests {
         let cursors = || Arc::new(Cursors::in_memory(Skew::default()).unwrap());
         let keys = cursors();
         let seal = sealing(&keys, "a store");
-        let cursor = seal.sign("q=invoice", "4.all.25");
-        assert_eq!(seal.verify("q=invoice", &cursor).unwrap(), "4.all.25");
+        let cursor = seal.seal("q=invoice", "4.all.25");
+        assert_eq!(seal.unseal("q=invoice", &cursor).unwrap(), "4.all.25");
         for (question, sent) in [("q=other", cursor.as_str()), ("q=invoice", "xx"), ("q=invoice", "")] {
-            assert_eq!(seal.verify(question, sent).unwrap_err().code, "invalid_cursor");
+            assert_eq!(seal.unseal(question, sent).unwrap_err().code, "invalid_cursor");
         }
-        assert!(sealing(&cursors(), "a store").verify("q=invoice", &cursor).is_err());
-        assert!(sealing(&keys, "another store").verify("q=invoice", &cursor).is_err());
+        assert!(sealing(&cursors(), "a store").unseal("q=invoice", &cursor).is_err());
+        assert!(sealing(&keys, "another store").unseal("q=invoice", &cursor).is_err());
         let forged = format!("{}MA", cursor);
-        assert!(seal.verify("q=invoice", &forged).is_err());
+        assert!(seal.unseal("q=invoice", &forged).is_err());
     }
 }
