@@ -1,6 +1,6 @@
 //! A process-wide budget for the text of records that are read and worked on.
 //!
-//! One record can have 64 MiB, and work on it takes several times that, so counting calls does not bound memory. Who reads
+//! One record can have 64 MiB, and work on it takes several times that, so counting calls does not bound memory. A read of
 //! record text acquires its bytes first. A [`MemoryPermit`] stays with the records until they are dropped.
 
 use std::sync::{Arc, LazyLock};
@@ -27,14 +27,14 @@ pub struct MemoryPermit {
     permits: Option<Arc<OwnedSemaphorePermit>>,
 }
 
-/// Records are compared by what they say.
+/// Permits are always equal, so that records are compared by their contents alone.
 impl PartialEq for MemoryPermit {
     fn eq(&self, _other: &Self) -> bool {
         true
     }
 }
 
-/// The budget is in use and stayed so.
+/// The budget was in use until the timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryBusy;
 

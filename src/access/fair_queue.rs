@@ -1,7 +1,7 @@
 //! A queue for the questions to an authorization server in which no client address takes the places of others.
 //!
-//! Each address has at most a quarter of the places, so that tokens that somebody makes up delay others from the same address
-//! alone. An address has a bounded number of questions that wait; more are refused at once.
+//! Each address has at most a quarter of the places, so that made-up tokens delay only other tokens from
+//! the same address. An address has a bounded number of questions that wait; more are refused at once.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -39,12 +39,12 @@ struct Share {
 pub(super) struct Place<'queue> {
     _of_address: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
-    _queued: Queued<'queue>,
+    _entry: QueueEntry<'queue>,
 }
 
 /// One question of an address, asked or not.
 #[derive(Debug)]
-struct Queued<'queue> {
+struct QueueEntry<'queue> {
     queue: &'queue FairQueue,
     address: IpAddr,
 }
@@ -60,14 +60,14 @@ impl FairQueue {
 
     /// Waits for a place.
     pub(super) async fn place(&self, address: IpAddr) -> Result<Place<'_>, QueueFull> {
-        let (queued, places) = self.enter(address)?;
-        // First among those of the address: there are never more of one than its share before those of others.
+        let (entry, places) = self.enter(address)?;
+        // The address's share comes first, so that one address never has more than its share in the common queue.
         let of_address = places.acquire_owned().await.map_err(|_closed| QueueFull)?;
         let of_all = Arc::clone(&self.places).acquire_owned().await.map_err(|_closed| QueueFull)?;
-        Ok(Place { _of_address: of_address, _of_all: of_all, _queued: queued })
+        Ok(Place { _of_address: of_address, _of_all: of_all, _entry: entry })
     }
 
-    fn enter(&self, address: IpAddr) -> Result<(Queued<'_>, Arc<Semaphore>), QueueFull> {
+    fn enter(&self, address: IpAddr) -> Result<(QueueEntry<'_>, Arc<Semaphore>), QueueFull> {
         let mut addresses = self.addresses();
         let share = addresses.entry(address).or_insert_with(|| Share {
             places: Arc::new(Semaphore::new(MAX_IN_FLIGHT_OF_ADDRESS)),
@@ -77,7 +77,7 @@ impl FairQueue {
             return Err(QueueFull);
         }
         share.questions += 1;
-        Ok((Queued { queue: self, address }, Arc::clone(&share.places)))
+        Ok((QueueEntry { queue: self, address }, Arc::clone(&share.places)))
     }
 
     fn addresses(&self) -> MutexGuard<'_, HashMap<IpAddr, Share>> {
@@ -85,7 +85,7 @@ impl FairQueue {
     }
 }
 
-impl Drop for Queued<'_> {
+impl Drop for QueueEntry<'_> {
     fn drop(&mut self) {
         if let Entry::Occupied(mut share) = self.queue.addresses().entry(self.address) {
             share.get_mut().questions -= 1;

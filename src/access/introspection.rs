@@ -85,7 +85,7 @@ impl Introspection {
         &self.settings
     }
 
-    /// What the server says of a token that it says is active. The client is the address that the token came from.
+    /// Returns the claims of a token that the server says is active. `client` is the address that the token came from.
     pub(super) async fn claims(&self, token: &SecretString, client: IpAddr, now: Timestamp) -> Answer {
         let hash = sha256(token);
         if let Some(claims) = self.remembered_at(&hash, now) {

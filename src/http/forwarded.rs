@@ -47,13 +47,13 @@ impl FromIterator<TrustedProxy> for TrustedProxies {
 }
 
 impl TrustedProxies {
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an address is one of these proxies.
+    /// Returns whether an address is one of these proxies.
     pub(super) fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|proxy| proxy.0.contains(&address.to_canonical()))
     }

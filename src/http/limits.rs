@@ -17,7 +17,7 @@ pub const DEFAULT_MAX_CONNECTIONS: u32 = 12_000;
 /// Connections of one address at a time, when nothing else is configured: a twelfth of all.
 pub const DEFAULT_MAX_CONNECTIONS_PER_ADDRESS: u32 = 1_000;
 
-/// How long a client may read nothing of a response, when nothing else is configured.
+/// The default time in which a client has to read some of a response.
 pub const DEFAULT_WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Files that the program wants open beside its connections: stores, their indexes, the state, questions to record

@@ -78,7 +78,7 @@ pub struct Site {
     pub names: AllowedNames,
     /// Who may say which client it asks for.
     pub proxies: TrustedProxies,
-    /// Proxies whose requests are answered although nothing says who may ask; none unless that is configured.
+    /// Proxies that may pass requests on without authentication; none by default.
     pub unauthenticated_proxies: TrustedProxies,
     /// How much clients may take.
     pub limits: Limits,

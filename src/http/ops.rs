@@ -1,5 +1,5 @@
-//! The operations listener: `/health`, `/metrics` and the probes at an address of their own (`ops_listen`), for whoever
-//! reaches it. No record, and nothing of a caller, is served there. It has no TLS.
+//! The operations listener: `/health`, `/metrics` and the probes at an address of their own (`ops_listen`), without
+//! authentication and without TLS. No record, and nothing of a caller, is served there.
 
 use std::io;
 

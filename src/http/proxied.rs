@@ -1,4 +1,4 @@
-//! Refuses requests that came through a proxy to an address that asks nobody for a token.
+//! Refuses requests that came through a proxy to an address without authentication.
 //!
 //! Without authentication the server listens on a loopback address, and a proxy or a tunnel on the same machine makes
 //! that address public. Most proxies add a header of [`PROXY_HEADERS`] or [`PROXY_PREFIXES`]. A proxy that adds none
@@ -48,7 +48,7 @@ const PROXY_HEADERS: [&str; 21] = [
     "x-goog-authenticated-user-id",
 ];
 
-/// What the names of such headers begin with, in lower case.
+/// Prefixes of the names of such headers, in lower case.
 const PROXY_PREFIXES: [&str; 25] = [
     "x-forwarded",
     "x-original-",
@@ -98,7 +98,7 @@ pub(super) struct ProxyGuard {
 impl ProxyGuard {
     /// The guard of the address that serves records without authentication.
     pub(super) fn new_for_records(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
-        let remedy = "and this server asks nobody for a token, so everybody who reaches the proxy could read every record; \
+        let remedy = "and this server has no authentication, so everybody who reaches the proxy could read every record; \
                       add [auth] to its configuration (`fetchwell token new --name NAME` makes a token). To serve \
                       everybody on purpose, name the proxy in http.trusted_proxies and set \
                       http.allow_unauthenticated_proxy = true";
@@ -107,7 +107,7 @@ impl ProxyGuard {
 
     /// The guard of `ops_listen`.
     pub(super) fn new_for_ops(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
-        let remedy = "and ops_listen asks nobody for a token; ask this address directly, ask the main address with a \
+        let remedy = "and ops_listen has no authentication; ask this address directly, ask the main address with a \
                       token that has metrics = true, or name the proxy in http.trusted_proxies";
         Self::new(allowed, remedy, telemetry)
     }

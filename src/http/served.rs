@@ -14,7 +14,7 @@ use crate::source::Source;
 use crate::source::federation::CircuitReport;
 use crate::tools::{Grants, Live, Terms};
 
-/// People whose unsent bytes are known at a time.
+/// People with a budget of unsent bytes at a time; the least recently used is evicted.
 const MAX_PEOPLE: u64 = 10_000;
 
 /// Who is served, and with what.

@@ -27,7 +27,7 @@ use super::message::{NoMessage, outline};
 /// The longest line that is read, in bytes. No request of ours is a thousandth of that.
 const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 
-/// How long requests wait for a permit once the input has ended, while no other request is answered.
+/// The longest time that requests wait for a permit once the input has ended, while no other request is answered.
 const MAX_WAIT_AT_END: Duration = Duration::from_secs(5);
 
 /// Serves over standard input and output until the input ends or `stop` is cancelled. Calls in flight are
@@ -196,7 +196,7 @@ where
     }
 
     async fn close(&mut self) -> Result<(), std::io::Error> {
-        // A line that nobody reads is being written as long as the lock is held.
+        // While the lock is held, a line is being written that the client does not read.
         match self.output.try_lock() {
             Ok(mut output) => output.flush().await,
             Err(_in_use) => Ok(()),

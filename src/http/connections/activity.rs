@@ -16,7 +16,7 @@ use crate::http::limits::Limits;
 /// The header bytes of the requests on one connection that wait for their responses. HTTP/1.1 has one request at a time.
 const MAX_HEAD_BYTES_IN_FLIGHT: usize = 256 * 1024;
 
-/// What happens on a connection, as the connection, its requests and its timer all see it.
+/// The activity of one connection, shared by the connection, its requests and its timer.
 #[derive(Debug, Clone)]
 pub(super) struct Activity(Arc<Shared>);
 
@@ -34,7 +34,7 @@ struct Phase {
     /// Header bytes of the requests that have no response.
     head_bytes: usize,
     /// The responses of which pieces wait to be sent, by numbers of their own.
-    unsent: HashMap<u64, Unsent>,
+    unsent: HashMap<u64, UnsentPieces>,
     /// The number of the next response.
     next_response: u64,
     /// When the last of them was, or bytes went out after it.
@@ -47,9 +47,9 @@ struct Phase {
 
 /// The pieces of one response that wait to be sent.
 #[derive(Debug)]
-struct Unsent {
+struct UnsentPieces {
     pieces: usize,
-    /// When the first of them began to wait, or the last piece before them was sent.
+    /// The time at which the first of them began to wait, or the last piece before them was sent.
     since: Instant,
 }
 
@@ -106,13 +106,13 @@ impl Activity {
         self.0.unsent_began.notified().await;
     }
 
-    /// Whether a response waits for its client to read it.
+    /// Returns whether a response waits for its client to read it.
     pub(super) fn has_unsent(&self) -> bool {
         self.with(|phase| !phase.unsent.is_empty())
     }
 
-    /// When the connection has to end if nothing happens until then. While a request is in flight, that is when its client
-    /// has read nothing of a response for the write timeout; the call itself has limits of its own.
+    /// Returns the time at which the connection ends if nothing happens until then. While a request is in flight, only the
+    /// write timeout counts: the call itself has limits of its own.
     pub(super) fn ends_at(&self, limits: &Limits) -> Option<Instant> {
         self.with(|phase| phase.ends_at(limits))
     }
@@ -146,9 +146,9 @@ impl Phase {
         has_room
     }
 
-    /// Counts a piece that waits to be sent. Whether it is the first of its response.
+    /// Counts a piece that waits to be sent. Returns whether it is the first of its response.
     fn piece_began(&mut self, response: u64, now: Instant) -> bool {
-        let unsent = self.unsent.entry(response).or_insert(Unsent { pieces: 0, since: now });
+        let unsent = self.unsent.entry(response).or_insert(UnsentPieces { pieces: 0, since: now });
         unsent.pieces += 1;
         unsent.pieces == 1
     }

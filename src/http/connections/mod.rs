@@ -56,7 +56,7 @@ const MAX_SEND_BUFFER: usize = 64 * 1024;
 const MAX_PENDING_RESETS: usize = 20;
 const MAX_ERROR_RESETS: usize = 100;
 
-/// How often it is logged that connections of one address are refused.
+/// The shortest time between two warnings about refused connections of one address.
 const REFUSED_LOGGED_EVERY: Duration = Duration::from_secs(60);
 
 /// Bytes of bodies that HTTP/2 takes in before somebody reads them: of one request, and of a connection.
@@ -79,7 +79,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 pub(super) struct Connections {
     pub(super) app: Router,
     pub(super) limits: Limits,
-    /// Whose connections are not counted by address.
+    /// Proxies. Their connections are not counted by address.
     pub(super) proxies: TrustedProxies,
     /// The budget of each connection for responses that are no caller's, in bytes.
     pub(super) unsent_without_caller: u32,
@@ -265,7 +265,7 @@ impl Connection {
     }
 }
 
-/// The answer of the program, which is not asked when there are too many headers. HTTP/1 has counted them by then.
+/// Answers a request, or refuses it when it has too many headers. HTTP/1 has counted them by then.
 async fn answer(mut app: Router, request: Request<Incoming>, activity: &Activity) -> Response<Body> {
     if request.headers().len() > HEADERS_MOST {
         return StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response();
@@ -291,7 +291,7 @@ fn too_many(problem: &'static str) -> Response<Body> {
     (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "1")], problem).into_response()
 }
 
-/// A response whose body is watched while it is sent, or a refusal where too many others wait to be read.
+/// Returns the response with a body that reports what is sent, or a refusal where too many others wait to be read.
 async fn sent(
     mut response: Response<Body>,
     transfer: Transfer,

@@ -15,10 +15,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::activity::{InFlight, Transfer};
 use super::unsent::UnsentShare;
 
-/// The largest piece. A client that takes none of this size within the write timeout does not read.
+/// The largest piece, in bytes. A client that reads less within the write timeout loses its connection.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// What the response of a caller's call holds until it is sent; an extension of the response.
+/// The permit and the bytes that a response to a caller holds until it is sent; an extension of the response.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct HeldUntilSent {
     _permit: Arc<OwnedSemaphorePermit>,
@@ -31,7 +31,7 @@ impl HeldUntilSent {
     }
 }
 
-/// What ends with the last piece of a response.
+/// Resources that a response holds until its last piece is sent.
 #[derive(Debug)]
 pub(super) struct Response {
     transfer: Transfer,
@@ -45,22 +45,22 @@ impl Response {
         Self { transfer, _in_flight: in_flight, _held: None, _share: None }
     }
 
-    /// Holds what a caller's call holds.
+    /// Adds the permit and the bytes of a caller's call.
     pub(super) fn holding(self, held: HeldUntilSent) -> Self {
         Self { _held: Some(held), ..self }
     }
 
-    /// Holds a share of the connection's unsent bytes.
+    /// Adds a share of the connection's unsent bytes.
     pub(super) fn with_share(self, share: UnsentShare) -> Self {
         Self { _share: Some(share), ..self }
     }
 }
 
-/// A body whose pieces say when they are sent.
+/// A response body in pieces. Each piece reports when it is sent.
 #[derive(Debug)]
 pub(super) struct SentBody {
     inner: Body,
-    /// What `inner` gave and is not passed on.
+    /// Bytes that `inner` gave and that are not passed on yet.
     rest: Bytes,
     response: Arc<Response>,
 }

@@ -1,7 +1,7 @@
 //! Bounds the bytes of finished responses that wait to be sent.
 //!
-//! A client that does not read its responses makes the server keep them. Each caller, and each connection for what is no
-//! caller's, has a budget. A response that is larger than a whole budget may be sent while nothing else is. A response that
+//! A client that does not read its responses makes the server keep them. Each caller has a budget, and each
+//! connection has one for responses that are not a caller's. A response that is larger than a whole budget may be sent while nothing else is. A response that
 //! finds no room waits a few seconds, in as many bytes again, and is then dropped.
 
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use tokio::time::timeout;
 /// Unsent bytes of one caller's responses. A page of records is usually below 1 MiB.
 pub(in crate::http) const MAX_UNSENT_OF_CALLER: u32 = 64 * MIB;
 
-/// Unsent bytes of the responses on one connection that are no caller's: refusals, metadata, health.
+/// Unsent bytes of the responses on one connection that belong to no caller: refusals, metadata, health.
 pub(in crate::http) const MAX_UNSENT_WITHOUT_CALLER: u32 = MIB;
 
-/// How long a response waits for others to be sent.
+/// The longest time that a response waits for others to be sent.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
 const KIB: u32 = 1024;
@@ -27,9 +27,9 @@ const MIB: u32 = 1024 * KIB;
 pub(in crate::http) struct UnsentBudget {
     /// The size of the budget, in KiB.
     kib: u32,
-    /// What may be sent, in KiB.
+    /// Permits for responses that are being sent, in KiB.
     sending: Arc<Semaphore>,
-    /// What may wait until it may be sent, in KiB.
+    /// Permits for responses that wait to be sent, in KiB.
     waiting: Arc<Semaphore>,
 }
 

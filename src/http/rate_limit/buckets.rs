@@ -20,7 +20,7 @@ const MAX_CLIENTS: usize = 10_000;
 /// Buckets for the networks of further clients.
 const SHARED_BUCKETS: usize = 1_024;
 
-/// Buckets that are full again and are evicted with each new client, so that memory shrinks when a crowd has left.
+/// Full buckets that are evicted with each new client, so that memory shrinks again after many clients.
 const EVICTED_AT_ONCE: usize = 2;
 
 /// Buckets by client.
@@ -60,7 +60,7 @@ impl<C: Clock<Instant = Duration>> Buckets<C> {
 }
 
 impl Table {
-    /// Evicts buckets that are full at `now`. Whether there is room for another one then.
+    /// Evicts buckets that are full at `now`. Returns whether there is room for another one then.
     fn has_room(&mut self, now: u64, max_clients: usize) -> bool {
         for _ in 0..EVICTED_AT_ONCE {
             match self.order.first() {
@@ -148,7 +148,7 @@ mod tests {
             u64::try_from(self.clock.now().as_nanos()).unwrap()
         }
 
-        /// Whether a client may make one more request, by the arithmetic of governor.
+        /// Returns whether a client may make one more request, by the arithmetic of governor.
         fn may(&self, client: IpAddr) -> bool {
             let (now, second) = (self.now(), 1_000_000_000);
             let decide = |full_at: Option<Nanos>| {
