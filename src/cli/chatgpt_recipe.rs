@@ -1,6 +1,6 @@
 //! The steps that let ChatGPT reach records of this machine: a token and a configuration come before the tunnel.
 //!
-//! The recipe never makes a server public that asks nobody for a token. It is shell text: what is not a command or part
+//! The recipe never makes a server without authentication public. It is shell text: what is not a command or part
 //! of the configuration file is a comment.
 
 use serde_json::Value;

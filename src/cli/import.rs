@@ -193,7 +193,7 @@ impl Import {
         let ended =
             ended.map_err(|error| if stop.load(Ordering::Relaxed) { ImportError::Stopped } else { error });
         let stopped = matches!(ended, Err(ImportError::Stopped));
-        // What was read until a stop, or until a broken place, is kept. What was written before a disk was full is counted.
+        // Records read before a stop or a broken place are kept. Records written before the disk was full are counted.
         let ended = ended.and_then(|()| intake.flush());
         let (Imported { tally, index_problem }, rejected) = intake.finish()?;
         bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! What commands print, through `terminal`, which escapes it.
+//! The output of commands. `terminal` escapes it.
 //!
 //! A value is a part of one line, so a line end in it is escaped like a control character. Only a text of several
 //! lines (the body of a record, lines of a configuration) keeps its own.

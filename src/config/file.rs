@@ -306,7 +306,7 @@ fn check_ops_listen(tree: &Node, file: &File) -> Result<(), Mistake> {
 fn provider_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ProviderUrl>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let text = without_user_info(&text).map_err(D::Error::custom)?;
-    // Whether it may be http is known once `allow_insecure` is.
+    // `allow_insecure` decides about http and is read below.
     ProviderUrl::parse_insecure(text).map(Some).map_err(D::Error::custom)
 }
 

@@ -30,7 +30,7 @@ pub struct HttpSettings {
     pub max_connections: u32,
     /// Connections of one address at a time.
     pub max_connections_per_address: u32,
-    /// How long a client may read nothing of a response.
+    /// The time in which a client has to read some of a response.
     pub write_timeout: Duration,
     /// Calls of one caller at a time.
     pub calls_per_caller: u32,

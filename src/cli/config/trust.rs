@@ -31,7 +31,7 @@ pub(super) struct Trust {
     #[arg(long, conflicts_with_all = ["file", "dry_run", "remove"])]
     list: bool,
 
-    /// Trust it no longer.
+    /// Remove the trust in the file.
     #[arg(long, conflicts_with = "dry_run")]
     remove: bool,
 }
@@ -58,12 +58,11 @@ impl Trust {
         refuse_blank(&text, &path)?;
         let settings = check_text(&text, &path)?;
         let keys = restricted_keys(&text, &path)?;
-        let trusted = match keys.is_empty() || self.dry_run {
-            true => None,
-            // The very text that is shown, whatever the file says by now.
-            false => {
-                Some(TrustedFiles::of_user().and_then(|files| files.trust(&path, &text)).map_err(failure)?)
-            }
+        let trusted = if keys.is_empty() || self.dry_run {
+            None
+        } else {
+            // Trust is in the text that is shown, also when the file has changed since.
+            Some(TrustedFiles::of_user().and_then(|files| files.trust(&path, &text)).map_err(failure)?)
         };
         if printer.json {
             printer.value(&json!({

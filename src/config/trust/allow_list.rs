@@ -64,7 +64,7 @@ pub struct RestrictedKey {
     pub key: String,
     /// Its value, escaped for a terminal.
     pub value: String,
-    /// What it makes fetchwell do, where that is not plain from the key.
+    /// The action that it makes fetchwell take, where the key does not say it.
     pub effect: Option<&'static str>,
 }
 

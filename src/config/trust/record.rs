@@ -24,7 +24,7 @@ const FORMAT: u32 = 1;
 /// The largest record that is read, in bytes. A trusted file takes about 250.
 const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 
-/// Why trust cannot be looked up or recorded.
+/// An error of looking up or recording trust.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The system names no folder for the user's state.
@@ -46,7 +46,7 @@ pub enum TrustError {
     Unusable {
         /// The record.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         problem: String,
     },
     /// Other users can change the record.
@@ -62,7 +62,7 @@ pub enum TrustError {
     Damaged {
         /// The record.
         path: PathBuf,
-        /// Where it is wrong.
+        /// The error of the JSON parser.
         problem: String,
     },
     /// The lock of the folder cannot be had.
@@ -77,7 +77,7 @@ pub struct TrustedFile {
     pub path: String,
     /// The SHA-256 of its content, in hexadecimal.
     pub sha256: String,
-    /// When the user said so, as RFC 3339 has it.
+    /// The time at which the user trusted it, in RFC 3339.
     pub trusted_at: String,
 }
 

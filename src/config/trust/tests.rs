@@ -6,7 +6,7 @@ use std::path::Path;
 use super::restricted_keys;
 use crate::config::check_text;
 
-/// What a found file may do with a key.
+/// The rule for a key in a found file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decision {
     /// It may have it, with this value.
