@@ -18,13 +18,13 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// Chunks that are read ahead.
 const MAX_CHUNKS_AHEAD: usize = 4;
 
-/// The time between two looks at the stop flag while the input stalls.
+/// The interval at which the stop flag is read while the input stalls.
 const STOP_POLL: Duration = Duration::from_millis(50);
 
 /// A reader of a file that fails as soon as the import is stopped.
 #[derive(Debug)]
 pub struct Input {
-    /// What the thread read; an empty chunk is the end of the file.
+    /// Chunks that the thread read; an empty chunk is the end of the file.
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: io::Cursor<Vec<u8>>,
     is_at_end: bool,

@@ -129,7 +129,7 @@ fn value_end(raw: &[u8], start: usize) -> usize {
     ends.map_or(raw.len(), |at| start + at)
 }
 
-/// Where a lower case word is in a text, in any case.
+/// Returns the places of a lower case word in a text, in any case.
 fn find_all<'a>(text: &'a [u8], word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let places = text.windows(word.len()).enumerate();
     places.filter(|(_, window)| window.eq_ignore_ascii_case(word.as_bytes())).map(|(at, _)| at)
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether the parser finds a message in a message.
+    /// Returns whether the parser finds a message in a message.
     fn has_attached_message(raw: &[u8]) -> bool {
         let message = MessageParser::default().parse(raw);
         message.is_some_and(|it| it.parts.iter().any(|part| matches!(part.body, PartType::Message(_))))

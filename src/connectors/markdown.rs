@@ -152,7 +152,7 @@ fn start_of(body: &str) -> &str {
     body.get(..body.floor_char_boundary(end)).unwrap_or_default()
 }
 
-/// How many quotes and lists a line begins.
+/// Returns how many quotes and lists a line begins.
 fn nesting(line: &str) -> usize {
     let mut before = b' ';
     let starts = line.bytes().take_while(|byte| {

@@ -54,7 +54,7 @@ pub fn import_mbox(
     Ok(())
 }
 
-/// What a record is made of.
+/// The parts of a message that become a record.
 struct MailRecord {
     key: String,
     data: RecordData,

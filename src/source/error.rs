@@ -275,7 +275,7 @@ pub struct Refusal {
     pub hint: Option<String>,
     /// The mistake in the question, when the refusal says how to correct it. `code` is its code then.
     pub fault: Option<QueryFault>,
-    /// How to correct it, in our words.
+    /// The remedy, in our words.
     pub advice: Option<&'static str>,
     /// The parameter it is about.
     pub param: Option<String>,

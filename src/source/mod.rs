@@ -59,7 +59,7 @@ pub trait Source: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Returns whether nothing can be read out of its tokens of changes.
+    /// Returns whether it encrypts its tokens of changes itself.
     fn seals_changes(&self) -> bool {
         false
     }

@@ -54,7 +54,7 @@ pub enum StateError {
     ForeignFile {
         /// The file.
         path: PathBuf,
-        /// Why it is not ours.
+        /// The reason why it is not ours.
         problem: &'static str,
     },
     /// There is none.

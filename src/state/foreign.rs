@@ -18,7 +18,7 @@ pub(crate) struct ForeignFile {
     pub(crate) problem: &'static str,
 }
 
-/// Why a lock file cannot be opened.
+/// An error of opening a lock file.
 #[derive(Debug)]
 pub(crate) enum LockFileError {
     Foreign(ForeignFile),

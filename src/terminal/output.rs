@@ -23,7 +23,7 @@ pub(crate) fn err(text: &impl Safe) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
-/// Writes help, or the error of a command line whose arguments were escaped before they were parsed.
+/// Writes help, or the error of a command line. The caller escaped its arguments before they were parsed.
 pub(crate) fn help(message: &clap::Error) {
     let text = message.render();
     let _ = if message.use_stderr() {

@@ -94,7 +94,7 @@ pub struct Turn {
     pub toolbox: Arc<Toolbox>,
     /// Held until the answer is sent.
     pub permit: OwnedSemaphorePermit,
-    /// The person, whatever the grant.
+    /// The person that the grant belongs to.
     pub person: GrantId,
 }
 

@@ -78,7 +78,7 @@ const PARAMETERS: [&str; 25] = [
     "view",
 ];
 
-/// What a call asked about.
+/// The places that a call asked about.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Subject<'a> {
     /// The connection that it named.
@@ -139,7 +139,7 @@ fn not_found(subject: Subject<'_>) -> SourceError {
     }
 }
 
-/// Why the first of the streams that is not visible does not exist.
+/// Returns the error of the first stream that is not visible: it does not exist.
 fn unknown(schema: &Schema, subject: Subject<'_>) -> SourceError {
     let of = |stream| unknown_place(schema, subject.connection, Some(stream));
     let mut unknown = subject.streams.iter().filter_map(of);

@@ -21,7 +21,7 @@ pub enum InvalidProviderUrl {
     Malformed {
         /// The text, without a user name and a password.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         problem: String,
     },
     /// It is `http`, and leads to another machine.
