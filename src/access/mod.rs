@@ -89,8 +89,8 @@ impl Access {
         &self.settings
     }
 
-    /// Who comes with this `Authorization` header, the only one of the request (see [`authorization`]), from the address of a
-    /// client.
+    /// Authenticates the `Authorization` header of a request, the only one that it has (see [`authorization`]). `client` is
+    /// the address that the request came from.
     ///
     /// # Errors
     ///

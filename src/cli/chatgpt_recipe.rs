@@ -52,7 +52,7 @@ const NEW_FILE: &str = "fetchwell.toml";
 const AUTH: &str =
     "[auth]\nissuer = \"https://YOUR-ISSUER\"\n\n[[auth.subject]]\nsubject = \"YOUR-SUBJECT\"\n";
 
-/// The configuration of a new file, with the source that the flags name.
+/// Returns the configuration of a new file, with the source that the flags name.
 fn whole_file(arguments: &[String]) -> String {
     let quoted = |text: &str| Value::from(text).to_string();
     let keys = [("--store", "store"), ("--provider-url", "url"), ("--cache-root", "cache_root")];
@@ -70,7 +70,7 @@ name = \"{SOURCE}\"
     )
 }
 
-/// The lines that a file with sources of its own needs.
+/// Returns the lines that a file with sources of its own needs.
 fn lines_for_existing_file(file: &str) -> String {
     // Quoted, a path cannot end the comment.
     let file = Value::from(file);

@@ -64,7 +64,7 @@ impl Failure {
         if self.exit_code == STOPPED { Self { exit_code: signal.exit_code(), ..self } } else { self }
     }
 
-    /// A message of one line: a line end in a name that it quotes begins no other.
+    /// Returns a failure with a message of one line. A line end in a name that it quotes is escaped.
     pub(super) fn with_code(message: &str, exit_code: u8) -> Self {
         Self { message: escape_line(message).into(), exit_code }
     }

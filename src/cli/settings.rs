@@ -94,7 +94,7 @@ impl SourceArgs {
         Ok(Configured { settings, file: Some(file), flagged })
     }
 
-    /// The file that is used although it is not named to be trusted.
+    /// Returns the file that is used without `--config`.
     pub(super) fn found_file(&self) -> Result<FoundFile, Failure> {
         self.found_config.clone().map_or_else(found_file, |path| Ok(FoundFile::Here(path)))
     }

@@ -10,7 +10,7 @@ pub(super) enum StopSignal {
 }
 
 impl StopSignal {
-    /// The exit code of a program that a signal ends, as shells have it: 128 and the number of the signal.
+    /// Returns the exit code of a program that a signal ends, as shells have it: 128 and the number of the signal.
     pub(super) fn exit_code(self) -> u8 {
         match self {
             Self::Interrupt => 130,

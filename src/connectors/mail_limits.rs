@@ -101,7 +101,7 @@ pub(super) fn is_digest(subtype: &str) -> bool {
     matches!(unmask(subtype), Cow::Owned(unmasked) if unmasked.eq_ignore_ascii_case("digest"))
 }
 
-/// The values of all headers `Content-Type` and `Content-Disposition`, without those that begin within another.
+/// Returns the values of all headers `Content-Type` and `Content-Disposition`, without those that begin within another.
 fn content_headers(raw: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut end = 0;
     raw.iter().enumerate().filter(|(_, byte)| **byte == b':').filter_map(move |(colon, _)| {
@@ -121,7 +121,7 @@ fn is_named(raw: &[u8], colon: usize, name: &str) -> bool {
     name.bytes().rev().all(|expect| before.next().is_some_and(|byte| byte.eq_ignore_ascii_case(&expect)))
 }
 
-/// The end of a header's value: a line end without white space after it.
+/// Returns the end of a header's value: a line end without white space after it.
 fn value_end(raw: &[u8], start: usize) -> usize {
     let value = raw.get(start..).unwrap_or_default();
     let ends =
@@ -135,7 +135,7 @@ fn find_all<'a>(text: &'a [u8], word: &'a str) -> impl Iterator<Item = usize> + 
     places.filter(|(_, window)| window.eq_ignore_ascii_case(word.as_bytes())).map(|(at, _)| at)
 }
 
-/// An upper bound of the parts: each begins with two hyphens and a boundary, which may consist of hyphens.
+/// Returns an upper bound of the number of parts: each begins with two hyphens and a boundary, which may consist of hyphens.
 fn possible_parts(raw: &[u8]) -> usize {
     let runs = raw.split(|byte| *byte != b'-').map(<[u8]>::len).filter(|hyphens| *hyphens >= 2);
     runs.map(|hyphens| 1 + hyphens / 3).sum()

@@ -139,7 +139,7 @@ fn split_front_matter(note: &str) -> (RecordData, &str) {
     parse("---").or_else(|| parse("+++")).unwrap_or((RecordData::new(), note))
 }
 
-/// The start of a note, in which its heading is looked for.
+/// Returns the start of a note, in which its heading is looked for.
 fn start_of(body: &str) -> &str {
     let mut end = 0;
     let mut lines = body.split_inclusive('\n');

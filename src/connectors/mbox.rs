@@ -199,7 +199,7 @@ fn message_fields(message: &Message<'_>, date: Option<&str>) -> RecordData {
     data
 }
 
-/// The texts of a message. A message of a digest is an attached message, which has no header that says so.
+/// Returns the texts of a message. A message of a digest is an attached message, which has no header that says so.
 fn body_of(message: &Message<'_>) -> String {
     let digests = message.parts.iter().filter_map(|part| match &part.body {
         PartType::Multipart(ids) if part.content_type()?.subtype().is_some_and(is_digest) => Some(ids),

@@ -67,12 +67,12 @@ impl Cursors {
     }
 }
 
-/// The key of sealed texts, which signs nothing.
+/// Derives the encryption key of texts, which is not used for signatures.
 fn secret(key: &Key) -> [u8; 32] {
     key.mac_of(&[b"sealed text"]).finalize().into_bytes().into()
 }
 
-/// One digest of several texts, each with its length.
+/// Returns one digest of several texts, each with its length.
 fn context_bytes(context: &[&str]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for text in context {

@@ -28,7 +28,7 @@ pub struct AllowedNames(Arc<Names>);
 struct Names {
     hosts: Vec<AllowedHost>,
     origins: Vec<AllowedOrigin>,
-    /// Every IP address is a name, too: DNS cannot be made to say that a page elsewhere has one.
+    /// Every IP address is allowed as a host, too. That is safe from DNS rebinding, because DNS does not resolve addresses.
     is_every_address_allowed: bool,
 }
 
@@ -107,7 +107,7 @@ impl AllowedNames {
         Self(Arc::new(names))
     }
 
-    /// The same, with every IP address: a pod is asked by an address that it does not know of.
+    /// Returns these names and every IP address: a pod does not know the address that clients use for it.
     pub(super) fn and_every_address(&self) -> Self {
         Self(Arc::new(Names { is_every_address_allowed: true, ..(*self.0).clone() }))
     }

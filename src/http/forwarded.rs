@@ -92,7 +92,7 @@ impl TrustedProxies {
     }
 }
 
-/// The network that stands for a client: an IPv4 address, and of an IPv6 address its /64, since a client that has one of
+/// Returns the network that stands for a client: an IPv4 address, and of an IPv6 address its /64, since a client that has one of
 /// these addresses has all of them.
 pub(super) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

@@ -30,14 +30,14 @@ const MAX_CONNECTIONS_PER_ADDRESS: u32 = MAX_CONNECTIONS / 2;
 ///
 /// The socket failed.
 pub async fn serve_ops(listener: TcpListener, site: Site, stop: CancellationToken) -> Result<(), io::Error> {
-    // A page of a foreign origin cannot have a number as its host, which DNS does not decide about.
+    // An IP address as a host name is safe from DNS rebinding, because DNS does not resolve it.
     let names = site.names.listening_at(listener.local_addr()?).and_every_address();
     let limits = Limits {
         connections: MAX_CONNECTIONS,
         connections_per_address: MAX_CONNECTIONS_PER_ADDRESS,
         ..site.limits.clone()
     };
-    // A proxy has no share of its own here: it would be one scraper.
+    // Connections of trusted proxies are counted here: each is one scraper.
     let proxies = TrustedProxies::default();
     let app = app(Site { names, limits: limits.clone(), ..site });
     let connections = Connections {

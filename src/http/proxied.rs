@@ -96,7 +96,7 @@ pub(super) struct ProxyGuard {
 }
 
 impl ProxyGuard {
-    /// The guard of the address that serves records without authentication.
+    /// Returns the guard of the address that serves records without authentication.
     pub(super) fn new_for_records(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
         let remedy = "and this server has no authentication, so everybody who reaches the proxy could read every record; \
                       add [auth] to its configuration (`fetchwell token new --name NAME` makes a token). To serve \
@@ -105,7 +105,7 @@ impl ProxyGuard {
         Self::new(allowed, remedy, telemetry)
     }
 
-    /// The guard of `ops_listen`.
+    /// Returns the guard of `ops_listen`.
     pub(super) fn new_for_ops(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
         let remedy = "and ops_listen has no authentication; ask this address directly, ask the main address with a \
                       token that has metrics = true, or name the proxy in http.trusted_proxies";

@@ -57,7 +57,7 @@ impl Node {
     }
 }
 
-/// The depth is bounded by the parsers.
+/// Collects the values below a node by recursion. The parsers bound the depth.
 fn collect(node: &Node, path: &mut Vec<Step>, leaves: &mut Vec<Leaf>) {
     match &node.value {
         Value::Table(entries) if !entries.is_empty() => {

@@ -80,7 +80,7 @@ impl Activity {
         Self(Arc::new(Shared { phase, unsent_began: Notify::new() }))
     }
 
-    /// A head is whole.
+    /// Notes that the head of a request is complete.
     pub(super) fn began(&self, version: Version) -> InFlight {
         self.with(|phase| phase.began(version));
         InFlight(self.clone())
@@ -117,7 +117,7 @@ impl Activity {
         self.with(|phase| phase.ends_at(limits))
     }
 
-    /// Whether a request has begun that nobody knows yet.
+    /// Returns whether the head of a request has begun and is not complete.
     pub(super) fn is_half_said(&self) -> bool {
         self.with(|phase| phase.in_flight == 0 && phase.head_began.is_some())
     }
@@ -210,14 +210,14 @@ impl Drop for HeldHead {
 }
 
 impl Transfer {
-    /// A piece waits to be sent.
+    /// Notes that a piece waits to be sent.
     pub(super) fn piece_began(&self) {
         if self.activity.with(|phase| phase.piece_began(self.number, Instant::now())) {
             self.activity.0.unsent_began.notify_one();
         }
     }
 
-    /// A piece was written to the socket, or dropped with its stream.
+    /// Notes that a piece was written to the socket, or dropped with its stream.
     pub(super) fn piece_ended(&self) {
         self.activity.with(|phase| phase.piece_ended(self.number, Instant::now()));
     }

@@ -116,7 +116,7 @@ impl Connections {
                 taken = taken => taken,
             };
             let Some(address_slot) = addresses.slot(peer.ip()) else {
-                // It is closed without a response, so that it costs nothing.
+                // It is closed without a response, which needs no memory.
                 drop(stream);
                 self.log_refused(peer, &mut refused_logged_at);
                 continue;
@@ -312,7 +312,7 @@ async fn sent(
     response.map(|body| Body::new(SentBody::new(body, watched)))
 }
 
-/// Both versions with their limits.
+/// Returns the settings of HTTP/1.1 and HTTP/2, with their limits.
 fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     // The time for heads is measured on the connection, where waiting for the first byte is told from the others.

@@ -48,7 +48,7 @@ impl<C: Clock<Instant = Duration>> Buckets<C> {
         Self { clock, max_clients: MAX_CLIENTS, hashes: RandomState::new(), table: Mutex::default() }
     }
 
-    /// The number of the shared bucket of a client's larger network: the /24 of IPv4, the /48 of IPv6.
+    /// Returns the number of the shared bucket of a client's larger network: the /24 of IPv4, the /48 of IPv6.
     fn shared_bucket(&self, client: IpAddr) -> usize {
         let network: IpAddr = match client {
             IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & !0xff).into(),

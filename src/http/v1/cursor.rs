@@ -147,12 +147,12 @@ impl Seal {
         })
     }
 
-    /// The token of changes as it leaves.
+    /// Returns the token of changes for the client, encrypted where that is needed.
     pub(super) fn close_changes(&self, token: ChangesToken) -> String {
         self.changes.close(token)
     }
 
-    /// The token of changes that a client sent.
+    /// Decrypts the token of changes that a client sent.
     pub(super) fn open_changes(&self, token: ChangesToken) -> Result<ChangesToken, ApiError> {
         Ok(self.changes.open(token)?)
     }

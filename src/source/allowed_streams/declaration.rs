@@ -120,7 +120,7 @@ fn query(value: Value, is_visible: &dyn Fn(&str) -> bool, relations: &[Relation]
     (!parts.is_empty()).then_some(Value::Object(parts))
 }
 
-/// A field's capabilities, which the compact form writes as one string of flags.
+/// Returns a field's capabilities, which the compact form writes as one string of flags.
 fn capabilities(value: Value) -> Value {
     let nested = value.get("schema").cloned().map(|nested| schema(nested, SCHEMA_DEPTH));
     let mut value = only(value, &CAPABILITY_PARTS);
@@ -130,7 +130,7 @@ fn capabilities(value: Value) -> Value {
     value
 }
 
-/// A JSON Schema without descriptions, titles, comments and references.
+/// Returns a JSON Schema without descriptions, titles, comments and references.
 fn schema(value: Value, depth: usize) -> Value {
     let Value::Object(parts) = value else { return Value::Null };
     let part = |(part, value): (String, Value)| match part.as_str() {
@@ -142,7 +142,7 @@ fn schema(value: Value, depth: usize) -> Value {
     parts.into_iter().filter_map(part).collect()
 }
 
-/// The parts of an object that are listed. A list or a string has no parts and stays.
+/// Returns the parts of an object that are listed. A list or a string has no parts and stays.
 fn only(value: Value, parts: &[&str]) -> Value {
     match value {
         Value::Object(members) => {

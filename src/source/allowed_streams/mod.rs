@@ -84,7 +84,7 @@ impl AllowedStreams {
         self.check(std::slice::from_ref(&address.stream), address.connection.as_ref()).await.map(|_| ())
     }
 
-    /// An answer of the source, or its error as it may be seen.
+    /// Returns an answer of the source, or its error without hidden streams.
     async fn told<Answer>(
         &self,
         answer: Result<Answer, SourceError>,
@@ -112,7 +112,7 @@ impl AllowedStreams {
         Ok(())
     }
 
-    /// The streams of a search: those it names, or else those on the list that there are, since sources refuse others.
+    /// Returns the streams of a search: those it names, or else those on the list that exist, since sources refuse others.
     fn searched(&self, schema: &Schema, query: &SearchQuery) -> Vec<StreamName> {
         if !query.streams.is_empty() {
             return query.streams.clone();

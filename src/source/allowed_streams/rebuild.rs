@@ -90,7 +90,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A call about a record.
+    /// Returns the subject of a call about a record.
     pub(super) fn from_record(record: &'a RecordAddress) -> Self {
         let streams = std::slice::from_ref(&record.stream);
         Self { connection: record.connection.as_ref(), streams, record: Some(record) }

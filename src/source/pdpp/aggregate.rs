@@ -127,7 +127,7 @@ async fn count_others(
     Ok(counts.filtered_count.zip(shown).and_then(|(all, shown)| all.checked_sub(shown)))
 }
 
-/// The number of records in groups that are counted.
+/// Returns the number of records in groups that are counted.
 fn records(groups: &[Group]) -> Option<u64> {
     groups.iter().map(|group| whole(group.value.as_ref())).sum()
 }

@@ -50,7 +50,7 @@ pub(super) async fn changes(
     page(list, from, query.limit)
 }
 
-/// The parameters of a page. A server that gets `changes_since` beside `cursor` starts from the beginning again.
+/// Returns the parameters of a page. A server that gets `changes_since` beside `cursor` starts from the beginning again.
 fn params(query: &RecordsQuery, from: &SavedChanges, connection: Option<&ConnectionId>) -> Params {
     // Changes of the page that were given are asked for once more and skipped.
     let params = Params::default().and("limit", &(from.taken + query.limit.max(1)));
@@ -72,7 +72,7 @@ fn project(change: &mut Change, fields: &[String]) {
     }
 }
 
-/// At most `limit` changes of the server's page, and the state of the next call.
+/// Returns at most `limit` changes of the server's page, and the state of the next call.
 fn page(list: wire::RecordList, from: SavedChanges, limit: usize) -> Result<RecordsPage, SourceError> {
     let (given, all) = (from.taken.min(list.items.len()), list.items.len());
     let shown = limit.max(1).min(all - given);

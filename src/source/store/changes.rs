@@ -117,7 +117,7 @@ const STORE_BYTES: usize = 8;
 
 /// Returns the token of a version. The version counts the changes of all streams, and who holds the token may not be
 /// allowed to know of all of them: it is encrypted, with a nonce that makes every token another one. The key is made of
-/// the store's random id, which never leaves it.
+/// the random id of the store, which no answer contains.
 fn write_token(uuid: &str, version: i64) -> Option<ChangesToken> {
     let mut nonce = NonceBytes::default();
     getrandom::fill(&mut nonce).ok()?;

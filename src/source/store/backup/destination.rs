@@ -60,7 +60,7 @@ impl Destination {
         }
     }
 
-    /// A place for a store that is missing. An empty file may be there.
+    /// Returns the place of a store that is missing. An empty file may be there.
     pub(super) fn of_missing_store(path: &Path) -> Result<Self, BackupError> {
         let metadata = fs::symlink_metadata(path);
         let is_empty_file = metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);

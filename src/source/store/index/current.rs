@@ -244,7 +244,7 @@ impl CurrentIndex {
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // A search opens it just now.
+            // A search is opening the index now.
             Err(TryLockError::WouldBlock) => return Ok(None),
         };
         let (uuid, newest) = state.forget_others(database)?;
@@ -377,7 +377,7 @@ impl State {
         let path = database.path();
         if self.is_busy() {
             let behind = changes_since(database, version.unwrap_or(0))?;
-            // The damage may be of files that the thread replaces; its end tells.
+            // The thread may be replacing the damaged files. If it does not, the next check finds the damage again.
             self.damage = None;
             return Ok(vec![self.being_completed(behind)]);
         }
@@ -445,7 +445,7 @@ fn fill(mut editor: IndexEditor, database: &Database) -> Result<(), StoreError> 
     editor.finish()
 }
 
-/// The error of an index that another process keeps from being made or rebuilt.
+/// Returns the error of an index that another process keeps from being made or rebuilt.
 fn busy(store: &Path, damage: Option<String>) -> StoreError {
     let holder = lock_holder(store);
     match damage {
@@ -454,7 +454,7 @@ fn busy(store: &Path, damage: Option<String>) -> StoreError {
     }
 }
 
-/// The error of a damaged index of a store that cannot be written.
+/// Returns the error of a damaged index of a store that cannot be written.
 fn unwritable(store: &Path, damage: &str, error: &StoreError) -> StoreError {
     let problem = format!("it is damaged: {damage}; it cannot be rebuilt: {error}");
     StoreError::Index { path: folder_of(store), problem }

@@ -60,7 +60,7 @@ pub(in crate::source::store) struct Entry {
 }
 
 impl Entry {
-    /// The entry of a record as it is now.
+    /// Returns the entry of a record as it is now.
     pub(in crate::source::store) fn new(fields: Fields, rows: Rows, key: &str, data: &RecordData) -> Self {
         let Rows { record, stream, connection } = rows;
         let mut document = TantivyDocument::new();
@@ -84,12 +84,12 @@ impl Entry {
         Self { record, document: Some(document), replaces: true }
     }
 
-    /// The same for a record that the index cannot know yet, which spares looking for it.
+    /// Marks the record as new, so that the index does not look for an earlier entry.
     pub(in crate::source::store) fn of_new_record(self) -> Self {
         Self { replaces: false, ..self }
     }
 
-    /// The removal of a record.
+    /// Returns the removal of a record.
     pub(in crate::source::store) fn removal(record: i64) -> Self {
         Self { record, document: None, replaces: true }
     }

@@ -171,7 +171,7 @@ pub(in crate::source::store) fn changes_since(database: &Database, version: i64)
 
 type Changes = (Vec<Entry>, Option<i64>);
 
-/// The next changes after a version, and the version of the last of them.
+/// Returns the next changes after a version, and the version of the last of them.
 fn changes_after(sqlite: &Connection, fields: Fields, after: i64) -> Result<Changes, rusqlite::Error> {
     let mut statement = sqlite.prepare_cached(
         "SELECT r.id, s.connection, r.key, r.data, r.version, s.id

@@ -39,7 +39,7 @@ pub(super) use follower::IndexFollower;
 
 use crate::state::beside;
 
-/// The folder of a store's index.
+/// Returns the folder of a store's index.
 pub(super) fn folder_of(store: &Path) -> PathBuf {
     beside(store, "-index")
 }
