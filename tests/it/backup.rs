@@ -299,7 +299,7 @@ fn set_len(file: &Path, len: u64) {
 }
 
 #[test]
-fn a_bad_backup_changes_nothing() {
+fn invalid_backup_changes_nothing() {
     let place = Place::new(40);
     let (backup, bad) = (place.path("backup.db"), place.path("bad.db"));
     stdout(&place.run("backup", &backup, &[]));
@@ -385,7 +385,7 @@ fn a_backup_replaces_nothing_but_a_backup() {
 }
 
 #[test]
-fn what_is_no_store_is_not_backed_up() {
+fn files_other_than_stores_are_not_backed_up() {
     let place = Place::new(1);
     let backup = place.path("backup.db");
     alter(&place.path("places.sqlite"), "CREATE TABLE t (a)");

@@ -111,7 +111,7 @@ fn links_and_pipes_beside_a_store_are_not_opened() {
 }
 
 #[test]
-fn what_is_no_store_is_not_written_and_nothing_is_made_beside_it() {
+fn files_other_than_stores_are_left_alone_with_their_folder() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("letter.txt"), LETTER).unwrap();

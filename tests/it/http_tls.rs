@@ -163,7 +163,7 @@ fn what_cannot_be_used_is_told_at_the_start() {
 
 #[cfg(unix)]
 #[test]
-fn a_key_that_everybody_can_read_is_warned_of() {
+fn world_readable_tls_key_is_warned_of() {
     use std::os::unix::fs::PermissionsExt;
 
     let (folder, store) = demo_store();

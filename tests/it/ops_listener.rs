@@ -85,7 +85,7 @@ fn figures_are_read_while_all_connections_are_taken() {
 }
 
 #[test]
-fn other_machines_may_read_figures_where_nobody_is_asked_for_a_token() {
+fn other_machines_may_read_figures_without_authentication() {
     let place = Place::new();
     let (server, ops) = serve(&place, "0.0.0.0:0", "", "");
     assert!(server.log().contains("other machines too"), "{}", server.log());
