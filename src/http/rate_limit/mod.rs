@@ -1,5 +1,5 @@
-//! How often each client may ask. A client is the address of its connection, or the one that a trusted proxy asks for:
-//! what any other header says of it is its own word. `buckets` keeps how much each has used.
+//! Limits the rate of requests of each client. A client is the address of its connection, or the one that a trusted proxy
+//! names; other headers are not believed. `buckets` keeps the bucket of each client.
 
 mod buckets;
 
@@ -23,16 +23,16 @@ use super::forwarded::network_of;
 use super::refusal::{Refusal, refused};
 use crate::telemetry::Telemetry;
 
-/// How many requests a client may make at once.
+/// The header with the number of requests that a client may make at once.
 pub(super) const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 
-/// How many more it may make now.
+/// The header with the number of requests that a client may make now.
 pub(super) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
-/// Seconds until it may make all of them again.
+/// The header with the seconds until the client may make all of them again.
 pub(super) const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// How often a client may ask: so many at once, and as many again over each `per`.
+/// A rate limit: so many requests at once, and as many again over each `per`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     /// Requests.
@@ -41,8 +41,7 @@ pub struct RateLimit {
     pub per: Duration,
 }
 
-/// The limit of now, which can be replaced while requests are answered. Without one, everybody may ask as often as
-/// they like.
+/// The current rate limit, which can be replaced while requests are answered. Without one, no request is refused.
 #[derive(Debug, Clone, Default)]
 pub struct RateLimiter(Arc<ArcSwapOption<Clients>>);
 
@@ -53,7 +52,7 @@ struct Clients {
     governor: Governor<IpAddr, Buckets<Monotonic>, Monotonic, StateInformationMiddleware>,
 }
 
-/// What becomes of a request.
+/// The decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Decision {
     limit: u32,
