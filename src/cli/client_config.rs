@@ -93,7 +93,7 @@ impl SourceArgs {
             found.check_trust(&read_text(found.path())?)?;
             let flag = match &found {
                 FoundFile::OfUser(_) => "--config",
-                // A named file would be trusted whatever it says later.
+                // A named file would be trusted after every change, too.
                 FoundFile::Here(_) => "--found-config",
             };
             add(flag, absolute(found.path())?);

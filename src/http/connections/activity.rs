@@ -37,9 +37,9 @@ struct Phase {
     unsent: HashMap<u64, UnsentPieces>,
     /// The number of the next response.
     next_response: u64,
-    /// When the last of them was, or bytes went out after it.
+    /// The time at which the last of them ended, or bytes went out after it.
     quiet_since: Instant,
-    /// When the first byte of a head came whose last did not.
+    /// The time of the first byte of a head that is not complete.
     head_began: Option<Instant>,
     /// HTTP/2: bytes come that belong to no request.
     is_multiplexed: bool,
@@ -71,7 +71,7 @@ pub(super) struct Transfer {
     number: u64,
 }
 
-/// How HTTP/2 begins when nothing was agreed on before. No method of HTTP/1 does.
+/// The first bytes of HTTP/2 without ALPN. No method of HTTP/1 begins with them.
 const PREFACE: &[u8] = b"PRI";
 
 impl Activity {
@@ -223,7 +223,7 @@ impl Transfer {
     }
 }
 
-/// A connection that tells what comes and goes.
+/// A stream that reports the bytes that are read and written.
 #[derive(Debug)]
 pub(super) struct Watched<Io> {
     pub(super) io: Io,

@@ -59,29 +59,29 @@ const MAX_ERROR_RESETS: usize = 100;
 /// The shortest time between two warnings about refused connections of one address.
 const REFUSED_LOGGED_EVERY: Duration = Duration::from_secs(60);
 
-/// Bytes of bodies that HTTP/2 takes in before somebody reads them: of one request, and of a connection.
+/// Bytes of request bodies that HTTP/2 buffers until they are read: of one request, and of a connection.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// How often a silent client of HTTP/2 is asked whether it is there, and how long it may take to say so.
+/// The interval of PINGs to a silent client of HTTP/2, and the timeout of their answers.
 const PING_EVERY: Duration = Duration::from_secs(20);
 const PING_WAIT: Duration = Duration::from_secs(20);
 
-/// How long the server leaves clients alone when the system gives it no more connections: doubled each time.
+/// The backoff when the system gives the server no more connections: doubled each time.
 const PAUSE_LEAST: Duration = Duration::from_millis(50);
 const PAUSE_MOST: Duration = Duration::from_secs(1);
 
-/// How long connections may take to end when they were told to.
+/// The timeout of connections that are shutting down.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// What every connection needs.
+/// The settings that all connections share.
 #[derive(Debug, Clone)]
 pub(super) struct Connections {
     pub(super) app: Router,
     pub(super) limits: Limits,
     /// Proxies. Their connections are not counted by address.
     pub(super) proxies: TrustedProxies,
-    /// The budget of each connection for responses that are no caller's, in bytes.
+    /// The budget of each connection for responses that belong to no caller, in bytes.
     pub(super) unsent_without_caller: u32,
     pub(super) tls: Option<Tls>,
     /// No more requests are taken.
@@ -125,7 +125,7 @@ impl Connections {
             // The share of the address is free before the next connection is accepted.
             open.spawn(connection.run(stream, (address_slot, slot.ok())));
         }
-        // Whoever comes now is refused.
+        // New connections are refused from here on.
         drop(listener);
         open.close();
         let ended = timeout(self.limits.drain, open.wait()).await;
@@ -148,7 +148,7 @@ impl Connections {
     }
 }
 
-/// The next connection, however long the system takes to give one.
+/// Returns the next connection. Retries with backoff while the system gives none.
 async fn accepted(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     let mut pause = None;
     loop {
@@ -167,7 +167,7 @@ async fn accepted(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Whether a client went before it was taken in.
+/// Returns whether the client closed the connection before it was accepted.
 fn left_again(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
@@ -192,7 +192,7 @@ impl Connection {
             () = self.of.stop.cancelled() => return,
             shaken = handshake => match shaken {
                 Ok(Ok(stream)) => stream,
-                // Whoever knocks at every door is no news.
+                // Port scanners cause such errors, so they are not logged as warnings.
                 Ok(Err(error)) => return tracing::debug!(%error, "no TLS connection"),
                 Err(_late) => return tracing::debug!("no TLS connection in time"),
             },
@@ -231,7 +231,7 @@ impl Connection {
                     return Poll::Ready(None);
                 }
                 let Some(end) = activity.ends_at(limits) else { return Poll::Pending };
-                // A timer that is early is set again when it rings.
+                // A timer that is too early is reset when it elapses.
                 if end < timer.deadline() || (timer.is_elapsed() && Instant::now() < end) {
                     timer.as_mut().reset(end);
                 }
@@ -242,11 +242,11 @@ impl Connection {
                 ended_or_late = ended_or_late => match ended_or_late {
                     None => return,
                     Some(end) if Instant::now() < end => {}
-                    // It was told to leave already, never got to say what it wants, or does not read.
+                    // The connection is shutting down already, its request is incomplete, or its client does not read.
                     Some(_) if is_leaving || activity.is_half_said() || activity.has_unsent() => return,
                     Some(_) => {
                         connection.as_mut().graceful_shutdown();
-                        // What it still has to say does not take long.
+                        // GOAWAY and the end of a response take little time.
                         let _ = timeout(GOODBYE, connection.as_mut()).await;
                         return;
                     }

@@ -9,7 +9,7 @@ use crate::record::{RecordData, own_title};
 /// A word in the title counts as often as this in the text.
 const TITLE_WEIGHT: usize = 3;
 
-/// Numbers and strings are searchable; more pieces than this of one record are not.
+/// Texts of one record that are searchable; further ones are not.
 const TEXTS_PER_RECORD: usize = 10_000;
 
 /// The fields of the index.
