@@ -109,8 +109,7 @@ impl Fault {
         match self {
             Self::Hang | Self::HangNowAndThen | Self::HangInBody | Self::Drip => &["source_timeout"],
             Self::Abort | Self::Refused | Self::Status(503) => &["source_unavailable"],
-            Self::Status(401) => &["reauthorize"],
-            Self::Status(403) => &["grant_revoked"],
+            Self::Status(401 | 403) => &["reauthorize"],
             Self::Status(409) => &["ambiguous_connection"],
             Self::Status(429) | Self::RateLimited => &["source_rate_limited"],
             Self::Status(_) => &["http_500"],
