@@ -1,8 +1,8 @@
 //! Changes of one connection's stream since a state.
 //!
-//! A record server gives the first page for `changes_since` and the following ones for `cursor` alone. Its
-//! `next_changes_since` is valid only on the last page. It projects deletions away when it is asked for `fields`, so
-//! whole records are asked for and fields are selected here.
+//! A record server gives the first page for `changes_since` and the following ones for `cursor` alone. Beside a cursor, its
+//! `next_changes_since` is valid only on the last page. It empties deletions when it is asked for `fields`, so whole
+//! records are asked for and fields are selected here.
 
 use super::params::Params;
 use super::position::SavedChanges;
@@ -82,12 +82,21 @@ fn page(list: wire::RecordList, from: SavedChanges, limit: usize) -> Result<Reco
     let next_changes = if is_cut {
         SavedChanges { taken: given + shown, ..from }.seal()
     } else if has_more {
-        // Without a cursor, or with the same one, every later change would be lost or the page repeated.
         let next = list.next_cursor.filter(|next| Some(next) != from.cursor.as_ref());
-        let cursor = next.ok_or(SourceError::FixServer(ProtocolFault::WrongShape {
-            missing: "`next_cursor` that leads on, although it says `has_more`",
-        }))?;
-        SavedChanges { since: from.since, cursor: Some(cursor), taken: 0 }.seal()
+        // Servers without cursors of changes, such as fetchwell's own, give a state after each page instead.
+        let state = || list.next_changes.filter(|state| from.cursor.is_none() && *state != from.since);
+        let saved = match next {
+            Some(cursor) => SavedChanges { since: from.since, cursor: Some(cursor), taken: 0 },
+            None => match state() {
+                Some(since) => SavedChanges { since, cursor: None, taken: 0 },
+                // Every later change would be lost, or the page repeated.
+                None => {
+                    let missing = "`next_cursor` that leads on, although it says `has_more`";
+                    return Err(SourceError::FixServer(ProtocolFault::WrongShape { missing }));
+                }
+            },
+        };
+        saved.seal()
     } else {
         list.next_changes.map(ChangesToken)
     };
