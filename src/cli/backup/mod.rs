@@ -7,8 +7,8 @@ mod chosen_store;
 mod create;
 mod restore;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 pub(super) use create::Backup;
 pub(super) use restore::Restore;
@@ -25,13 +25,18 @@ fn until_stopped<Done: Send + 'static>(
 ) -> Result<Done, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let requested = Arc::clone(&stop);
+    let signal = Arc::new(OnceLock::new());
+    let received = Arc::clone(&signal);
     runtime()?.block_on(async move {
         tokio::spawn(async move {
-            stop::requested().await;
+            let _ = received.set(stop::requested().await);
             requested.store(true, Ordering::Relaxed);
         });
         match tokio::task::spawn_blocking(move || work(&stop)).await {
-            Ok(done) => Ok(done?),
+            Ok(done) => done.map_err(|error| match signal.get() {
+                Some(signal) => Failure::from(error).ended_by(*signal),
+                None => error.into(),
+            }),
             Err(_panic) => Err(Failure::new("an internal error stopped the command; please report it")),
         }
     })

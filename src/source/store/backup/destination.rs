@@ -60,8 +60,8 @@ impl Destination {
         }
     }
 
-    /// Returns the place of a store that is missing. An empty file may be there.
-    pub(super) fn of_missing_store(path: &Path) -> Result<Self, BackupError> {
+    /// Returns the place of a store. Where none is, an empty file may be there.
+    pub(super) fn for_store(path: &Path) -> Result<Self, BackupError> {
         let metadata = fs::symlink_metadata(path);
         let is_empty_file = metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);
         Self::new(path, is_empty_file)
@@ -141,12 +141,11 @@ impl StagedFile {
         open().map_err(|error: rusqlite::Error| self.unwritable(&error))
     }
 
-    /// Completes the copy as one file: a backup has no write-ahead log; a store has an empty one, and a new id.
+    /// Completes the copy as one file: a backup has no write-ahead log; a store has an empty one.
     pub(super) fn finish(&self, is_store: bool) -> Result<(), BackupError> {
         let finish = || {
             let connection = connect(&self.file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             if is_store {
-                set_new_id(&connection)?;
                 return use_write_ahead_log(&connection);
             }
             connection.pragma_update(None, "journal_mode", "DELETE")

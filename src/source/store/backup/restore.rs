@@ -94,33 +94,46 @@ fn create(backup: &Connection, store: &Path, stop: &AtomicBool) -> Result<(), Ba
         other => other,
     };
     let create = || {
-        let destination = Destination::of_missing_store(store)?;
-        let staged = StagedFile::new(&destination)?;
-        copy_pages(backup, &mut staged.connect()?, stop).map_err(|error| match error {
-            CopyError::Stopped => BackupError::Stopped,
-            CopyError::Sqlite(error) => staged.unwritable(&error),
-        })?;
+        let destination = Destination::for_store(store)?;
+        let staged = stage(backup, &destination, stop)?;
         staged.finish(true)?;
         staged.publish(&destination)
     };
     create().map_err(as_store)
 }
 
+/// Copies a backup and gives the copy a new id, so that a store gets records and id in one step.
+fn stage(
+    backup: &Connection,
+    destination: &Destination,
+    stop: &AtomicBool,
+) -> Result<StagedFile, BackupError> {
+    let staged = StagedFile::new(destination)?;
+    let mut copy = staged.connect()?;
+    copy_pages(backup, &mut copy, stop).map_err(|error| match error {
+        CopyError::Stopped => BackupError::Stopped,
+        CopyError::Sqlite(error) => staged.unwritable(&error),
+    })?;
+    set_new_id(&copy).map_err(|error| staged.unwritable(&error))?;
+    Ok(staged)
+}
+
 /// Replaces the contents of a store, in its file.
 fn replace(backup: &Connection, store: &Path, stop: &AtomicBool) -> Result<(), BackupError> {
+    let staged = stage(backup, &Destination::for_store(store)?, stop)?;
     let replace = || {
+        let from = connect(staged.file(), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let mut to = connect(store, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let page_size =
             |of: &Connection| of.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0));
-        if page_size(backup)? != page_size(&to)? {
+        if page_size(&from)? != page_size(&to)? {
             return Ok(Err(BackupError::NotReplaceable {
                 path: store.to_owned(),
                 problem: "its pages are of another size than those of the backup".to_owned(),
             }));
         }
         use_write_ahead_log(&to)?;
-        copy_pages(backup, &mut to, stop)?;
-        set_new_id(&to)?;
+        copy_pages(&from, &mut to, stop)?;
         // Readers go on with the log, and the next writer moves what is left of it.
         let _ = to.execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
         Ok(Ok(()))
