@@ -108,16 +108,12 @@ impl Introspection {
     }
 
     async fn ask(&self, token: &SecretString, client: IpAddr, now: Timestamp) -> Answer {
-        let post = async {
-            let Ok(_place) = self.queue.place(client).await else { return None };
-            Some(self.post(token).await)
+        // A wait in the queue is no fault of the server, and a client could fill the log with it.
+        let Ok(Ok(_place)) = timeout(self.deadline, self.queue.place(client)).await else {
+            return Err(Denial::TryLater { after: RETRY_AFTER });
         };
-        let answer = match timeout(self.deadline, post).await {
-            Ok(Some(answer)) => answer,
-            // No fault of the server, and a client could fill the log with it.
-            Ok(None) => return Err(Denial::TryLater { after: RETRY_AFTER }),
-            Err(_late) => Err(AuthorityFault::Slow),
-        };
+        let answer = timeout(self.deadline, self.post(token)).await;
+        let answer = answer.unwrap_or(Err(AuthorityFault::Slow));
         match answer.and_then(|body| read(&body)) {
             Ok(Some(claims)) => Ok(Arc::new(claims)),
             Ok(None) => Err(TokenFault::Inactive.into()),
