@@ -52,8 +52,11 @@ pub(super) fn prepare(raw: &[u8]) -> Result<Cow<'_, [u8]>, String> {
         let found = find_all(header, "multipart").count();
         multiparts += found;
         search = search.saturating_add(found * (1 + header.len() / LONG_BOUNDARY_BYTES) * raw.len());
+        let boundaries = boundary_values(header);
         for message_type in MESSAGE_TYPES {
-            masks.extend(find_all(header, message_type).map(|at| start + at + message_type.len() - 1));
+            let hits = find_all(header, message_type)
+                .filter(|at| !boundaries.iter().any(|boundary| boundary.contains(at)));
+            masks.extend(hits.map(|at| start + at + message_type.len() - 1));
         }
     }
     if search > MAX_BOUNDARY_SEARCH {
@@ -72,6 +75,35 @@ pub(super) fn prepare(raw: &[u8]) -> Result<Cow<'_, [u8]>, String> {
         }
     }
     Ok(Cow::Owned(masked))
+}
+
+/// Returns the places of the values of `boundary` parameters. They stay as they are, because the lines between parts repeat
+/// them. A parameter after a comment is none of them: the type of the message may follow there.
+fn boundary_values(header: &[u8]) -> Vec<Range<usize>> {
+    let skip_space = |at: usize| {
+        let rest = header.get(at..).unwrap_or_default();
+        at + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
+    };
+    let value_of = |name: usize| {
+        let before = header.get(..name)?;
+        let is_parameter = before.trim_ascii_end().ends_with(b";") && !before.contains(&b'(');
+        let after_name = name + "boundary".len();
+        let rest = header.get(after_name..)?;
+        // `boundary*0=` is the first piece of one that is split.
+        let section = rest.iter().take_while(|byte| **byte == b'*' || byte.is_ascii_digit()).count();
+        let equals = skip_space(after_name + section);
+        let start = skip_space(equals + 1);
+        let value = header.get(start..)?;
+        let length = match value.split_first() {
+            Some((b'"', quoted)) => 1 + quoted.iter().position(|byte| *byte == b'"').unwrap_or(quoted.len()),
+            _ => value
+                .iter()
+                .position(|byte| byte.is_ascii_whitespace() || matches!(byte, b';' | b'(' | b')'))
+                .unwrap_or(value.len()),
+        };
+        (is_parameter && header.get(equals) == Some(&b'=')).then_some(start..start + length)
+    };
+    find_all(header, "boundary").filter_map(value_of).collect()
 }
 
 /// Returns a text of a prepared message as the message has it.
@@ -173,6 +205,11 @@ mod tests {
             ),
             ("Content-Type: multipart/digest; boundary=b\n\n--b\n\n", "Subject: inner\n\ntext\n--b--\n"),
             ("Content-Type: multipart/mixed; boundary=b\n\n--bContent-Type: message/rfc822\n\n", inner),
+            ("Content-Type: (;boundary=) message/rfc822\n\n", inner),
+            ("Content-Type: (;boundary=\"x) message/rfc822\n\n", inner),
+            ("Content-Type: (;boundary=\"x) message/rfc822\"\n\n", inner),
+            ("Content-Type: ;boundary=message/rfc822\n\n", inner),
+            ("Content-Type: ;boundary=\"message/rfc822\n\n", inner),
         ] {
             let raw = format!("{header}{inner}");
             assert!(!has_attached_message(&prepare(raw.as_bytes()).unwrap()), "{raw}");
@@ -193,6 +230,25 @@ mod tests {
         assert_eq!(unmask(masked), raw);
         assert!(matches!(prepare(b"Subject: x\n\nrfc822\n").unwrap(), Cow::Borrowed(_)));
         assert!(is_digest("diges\u{1}") && !is_digest("digest") && !is_digest("mixed"));
+    }
+
+    #[test]
+    fn parts_are_found_whatever_word_their_boundary_has() {
+        for boundary in
+            ["_004_EXCH01globalcorpcom_", "digest-2024", "Boundary_RFC822_x", "\"=_global digest\""]
+        {
+            for written in
+                [format!("boundary={boundary}"), format!("charset=x;\n\tBOUNDARY = {boundary}; type=y")]
+            {
+                let line = boundary.trim_matches('"');
+                let raw = format!(
+                    "Content-Type: multipart/mixed; {written}\n\n--{line}\nContent-Type: text/plain\n\nimportant\n--{line}--\n"
+                );
+                let prepared = prepare(raw.as_bytes()).unwrap();
+                let message = MessageParser::default().parse(&*prepared).unwrap();
+                assert_eq!(message.body_text(0).as_deref().map(str::trim), Some("important"), "{raw}");
+            }
+        }
     }
 
     #[test]
