@@ -30,9 +30,8 @@ impl Allowance {
     pub(super) fn take(&self, bytes: usize) -> bool {
         let used = self.used.get().saturating_add(bytes);
         if self.needed.get().is_some() || used > self.granted {
-            // The first record alone is asked for by its size; after others, more are likely to follow.
-            let growth = if self.used.get() == 0 { 0 } else { self.granted.saturating_mul(GROWTH) };
-            let needed = self.needed.get().unwrap_or(0).max(used).max(growth);
+            // More are likely to follow: a scan of ever longer records is repeated a few times, and not for each of them.
+            let needed = self.needed.get().unwrap_or(0).max(used).max(self.granted.saturating_mul(GROWTH));
             self.needed.set(Some(needed));
             return false;
         }
