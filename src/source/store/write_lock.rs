@@ -17,7 +17,9 @@ impl WriteLock {
     /// The lock of the store at `store`, or `None` while another process holds it.
     pub(super) fn try_take(store: &Path) -> Result<Option<Self>, StoreError> {
         let unwritable = |problem: std::io::Error| StoreError::unwritable(store, &problem);
-        let file = open_lock_file(&beside(store, "-lock")).map_err(|error| match error {
+        // A store has one lock, whatever links lead to it. One that is missing is created at this very path.
+        let place = std::fs::canonicalize(store).unwrap_or_else(|_missing| store.to_owned());
+        let file = open_lock_file(&beside(&place, "-lock")).map_err(|error| match error {
             LockFileError::Foreign(foreign) => StoreError::from(foreign),
             LockFileError::Io(problem) => unwritable(problem),
         })?;

@@ -74,14 +74,26 @@ fn keep(found: &Database, stop: &AtomicBool) -> Result<Option<PathBuf>, BackupEr
     if version == 0 {
         return Ok(None);
     }
-    let now = Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-    let earlier = beside(found.path(), &format!("-before-restore-{now}"));
-    match back_up_store(found.path(), &earlier, false, stop) {
-        Ok(_contents) => Ok(Some(earlier)),
-        Err(BackupError::Stopped) => Err(BackupError::Stopped),
-        Err(problem) => Err(BackupError::NotKept { problem: Box::new(problem) }),
+    let now = Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+    let mut attempt = 1;
+    loop {
+        let number = if attempt == 1 { String::new() } else { format!("-{attempt}") };
+        let earlier = beside(found.path(), &format!("-before-restore-{now}{number}"));
+        return match back_up_store(found.path(), &earlier, false, stop) {
+            Ok(_contents) => Ok(Some(earlier)),
+            Err(BackupError::Stopped) => Err(BackupError::Stopped),
+            // Another restore of this second.
+            Err(BackupError::Exists(_)) if attempt < MAX_KEPT_IN_A_SECOND => {
+                attempt += 1;
+                continue;
+            }
+            Err(problem) => Err(BackupError::NotKept { problem: Box::new(problem) }),
+        };
     }
 }
+
+/// Copies of earlier contents that are numbered within one second.
+const MAX_KEPT_IN_A_SECOND: u32 = 100;
 
 /// Creates a store that is missing.
 fn create(backup: &Connection, store: &Path, stop: &AtomicBool) -> Result<(), BackupError> {
