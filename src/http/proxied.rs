@@ -20,7 +20,7 @@ use super::refusal::{Refusal, refused};
 use crate::telemetry::Telemetry;
 
 /// Request headers that proxies, tunnels and content delivery networks add, in lower case. MCP clients send none of them.
-const PROXY_HEADERS: [&str; 21] = [
+const PROXY_HEADERS: [&str; 20] = [
     "forwarded",
     "via",
     // nginx, Apache, IIS and others: the address of the client, or the URL before a rewrite.
@@ -41,8 +41,7 @@ const PROXY_HEADERS: [&str; 21] = [
     "cdn-loop",
     // frp.
     "x-from-where",
-    // Load balancers of Google Cloud, and its Identity-Aware Proxy.
-    "x-cloud-trace-context",
+    // Google Cloud's Identity-Aware Proxy.
     "x-goog-iap-jwt-assertion",
     "x-goog-authenticated-user-email",
     "x-goog-authenticated-user-id",
@@ -153,6 +152,10 @@ fn proxy_header(headers: &HeaderMap) -> Option<&str> {
 }
 
 fn is_proxy_header(name: &str) -> bool {
+    // Programs that trace their calls send it, too, and the load balancers of Amazon send `X-Forwarded-For` beside it.
+    if name == "x-amzn-trace-id" {
+        return false;
+    }
     PROXY_HEADERS.contains(&name) || PROXY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -191,7 +194,7 @@ mod tests {
             "X-Original-Forwarded-For",
             "X-ProxyUser-Ip",
             "Ngrok-Auth-User-Id",
-            "X-Amzn-Trace-Id",
+            "X-Amzn-Requestid",
             "X-Amz-Cf-Id",
             "X-Envoy-External-Address",
             "X-Cluster-Client-IP",
@@ -200,7 +203,6 @@ mod tests {
             "X-Vercel-Id",
             "Tailscale-User-Login",
             "X-Tailscale-Tailnet",
-            "X-Cloud-Trace-Context",
             "X-Tunnel-Authorization",
         ] {
             let lower = name.to_ascii_lowercase();
@@ -229,6 +231,8 @@ mod tests {
             "x-correlation-id",
             "x-context-budget",
             "traceparent",
+            "x-amzn-trace-id",
+            "x-cloud-trace-context",
             "tracestate",
             "x-api-key",
             "x-custom-auth-headers",
