@@ -73,9 +73,10 @@ impl InFlight {
         self.unanswered.remove(id?)
     }
 
-    /// Forgets a request that will not be answered. Its call keeps a clone of the permit until it ends.
-    pub(super) fn cancel(&mut self, id: &RequestId) {
-        self.unanswered.remove(id);
+    /// Forgets a request that will not be answered. Its call keeps a clone of the permit until it ends. Returns whether it
+    /// was in flight.
+    pub(super) fn cancel(&mut self, id: &RequestId) -> bool {
+        self.unanswered.remove(id).is_some()
     }
 }
 

@@ -110,8 +110,11 @@ where
             Read::Waiting(line) => self.waiting.push(line),
             Read::Other(message) if self.started => {
                 if let Some(id) = cancelled_request(&message) {
-                    self.in_flight.cancel(id);
                     self.waiting.cancel(id);
+                    // There is no call to end, and what is passed on takes memory until it is looked at.
+                    if !self.in_flight.cancel(id) {
+                        return None;
+                    }
                 }
                 return Some(*message);
             }
