@@ -77,9 +77,10 @@ pub(crate) fn foreign_beside_database(database: &Path) -> Option<ForeignFile> {
 }
 
 /// Returns the first file that belonged to a database which is not there. SQLite deletes such files when a database of
-/// this name is created, although they may hold the last changes of the missing one.
+/// this name is created, although they may hold the last changes of the missing one. `-shm` holds none: a server that was
+/// killed leaves it behind.
 pub(crate) fn orphan_of_database(database: &Path) -> Option<ForeignFile> {
-    let mut paths = ["-wal", "-journal", "-shm"].into_iter().map(|suffix| beside(database, suffix));
+    let mut paths = ["-wal", "-journal"].into_iter().map(|suffix| beside(database, suffix));
     let path = paths.find(|path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.len() > 0))?;
     // Another process may have created the database meanwhile, and the file with it.
     let is_missing = fs::symlink_metadata(database).is_err();

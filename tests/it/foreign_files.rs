@@ -83,6 +83,15 @@ fn a_users_file_beside_a_store_is_refused_and_left_as_it_is() {
     }
 }
 
+#[test]
+fn a_store_is_made_anew_beside_the_shared_memory_of_a_killed_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("notes.db");
+    fs::write(folder.path().join("notes.db-shm"), vec![0; 32_768]).unwrap();
+    fs::write(folder.path().join("notes.db-wal"), "").unwrap();
+    assert!(import(&store).status.success());
+}
+
 #[cfg(unix)]
 #[test]
 fn links_and_pipes_beside_a_store_are_not_opened() {

@@ -12,8 +12,9 @@ pub(crate) fn hostaway_store() -> &'static Path {
     static STORE: OnceLock<PathBuf> = OnceLock::new();
     STORE.get_or_init(|| {
         // A static is never dropped; under the target folder each run replaces the store of the one before.
-        let store = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostaway/store.db");
-        let _ = std::fs::remove_file(&store);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostaway");
+        let store = folder.join("store.db");
+        let _ = std::fs::remove_dir_all(&folder);
         stdout(&fetchwell(["demo", "hostaway", "--store", text(&store)]));
         store
     })

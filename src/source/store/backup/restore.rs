@@ -19,7 +19,7 @@ use crate::source::store::StoreError;
 use crate::source::store::database::{Database, connect, use_write_ahead_log};
 use crate::source::store::read::identity;
 use crate::source::store::write_lock::WriteLock;
-use crate::state::{beside, orphan_of_database};
+use crate::state::{beside, foreign_beside_database, orphan_of_database};
 
 /// The result of a restore.
 #[derive(Debug)]
@@ -97,8 +97,8 @@ const MAX_KEPT_IN_A_SECOND: u32 = 100;
 
 /// Creates a store that is missing.
 fn create(backup: &Connection, store: &Path, stop: &AtomicBool) -> Result<(), BackupError> {
-    if let Some(orphan) = orphan_of_database(store) {
-        return Err(StoreError::from(orphan).into());
+    if let Some(foreign) = orphan_of_database(store).or_else(|| foreign_beside_database(store)) {
+        return Err(StoreError::from(foreign).into());
     }
     let as_store = |error| match error {
         BackupError::Unwritable { path, problem } => StoreError::Unwritable { path, problem }.into(),
