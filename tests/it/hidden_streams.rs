@@ -188,7 +188,10 @@ impl World {
                 let id = connection.unwrap_or("cin_work");
                 let row = json!({"id": "m1", "stream": stream, "data": {"subject": "Hello", "at": "2026-04-01"}, "connection_id": id});
                 let version = if self.has_hidden { "eyJ2IjoiOTkifQ" } else { "eyJ2IjoiMTIifQ" };
-                let body = json!({"data": [row], "has_more": true, "next_cursor": "eyJwIjoxfQ", "next_changes_since": version});
+                let mut body = json!({"data": [row], "has_more": false, "next_changes_since": version});
+                if param("cursor").is_none() {
+                    (body["has_more"], body["next_cursor"]) = (true.into(), "eyJwIjoxfQ".into());
+                }
                 Reply::Json(200, body.to_string())
             }
             ["v1", "streams", stream, "records", key, ..] => match (*key, connection) {
@@ -430,11 +433,18 @@ async fn tokens_of_a_record_server_are_sealed_behind_a_list() {
     let model = Model::over_stdio(["--config", text(&config)]).await;
     let from =
         |since: Value| json!({"stream": "messages", "connection_id": "cin_work", "changes_since": since});
-    let first = model.call("query_records", from("beginning".into())).await;
-    let token = first["next_changes_since"].as_str().unwrap();
-    let bytes = BASE64_URL_SAFE_NO_PAD.decode(token).unwrap();
-    assert!(!token.contains("eyJ2") && !bytes.windows(2).any(|two| two == b"99"), "{token}");
-    assert!(model.call("query_records", from(token.into())).await["next_changes_since"].is_string());
+    // A place within the changes, and the server's own token after the last page.
+    let mut token = Value::from("beginning");
+    for has_more in [true, false] {
+        let page = model.call("query_records", from(token)).await;
+        assert_eq!(page["has_more"].as_bool().unwrap_or_default(), has_more, "{page}");
+        token = page["next_changes_since"].clone();
+        let text = token.as_str().unwrap();
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).unwrap();
+        let hides = |part: &str| !bytes.windows(part.len()).any(|piece| piece == part.as_bytes());
+        assert!(!text.contains("eyJ2") && hides("\"99\"") && hides("eyJ2"), "{text}");
+    }
+    assert!(model.call("query_records", from(token)).await["next_changes_since"].is_string());
     let foreign = model.refusal("query_records", from("eyJ2IjoiOTkifQ".into())).await;
     assert_eq!(foreign["code"], "cursor_expired");
 }
