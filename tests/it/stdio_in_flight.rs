@@ -69,9 +69,10 @@ fn client_that_does_not_read_is_not_read_either() {
     }
     assert_eq!(answers.len(), REQUESTS);
     assert!(answers.values().all(|times| *times == 1));
-    drop(writer.join().unwrap());
+    let input = writer.join().unwrap();
     let peak = peak_kib(&server.process);
     assert!(peak < MAX_KIB, "{peak} KiB");
+    drop(input);
     let (rest, status, _) = server.end();
     assert!(rest.is_empty() && status.success());
 }
