@@ -204,6 +204,12 @@ impl CurrentIndex {
                 view = state.current(database.path(), &uuid, newest, &self.shared)?;
             }
         }
+        if let Some(view) = view.as_ref().filter(|view| view.version < newest && notes.is_empty()) {
+            // Another process put an earlier index in place after this one was brought up to date.
+            let behind = changes_since(database, view.version)?;
+            notes =
+                vec![format!("{behind} records are not searchable yet: another process changes the index")];
+        }
         let Some(mut view) = view else {
             let path = database.path();
             return Err(match state.damage.clone() {
