@@ -21,6 +21,8 @@ pub(crate) const END_HEADERS: u8 = 4;
 
 /// A connection with a thread that answers PINGs and SETTINGS.
 pub(crate) struct RawHttp2 {
+    /// The address of the server. A socket that the server has reset does not tell it.
+    server: String,
     stream: Arc<Mutex<TcpStream>>,
     seen: Arc<Mutex<Seen>>,
 }
@@ -53,7 +55,8 @@ impl RawHttp2 {
         stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
         stream.write_all(&frame(SETTINGS, 0, 0, &settings)).unwrap();
         let reader = stream.try_clone().unwrap();
-        let client = Self { stream: Arc::new(Mutex::new(stream)), seen: Arc::default() };
+        let server = stream.peer_addr().unwrap().to_string();
+        let client = Self { server, stream: Arc::new(Mutex::new(stream)), seen: Arc::default() };
         let (stream, seen) = (Arc::clone(&client.stream), Arc::clone(&client.seen));
         std::thread::spawn(move || {
             let _ended = answer(reader, &stream, &seen);
@@ -119,8 +122,7 @@ impl RawHttp2 {
     }
 
     fn block(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
-        let host = self.stream.lock().unwrap().peer_addr().unwrap().to_string();
-        let own = [(":method", method), (":scheme", "http"), (":path", path), (":authority", &host)];
+        let own = [(":method", method), (":scheme", "http"), (":path", path), (":authority", &self.server)];
         header_block(&[own.as_slice(), headers].concat())
     }
 }
