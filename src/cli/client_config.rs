@@ -59,10 +59,9 @@ impl ClientConfig {
         let snippet = match &self.url {
             Some(url) => remote_snippet(self.client, url, self.token_env.as_ref())?,
             None => {
-                let mut arguments = self.source.serve_arguments()?;
+                let arguments = self.source.serve_arguments()?;
                 if !printer.json {
-                    // A line end in a path is not one of the snippet.
-                    arguments.iter_mut().for_each(|word| *word = escape_line(word).into());
+                    arguments.iter().try_for_each(|word| check_printable(word))?;
                 }
                 snippet(self.client, &program()?, &arguments)
             }
@@ -111,6 +110,17 @@ impl SourceArgs {
     }
 }
 
+/// Refuses a path that the terminal would show in another spelling, which is the path of no file.
+fn check_printable(word: &str) -> Result<(), Failure> {
+    let shown: String = escape_line(word).into();
+    if shown == word {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "{shown} has control characters, which a snippet cannot show; rename it, or run with --json"
+    )))
+}
+
 /// This program's own path.
 pub(super) fn program() -> Result<String, Failure> {
     let path = std::env::current_exe()
@@ -122,7 +132,9 @@ pub(super) fn program() -> Result<String, Failure> {
 pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
     let absolute: PathBuf = std::path::absolute(path)
         .map_err(|error| Failure::new(format!("{} is not a path ({error})", path.display())))?;
-    Ok(absolute.to_string_lossy().into_owned())
+    absolute.into_os_string().into_string().map_err(|path| {
+        Failure::new(format!("{} is not UTF-8, which a configuration has to be; rename it", path.display()))
+    })
 }
 
 /// The snippet for a client. `arguments` are those of `serve` without a transport.

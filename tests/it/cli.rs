@@ -141,6 +141,23 @@ fn every_client_has_its_configuration() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_snippet_never_has_the_path_of_another_file() {
+    for name in ["a\u{1b}[2Jb.db", "a\nb.db", "a\u{202e}b.db"] {
+        let output = fetchwell(["client-config", "codex", "--store", name]);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{output:?}");
+        let problem = String::from_utf8(output.stderr).unwrap();
+        assert!(problem.contains("has control characters") && !problem.contains('\u{1b}'), "{problem:?}");
+        // JSON has an escape of its own for them.
+        let output = fetchwell(["client-config", "codex", "--store", name, "--json"]);
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let snippet: toml::Table = answer["snippet"].as_str().unwrap().parse().unwrap();
+        let arguments = snippet["mcp_servers"]["fetchwell"]["args"].as_array().unwrap();
+        assert!(arguments.iter().any(|word| word.as_str().unwrap().ends_with(name)), "{answer}");
+    }
+}
+
 #[test]
 fn every_client_has_its_configuration_for_a_server_elsewhere() {
     let url = "https://records.example.com/mcp";
