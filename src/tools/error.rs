@@ -360,7 +360,8 @@ fn source_hint(error: &SourceError, asked: &Asked) -> String {
         SourceError::Of { error, .. } => source_hint(error, asked),
         SourceError::AskInTurn | SourceError::NoneAnswered { .. } => AGAIN.to_owned(),
         SourceError::Busy => {
-            "Call again in a moment, one call at a time, and ask for fewer records or fields.".to_owned()
+            "Call again in a moment, one call at a time, for one `connection_id`, and for fewer records or fields."
+                .to_owned()
         }
         SourceError::RetryAfterTimeout { .. } => {
             "Call again; if it stays, run `fetchwell doctor`.".to_owned()
