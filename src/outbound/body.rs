@@ -13,17 +13,53 @@ pub(crate) enum BodyFault {
 }
 
 /// Reads the body piece by piece and stops at the limit, in bytes, whatever `Content-Length` promised.
-pub(crate) async fn read_body(mut response: Response, limit: usize) -> Result<Bytes, BodyFault> {
-    let announced = usize::try_from(response.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
-    if announced > limit {
-        return Err(BodyFault::TooLarge);
-    }
-    let mut body = BytesMut::with_capacity(announced);
-    while let Some(piece) = response.chunk().await.map_err(BodyFault::Broken)? {
-        if body.len() + piece.len() > limit {
+pub(crate) async fn read_body(response: Response, limit: usize) -> Result<Bytes, BodyFault> {
+    let mut reader = BodyReader::new(response, limit)?;
+    reader.read_up_to(limit).await?;
+    Ok(reader.into_bytes())
+}
+
+/// A body that is read in steps.
+#[derive(Debug)]
+pub(crate) struct BodyReader {
+    response: Response,
+    body: BytesMut,
+    limit: usize,
+}
+
+impl BodyReader {
+    /// Starts to read a body of at most `limit` bytes.
+    pub(crate) fn new(response: Response, limit: usize) -> Result<Self, BodyFault> {
+        let reader = Self { response, body: BytesMut::new(), limit };
+        if reader.announced().is_some_and(|length| length > limit) {
             return Err(BodyFault::TooLarge);
         }
-        body.extend_from_slice(&piece);
+        Ok(reader)
     }
-    Ok(body.freeze())
+
+    /// Returns the length in bytes that the response announces.
+    pub(crate) fn announced(&self) -> Option<usize> {
+        self.response.content_length().map(|length| usize::try_from(length).unwrap_or(usize::MAX))
+    }
+
+    /// Reads until the end, or until there are more bytes than `enough`. Returns whether the body ended.
+    pub(crate) async fn read_up_to(&mut self, enough: usize) -> Result<bool, BodyFault> {
+        let announced = self.announced().unwrap_or(0).min(enough);
+        self.body.reserve(announced.saturating_sub(self.body.len()));
+        while self.body.len() <= enough {
+            let Some(piece) = self.response.chunk().await.map_err(BodyFault::Broken)? else {
+                return Ok(true);
+            };
+            if self.body.len() + piece.len() > self.limit {
+                return Err(BodyFault::TooLarge);
+            }
+            self.body.extend_from_slice(&piece);
+        }
+        Ok(false)
+    }
+
+    /// Returns the bytes that were read.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.body.freeze()
+    }
 }

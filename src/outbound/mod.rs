@@ -9,7 +9,7 @@ mod confidential;
 mod exchange;
 mod redaction;
 
-pub(crate) use body::{BodyFault, read_body};
+pub(crate) use body::{BodyFault, BodyReader, read_body};
 pub(crate) use client::{build_client, innermost};
 pub(crate) use confidential::is_confidential;
 pub(crate) use exchange::Exchange;

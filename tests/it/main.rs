@@ -73,6 +73,8 @@ mod store;
 mod store_figures;
 mod telemetry;
 mod terminal;
+#[cfg(target_os = "linux")]
+mod text_in_flight;
 mod tidy;
 mod transport;
 mod v1_http;

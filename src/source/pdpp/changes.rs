@@ -41,9 +41,10 @@ pub(super) async fn changes(
     };
     let params = params(query, &from, connection.as_ref());
     let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
-    let body = reply.map_err(refused::of_changes)?.body;
+    let reply = reply.map_err(refused::of_changes)?;
     let stream = query.stream.clone();
-    let mut list = parsed(body, move |body| wire::records(body, &stream, connection.as_ref())).await?;
+    let list = parsed(reply.body, move |body| wire::records(body, &stream, connection.as_ref())).await?;
+    let mut list = list.with_memory(&reply.memory);
     if let Selection::Fields(fields) = &query.selection {
         list.items.iter_mut().flatten().for_each(|change| project(change, fields));
     }

@@ -152,7 +152,9 @@ impl Source for Pdpp {
             .expand(&query.expand);
         let reply = self.get_record(&query.address, "", &params).await.map_err(refused::of_question)?;
         let address = query.address.clone();
-        parsed(reply.body, move |body| wire::record(body, &address, reply.url)).await
+        let mut record = parsed(reply.body, move |body| wire::record(body, &address, reply.url)).await?;
+        record.memory = reply.memory;
+        Ok(record)
     }
 
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {

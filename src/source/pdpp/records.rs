@@ -108,6 +108,7 @@ async fn read(
     let reply = reply.map_err(refused::of_position)?;
     let stream = query.stream.clone();
     let list = parsed(reply.body, move |body| wire::records(body, &stream, connection.as_ref())).await?;
+    let list = list.with_memory(&reply.memory);
     Ok((hungry.lane, lane_page(list, by.as_deref())))
 }
 

@@ -16,7 +16,8 @@ use url::Url;
 use super::credentials::{Credentials, bearer};
 use super::params::Params;
 use super::{ProviderUrl, wire};
-use crate::outbound::{BodyFault, Redactor, build_client, innermost, read_body};
+use crate::memory::MemoryPermit;
+use crate::outbound::{BodyFault, BodyReader, Redactor, build_client, innermost};
 use crate::source::{ProtocolFault, SourceError};
 
 /// The largest body that is read, in bytes.
@@ -34,6 +35,12 @@ const PAUSE_MOST: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bodies of more bytes are parsed where that holds up nobody else.
 const PARSED_AT_ONCE: usize = 256 * 1024;
 
+/// Bytes of a body that are read without a permit. Most answers are shorter, and a server is asked for a few at a time.
+const UNCOUNTED_BODY_BYTES: usize = 1024 * 1024;
+
+/// The longest time that a large body waits for memory. Shorter than the deadline when nothing else is configured.
+const MAX_MEMORY_WAIT: Duration = Duration::from_secs(4);
+
 /// Requests to one server at the same time. More wait, within their deadlines.
 const IN_FLIGHT_MOST: usize = 16;
 
@@ -44,6 +51,15 @@ pub(super) struct Reply {
     pub(super) body: Bytes,
     /// The URL that was asked, without the credential, which is never in a URL.
     pub(super) url: Url,
+    /// The bytes of the body in the budget of texts in flight, for the records that are made of it.
+    pub(super) memory: MemoryPermit,
+}
+
+/// A body and its share of the budget of texts in flight.
+#[derive(Debug, Default)]
+struct Body {
+    bytes: Bytes,
+    memory: MemoryPermit,
 }
 
 /// The way to one provider.
@@ -140,12 +156,14 @@ impl Transport {
             }
         };
         match timeout_at(until, timed).await {
-            Ok(answer) => answer.map(|(body, redactor)| (Reply { body, url }, redactor)),
+            Ok(answer) => {
+                answer.map(|(Body { bytes: body, memory }, redactor)| (Reply { body, url, memory }, redactor))
+            }
             Err(_elapsed) => Err(SourceError::RetryAfterTimeout { after: self.deadline }),
         }
     }
 
-    async fn attempt(&self, url: &Url, token: &SecretString) -> Result<(Bytes, Arc<Redactor>), Failure> {
+    async fn attempt(&self, url: &Url, token: &SecretString) -> Result<(Body, Arc<Redactor>), Failure> {
         let _turn = self.in_flight.acquire().await.map_err(|_closed| unreachable("the program is ending"))?;
         let redactor = self.sent.redactor(token);
         let authorization = bearer(token).ok_or_else(|| unreachable("the token cannot be sent"))?;
@@ -171,7 +189,7 @@ impl Transport {
         // An error is explained as well as its body allows, and a body that cannot be read explains
         // nothing more than its status.
         let body = if check_json(&response, &redactor).is_ok() {
-            redacted(body(response).await.unwrap_or_default(), redactor).await?
+            redacted(body(response).await.unwrap_or_default().bytes, redactor).await?
         } else {
             Bytes::new()
         };
@@ -266,12 +284,26 @@ fn check_json(response: &Response, redactor: &Redactor) -> Result<(), SourceErro
     Err(SourceError::FixServer(ProtocolFault::NotJson { status: response.status().as_u16(), content_type }))
 }
 
-/// The body, within the limit.
-async fn body(response: Response) -> Result<Bytes, SourceError> {
-    read_body(response, MAX_BODY_BYTES).await.map_err(|fault| match fault {
+/// Reads a body within the limit, and a long one only when the budget of texts in flight has room for it.
+async fn body(response: Response) -> Result<Body, SourceError> {
+    let failed = |fault| match fault {
         BodyFault::TooLarge => SourceError::FixServer(ProtocolFault::TooLarge { limit: MAX_BODY_BYTES }),
         BodyFault::Broken(error) => Failure::of_connection(&error).error,
-    })
+    };
+    let mut body = BodyReader::new(response, MAX_BODY_BYTES).map_err(failed)?;
+    if body.announced().is_none_or(|length| length <= UNCOUNTED_BODY_BYTES)
+        && body.read_up_to(UNCOUNTED_BODY_BYTES).await.map_err(failed)?
+    {
+        return Ok(Body { bytes: body.into_bytes(), memory: MemoryPermit::default() });
+    }
+    // Bodies that are compressed or sent in pieces announce no length.
+    let expected = body.announced().unwrap_or(MAX_BODY_BYTES);
+    let acquired = MemoryPermit::acquire(expected, MAX_MEMORY_WAIT).await;
+    let mut memory = acquired.map_err(|_busy| SourceError::Busy)?;
+    body.read_up_to(MAX_BODY_BYTES).await.map_err(failed)?;
+    let bytes = body.into_bytes();
+    memory.shrink_to(bytes.len());
+    Ok(Body { bytes, memory })
 }
 
 /// `Retry-After` in seconds or as a date.

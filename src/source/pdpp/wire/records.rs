@@ -6,6 +6,7 @@ use super::record::item;
 use super::tolerant::{member, text, whole};
 use super::{parse, wrong_shape};
 use crate::handle::{ConnectionId, StreamName};
+use crate::memory::MemoryPermit;
 use crate::record::RecordData;
 use crate::source::{Accuracy, Change, Count, SourceError};
 
@@ -22,6 +23,18 @@ pub(in super::super) struct RecordList {
     pub(in super::super) next_changes: Option<String>,
     /// How many there are in all, if it was counted.
     pub(in super::super) count: Option<Count>,
+}
+
+impl RecordList {
+    /// Returns the list with a permit that each of its records shares.
+    pub(in super::super) fn with_memory(mut self, memory: &MemoryPermit) -> Self {
+        for change in self.items.iter_mut().flatten() {
+            if let Change::Present(record) = change {
+                record.memory = memory.clone();
+            }
+        }
+        self
+    }
 }
 
 /// The list under `data`, `records`, `results`, `hits` or `items`, up to two levels down.
