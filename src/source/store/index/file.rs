@@ -21,8 +21,8 @@ use super::checksum::Checksum;
 /// files, so this is at most 96 KiB of memory for each.
 const MAX_WHOLE_FILE: usize = 16 * 1024;
 
-/// The unit of small reads: neighbouring terms and short posting lists are read together.
-const BLOCK: usize = 32 * 1024;
+/// The unit of small reads: neighbouring terms and short posting lists are read together. Two blocks of the term dictionary.
+const BLOCK: usize = 8 * 1024;
 
 /// Bytes read at once while a checksum is computed.
 const CHECKSUM_CHUNK: usize = 256 * 1024;
