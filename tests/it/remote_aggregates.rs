@@ -130,3 +130,50 @@ async fn only_the_oldest_groups_of_time_are_refused() {
         other => panic!("{other:?}"),
     }
 }
+
+/// A server with so many days of one record each, of which one may lack its time.
+fn days(count: usize, undated: usize) -> impl Fn(&Request) -> Reply + Send + Sync {
+    move |request| {
+        let groups: Vec<Value> = (0..count.min(100))
+            .map(|day| {
+                let value = if request.line.contains("metric=sum") { 7 } else { 1 };
+                json!({"key": format!("2026-{:02}-{:02}", 1 + day / 28, 1 + day % 28), "count": value})
+            })
+            .collect();
+        let body = json!({"groups": groups, "filtered_record_count": count + undated});
+        Reply::Json(200, body.to_string())
+    }
+}
+
+#[tokio::test]
+async fn as_many_groups_of_time_as_the_server_tells_are_whole() {
+    for metric in [Metric::Count, Metric::Sum] {
+        let field = (metric == Metric::Sum).then(|| "amount".to_owned());
+        let asked = AggregateQuery { metric, field, ..by_time(Granularity::Day, 3) };
+        let answer = Remote::start(days(100, 0)).pdpp.aggregate(&asked).await.unwrap();
+        assert_eq!((shown(&answer).len(), answer.other_count), (3, Some(97)), "{metric:?}");
+        assert_eq!(answer.notes, [""; 0]);
+        for (count, undated) in [(101, 0), (100, 1)] {
+            let refused = Remote::start(days(count, undated)).pdpp.aggregate(&asked).await;
+            assert!(
+                matches!(refused, Err(SourceError::CorrectQuery { fault: QueryFault::InvalidArgument, .. })),
+                "{metric:?} {count} {undated}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn groups_of_one_connection_are_exact_without_a_count() {
+    let remote = Remote::start(|_| {
+        let groups: Vec<Value> =
+            (0..100).map(|n| json!({"key": format!("s{n}"), "count": 200 - n})).collect();
+        Reply::Json(200, json!({"groups": groups, "other_count": 11}).to_string())
+    });
+    let of_all = query(Grouping::Field("from".to_owned()), 98);
+    let one = AggregateQuery { connection: "cin_work".parse().ok(), ..of_all.clone() };
+    let answer = remote.pdpp.aggregate(&one).await.unwrap();
+    assert_eq!((answer.notes.len(), answer.other_count), (0, Some(11 + 102 + 101)));
+    let answer = remote.pdpp.aggregate(&of_all).await.unwrap();
+    assert!(answer.notes[0].contains("`connection_id`"), "{:?}", answer.notes);
+}

@@ -28,9 +28,14 @@ pub(super) async fn aggregate(pdpp: &Pdpp, query: &AggregateQuery) -> Result<Agg
     let mut answer = read(pdpp, query).await?;
     let Some(grouping) = &query.grouping else { return Ok(answer) };
     let groups = answer.groups.take().unwrap_or_default();
+    let mut counts = None;
     let is_whole = match answer.other_count {
         Some(others) => others == 0,
-        None => groups.len() < MAX_GROUPS,
+        None if groups.len() < MAX_GROUPS => true,
+        None => {
+            let counts = counts.insert(Counts::read(pdpp, query, &answer, &groups).await?);
+            counts.all.is_some() && counts.all == counts.sum(&groups)
+        }
     };
     let (shown, rest) = match grouping {
         Grouping::Field(_) => largest(groups, query),
@@ -42,9 +47,14 @@ pub(super) async fn aggregate(pdpp: &Pdpp, query: &AggregateQuery) -> Result<Agg
     answer.other_count = if is_whole && rest.is_empty() {
         Some(0)
     } else {
-        count_others(pdpp, query, &answer, &shown, &rest).await?
+        let counts = match counts {
+            Some(counts) => counts,
+            None => Counts::read(pdpp, query, &answer, &[shown.as_slice(), &rest].concat()).await?,
+        };
+        let others = counts.all.zip(counts.sum(&shown)).and_then(|(all, shown)| all.checked_sub(shown));
+        others.or_else(|| counts.sum(&rest)?.checked_add(answer.other_count?))
     };
-    if !is_whole && answer.filtered_count.is_none_or(|_| query.connection.is_none()) {
+    if !is_whole && query.connection.is_none() {
         answer.notes.push(format!(
             "The record server tells at most {MAX_GROUPS} groups of each connection. A connection has more, so figures over \
              several connections may lack a part; set `connection_id` for exact ones."
@@ -52,6 +62,42 @@ pub(super) async fn aggregate(pdpp: &Pdpp, query: &AggregateQuery) -> Result<Agg
     }
     answer.groups = Some(shown);
     Ok(answer)
+}
+
+/// The number of records in each group, and in all.
+struct Counts {
+    groups: Vec<Group>,
+    all: Option<u64>,
+}
+
+impl Counts {
+    /// Takes counts from an answer that has them. Sums and extremes do not tell how many records they are of, so the
+    /// server is asked.
+    async fn read(
+        pdpp: &Pdpp,
+        query: &AggregateQuery,
+        answer: &AggregateAnswer,
+        groups: &[Group],
+    ) -> Result<Self, SourceError> {
+        if query.metric == Metric::Count {
+            return Ok(Self { groups: groups.to_vec(), all: answer.filtered_count });
+        }
+        let counts = AggregateQuery { metric: Metric::Count, field: None, ..query.clone() };
+        let counts = read(pdpp, &counts).await?;
+        Ok(Self { groups: counts.groups.unwrap_or_default(), all: counts.filtered_count })
+    }
+
+    /// Returns the number of records in these groups; nothing when one of them has no count.
+    fn sum(&self, groups: &[Group]) -> Option<u64> {
+        let count = |group: &Group| {
+            let known = self.groups.iter().find(|known| known.key == group.key)?;
+            match &known.value {
+                Some(Scalar::Number(number)) => number.as_u64(),
+                Some(Scalar::Text(_) | Scalar::Bool(_)) | None => None,
+            }
+        };
+        groups.iter().map(count).sum()
+    }
 }
 
 /// Asks for a figure, and for as many groups as the server gives.
@@ -103,40 +149,6 @@ fn newest(mut groups: Vec<Group>, limit: usize) -> (Vec<Group>, Vec<Group>) {
     let rest = groups.split_off(limit.min(groups.len()));
     groups.reverse();
     (groups, rest)
-}
-
-/// Returns the number of records in groups that are not shown, as far as it can be known.
-async fn count_others(
-    pdpp: &Pdpp,
-    query: &AggregateQuery,
-    answer: &AggregateAnswer,
-    shown: &[Group],
-    rest: &[Group],
-) -> Result<Option<u64>, SourceError> {
-    if query.metric == Metric::Count {
-        return Ok(match answer.filtered_count {
-            Some(all) => records(shown).and_then(|shown| all.checked_sub(shown)),
-            None => records(rest).and_then(|rest| rest.checked_add(answer.other_count?)),
-        });
-    }
-    // Sums and extremes do not tell how many records they are of.
-    let counts = read(pdpp, &AggregateQuery { metric: Metric::Count, field: None, ..query.clone() }).await?;
-    let is_shown = |group: &&Group| shown.iter().any(|known| known.key == group.key);
-    let told = counts.groups.iter().flatten().filter(is_shown);
-    let shown: Option<u64> = told.map(|group| whole(group.value.as_ref())).sum();
-    Ok(counts.filtered_count.zip(shown).and_then(|(all, shown)| all.checked_sub(shown)))
-}
-
-/// Returns the number of records in groups that are counted.
-fn records(groups: &[Group]) -> Option<u64> {
-    groups.iter().map(|group| whole(group.value.as_ref())).sum()
-}
-
-fn whole(value: Option<&Scalar>) -> Option<u64> {
-    match value {
-        Some(Scalar::Number(number)) => number.as_u64(),
-        Some(Scalar::Text(_) | Scalar::Bool(_)) | None => None,
-    }
 }
 
 /// Refuses groups of which the server gives only the oldest.
