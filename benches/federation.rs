@@ -1,6 +1,8 @@
 //! `cargo bench --bench federation`: the release binary over real stdio against 1, 8 and 50 local record servers
 //! that take 2 ms for each answer, and 50 of them with one more that takes 5 s.
 //!
+//! Before that, a list over two connections of one server, against one request to that server.
+//!
 //! Prints the latency of sequential calls, and threads, descriptors and memory after them. It asserts only that
 //! every source answered, or that the slow one did not; docs/benchmarks.md has what was measured.
 
@@ -12,8 +14,10 @@
 )]
 
 use std::fmt::Write as _;
+use std::io::{Read, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[expect(dead_code, reason = "the other benches use more of it")]
 mod client;
@@ -25,6 +29,7 @@ mod fake_server;
 mod faulty_server;
 
 use client::{Client, ms, print_times};
+use fake_server::{FakeServer, Reply};
 use faulty_server::{Account, RecordServer};
 
 /// Calls of each kind.
@@ -43,6 +48,8 @@ const SEARCH: &str = r#"{"query":"invoice"}"#;
 const RECORDS: &str = r#"{"stream":"messages"}"#;
 
 fn main() {
+    list_over_connections(PAUSE);
+    list_over_connections(10 * PAUSE);
     println!("one source, without a federation around it:");
     let server = start(0, PAUSE);
     let folder = tempfile::tempdir().unwrap();
@@ -68,6 +75,76 @@ fn main() {
     println!("the first {FIRST_CALLS} searches took {} ms", first.join(", "));
     drop(client);
     measure(&["--config", config.to_str().unwrap()], &servers[0].account.handle(3));
+}
+
+/// Lists over two connections of one server, and requests one of their pages from the server itself.
+fn list_over_connections(pause: Duration) {
+    let server = FakeServer::start(move |request| {
+        std::thread::park_timeout(pause);
+        Reply::Json(200, connections_reply(&request.line))
+    });
+    let folder = tempfile::tempdir().unwrap();
+    connect(folder.path(), &server.url);
+    let (mut client, _) =
+        Client::start(&["--provider-url", &server.url, "--cache-root", folder.path().to_str().unwrap()]);
+    let mut direct = Direct::open(&server.url);
+    for _ in 0..FIRST_CALLS {
+        client.call("query_records", RECORDS);
+        direct.request();
+    }
+    // By turns, so that whatever else the machine does slows both.
+    let took: Vec<(Duration, Duration)> =
+        (0..CALLS).map(|_| (client.call("query_records", RECORDS), direct.request())).collect();
+    let (tool, alone): (Vec<Duration>, Vec<Duration>) = took.into_iter().unzip();
+    println!("two connections of one server, {} ms for each answer:", pause.as_millis());
+    println!("  p50 against one direct request: {:.2}", median(&tool) / median(&alone));
+    print_times("  query_records over both", tool);
+    print_times("  one direct request", alone);
+}
+
+/// The replies of a server with two connections of 25 records.
+fn connections_reply(line: &str) -> String {
+    if line.contains("/v1/schema") {
+        return r#"{"connectors":[{"connector_key":"mail","streams":[{"name":"messages","field_capabilities":{"at":"t=string,role=cursor"}}],"granted_connections":[{"connection_id":"a"},{"connection_id":"b"}]}]}"#.to_owned();
+    }
+    let connection = if line.contains("connection_id=a") { "a" } else { "b" };
+    let rows: Vec<String> = (0..25)
+        .map(|number| {
+            let at = 60 - number;
+            format!(r#"{{"id":"m{number}","connection_id":"{connection}","data":{{"at":"2026-01-01T00:00:{at:02}Z","subject":"Invoice {number}"}}}}"#)
+        })
+        .collect();
+    format!(r#"{{"data":[{}],"has_more":true,"next_cursor":"25"}}"#, rows.join(","))
+}
+
+/// A connection that is kept open, without fetchwell.
+struct Direct(TcpStream);
+
+impl Direct {
+    fn open(url: &str) -> Self {
+        let stream = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self(stream)
+    }
+
+    fn request(&mut self) -> Duration {
+        let started = Instant::now();
+        let path = "/v1/streams/messages/records?limit=25&connection_id=a";
+        write!(self.0, "GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer tok\r\n\r\n")
+            .unwrap();
+        let (mut answer, mut piece) = (Vec::new(), [0; 16 * 1_024]);
+        while !answer.ends_with(br#""next_cursor":"25"}"#) {
+            let read = self.0.read(&mut piece).unwrap();
+            answer.extend_from_slice(&piece[..read]);
+        }
+        started.elapsed()
+    }
+}
+
+fn median(took: &[Duration]) -> f64 {
+    let mut took = took.to_vec();
+    took.sort_unstable();
+    ms(took[took.len() / 2])
 }
 
 /// Calls each tool again and again, and says what the process holds after that.

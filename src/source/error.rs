@@ -283,7 +283,21 @@ pub struct Refusal {
     pub choices: Vec<ConnectionChoice>,
 }
 
+/// Codes of a connection or a stream that the token may not read, or that is not there.
+const PLACE_CODES: [&str; 5] = [
+    "connection_not_found",
+    "context.instance_mismatch",
+    "context.stream_not_allowed",
+    "grant_stream_not_allowed",
+    "stream_not_declared",
+];
+
 impl Refusal {
+    /// Returns whether the server refuses a connection or a stream: it is not there, or not for this grant.
+    pub(crate) fn is_about_a_place(&self) -> bool {
+        PLACE_CODES.contains(&self.code.as_str())
+    }
+
     /// Returns how to correct the question, when the refusal says so: our advice, or else the server's words.
     #[must_use]
     pub fn correction(&self) -> Option<(QueryFault, String)> {

@@ -17,36 +17,38 @@ pub(crate) fn unknown_place(
         return Some(SourceError::UseKnownConnection { asked: id.to_string(), choices });
     }
     let stream = stream?;
-    let mut known: Vec<&str> = connections
+    let known: Vec<&str> = connections
         .iter()
         .flat_map(|connection| &connection.streams)
         .map(|stream| stream.name.as_str())
         .collect();
-    if known.contains(&stream.as_str()) {
-        return None;
-    }
+    (!known.contains(&stream.as_str())).then(|| unknown_stream(stream, connection, known))
+}
+
+/// Returns the error of a stream that does not exist, with those that do.
+pub(crate) fn unknown_stream(
+    stream: &StreamName,
+    connection: Option<&ConnectionId>,
+    known: Vec<&str>,
+) -> SourceError {
+    let mut known = known;
     known.sort_unstable();
     known.dedup();
-    known.truncate(STREAMS_NAMED);
-    Some(SourceError::CorrectQuery {
+    let shown = known.get(..MAX_STREAMS).unwrap_or(&known).join(", ");
+    let hint = match known.len().saturating_sub(MAX_STREAMS) {
+        _ if known.is_empty() => "There is no stream to read here; `schema` tells what there is.".to_owned(),
+        0 => format!("Streams there are: {shown}."),
+        rest => format!("Streams there are: {shown} and {rest} more."),
+    };
+    SourceError::CorrectQuery {
         fault: QueryFault::UnknownStream,
         problem: match connection {
             Some(connection) => format!("connection `{connection}` has no stream `{stream}`"),
             None => format!("there is no stream `{stream}`"),
         },
-        hint: format!("Streams there are: {}.", known.join(", ")),
-    })
+        hint,
+    }
 }
 
 /// Streams that an error names.
-const STREAMS_NAMED: usize = 12;
-
-/// A hint with the streams there are; nothing when there is none.
-pub(crate) fn there_are(names: &[&str]) -> Option<String> {
-    let shown = names.get(..STREAMS_NAMED).unwrap_or(names).join(", ");
-    match names.len().saturating_sub(STREAMS_NAMED) {
-        _ if names.is_empty() => None,
-        0 => Some(format!("There are: {shown}.")),
-        rest => Some(format!("There are: {shown} and {rest} more.")),
-    }
-}
+const MAX_STREAMS: usize = 12;

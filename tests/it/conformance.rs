@@ -760,7 +760,7 @@ async fn recorded_descriptions_and_lists(source: &Pdpp) {
     check_order(source, &RecordsQuery { limit: 1, ..of("cin_home") }, &home, End::Further).await;
     check_changes(source, &RecordsQuery { limit: 100, ..of("cin_work") }, 40).await;
     let unknown = RecordsQuery { limit: 1, ..of("cin_zzz") };
-    check_records_refused(source, &unknown, "context.instance_mismatch").await;
+    check_records_refused(source, &unknown, "connection_not_found").await;
     check_records_refused(source, &records_of("nope"), "stream_not_declared").await;
     let expand = vec![Expansion { relation: "attachments".to_owned(), limit: Some(2) }];
     check_records_refused(source, &RecordsQuery { limit: 3, expand, ..of("cin_work") }, "invalid_expand")
@@ -843,7 +843,7 @@ async fn recorded_figures_and_searches(source: &Pdpp) {
     assert_eq!(code(source.search(&filtered).await), "invalid_filter");
     let streams = vec!["nope".parse().unwrap()];
     let ungranted = SearchQuery { streams, ..SearchQuery::of("invoice", 25) };
-    assert_eq!(code(source.search(&ungranted).await), "grant_stream_not_allowed");
+    assert_eq!(code(source.search(&ungranted).await), "stream_not_declared");
 }
 
 /// Values of all kinds, of which many are equal, and keys of two parts. Each connection has some of them.

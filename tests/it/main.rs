@@ -56,6 +56,7 @@ mod operations;
 mod operations_spans;
 mod ops_listener;
 mod outgoing_credentials;
+mod parallel_reads;
 #[cfg(unix)]
 mod permissions;
 mod proxied_requests;
@@ -77,6 +78,7 @@ mod terminal;
 mod text_in_flight;
 mod tidy;
 mod transport;
+mod unknown_places;
 mod v1_http;
 mod v1_records;
 mod v1_source;

@@ -115,8 +115,8 @@ async fn its_refusals_pass_through_with_a_hint() {
     );
     // 401 is also its answer to a connection outside the grant: no reason to connect again.
     let refused = remote.model.refusal("fetch", json!({"id": "nope/messages:m2"})).await;
-    assert_eq!(refused["code"], "context.instance_mismatch");
-    assert!(refused["hint"].as_str().unwrap().contains("fetchwell connections"));
+    assert_eq!(refused["code"], "connection_not_found");
+    assert_eq!(refused["available_connections"][1]["connection_id"], "cin_home");
     let refused = remote.model.refusal("fetch", json!({"id": "cin_work/messages:zzz"})).await;
     assert_eq!(
         (&refused["code"], &refused["message"]),

@@ -658,8 +658,10 @@ async fn a_stream_that_is_not_there_is_answered_with_those_there_are() {
         "GET /v1/streams" => recorded("streams"),
         _ => recorded("schema-unknown-stream"),
     });
-    let expect =
-        (QueryFault::UnknownStream, "There are: messages, attachments, daily_stats, labels.".to_owned());
+    let expect = (
+        QueryFault::UnknownStream,
+        "Streams there are: attachments, daily_stats, labels, messages.".to_owned(),
+    );
     assert_eq!(fault(remote.pdpp.stream(&described(None)).await), expect);
     assert_eq!(fault(remote.pdpp.stream(&described(Some("cin_work"))).await), expect);
     assert_eq!(fault(remote.pdpp.records(&messages()).await), expect);
@@ -678,7 +680,7 @@ async fn a_stream_that_is_not_there_is_answered_with_those_there_are() {
         _ => recorded("schema-unknown-stream"),
     });
     let (_, hint) = fault(remote.pdpp.stream(&described(None)).await);
-    assert!(hint.contains(" s11 and 18 more") && !hint.contains("s12"), "{hint}");
+    assert!(hint.contains(" s19 and 18 more") && !hint.contains("s2,"), "{hint}");
 }
 
 #[tokio::test]

@@ -40,15 +40,6 @@ const CODES: [&str; 27] = [
     "api_error",
 ];
 
-/// Codes of a connection or a stream that the token may not read, or that is not there.
-const PLACE_CODES: [&str; 5] = [
-    "connection_not_found",
-    "context.instance_mismatch",
-    "context.stream_not_allowed",
-    "grant_stream_not_allowed",
-    "stream_not_declared",
-];
-
 /// Parameters of calls. The server may put a name in brackets after one.
 const PARAMETERS: [&str; 25] = [
     "after_chars",
@@ -100,7 +91,7 @@ impl<'a> Subject<'a> {
 /// Returns whether an error can only be made again from the schema as it is now: the source may have lost what it had.
 pub(super) fn is_about_a_place(error: &SourceError) -> bool {
     match error {
-        SourceError::Refused(refusal) => PLACE_CODES.contains(&refusal.code.as_str()),
+        SourceError::Refused(refusal) => refusal.is_about_a_place(),
         SourceError::CorrectQuery { fault: QueryFault::UnknownStream, .. }
         | SourceError::UseKnownConnection { .. } => true,
         SourceError::Of { error, .. } => is_about_a_place(error),

@@ -32,10 +32,10 @@ pub use circuit::CircuitState;
 use self::failures::{Failures, is_elsewhere};
 use self::guarded::Guarded;
 use self::routes::Routes;
-use super::unknown_place::there_are;
+use super::unknown_place::unknown_stream;
 use super::{
-    AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
-    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
+    SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Unavailable, Window};
@@ -147,19 +147,11 @@ impl Federation {
     /// The error of a question that nobody answered. A stream that no source has is an error of its own.
     fn nobody(&self, failed: Failures, what: &str, stream: Option<&StreamName>) -> SourceError {
         match stream {
-            Some(stream) if failed.are_all(is_elsewhere) => self.unknown_stream(stream),
+            Some(stream) if failed.are_all(is_elsewhere) => {
+                let known = self.routes.streams();
+                unknown_stream(stream, None, known.iter().map(StreamName::as_str).collect())
+            }
             _ => failed.instead_of_an_answer(what),
-        }
-    }
-
-    fn unknown_stream(&self, stream: &StreamName) -> SourceError {
-        let streams = self.routes.streams();
-        let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
-        let hint = there_are(&names).unwrap_or_else(|| "`schema` tells which streams there are.".to_owned());
-        SourceError::CorrectQuery {
-            fault: QueryFault::UnknownStream,
-            problem: format!("there is no stream `{stream}`"),
-            hint,
         }
     }
 }

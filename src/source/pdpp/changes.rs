@@ -7,9 +7,9 @@
 use super::params::Params;
 use super::position::SavedChanges;
 use super::record_path::stream_path;
-use super::records::{holders, selected};
+use super::records::selected;
 use super::transport::parsed;
-use super::{Pdpp, refused, wire};
+use super::{Pdpp, describe, refused, wire};
 use crate::handle::ConnectionId;
 use crate::record::StreamDetail;
 use crate::source::merge::left_out;
@@ -33,7 +33,7 @@ pub(super) async fn changes(
     let from = SavedChanges::open(since)?;
     let connection = match &query.connection {
         Some(connection) => Some(connection.clone()),
-        None => match holders(pdpp, query).await?.as_slice() {
+        None => match describe::holders(pdpp, &query.stream).await?.details.as_slice() {
             [] => None,
             [only] => Some(only.connection_id.clone()),
             several => return Err(name_a_connection(query, several)),

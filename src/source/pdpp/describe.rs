@@ -1,12 +1,26 @@
 //! What a stream can be asked: the full description where the server gives it, else the compact one.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::known::StreamKey;
 use super::params::Params;
 use super::transport::parsed;
 use super::{Pdpp, wire};
 use crate::handle::{ConnectionId, StreamName};
-use crate::record::{ConnectionSchema, Schema, StreamDetail};
-use crate::source::unknown_place::there_are;
-use crate::source::{ConnectionChoice, ProtocolFault, QueryFault, Source, SourceError, StreamQuery};
+use crate::record::{Schema, StreamDetail};
+use crate::source::unknown_place::{unknown_place, unknown_stream};
+use crate::source::{ProtocolFault, SourceError, StreamQuery};
+
+/// The connections and the names of their streams, without counts.
+pub(super) async fn schema(pdpp: &Pdpp) -> Result<Schema, SourceError> {
+    let compact = Params::default().and("view", "compact");
+    let grant = pdpp.transport.grant().await?;
+    let reply = pdpp.transport.get_metadata("/v1/schema", &compact).await?;
+    let schema = parsed(reply.body, |body| wire::schema(body, None)).await?;
+    pdpp.known.keep_schema(grant, &schema);
+    Ok(schema)
+}
 
 /// One description for each connection that has the stream, at least one.
 pub(super) async fn stream(pdpp: &Pdpp, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
@@ -22,13 +36,13 @@ pub(super) async fn stream(pdpp: &Pdpp, query: &StreamQuery) -> Result<Vec<Strea
         details.retain(is_asked);
     }
     if details.is_empty() {
-        return Err(unknown_stream(pdpp, &query.stream, asked).await);
+        return Err(missing(pdpp, &query.stream, asked).await);
     }
     Ok(details)
 }
 
 /// The stream as a compact schema has it; `None` when it is not there.
-pub(super) async fn compact(
+async fn compact(
     pdpp: &Pdpp,
     stream: &StreamName,
     connection: Option<&ConnectionId>,
@@ -56,10 +70,53 @@ async fn full(
     };
     match details {
         Ok(details) => Ok(details.unwrap_or_default()),
-        Err(SourceError::Refused(_) | SourceError::FixServer(ProtocolFault::WrongShape { .. })) => {
-            Ok(Vec::new())
-        }
+        Err(error) if is_untold(&error) => Ok(Vec::new()),
         Err(error) => Err(error),
+    }
+}
+
+/// Whether the server has no such description.
+fn is_untold(error: &SourceError) -> bool {
+    matches!(error, SourceError::Refused(_) | SourceError::FixServer(ProtocolFault::WrongShape { .. }))
+}
+
+/// The connections that have a stream.
+#[derive(Debug)]
+pub(super) struct Holders {
+    /// None on a server that has no schema or names no connection.
+    pub(super) details: Arc<Vec<StreamDetail>>,
+    /// Whether they were read for another call.
+    pub(super) is_kept: bool,
+}
+
+/// The connections that have a stream, as they were lately.
+pub(super) async fn holders(pdpp: &Pdpp, stream: &StreamName) -> Result<Holders, SourceError> {
+    let key = StreamKey { grant: pdpp.transport.grant().await?, stream: stream.clone(), full_of: None };
+    if let Some(details) = pdpp.known.stream(&key) {
+        return Ok(Holders { details, is_kept: true });
+    }
+    let mut details = match compact(pdpp, stream, None).await {
+        Ok(Some(details)) => details,
+        Ok(None) => return Err(missing(pdpp, stream, None).await),
+        Err(error) if is_untold(&error) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let mut known = HashSet::new();
+    details.retain(|detail| known.insert(detail.connection_id.clone()));
+    Ok(Holders { details: pdpp.known.keep_stream(key, details), is_kept: false })
+}
+
+/// The full description of a stream of one connection, as it was lately.
+async fn lately_full(
+    pdpp: &Pdpp,
+    stream: &StreamName,
+    connection: &ConnectionId,
+) -> Result<Arc<Vec<StreamDetail>>, SourceError> {
+    let grant = pdpp.transport.grant().await?;
+    let key = StreamKey { grant, stream: stream.clone(), full_of: Some(connection.clone()) };
+    match pdpp.known.stream(&key) {
+        Some(details) => Ok(details),
+        None => Ok(pdpp.known.keep_stream(key, full(pdpp, stream, connection).await?)),
     }
 }
 
@@ -88,41 +145,19 @@ pub(super) async fn ordering(
     if known_ordering.by.is_some() && known_ordering.view.is_some() == view.is_some() {
         return Ok(known_ordering);
     }
-    let told = full(pdpp, &known.name, &known.connection_id).await?.first().map(of).unwrap_or_default();
+    let told = lately_full(pdpp, &known.name, &known.connection_id).await?;
+    let told = told.first().map(of).unwrap_or_default();
     Ok(Ordering { by: known_ordering.by.or(told.by), view: known_ordering.view.or(told.view) })
 }
 
 /// Why there is no such stream, with the streams there are.
-pub(super) async fn unknown_stream(
-    pdpp: &Pdpp,
-    stream: &StreamName,
-    connection: Option<&ConnectionId>,
-) -> SourceError {
-    let schema = match pdpp.schema().await {
-        Ok(schema) => schema,
-        Err(error) => return error,
-    };
-    if let Some(asked) =
-        connection.filter(|asked| schema.connections.iter().all(|c| c.connection_id != **asked))
-    {
-        let choices = schema.connections.iter().map(ConnectionChoice::from).collect();
-        return SourceError::UseKnownConnection { asked: asked.to_string(), choices };
+async fn missing(pdpp: &Pdpp, stream: &StreamName, connection: Option<&ConnectionId>) -> SourceError {
+    match schema(pdpp).await {
+        Ok(schema) => unknown_place(&schema, connection, Some(stream)).unwrap_or_else(|| {
+            // The server contradicts its own schema.
+            let streams = schema.connections.iter().flat_map(|connection| &connection.streams);
+            unknown_stream(stream, connection, streams.map(|stream| stream.name.as_str()).collect())
+        }),
+        Err(error) => error,
     }
-    let place = connection.map_or_else(String::new, |connection| format!(" in connection `{connection}`"));
-    SourceError::CorrectQuery {
-        fault: QueryFault::UnknownStream,
-        problem: format!("there is no stream `{stream}`{place}"),
-        hint: streams_of(&schema, connection),
-    }
-}
-
-fn streams_of(schema: &Schema, connection: Option<&ConnectionId>) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    let is_asked = |of: &&ConnectionSchema| connection.is_none_or(|asked| *asked == of.connection_id);
-    for stream in schema.connections.iter().filter(is_asked).flat_map(|connection| &connection.streams) {
-        if !names.contains(&stream.name.as_str()) {
-            names.push(stream.name.as_str());
-        }
-    }
-    there_are(&names).unwrap_or_else(|| "The grant covers no stream; connect with a wider one.".to_owned())
 }

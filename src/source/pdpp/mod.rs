@@ -8,7 +8,9 @@ mod aggregate;
 mod changes;
 mod credentials;
 mod describe;
+mod known;
 mod params;
+mod places;
 mod position;
 mod provider;
 mod record_path;
@@ -18,6 +20,7 @@ mod refused;
 mod transport;
 mod wire;
 
+use std::slice;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -29,6 +32,7 @@ pub use provider::{InvalidProviderUrl, ProviderUrl};
 pub use recorded::{Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply};
 pub use transport::{Connections, DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
+use self::known::KnownSchemas;
 use self::params::Params;
 use self::record_path::{encoded_twice, record_path};
 use self::transport::{Reply, Transport, parsed};
@@ -36,7 +40,7 @@ use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchMode, SearchPage,
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery, WindowStart,
 };
-use crate::handle::{RecordAddress, SourceName};
+use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Window};
 
 /// A record server behind HTTP.
@@ -44,6 +48,7 @@ use crate::record::{Record, Schema, Window};
 pub struct Pdpp {
     name: SourceName,
     transport: Transport,
+    known: KnownSchemas,
 }
 
 impl Pdpp {
@@ -55,7 +60,8 @@ impl Pdpp {
         credentials: Credentials,
         deadline: Duration,
     ) -> Self {
-        Self { name, transport: Transport::new(provider, credentials, deadline) }
+        let transport = Transport::new(provider, credentials, deadline);
+        Self { name, transport, known: KnownSchemas::default() }
     }
 
     /// The same over connections that others of this provider have.
@@ -88,6 +94,27 @@ impl Pdpp {
             other => other,
         }
     }
+
+    /// Returns an answer, or its error with the connections or streams there are when it names one that is not there.
+    async fn explained<Answer>(
+        &self,
+        answer: Result<Answer, SourceError>,
+        connection: Option<&ConnectionId>,
+        streams: &[StreamName],
+    ) -> Result<Answer, SourceError> {
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(places::explain(self, error, connection, streams).await),
+        }
+    }
+
+    async fn explained_record(
+        &self,
+        reply: Result<Reply, SourceError>,
+        address: &RecordAddress,
+    ) -> Result<Reply, SourceError> {
+        self.explained(reply, address.connection.as_ref(), slice::from_ref(&address.stream)).await
+    }
 }
 
 #[async_trait]
@@ -102,17 +129,23 @@ impl Source for Pdpp {
 
     async fn schema(&self) -> Result<Schema, SourceError> {
         let (compact, everything) = (Params::default().and("view", "compact"), Params::default());
+        let grant = self.transport.grant().await?;
         let (schema, counts) = tokio::join!(
             self.transport.get_metadata("/v1/schema", &compact),
             self.transport.get_metadata("/v1/streams", &everything),
         );
         // The counts are a courtesy: a server that does not list its streams still has a schema.
         let counts = counts.ok().map(|reply| reply.body);
-        parsed(schema?.body, move |schema| wire::schema(schema, counts.as_deref())).await
+        let schema = parsed(schema?.body, move |schema| wire::schema(schema, counts.as_deref())).await?;
+        self.known.keep_schema(grant, &schema);
+        Ok(schema)
     }
 
     async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
-        describe::stream(self, query).await.map(StreamAnswer::from)
+        let details = describe::stream(self, query).await;
+        let details =
+            self.explained(details, query.connection.as_ref(), slice::from_ref(&query.stream)).await?;
+        Ok(StreamAnswer::from(details))
     }
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
@@ -134,7 +167,8 @@ impl Source for Pdpp {
             .filter(&query.filter)
             .each("cursor", position.map(|position| &position.0));
         let reply = self.transport.get(path, &params).await;
-        let reply = reply.map_err(|error| refused::of_search(error, query.mode))?;
+        let reply = reply.map_err(|error| refused::of_search(error, query.mode));
+        let reply = self.explained(reply, query.connection.as_ref(), &query.streams).await?;
         let mut page = parsed(reply.body, wire::search_page).await?;
         // A cursor that leads back to itself would be read for ever.
         page.next = page.next.filter(|next| query.mode != SearchMode::Hybrid && position != Some(next));
@@ -142,7 +176,8 @@ impl Source for Pdpp {
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        records::records(self, query).await
+        let page = records::records(self, query).await;
+        self.explained(page, query.connection.as_ref(), slice::from_ref(&query.stream)).await
     }
 
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
@@ -150,7 +185,8 @@ impl Source for Pdpp {
             .connection(query.address.connection.as_ref())
             .each("fields", &query.fields)
             .expand(&query.expand);
-        let reply = self.get_record(&query.address, "", &params).await.map_err(refused::of_question)?;
+        let reply = self.get_record(&query.address, "", &params).await.map_err(refused::of_question);
+        let reply = self.explained_record(reply, &query.address).await?;
         let address = query.address.clone();
         let mut record = parsed(reply.body, move |body| wire::record(body, &address, reply.url)).await?;
         record.memory = reply.memory;
@@ -173,13 +209,14 @@ impl Source for Pdpp {
             }
         };
         let reply = self.get_record(&query.address, "/field-window", &params).await;
-        let reply = reply.map_err(refused::of_question)?;
+        let reply = self.explained_record(reply.map_err(refused::of_question), &query.address).await?;
         let address = query.address.clone();
         parsed(reply.body, move |body| wire::window(body, &address, offset)).await
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-        aggregate::aggregate(self, query).await
+        let answer = aggregate::aggregate(self, query).await;
+        self.explained(answer, query.connection.as_ref(), slice::from_ref(&query.stream)).await
     }
 }
 

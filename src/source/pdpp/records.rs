@@ -1,35 +1,63 @@
 //! Lists of records: one connection as its server pages it, several as one list of our own.
 //!
-//! Over several connections the reference server applies the limit to each of them and gives no cursor. So
-//! each is read on its own, at most [`CONCURRENT_READS`] at a time, and merged by [`Lanes`].
+//! Over several connections the reference server applies the limit to each of them and gives no cursor. So each is read
+//! on its own, all at the same time as far as the transport permits, and merged by [`Lanes`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+use super::describe::Holders;
 use super::params::Params;
 use super::position::RemoteLane;
 use super::record_path::stream_path;
-use super::transport::parsed;
-use super::{Pdpp, changes, describe, refused, wire};
+use super::transport::{MAX_IN_FLIGHT, parsed};
+use super::{Pdpp, changes, describe, places, refused, wire};
 use crate::handle::ConnectionId;
 use crate::record::StreamDetail;
 use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row, sort_value};
 use crate::source::{
-    Change, CountMode, Direction, ProtocolFault, RecordsPage, RecordsQuery, Selection, SourceError, Start,
+    Change, CountMode, Direction, QueryFault, RecordsPage, RecordsQuery, Selection, SourceError, Start,
 };
-
-/// Connections that are read at the same time.
-const CONCURRENT_READS: usize = 8;
 
 /// A page of a stream's records, or of what changed in it.
 pub(super) async fn records(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-    let lanes = match &query.start {
-        Start::First => first(pdpp, query).await?,
-        Start::After(position) => Lanes::after(query, position)?,
-        Start::Changes(since) => return changes::changes(pdpp, query, since.as_ref()).await,
-    };
-    merged(pdpp, query, lanes).await
+    match &query.start {
+        Start::First => first(pdpp, query).await,
+        Start::After(position) => match merged(pdpp, query, Lanes::after(query, position)?).await {
+            Err(error) if query.connection.is_none() && places::is_about_a_place(&error) => {
+                Err(lost_connection())
+            }
+            page => page,
+        },
+        Start::Changes(since) => changes::changes(pdpp, query, since.as_ref()).await,
+    }
+}
+
+/// The first page. Connections that are known from an earlier call may be gone: then they are looked up again.
+async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    if query.connection.is_some() {
+        return merged(pdpp, query, single(query, query.connection.clone())).await;
+    }
+    let Holders { details, is_kept } = describe::holders(pdpp, &query.stream).await?;
+    let page = merged(pdpp, query, lanes(pdpp, query, &details).await?).await;
+    match page {
+        Err(error) if is_kept && places::is_about_a_place(&error) => {
+            pdpp.known.forget_streams();
+            let Holders { details, .. } = describe::holders(pdpp, &query.stream).await?;
+            merged(pdpp, query, lanes(pdpp, query, &details).await?).await
+        }
+        page => page,
+    }
+}
+
+/// A list that began with a connection that the server does not give any more.
+fn lost_connection() -> SourceError {
+    SourceError::CorrectQuery {
+        fault: QueryFault::ExpiredCursor,
+        problem: "a connection of this list is not there any more".to_owned(),
+        hint: "List again without `cursor`.".to_owned(),
+    }
 }
 
 async fn merged(
@@ -55,7 +83,7 @@ async fn merged(
             let params = order(selected(params, &selection.asked, query, count), query);
             reads.push(read(pdpp, query, params, lane));
         }
-        let pages: Vec<_> = stream::iter(reads).buffered(CONCURRENT_READS).try_collect().await?;
+        let pages: Vec<_> = stream::iter(reads).buffered(MAX_IN_FLIGHT).try_collect().await?;
         for (lane, page) in pages {
             lanes.feed(lane, page);
         }
@@ -123,19 +151,20 @@ pub(super) fn lane_page(list: wire::RecordList, by: Option<&str>) -> LanePage {
     }
 }
 
-/// The lanes of a list's first page: every connection that has the stream, in the schema's order.
-async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Lanes<RemoteLane>, SourceError> {
-    let single = |connection| {
-        let lane = RemoteLane { connection, ..RemoteLane::default() };
-        Ok(Lanes::start([lane], query.direction))
-    };
-    if query.connection.is_some() {
-        return single(query.connection.clone());
-    }
-    let details = holders(pdpp, query).await?;
-    match details.as_slice() {
-        [] => single(None),
-        [only] if !query.placed => single(Some(only.connection_id.clone())),
+/// One lane, which needs no merging.
+fn single(query: &RecordsQuery, connection: Option<ConnectionId>) -> Lanes<RemoteLane> {
+    Lanes::start([RemoteLane { connection, ..RemoteLane::default() }], query.direction)
+}
+
+/// The lanes of a list: every connection that has the stream, in the schema's order.
+async fn lanes(
+    pdpp: &Pdpp,
+    query: &RecordsQuery,
+    details: &[StreamDetail],
+) -> Result<Lanes<RemoteLane>, SourceError> {
+    match details {
+        [] => Ok(single(query, None)),
+        [only] if !query.placed => Ok(single(query, Some(only.connection_id.clone()))),
         several => Ok(Lanes::start(merging(pdpp, query, several).await?, query.direction)),
     }
 }
@@ -169,22 +198,6 @@ async fn merging(
         });
     }
     Ok(lanes)
-}
-
-/// The connections that have the stream; none on a server that has no schema or names no connection.
-pub(super) async fn holders(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Vec<StreamDetail>, SourceError> {
-    match describe::compact(pdpp, &query.stream, None).await {
-        Ok(Some(mut details)) => {
-            let mut known = HashSet::new();
-            details.retain(|detail| known.insert(detail.connection_id.clone()));
-            Ok(details)
-        }
-        Ok(None) => Err(describe::unknown_stream(pdpp, &query.stream, None).await),
-        Err(SourceError::Refused(_) | SourceError::FixServer(ProtocolFault::WrongShape { .. })) => {
-            Ok(Vec::new())
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// What every kind of list can be asked.

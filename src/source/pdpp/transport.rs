@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -42,7 +43,7 @@ const UNCOUNTED_BODY_BYTES: usize = 1024 * 1024;
 const MAX_MEMORY_WAIT: Duration = Duration::from_secs(4);
 
 /// Requests to one server at the same time. More wait, within their deadlines.
-const IN_FLIGHT_MOST: usize = 16;
+pub(super) const MAX_IN_FLIGHT: usize = 16;
 
 /// A successful answer.
 #[derive(Debug)]
@@ -60,6 +61,16 @@ pub(super) struct Reply {
 struct Body {
     bytes: Bytes,
     memory: MemoryPermit,
+}
+
+/// The digest of a token, which tells grants apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Grant([u8; 32]);
+
+impl Grant {
+    fn new(token: &SecretString) -> Self {
+        Self(Sha256::digest(token.expose_secret()).into())
+    }
 }
 
 /// The way to one provider.
@@ -104,7 +115,7 @@ pub struct Connections {
 
 impl Transport {
     pub(super) fn new(provider: ProviderUrl, credentials: Credentials, deadline: Duration) -> Self {
-        let in_flight = Semaphore::new(IN_FLIGHT_MOST);
+        let in_flight = Semaphore::new(MAX_IN_FLIGHT);
         let (client, sent) = (Connections::default(), SentTokens::default());
         Self { provider, credentials, deadline, in_flight, client, sent }
     }
@@ -129,6 +140,11 @@ impl Transport {
     pub(super) async fn get_metadata(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {
         let (reply, redactor) = self.request(path, params).await?;
         Ok(Reply { body: redacted(reply.body, redactor).await?, ..reply })
+    }
+
+    /// Returns the grant that the next request is made with.
+    pub(super) async fn grant(&self) -> Result<Grant, SourceError> {
+        Ok(Grant::new(&self.credentials.token(Timestamp::now()).await?))
     }
 
     async fn request(&self, path: &str, params: &Params) -> Result<(Reply, Arc<Redactor>), SourceError> {

@@ -10,7 +10,7 @@ use super::{CREDENTIAL, FakeServer, Reply, Request, connect};
 pub(crate) struct Remote {
     pub(crate) pdpp: Pdpp,
     pub(crate) server: FakeServer,
-    _cache: tempfile::TempDir,
+    cache: tempfile::TempDir,
 }
 
 impl Remote {
@@ -22,7 +22,12 @@ impl Remote {
         let provider: ProviderUrl = server.url.parse().unwrap();
         let credentials = Credentials::of(&provider, cache.path());
         let pdpp = Pdpp::new("provider".parse().unwrap(), provider, credentials, Duration::from_secs(30));
-        Self { pdpp, server, _cache: cache }
+        Self { pdpp, server, cache }
+    }
+
+    /// Leaves another credential, as `pdpp connect` would.
+    pub(crate) fn reconnect(&self, credential: &str) {
+        connect(self.cache.path(), &self.server.url, credential);
     }
 
     /// Returns the requests since the last call, decoded.

@@ -67,8 +67,8 @@ pub(in super::super) fn refusal(
             return SourceError::CheckServer { problem: format!("the server answers HTTP {status}") };
         }
         // The reference server says 401 for a stream or connection outside the grant, too.
-        (401, None | Some("context.active_false")) => return unaccepted(),
-        (401, Some(code)) if !code.starts_with("context.") => return unaccepted(),
+        (401, Some("context.instance_mismatch" | "context.stream_not_allowed")) => {}
+        (401, _) => return unaccepted(),
         (403, Some(code)) if ENDED_GRANTS.contains(&code) => return unaccepted(),
         _ => {}
     }

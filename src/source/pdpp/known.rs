@@ -1,0 +1,102 @@
+//! Schemas that a server gave lately, for each grant.
+//!
+//! A list over several connections needs to know which there are and what orders their records. Both change seldom, so
+//! they are kept for [`KEPT_FOR`]. They are dropped when the server refuses a call, when the whole schema is read, and
+//! with the token: another grant reads its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+
+use super::transport::Grant;
+use crate::handle::{ConnectionId, StreamName};
+use crate::record::{Schema, StreamDetail};
+
+/// How long a schema is used without reading it again.
+const KEPT_FOR: Duration = Duration::from_secs(60);
+
+/// Fields and streams that are kept of one server, in all.
+const MAX_ITEMS: u64 = 50_000;
+
+/// What is kept of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct StreamKey {
+    pub(super) grant: Grant,
+    pub(super) stream: StreamName,
+    /// The connection whose full description it is; `None` for the compact one of all connections.
+    pub(super) full_of: Option<ConnectionId>,
+}
+
+/// The schemas of one server.
+#[derive(Debug)]
+pub(super) struct KnownSchemas {
+    streams: Cache<StreamKey, Arc<Vec<StreamDetail>>>,
+    schemas: Cache<Grant, Arc<Schema>>,
+}
+
+impl Default for KnownSchemas {
+    fn default() -> Self {
+        let of_streams = |_: &StreamKey, details: &Arc<Vec<StreamDetail>>| {
+            weight(details.iter().map(|detail| detail.fields.len()))
+        };
+        let of_schemas = |_: &Grant, schema: &Arc<Schema>| {
+            weight(schema.connections.iter().map(|connection| connection.streams.len()))
+        };
+        Self {
+            streams: Cache::builder()
+                .weigher(of_streams)
+                .max_capacity(MAX_ITEMS)
+                .time_to_live(KEPT_FOR)
+                .eviction_policy(EvictionPolicy::lru())
+                .build(),
+            schemas: Cache::builder()
+                .weigher(of_schemas)
+                .max_capacity(MAX_ITEMS)
+                .time_to_live(KEPT_FOR)
+                .eviction_policy(EvictionPolicy::lru())
+                .build(),
+        }
+    }
+}
+
+impl KnownSchemas {
+    /// Returns the descriptions of a stream.
+    pub(super) fn stream(&self, key: &StreamKey) -> Option<Arc<Vec<StreamDetail>>> {
+        self.streams.get(key)
+    }
+
+    /// Keeps descriptions of a stream, without the connector's own text.
+    pub(super) fn keep_stream(
+        &self,
+        key: StreamKey,
+        mut details: Vec<StreamDetail>,
+    ) -> Arc<Vec<StreamDetail>> {
+        details.iter_mut().for_each(|detail| detail.declaration = None);
+        let details = Arc::new(details);
+        self.streams.insert(key, Arc::clone(&details));
+        details
+    }
+
+    /// Returns the whole schema of a grant.
+    pub(super) fn schema(&self, grant: Grant) -> Option<Arc<Schema>> {
+        self.schemas.get(&grant)
+    }
+
+    /// Keeps the whole schema of a grant in place of all that was known of its streams.
+    pub(super) fn keep_schema(&self, grant: Grant, schema: &Schema) {
+        self.streams.invalidate_all();
+        self.schemas.insert(grant, Arc::new(schema.clone()));
+    }
+
+    /// Forgets descriptions of streams, which a refusal contradicts.
+    pub(super) fn forget_streams(&self) {
+        self.streams.invalidate_all();
+    }
+}
+
+/// Returns the number of items, and one for each list.
+fn weight(items: impl Iterator<Item = usize>) -> u32 {
+    items.map(|count| count + 1).sum::<usize>().try_into().unwrap_or(u32::MAX)
+}

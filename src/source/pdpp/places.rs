@@ -1,0 +1,63 @@
+//! Refusals of a connection or a stream, as the same errors that the embedded store gives.
+//!
+//! Servers refuse an unknown place with many codes, of which 401 `context.instance_mismatch` says nothing of what there
+//! is instead. The schema does.
+
+use super::{Pdpp, describe};
+use crate::handle::{ConnectionId, StreamName};
+use crate::record::Schema;
+use crate::source::unknown_place::unknown_place;
+use crate::source::{ProtocolFault, Refusal, SourceError};
+
+/// Returns what a refused call should have named. Every other error is returned as it is.
+///
+/// `streams` are those of the call, `connection` the one it named.
+pub(super) async fn explain(
+    pdpp: &Pdpp,
+    error: SourceError,
+    connection: Option<&ConnectionId>,
+    streams: &[StreamName],
+) -> SourceError {
+    if matches!(error, SourceError::Refused(_) | SourceError::Reauthorize { .. }) {
+        pdpp.known.forget_streams();
+    }
+    let refusal = match error {
+        SourceError::Refused(refusal) if refusal.is_about_a_place() => refusal,
+        other => return other,
+    };
+    let unknown = |schema: &Schema| {
+        let mut of_streams =
+            streams.iter().filter_map(|stream| unknown_place(schema, connection, Some(stream)));
+        of_streams.next().or_else(|| unknown_place(schema, connection, None))
+    };
+    let kept = match pdpp.transport.grant().await {
+        Ok(grant) => pdpp.known.schema(grant),
+        Err(error) => return error,
+    };
+    if let Some(unknown) = kept.as_deref().and_then(unknown) {
+        return unknown;
+    }
+    match describe::schema(pdpp).await {
+        Ok(schema) => unknown(&schema).unwrap_or_else(|| unexplained(*refusal)),
+        Err(SourceError::Refused(_) | SourceError::FixServer(ProtocolFault::WrongShape { .. })) => {
+            unexplained(*refusal)
+        }
+        Err(error) => error,
+    }
+}
+
+/// Returns whether a call was refused because of its connection or its stream.
+pub(super) fn is_about_a_place(error: &SourceError) -> bool {
+    matches!(error, SourceError::Refused(refusal) if refusal.is_about_a_place())
+}
+
+/// Returns a refusal that the schema does not explain. The server's text for a client token speaks of the token, which is
+/// good.
+fn unexplained(refusal: Refusal) -> SourceError {
+    let message = if refusal.code.starts_with("context.") {
+        "the record server refuses this connection or stream".to_owned()
+    } else {
+        refusal.message
+    };
+    SourceError::Refused(Box::new(Refusal { message, ..refusal }))
+}
