@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{parse, unless_empty, whole_number};
+use super::arguments::parse;
+use super::normalize::Arguments;
 use super::unavailable::{self, ShownUnavailable};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
 use crate::fit::{Shaping, clip};
@@ -16,11 +17,11 @@ use crate::source::{
 pub const AGGREGATE: ToolSpec = ToolSpec {
     name: "aggregate",
     title: "Count and sum up records",
-    description: "One figure over a stream: `metric` count, or sum, min, max, count_distinct of `field`. With `group_by` \
-        one for each value of a field, the largest first; with `group_by_time` and `granularity` one for each time, the \
-        newest `limit` in the order of time, days as in `time_zone` (IANA, default UTC). `other_count` counts the records \
-        of groups not shown, `records` those that passed `filter`. `schema` tells which fields can be aggregated.",
+    description: "One figure over a stream, or one for each group of its records: with `group_by` the largest first, with \
+        `group_by_time` the newest `limit` in the order of time. `other_count` counts the records of groups not shown, \
+        `records` those that passed `filter`. `schema` tells which fields can be aggregated.",
     input_schema: include_str!("aggregate.input.json"),
+    aliases: &[],
     output_schema: include_str!("aggregate.output.json"),
 };
 
@@ -40,22 +41,15 @@ const BESIDE: (usize, usize) = (4_000, 32);
 #[serde(deny_unknown_fields)]
 struct Args {
     stream: StreamName,
-    #[serde(default, deserialize_with = "unless_empty")]
     connection_id: Option<ConnectionId>,
     metric: Metric,
-    #[serde(default, deserialize_with = "unless_empty")]
     field: Option<String>,
-    #[serde(default, deserialize_with = "unless_empty")]
     group_by: Option<String>,
-    #[serde(default, deserialize_with = "unless_empty")]
     group_by_time: Option<String>,
     granularity: Option<Granularity>,
-    #[serde(default, deserialize_with = "unless_empty")]
     time_zone: Option<String>,
-    #[serde(default, deserialize_with = "whole_number")]
     limit: Option<usize>,
     filter: Option<Filter>,
-    #[serde(default, deserialize_with = "unless_empty")]
     source: Option<SourceName>,
 }
 
@@ -98,11 +92,15 @@ struct ShownGroup {
     value: Option<Scalar>,
 }
 
-pub(super) async fn aggregate(toolbox: &Toolbox, arguments: RecordData) -> Result<Payload, ToolError> {
-    let (source, query) = resolve(arguments)?;
+pub(super) async fn aggregate(
+    toolbox: &Toolbox,
+    Arguments { values, warnings }: Arguments,
+) -> Result<Payload, ToolError> {
+    let (source, query) = resolve(values)?;
     let source = toolbox.source("aggregate", source.as_ref())?;
     let answer = source.aggregate(&query).await;
-    let answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
+    let mut answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
+    answer.notes.splice(0..0, warnings);
     let budget = toolbox.budget("aggregate");
     let groups = answer.groups.as_ref().map_or(1, Vec::len).clamp(1, GROUPS_MOST);
     let mut text_most = (budget.bytes.saturating_sub(BESIDE.0) / groups).saturating_sub(BESIDE.1) / 2;
@@ -126,9 +124,6 @@ fn resolve(arguments: RecordData) -> Result<(Option<SourceName>, AggregateQuery)
         |param: &str, problem: &str| ToolError::correct_argument("aggregate", param, problem.to_owned());
     let (field, by, by_time) = (args.field, args.group_by, args.group_by_time);
     let zoned = args.time_zone.is_some();
-    if args.limit.is_some_and(|limit| !(1..=GROUPS_MOST).contains(&limit)) {
-        return Err(wrong("limit", &format!("it is not between 1 and {GROUPS_MOST}")));
-    }
     match (args.metric, &field) {
         (Metric::Count, Some(_)) => {
             return Err(wrong(

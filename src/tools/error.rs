@@ -6,6 +6,7 @@
 use super::Profile;
 use super::arguments::quote;
 use super::error_body::ErrorBody;
+use super::example;
 use crate::cursor::CursorFault;
 use crate::fit::clip;
 use crate::handle::{ConnectionId, InvalidHandle, RecordAddress, SourceName, StreamName};
@@ -166,52 +167,21 @@ impl ToolError {
         Self::Source { source_name, error, asked: Box::default() }
     }
 
+    /// An argument that is wrong, with an example that has it.
     pub(super) fn correct_argument(tool: &'static str, param: &str, problem: String) -> Self {
-        // An argument that the tool, or the profile, does not have needs no example.
-        let param_there = if problem.starts_with("unknown field") { "" } else { param };
-        if param_there == "source" {
-            let hint = "Leave out `source`: it is only for an error that names sources to choose from.";
-            return Self::CorrectArgument { tool, param: param.to_owned(), problem, hint: hint.to_owned() };
-        }
-        let hint = match (tool, param_there.split(['[', '.']).next().unwrap_or_default()) {
-            ("search", "limit") => {
-                "Call search with {\"query\": \"words to find\", \"limit\": 10}, a number from 1 to 100."
-            }
-            ("search", "streams") => {
-                "Call search with {\"query\": \"words to find\", \"streams\": [\"messages\"]}, at most 50 names."
-            }
-            ("search", "connection_id") => {
-                "Call search with {\"query\": \"words to find\"} and the `connection_id` before the `/` of an id."
-            }
-            ("search", "filter") => {
-                "Write `filter` as {\"amount\": {\"gte\": 10}}, with `streams` naming the one stream it is about."
-            }
-            ("search", _) => "Call search with {\"query\": \"words to find\"}.",
-            ("fetch", "expand" | "expand_limit") => {
-                "Call fetch with {\"id\": \"an id of a search result\", \"expand\": [\"attachments\"]}."
-            }
-            ("schema", _) => "Call schema with {}, or with {\"stream\": \"messages\"}.",
-            ("query_records" | "aggregate", "filter") => {
-                "Write `filter` as {\"from\": \"ann@example.com\", \"amount\": {\"gte\": 10, \"lt\": 20}}."
-            }
-            ("query_records", "limit") => {
-                "Call query_records with {\"stream\": \"messages\", \"limit\": 10}, a number from 1 to 100."
-            }
-            ("query_records", _) => {
-                "Call query_records with {\"stream\": \"messages\"}; `schema` tells the streams."
-            }
-            ("aggregate", _) => {
-                "Call aggregate with {\"stream\": \"messages\", \"metric\": \"count\", \"group_by\": \"from\"}."
-            }
-            ("read_record_field", _) => {
-                "Call read_record_field with {\"id\": \"an id of a search result\", \"field\": \"body\", \"offset_chars\": 0}."
-            }
-            (_, "fields") => {
-                "Call fetch with {\"id\": \"an id of a search result\", \"fields\": [\"subject\"]}, or without `fields`."
-            }
-            _ => "Call fetch with {\"id\": \"an id of a search result\"}.",
-        };
-        Self::CorrectArgument { tool, param: param.to_owned(), problem, hint: hint.to_owned() }
+        let hint = example::hint(tool, param.split(['[', '.']).next().unwrap_or_default());
+        Self::CorrectArgument { tool, param: param.to_owned(), problem, hint }
+    }
+
+    /// An argument without which there is no call.
+    pub(super) fn missing_argument(tool: &'static str, param: &str) -> Self {
+        Self::correct_argument(tool, param, "it is missing".to_owned())
+    }
+
+    /// An argument that the tool, or the profile, does not have.
+    pub(super) fn unknown_argument(tool: &'static str, param: &str, known: &[&str]) -> Self {
+        let problem = format!("there is no such argument; it takes {}", known.join(", "));
+        Self::CorrectArgument { tool, param: param.to_owned(), problem, hint: example::hint(tool, "") }
     }
 
     /// Says which tool the source was asked for, of which profile.

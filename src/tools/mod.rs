@@ -10,10 +10,12 @@ mod changes_seal;
 mod chunked;
 mod error;
 mod error_body;
+mod example;
 mod fetch;
 mod field_chunk;
 mod grants;
 mod live;
+mod normalize;
 mod paging;
 mod parts;
 mod payload;
@@ -67,6 +69,8 @@ pub struct ToolSpec {
     pub description: &'static str,
     /// JSON Schema of its arguments.
     pub input_schema: &'static str,
+    /// Other names that arguments are accepted by, each with the declared one.
+    pub aliases: &'static [(&'static str, &'static str)],
     /// JSON Schema of its payload.
     pub output_schema: &'static str,
 }

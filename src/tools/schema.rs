@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::arguments::{parse, unless_empty};
+use super::arguments::parse;
 use super::payload::{json_of, within};
 use super::unavailable::{ShownUnavailable, shown};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
@@ -19,10 +19,10 @@ use crate::source::{ConnectionChoice, SourceError, StreamAnswer, StreamQuery};
 pub const SCHEMA: ToolSpec = ToolSpec {
     name: "schema",
     title: "Show accounts, streams and fields",
-    description: "What there is. Without `stream`: every connected account with its streams and their record counts. With \
-        `stream`: its fields with what each can be asked for (`legend` explains), its views and relations. `detail` \"full\" \
-        adds the connector's own declaration of one stream of one account.",
+    description: "What there is. Without `stream`: every connected account with its streams and their record counts. \
+        With `stream`: its fields with what each can be asked for (`legend` explains), its views and relations.",
     input_schema: include_str!("schema.input.json"),
+    aliases: &[],
     output_schema: include_str!("schema.output.json"),
 };
 
@@ -36,13 +36,10 @@ const LEGEND: &str = "after the type: eq = filter by value; range = filter with 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    #[serde(default, deserialize_with = "unless_empty")]
     stream: Option<StreamName>,
-    #[serde(default, deserialize_with = "unless_empty")]
     connection_id: Option<ConnectionId>,
     #[serde(default)]
     detail: Detail,
-    #[serde(default, deserialize_with = "unless_empty")]
     source: Option<SourceName>,
 }
 

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use super::aggregate::aggregate;
 use super::chunked::Texts;
 use super::fetch::fetch;
+use super::normalize::{Arguments, normalize};
 use super::parts::Parts;
 use super::previews::{KnownPreviews, Previews};
 use super::query_records::query_records;
@@ -201,22 +202,34 @@ impl Toolbox {
         tool: &str,
         arguments: RecordData,
     ) -> Option<Result<Payload, ToolError>> {
-        let answer = match (profile, tool) {
-            (_, "search") => timeout(self.call_deadline, search(self, profile, arguments)).await,
-            (_, "fetch") => timeout(self.call_deadline, fetch(self, profile, arguments, self.pages())).await,
-            (Profile::Standard, "schema") => timeout(self.call_deadline, schema(self, arguments)).await,
-            (Profile::Standard, "query_records") => {
-                timeout(self.call_deadline, query_records(self, arguments)).await
+        let answer = match normalize(profile, tool, arguments)? {
+            Ok(arguments) => {
+                let called = timeout(self.call_deadline, self.run(profile, tool, arguments)).await;
+                called.unwrap_or_else(|_elapsed| {
+                    Some(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }))
+                })?
             }
-            (Profile::Standard, "aggregate") => timeout(self.call_deadline, aggregate(self, arguments)).await,
-            (Profile::Standard, "read_record_field") => {
-                timeout(self.call_deadline, read_record_field(self, arguments)).await
-            }
-            _ => return None,
+            Err(error) => Err(error),
         };
-        let answer = answer.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }));
         let tool = profile.tools().iter().find(|spec| spec.name == tool).map(|spec| spec.name);
         Some(answer.map_err(|error| error.asked_of(tool, profile)))
+    }
+
+    async fn run(
+        &self,
+        profile: Profile,
+        tool: &str,
+        arguments: Arguments,
+    ) -> Option<Result<Payload, ToolError>> {
+        Some(match (profile, tool) {
+            (_, "search") => search(self, profile, arguments).await,
+            (_, "fetch") => fetch(self, profile, arguments.values, self.pages()).await,
+            (Profile::Standard, "schema") => schema(self, arguments.values).await,
+            (Profile::Standard, "query_records") => query_records(self, arguments).await,
+            (Profile::Standard, "aggregate") => aggregate(self, arguments).await,
+            (Profile::Standard, "read_record_field") => read_record_field(self, arguments).await,
+            _ => return None,
+        })
     }
 
     /// A record as `fetch` gives it, in the same parts, for a page: nobody there needs a link to it.

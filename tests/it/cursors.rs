@@ -120,7 +120,7 @@ fn a_cursor_alone_goes_on_with_everything_that_was_asked() {
     for arguments in [
         same,
         json!({"stream": "bookings", "cursor": cursor, "limit": 7.0}),
-        json!({"stream": "", "cursor": cursor, "fields": [], "connection_id": "", "filter": null}),
+        json!({"stream": "", "cursor": cursor, "fields": "", "connection_id": "", "filter": null, "limit": 0}),
     ] {
         let again = call(&server, "query_records", &arguments);
         assert_eq!(ids(&again), ids(&second));
@@ -143,10 +143,10 @@ fn a_cursor_alone_goes_on_with_everything_that_was_asked() {
     assert_eq!(reason(&server, "search", &json!({"cursor": cursor})), "mismatched");
     // What is wrong by itself says so.
     for (arguments, param) in [
-        (json!({"cursor": cursor, "limit": 0}), "limit"),
+        (json!({"cursor": cursor, "limit": -1}), "limit"),
         (json!({"cursor": cursor, "colour": 1}), "colour"),
         (json!({"cursor": cursor, "changes_since": "beginning"}), "cursor"),
-        (json!({"stream": "bookings", "cursor": "junk", "limit": 0}), "limit"),
+        (json!({"stream": "bookings", "cursor": "junk", "limit": "seven"}), "limit"),
     ] {
         let refused = call(&server, "query_records", &arguments);
         assert_eq!(

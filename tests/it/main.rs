@@ -15,6 +15,7 @@ mod api_lists;
 mod api_observed;
 mod api_overrides;
 mod api_seed_examples;
+mod arguments;
 mod backup;
 mod bad_messages;
 mod budgets;

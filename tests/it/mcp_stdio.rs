@@ -92,15 +92,18 @@ async fn malformed_arguments_are_named() {
         ("search", json!({"query": 7}), "invalid_argument", "query"),
         ("search", json!({"query": "x".repeat(1_001)}), "invalid_argument", "query"),
         ("search", json!({"query": "x", "querry": "y"}), "invalid_argument", "querry"),
-        ("search", json!({"query": "x", "limit": 0}), "invalid_argument", "limit"),
-        ("search", json!({"query": "x", "limit": 101}), "invalid_argument", "limit"),
         ("search", json!({"query": "x", "limit": "ten"}), "invalid_argument", "limit"),
         ("search", json!({"query": "x", "limit": 2.5}), "invalid_argument", "limit"),
-        ("search", json!({"query": "x", "streams": "mail"}), "invalid_argument", "streams"),
+        ("search", json!({"query": "x", "streams": 7}), "invalid_argument", "streams"),
         ("search", json!({"query": "x", "connection_id": "a/../b"}), "invalid_argument", "connection_id"),
         ("fetch", json!({}), "invalid_argument", "id"),
         ("fetch", json!({"id": ["a:b"]}), "invalid_argument", "id"),
-        ("fetch", json!({"id": "cin_work/messages:m1", "fields": "subject"}), "invalid_argument", "fields"),
+        (
+            "fetch",
+            json!({"id": "cin_work/messages:m1", "fields": {"subject": true}}),
+            "invalid_argument",
+            "fields",
+        ),
         ("fetch", json!({"id": "cin_work/messages:m1", "fields": [""]}), "invalid_argument", "fields"),
     ] {
         let refused = model.refusal(tool, arguments.clone()).await;

@@ -1,0 +1,409 @@
+//! Reads the arguments of a call as clients and models send them.
+//!
+//! [`normalize`] runs before any tool and knows nothing but the tool's own input schema. `null` and `""` for an
+//! optional argument mean absent, as do an empty array or object and 0 for a limit. JSON in a string is parsed where
+//! an object, array, number or boolean is declared, never where a string is. One string stands for an array of one.
+//! A number over its maximum is replaced by the maximum, with a warning. Everything else that does not fit the
+//! schema is refused by name, in our own words.
+
+use std::sync::LazyLock;
+
+use serde_json::{Number, Value};
+
+use super::{Profile, ToolError, ToolSpec};
+use crate::fit::clip;
+use crate::record::RecordData;
+
+/// The longest piece of a value that a refusal or warning quotes, in bytes of JSON.
+const QUOTE: usize = 60;
+
+/// The arguments of a call, as the tool's input schema declares them.
+#[derive(Debug, Default)]
+pub(super) struct Arguments {
+    /// The arguments that say something.
+    pub(super) values: RecordData,
+    /// Changes to what was sent that the caller has to know.
+    pub(super) warnings: Vec<String>,
+}
+
+/// The declared arguments of one tool.
+struct Shape {
+    spec: &'static ToolSpec,
+    arguments: Vec<Argument>,
+}
+
+struct Argument {
+    name: String,
+    kind: Kind,
+    is_required: bool,
+}
+
+/// The type that a schema declares for a value.
+enum Kind {
+    /// A string, one of these where there are any.
+    Text(Vec<String>),
+    /// A whole number within these bounds.
+    Integer { minimum: u64, maximum: Option<u64> },
+    /// Any number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// An array of such values.
+    List(Box<Self>),
+    /// An object with such values.
+    Object(Box<Self>),
+    /// Whatever the tool makes of it.
+    Any,
+}
+
+static STANDARD: LazyLock<Vec<Shape>> =
+    LazyLock::new(|| Profile::Standard.tools().iter().map(Shape::new).collect());
+static OPENAI: LazyLock<Vec<Shape>> =
+    LazyLock::new(|| Profile::OpenAi.tools().iter().map(Shape::new).collect());
+
+/// Returns the arguments of a call of a tool that the profile has; none for another.
+pub(super) fn normalize(
+    profile: Profile,
+    tool: &str,
+    sent: RecordData,
+) -> Option<Result<Arguments, ToolError>> {
+    let shapes = match profile {
+        Profile::Standard => &STANDARD,
+        Profile::OpenAi => &OPENAI,
+    };
+    shapes.iter().find(|shape| shape.spec.name == tool).map(|shape| shape.normalize(sent))
+}
+
+impl Shape {
+    fn new(spec: &'static ToolSpec) -> Self {
+        // The schemas are ours, and tests read every one of them.
+        let schema: Value = serde_json::from_str(spec.input_schema).unwrap_or_default();
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
+        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let argument = |(name, schema): (&String, &Value)| Argument {
+            name: name.clone(),
+            kind: Kind::new(schema),
+            is_required: is_required(name),
+        };
+        Self { spec, arguments: properties.map(argument).collect() }
+    }
+
+    fn normalize(&self, sent: RecordData) -> Result<Arguments, ToolError> {
+        let tool = self.spec.name;
+        let mut read = Arguments::default();
+        for (name, value) in sent {
+            let alias = self.spec.aliases.iter().find(|(alias, _)| *alias == name);
+            let name = alias.map_or(name.as_str(), |(_, declared)| declared);
+            let Some(argument) = self.arguments.iter().find(|argument| argument.name == name) else {
+                let known: Vec<&str> = self.arguments.iter().map(|argument| argument.name.as_str()).collect();
+                return Err(ToolError::unknown_argument(tool, name, &known));
+            };
+            let mut reader = Reader { name, warnings: &mut read.warnings };
+            let value = reader.read(&argument.kind, value, argument.is_required);
+            let value = value.map_err(|problem| ToolError::correct_argument(tool, name, problem))?;
+            // A name beside its alias: the declared one counts.
+            if let Some(value) = value
+                && (alias.is_none() || !read.values.contains_key(name))
+            {
+                read.values.insert(name.to_owned(), value);
+            }
+        }
+        let is_missing =
+            |argument: &&Argument| argument.is_required && !read.values.contains_key(&argument.name);
+        match self.arguments.iter().find(is_missing) {
+            Some(argument) => Err(ToolError::missing_argument(tool, &argument.name)),
+            None => Ok(read),
+        }
+    }
+}
+
+impl Kind {
+    fn new(schema: &Value) -> Self {
+        let choices = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+        let count = |name| schema.get(name).and_then(Value::as_u64);
+        let inner = |name| Box::new(schema.get(name).map_or(Self::Any, Self::new));
+        match schema.get("type").and_then(Value::as_str) {
+            Some("string") => {
+                Self::Text(choices.filter_map(|choice| choice.as_str().map(str::to_owned)).collect())
+            }
+            Some("integer") => {
+                Self::Integer { minimum: count("minimum").unwrap_or(0), maximum: count("maximum") }
+            }
+            Some("number") => Self::Number,
+            Some("boolean") => Self::Boolean,
+            Some("array") => Self::List(inner("items")),
+            Some("object") => Self::Object(inner("additionalProperties")),
+            _ => Self::Any,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "a string",
+            Self::Integer { .. } => "a whole number",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::List(item) if matches!(**item, Self::Text(_)) => "an array of strings",
+            Self::List(_) => "an array",
+            Self::Object(_) => "an object",
+            Self::Any => "a value",
+        }
+    }
+}
+
+/// Reads the values of one argument.
+struct Reader<'a> {
+    name: &'a str,
+    warnings: &'a mut Vec<String>,
+}
+
+impl Reader<'_> {
+    /// Returns the value as its kind; none where it says nothing. `keeps_empty` leaves what is empty to the tool, which
+    /// refuses it.
+    fn read(&mut self, kind: &Kind, value: Value, keeps_empty: bool) -> Result<Option<Value>, String> {
+        let is_silent = match &value {
+            Value::Null => true,
+            Value::String(text) => text.trim().is_empty() && !(keeps_empty && matches!(kind, Kind::Text(_))),
+            Value::Array(items) => items.is_empty() && matches!(kind, Kind::List(_)),
+            Value::Object(fields) => fields.is_empty() && matches!(kind, Kind::Object(_)),
+            Value::Bool(_) | Value::Number(_) => false,
+        };
+        if is_silent {
+            return Ok(None);
+        }
+        match (kind, value) {
+            (Kind::Any, value) | (Kind::Boolean, value @ Value::Bool(_)) => Ok(Some(value)),
+            (Kind::Number, value @ Value::Number(_)) => Ok(Some(value)),
+            (Kind::Text(choices), Value::String(text)) => one_of(choices, text).map(Some),
+            (Kind::Integer { minimum, maximum }, Value::Number(number)) => {
+                self.integer(&number, *minimum, *maximum)
+            }
+            (Kind::List(item), Value::Array(items)) => {
+                let mut read = Vec::with_capacity(items.len());
+                for value in items {
+                    let found = describe(&value);
+                    let value = self.read(item, value, true)?;
+                    read.push(value.ok_or_else(|| format!("it has {found} among its values"))?);
+                }
+                Ok(Some(Value::Array(read)))
+            }
+            (Kind::Object(of), Value::Object(fields)) => {
+                let mut read = RecordData::new();
+                for (name, value) in fields {
+                    // An object without declared values is the tool's: `null` and `""` may say something there.
+                    let value = match **of {
+                        Kind::Any => Some(value),
+                        _ => self
+                            .read(of, value, false)
+                            .map_err(|problem| format!("`{}`: {problem}", clip(&name, QUOTE)))?,
+                    };
+                    if let Some(value) = value {
+                        read.insert(name, value);
+                    }
+                }
+                Ok(Some(Value::Object(read))
+                    .filter(|read| read.as_object().is_some_and(|read| !read.is_empty())))
+            }
+            (kind, Value::String(text)) => self.parse(kind, text, keeps_empty),
+            (kind, value) => Err(format!("it is {}, not {}", describe(&value), kind.name())),
+        }
+    }
+
+    /// Reads a string where something else is declared: as JSON, or as the only value of an array.
+    fn parse(&mut self, kind: &Kind, text: String, keeps_empty: bool) -> Result<Option<Value>, String> {
+        match serde_json::from_str::<Value>(text.trim()) {
+            // A string inside the string is not what was declared either, except alone in an array.
+            Ok(Value::String(_)) | Err(_) => {}
+            Ok(value) => match (kind, &value) {
+                (Kind::List(_), Value::Array(_) | Value::Null) => return self.read(kind, value, keeps_empty),
+                (Kind::List(_), _) => {}
+                _ => return self.read(kind, value, keeps_empty),
+            },
+        }
+        match kind {
+            Kind::List(item) if matches!(**item, Kind::Text(_)) => {
+                let only = self.read(item, Value::String(text), true)?;
+                Ok(only.map(|only| Value::Array(vec![only])))
+            }
+            _ => Err(format!("it is the string \"{}\", not {}", clip(&text, QUOTE), kind.name())),
+        }
+    }
+
+    fn integer(
+        &mut self,
+        number: &Number,
+        minimum: u64,
+        maximum: Option<u64>,
+    ) -> Result<Option<Value>, String> {
+        let bounds = match maximum {
+            Some(maximum) => format!("between {minimum} and {maximum}"),
+            None => format!("from {minimum} on"),
+        };
+        let Some(count) = whole(number) else {
+            return Err(format!("{number} is not a whole number {bounds}"));
+        };
+        match maximum {
+            // 0 of something of which there is at least one is the way to leave a limit out.
+            _ if count == 0 && minimum > 0 => Ok(None),
+            _ if count < minimum => Err(format!("{number} is not a whole number {bounds}")),
+            Some(maximum) if count > maximum => {
+                let number = clip(&number.to_string(), QUOTE);
+                self.warnings.push(format!("`{}` {number} is over the maximum: {maximum} used", self.name));
+                Ok(Some(maximum.into()))
+            }
+            _ => Ok(Some(count.into())),
+        }
+    }
+}
+
+/// The count that a number is. Some clients write every number as a float, `2.0`.
+fn whole(number: &Number) -> Option<u64> {
+    if let Some(count) = number.as_u64() {
+        return Some(count);
+    }
+    let float = number.as_f64().filter(|float| *float >= 0.0 && float.fract() == 0.0)?;
+    // A whole float is written without a point.
+    Some(float.to_string().parse().unwrap_or(u64::MAX))
+}
+
+fn one_of(choices: &[String], text: String) -> Result<Value, String> {
+    if choices.is_empty() || choices.contains(&text) {
+        return Ok(Value::String(text));
+    }
+    Err(format!("\"{}\" is none of {}", clip(&text, QUOTE), choices.join(", ")))
+}
+
+fn describe(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(text) if text.is_empty() => "an empty string",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What a tool gets, with the warnings.
+    fn read(tool: &str, sent: Value) -> Result<(Value, Vec<String>), String> {
+        let Value::Object(sent) = sent else { panic!("{sent}") };
+        let read = normalize(Profile::Standard, tool, sent).unwrap();
+        read.map(|read| (Value::Object(read.values), read.warnings)).map_err(|error| error.body().message)
+    }
+
+    #[track_caller]
+    fn check(tool: &str, sent: Value, expect: &Value) {
+        let shown = sent.to_string();
+        assert_eq!(read(tool, sent).unwrap(), (expect.clone(), Vec::new()), "{shown}");
+    }
+
+    #[track_caller]
+    fn refuses(tool: &str, sent: Value, part: &str) {
+        let shown = sent.to_string();
+        let problem = read(tool, sent).unwrap_err();
+        assert!(problem.contains(part), "{shown}: {problem}");
+        assert!(!problem.contains("expected") && !problem.contains("invalid type"), "{problem}");
+    }
+
+    #[test]
+    fn empty_optional_arguments_are_absent() {
+        let all = |value: &Value| {
+            json!({"stream": "s", "connection_id": value, "source": value, "limit": value, "cursor": value,
+                "order": value, "sort": value, "count": value, "filter": value, "fields": value, "view": value,
+                "expand": value, "expand_limit": value, "changes_since": value})
+        };
+        for value in [json!(null), json!(""), json!("  ")] {
+            check("query_records", all(&value), &json!({"stream": "s"}));
+        }
+        check(
+            "query_records",
+            json!({"stream": "s", "limit": 0, "fields": [], "filter": {}, "expand_limit": {"r": 0, "q": null}}),
+            &json!({"stream": "s"}),
+        );
+        check(
+            "read_record_field",
+            json!({"field": "f", "offset_chars": 0}),
+            &json!({"field": "f", "offset_chars": 0}),
+        );
+    }
+
+    #[test]
+    fn json_in_strings_is_parsed_where_no_string_is_declared() {
+        check(
+            "query_records",
+            json!({"stream": "7", "limit": "5", "filter": "{\"a\": \"\", \"n\": {\"gte\": \"1\"}}",
+                "fields": "[\"a\", \"b\"]", "expand": "r", "expand_limit": "{\"r\": \"2\"}"}),
+            &json!({"stream": "7", "limit": 5, "filter": {"a": "", "n": {"gte": "1"}}, "fields": ["a", "b"],
+                "expand": ["r"], "expand_limit": {"r": 2}}),
+        );
+        for text in ["{\"a\": 1}", "[\"a\"]", "7", "true", "null"] {
+            check("search", json!({"query": text}), &json!({"query": text}));
+        }
+        check("search", json!({"query": "x", "streams": "null"}), &json!({"query": "x"}));
+        check("search", json!({"query": "x", "streams": "7"}), &json!({"query": "x", "streams": ["7"]}));
+        check(
+            "search",
+            json!({"query": "x", "filter": {"a": "", "b": null}}),
+            &json!({"query": "x", "filter": {"a": "", "b": null}}),
+        );
+    }
+
+    #[test]
+    fn numbers_are_whole_and_within_bounds() {
+        for sent in [json!(2), json!(2.0), json!("2"), json!(" 2.0 ")] {
+            check("search", json!({"query": "x", "limit": sent}), &json!({"query": "x", "limit": 2}));
+        }
+        for sent in [json!(101), json!("4000"), json!(1e300)] {
+            let (values, warnings) = read("search", json!({"query": "x", "limit": sent})).unwrap();
+            assert_eq!(values, json!({"query": "x", "limit": 100}));
+            assert!(
+                warnings[0].starts_with("`limit` ") && warnings[0].ends_with(": 100 used"),
+                "{warnings:?}"
+            );
+        }
+        for sent in [json!(2.5), json!(-1), json!("-1.0")] {
+            refuses("search", json!({"query": "x", "limit": sent}), "not a whole number between 1 and 100");
+        }
+        refuses("read_record_field", json!({"field": "f", "offset_chars": -1}), "from 0 on");
+    }
+
+    #[test]
+    fn what_remains_wrong_is_refused_in_plain_words() {
+        for (sent, part) in [
+            (json!({"query": 7}), "it is a number, not a string"),
+            (json!({"query": "x", "limit": "ten"}), "it is the string \"ten\", not a whole number"),
+            (json!({"query": "x", "limit": [1]}), "it is an array, not a whole number"),
+            (json!({"query": "x", "streams": 7}), "it is a number, not an array of strings"),
+            (json!({"query": "x", "streams": [7]}), "it is a number, not a string"),
+            (json!({"query": "x", "streams": [null]}), "it has null among its values"),
+            (json!({"query": "x", "filter": "a=b"}), "it is the string \"a=b\", not an object"),
+            (json!({"query": "x", "filter": "[1]"}), "it is an array, not an object"),
+            (json!({"query": "x", "mode": "best"}), "\"best\" is none of lexical, semantic, hybrid"),
+            (json!({"query": "x", "querry": "y"}), "no such argument; it takes query, limit, cursor,"),
+            (json!({"query": "x", "streams": {"a": 1}}), "it is an object, not an array of strings"),
+        ] {
+            refuses("search", sent, part);
+        }
+        refuses("fetch", json!({"id": null}), "it is missing");
+        refuses(
+            "fetch",
+            json!({"id": "x", "expand": ["r"], "expand_limit": {"r": "x"}}),
+            "`r`: it is the string",
+        );
+    }
+
+    #[test]
+    fn an_alias_stands_for_its_argument() {
+        check("search", json!({"q": "x"}), &json!({"query": "x"}));
+        check("search", json!({"query": "y", "q": "x"}), &json!({"query": "y"}));
+        check("search", json!({"q": "x", "query": "y"}), &json!({"query": "y"}));
+    }
+}
