@@ -1,7 +1,6 @@
 //! Payloads and errors as tool results.
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
-use serde_json::json;
 
 use crate::telemetry::RequestId;
 use crate::tools::{Payload, ToolError};
@@ -14,11 +13,11 @@ pub(super) fn success(payload: Payload) -> CallToolResult {
     result
 }
 
-/// An error as text that is enough by itself, since clients drop the value of errors.
+/// One error in two identical channels: Claude Code shows a model the text of an error, Copilot CLI both where they differ.
 pub(super) fn failure(error: &ToolError) -> CallToolResult {
     let body = error.body();
     let mut result = CallToolResult::error(vec![ContentBlock::text(body.json())]);
-    result.structured_content = Some(json!({ "error": body }));
+    result.structured_content = Some(body.value());
     result
 }
 

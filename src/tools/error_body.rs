@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::error::{Asked, CHOICES_SHOWN, LABEL};
 use super::unavailable::{ShownUnavailable, shown};
@@ -67,11 +68,23 @@ impl fmt::Display for ShownConnection {
     }
 }
 
+/// An error as it goes out in both channels of a result.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: &'a ErrorBody,
+}
+
 impl ErrorBody {
-    /// Compact JSON.
+    /// Returns `{"error": {...}}` as compact JSON.
     #[must_use]
     pub fn json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        serde_json::to_string(&Envelope { error: self }).unwrap_or_default()
+    }
+
+    /// Returns the same as a value, with its keys in the same order.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        serde_json::to_value(Envelope { error: self }).unwrap_or_default()
     }
 
     pub(super) fn add_source_facts(&mut self, error: &SourceError, asked: &Asked) {

@@ -29,7 +29,7 @@ function converse(server) {
 
   const refused = call('fetch', 'id=cin_home/messages:nobody');
   assert.equal(refused.isError, true);
-  const error = JSON.parse(refused.content[0].text);
+  const { error } = JSON.parse(refused.content[0].text);
   assert.ok(error.code === 'not_found' && error.hint, refused.content[0].text);
   console.log(`inspector ${server.way}, ${server.era}: ${tools.length} tools, ${hit.id} fetched`);
 }

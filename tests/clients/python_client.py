@@ -43,7 +43,7 @@ async def converse(client, way):
 
     refused = await client.call_tool("fetch", {"id": "cin_home/messages:nobody"})
     assert refused.is_error, refused
-    error = json.loads(refused.content[0].text)
+    error = json.loads(refused.content[0].text)["error"]
     assert error["code"] == "not_found" and error["hint"], error
     print(f"python {way}, {client.protocol_version}: {len(tools)} tools, {len(found)} records fetched")
 

@@ -32,7 +32,7 @@ async function converse(transport, way) {
   for (const name of TOOLS) {
     const refused = await call(name, { id: 7, nonsense: true });
     assert.equal(refused.isError, true);
-    const error = JSON.parse(refused.content[0].text);
+    const { error } = JSON.parse(refused.content[0].text);
     assert.ok(error.code && error.hint, refused.content[0].text);
   }
   console.log(`typescript ${way}: ${tools.length} tools, ${found.length} records fetched`);

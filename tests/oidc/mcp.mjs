@@ -37,6 +37,7 @@ export const initialize = (url, token) =>
 export async function call(url, token, name, args) {
   const { status, message, text } = await post(url, 'tools/call', { name, arguments: args }, token);
   if (status !== 200 || !message?.result) throw new Error(`${name} answers ${status}: ${text.slice(0, 500)}`);
-  const payload = JSON.parse(message.result.content[0].text);
+  const said = JSON.parse(message.result.content[0].text);
+  const payload = message.result.isError === true ? said.error : said;
   return { isError: message.result.isError === true, payload };
 }
