@@ -5,6 +5,7 @@
 
 #[cfg(feature = "conformance")]
 mod conformance;
+mod end_of_input;
 mod handler;
 mod http_service;
 mod in_flight;

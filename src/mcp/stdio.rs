@@ -21,6 +21,7 @@ use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
+use super::end_of_input::EndOfInput;
 use super::in_flight::{InFlight, RequestPermit, WaitingLine, WaitingLines};
 use super::message::{NoMessage, outline};
 
@@ -31,17 +32,19 @@ const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 const MAX_WAIT_AT_END: Duration = Duration::from_secs(5);
 
 /// Serves over standard input and output until the input ends or `stop` is cancelled. Calls in flight are
-/// answered, for a moment; then they are dropped.
+/// answered as long as one is answered within a second; then they are dropped.
 ///
 /// # Errors
 ///
 /// The handshake failed.
 pub async fn serve_stdio(server: Server, stop: CancellationToken) -> Result<(), String> {
     let (input, output) = rmcp::transport::stdio_pipes();
-    match serve_server_with_ct(server, LineTransport::new(input, output), stop).await {
-        Ok(running) => match running.waiting().await {
-            Ok(_reason) => Ok(()),
-            Err(failed) => Err(failed.to_string()),
+    let end = Arc::new(EndOfInput::new());
+    let transport = LineTransport::new(input, output, Arc::clone(&end));
+    match serve_server_with_ct(server, transport, stop).await {
+        Ok(running) => tokio::select! {
+            ended = running.waiting() => ended.map(|_reason| ()).map_err(|failed| failed.to_string()),
+            () = end.idle() => Ok(()),
         },
         // The client left before it said anything, or we were told to stop.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
@@ -59,6 +62,7 @@ struct LineTransport<R, W> {
     after_error: bool,
     /// The end of the input was read.
     has_ended: bool,
+    end: Arc<EndOfInput>,
     in_flight: InFlight,
     waiting: WaitingLines,
 }
@@ -77,7 +81,7 @@ where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    fn new(input: R, output: W) -> Self {
+    fn new(input: R, output: W, end: Arc<EndOfInput>) -> Self {
         let codec = AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), b"\n".to_vec(), MAX_LINE_BYTES);
         Self {
             lines: FramedRead::new(input, codec),
@@ -85,6 +89,7 @@ where
             started: false,
             after_error: false,
             has_ended: false,
+            end,
             in_flight: InFlight::default(),
             waiting: WaitingLines::default(),
         }
@@ -163,10 +168,12 @@ where
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), std::io::Error>> + Send + 'static {
         let permit = self.in_flight.take_answered(&message);
-        let output = Arc::clone(&self.output);
+        let (output, end) = (Arc::clone(&self.output), Arc::clone(&self.end));
         async move {
             let _permit = permit;
-            write_line(output, message).await
+            write_line(output, message).await?;
+            end.answered();
+            Ok(())
         }
     }
 
@@ -181,6 +188,7 @@ where
                 }
                 Event::Line(None | Some(Err(AnyDelimiterCodecError::Io(_)))) => {
                     self.has_ended = true;
+                    self.end.reached();
                     None
                 }
                 Event::Line(Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded))) => {

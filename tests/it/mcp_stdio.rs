@@ -231,6 +231,40 @@ fn the_end_of_the_input_ends_it_after_calls_in_flight_are_answered() {
     assert!(status.success());
 }
 
+#[test]
+fn the_end_of_the_input_ends_it_while_a_source_hangs() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = FakeServer::start(|_| Reply::Hang);
+    connect(folder.path(), &source.url, CREDENTIAL);
+    let config = folder.path().join("fetchwell.toml");
+    // The call would take as long as the guard of this test.
+    let toml = format!(
+        "call_deadline = \"60s\"\n[[source]]\nname = \"far\"\nurl = \"{}\"\ncache_root = \".\"\ndeadline = \"40s\"\n",
+        source.url
+    );
+    std::fs::write(&config, toml).unwrap();
+    let mut server = StdioServer::start(["--config", text(&config)]);
+    server.initialize("2025-06-18");
+    server.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"invoice"}}}"#);
+    source.wait_for_request();
+    let started = std::time::Instant::now();
+    let (rest, status, _) = server.end();
+    assert!(rest.is_empty() && status.success(), "{rest:?}");
+    println!("ended after {:?}", started.elapsed());
+    assert!(started.elapsed().as_secs() < 30);
+}
+
+#[test]
+fn standard_error_is_quiet_at_the_default_level() {
+    let (_folder, store) = demo_store();
+    let mut server = StdioServer::start(["--store", text(&store)]);
+    server.initialize("2025-06-18");
+    server.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"invoice"}}}"#);
+    server.receive();
+    let (_, _, log) = server.end();
+    assert_eq!(log, "");
+}
+
 #[cfg(unix)]
 #[test]
 fn signals_end_it_cleanly() {
