@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::print::{FAINT, Printer};
 use super::remote_client::{ServerUrl, VariableName, remote_snippet};
 use super::settings::{SourceArgs, remote};
-use crate::config::{DEFAULT_CACHE_ROOT, FoundFile, read_text};
+use crate::config::{CredentialSettings, DEFAULT_CACHE_ROOT, FoundFile, SourcePlace, check_text, read_text};
 use crate::terminal::{Line, escape_line};
 
 /// Print the configuration that makes a client use fetchwell.
@@ -48,6 +48,16 @@ pub(super) enum Client {
     Chatgpt,
 }
 
+/// How a client starts a server.
+pub(super) struct Launch {
+    pub(super) program: String,
+    /// The arguments of `serve` without a transport, `serve` included.
+    pub(super) arguments: Vec<String>,
+    /// Environment variables that sources take their credentials from. Programs that a desktop application starts have no
+    /// environment of a shell.
+    pub(super) variables: Vec<String>,
+}
+
 /// Where a snippet goes, and the snippet.
 pub(super) struct Snippet {
     pub(super) goes: &'static str,
@@ -59,11 +69,11 @@ impl ClientConfig {
         let snippet = match &self.url {
             Some(url) => remote_snippet(self.client, url, self.token_env.as_ref())?,
             None => {
-                let arguments = self.source.serve_arguments()?;
+                let launch = self.source.launch()?;
                 if !printer.json {
-                    arguments.iter().try_for_each(|word| check_printable(word))?;
+                    launch.arguments.iter().try_for_each(|word| check_printable(word))?;
                 }
-                snippet(self.client, &program()?, &arguments)
+                snippet(self.client, &launch)
             }
         };
         if printer.json {
@@ -77,19 +87,23 @@ impl ClientConfig {
 }
 
 impl SourceArgs {
-    /// The flags of `serve` for this source, with absolute paths: clients start programs anywhere.
-    fn serve_arguments(&self) -> Result<Vec<String>, Failure> {
+    /// Returns how a client starts a server of this source: with absolute paths, because clients start programs anywhere.
+    fn launch(&self) -> Result<Launch, Failure> {
         let mut arguments = vec!["serve".to_owned()];
+        let mut variables = Vec::new();
         let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
         if let Some(path) = &self.place.store {
             add("--store", absolute(path)?);
         }
         if let Some(path) = &self.config {
+            variables = credential_variables(path, &read_text(path)?)?;
             add("--config", absolute(path)?);
         } else if self.place.store.is_none() && self.place.provider_url.is_none() {
             // With its path it is the same wherever the client starts the program.
             let found = self.found_file()?;
-            found.check_trust(&read_text(found.path())?)?;
+            let text = read_text(found.path())?;
+            found.check_trust(&text)?;
+            variables = credential_variables(found.path(), &text)?;
             let flag = match &found {
                 FoundFile::OfUser(_) => "--config",
                 // A named file would be trusted after every change, too.
@@ -106,8 +120,22 @@ impl SourceArgs {
             };
             add("--cache-root", absolute(cache_root)?);
         }
-        Ok(arguments)
+        Ok(Launch { program: program()?, arguments, variables })
     }
+}
+
+/// Returns the environment variables that sources of a configuration take their credentials from, each once.
+fn credential_variables(path: &Path, text: &str) -> Result<Vec<String>, Failure> {
+    let settings = check_text(text, path)?;
+    let variable = |place: &SourcePlace| match place {
+        SourcePlace::Provider { credential: CredentialSettings::Variable(name), .. } => Some(name.clone()),
+        SourcePlace::Provider { .. } | SourcePlace::Store { .. } => None,
+    };
+    let mut variables: Vec<String> =
+        settings.sources.iter().filter_map(|source| variable(&source.place)).collect();
+    variables.sort();
+    variables.dedup();
+    Ok(variables)
 }
 
 /// Refuses a path that the terminal would show in another spelling, which is the path of no file.
@@ -137,43 +165,77 @@ pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// The snippet for a client. `arguments` are those of `serve` without a transport.
-pub(super) fn snippet(client: Client, program: &str, arguments: &[String]) -> Snippet {
+/// Returns the snippet for a client. It has the names of variables and never their values.
+pub(super) fn snippet(client: Client, launch: &Launch) -> Snippet {
+    let Launch { program, arguments, variables } = launch;
     let stdio: Vec<String> = arguments.iter().cloned().chain(["--stdio".to_owned()]).collect();
-    let server = json!({ "command": program, "args": stdio });
+    let environment = |value: fn(&str) -> String| {
+        let entries = variables.iter().map(|name| (name.clone(), Value::from(value(name))));
+        serde_json::Map::from_iter(entries)
+    };
+    let server = |value: fn(&str) -> String| {
+        let mut server = json!({ "command": program, "args": stdio });
+        if !variables.is_empty() {
+            server["env"] = environment(value).into();
+        }
+        server
+    };
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
     let command_line =
         |words: &[String]| words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
     match client {
         Client::Claude => Snippet {
             goes: "Claude Desktop: claude_desktop_config.json (Settings > Developer > Edit Config), then restart it",
-            text: pretty(&json!({ "mcpServers": { "fetchwell": server } })),
+            text: pretty(&json!({ "mcpServers": { "fetchwell": server(placeholder) } })),
         },
         Client::ClaudeCode => Snippet {
             goes: "Claude Code: run",
-            text: format!("claude mcp add fetchwell -- {} {}", shell_word(program), command_line(&stdio)),
-        },
-        Client::Codex => Snippet {
-            goes: "Codex: ~/.codex/config.toml",
             text: format!(
-                "[mcp_servers.fetchwell]\ncommand = {}\nargs = {}",
-                toml::Value::from(program),
-                toml::Value::from(stdio)
+                "claude mcp add fetchwell{} -- {} {}",
+                // The shell puts the values in.
+                variables.iter().map(|name| format!(" -e {name}=\"${name}\"")).collect::<String>(),
+                shell_word(program),
+                command_line(&stdio)
             ),
         },
+        Client::Codex => Snippet { goes: "Codex: ~/.codex/config.toml", text: codex(launch, stdio) },
         Client::Cursor => Snippet {
             goes: "Cursor: .cursor/mcp.json in the project, or ~/.cursor/mcp.json",
-            text: pretty(&json!({ "mcpServers": { "fetchwell": server } })),
+            text: pretty(&json!({ "mcpServers": { "fetchwell": server(placeholder) } })),
         },
-        Client::Vscode => Snippet {
-            goes: "VS Code: .vscode/mcp.json in the project",
-            text: pretty(&json!({ "servers": { "fetchwell": server } })),
-        },
+        Client::Vscode => {
+            let mut configuration =
+                json!({ "servers": { "fetchwell": server(|name| format!("${{input:{name}}}")) } });
+            if !variables.is_empty() {
+                let input = |name: &String| json!({ "type": "promptString", "id": name, "description": name, "password": true });
+                configuration["inputs"] = variables.iter().map(input).collect();
+            }
+            Snippet { goes: "VS Code: .vscode/mcp.json in the project", text: pretty(&configuration) }
+        }
         Client::Chatgpt => Snippet {
             goes: "ChatGPT: follow these steps (any tunnel or reverse proxy will do)",
             text: chatgpt_recipe(program, arguments),
         },
     }
+}
+
+/// Returns what the user replaces by the value of a variable.
+fn placeholder(variable: &str) -> String {
+    format!("<the value of {variable}>")
+}
+
+/// Returns the snippet for Codex.
+fn codex(launch: &Launch, stdio: Vec<String>) -> String {
+    let command = toml::Value::from(launch.program.as_str());
+    let mut text =
+        format!("[mcp_servers.fetchwell]\ncommand = {command}\nargs = {}", toml::Value::from(stdio));
+    if !launch.variables.is_empty() {
+        text.push_str("\n\n[mcp_servers.fetchwell.env]");
+        for name in &launch.variables {
+            text.push_str(&format!("\n{name} = {}", toml::Value::from(placeholder(name))));
+        }
+    }
+    text
 }
 
 /// A word as a POSIX shell reads it.
@@ -193,7 +255,12 @@ mod tests {
     #[test]
     fn every_client_gets_something_it_can_read() {
         let arguments = ["serve".to_owned(), "--store".to_owned(), "/home/ann/my notes.db".to_owned()];
-        let text = |client| snippet(client, "/usr/local/bin/fetchwell", &arguments).text;
+        let launch = Launch {
+            program: "/usr/local/bin/fetchwell".to_owned(),
+            arguments: arguments.to_vec(),
+            variables: Vec::new(),
+        };
+        let text = |client| snippet(client, &launch).text;
         let claude: Value = serde_json::from_str(&text(Client::Claude)).unwrap();
         assert_eq!(
             claude["mcpServers"]["fetchwell"]["args"],
@@ -208,5 +275,30 @@ mod tests {
             "claude mcp add fetchwell -- /usr/local/bin/fetchwell serve --store '/home/ann/my notes.db' --stdio"
         );
         assert!(text(Client::Chatgpt).contains("/usr/local/bin/fetchwell token new --name me\n"));
+    }
+
+    #[test]
+    fn variables_of_credentials_are_in_every_snippet() {
+        let launch = Launch {
+            program: "fetchwell".to_owned(),
+            arguments: vec!["serve".to_owned()],
+            variables: vec!["WORK_TOKEN".to_owned()],
+        };
+        let text = |client| snippet(client, &launch).text;
+        for client in [Client::Claude, Client::Cursor] {
+            let snippet: Value = serde_json::from_str(&text(client)).unwrap();
+            let environment = &snippet["mcpServers"]["fetchwell"]["env"];
+            assert_eq!(*environment, json!({"WORK_TOKEN": "<the value of WORK_TOKEN>"}));
+        }
+        let vscode: Value = serde_json::from_str(&text(Client::Vscode)).unwrap();
+        assert_eq!(vscode["servers"]["fetchwell"]["env"], json!({"WORK_TOKEN": "${input:WORK_TOKEN}"}));
+        assert_eq!(vscode["inputs"][0]["id"], "WORK_TOKEN");
+        let codex: toml::Table = toml::from_str(&text(Client::Codex)).unwrap();
+        let environment = codex["mcp_servers"]["fetchwell"]["env"].as_table().unwrap();
+        assert_eq!(environment["WORK_TOKEN"].as_str(), Some("<the value of WORK_TOKEN>"));
+        assert_eq!(
+            text(Client::ClaudeCode),
+            "claude mcp add fetchwell -e WORK_TOKEN=\"$WORK_TOKEN\" -- fetchwell serve --stdio"
+        );
     }
 }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use directories::ProjectDirs;
 use serde_json::{Value, json};
 
-use super::client_config::{Client, absolute, program, shell_word, snippet};
+use super::client_config::{Client, Launch, absolute, program, shell_word, snippet};
 use super::failure::Failure;
 use super::open::{call, runtime, toolbox};
 use super::print::{FAINT, Printer, STRONG, grouped};
@@ -156,8 +156,9 @@ impl Next {
                 "curl 'http://127.0.0.1:7400/api/v1/bookings/BK12345'".to_owned(),
             ]));
         }
-        let arguments = ["serve".to_owned(), "--store".to_owned(), store];
-        let claude = snippet(Client::Claude, &program()?, &arguments);
+        let arguments = vec!["serve".to_owned(), "--store".to_owned(), store];
+        let launch = Launch { program: program()?, arguments, variables: Vec::new() };
+        let claude = snippet(Client::Claude, &launch);
         Ok(Self::Client { goes: claude.goes, text: claude.text })
     }
 }

@@ -133,7 +133,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let skew = cli.clock.unwrap_or_default();
     let environment = environment();
     let filter = cli.log.or(environment.log.clone());
-    let default = if matches!(cli.command, Command::Serve(_)) { "info" } else { "warn" };
+    // Many clients print what a server that they started writes to standard error.
+    let default = match &cli.command {
+        Command::Serve(serve) if !serve.is_stdio() => "info",
+        _ => "warn",
+    };
     let format = log_format(cli.log_format, &environment);
     let done = format
         .and_then(|format| {

@@ -11,6 +11,7 @@ use super::print::note;
 use super::settings::SourceArgs;
 use crate::config::{CredentialSettings, Environment, FileSettings, SourcePlace, SourceSettings};
 use crate::fit::Protection;
+use crate::handle::SourceName;
 use crate::record::RecordData;
 use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{CallersToken, Connections, Credentials, Pdpp, ProviderUrl};
@@ -69,16 +70,17 @@ pub(super) fn open_sources(
     environment: &Environment,
     prepare: Prepare,
 ) -> Result<Vec<OpenedSource>, Failure> {
-    open_all(settings, environment, prepare, &[])
+    open_all(settings, environment, prepare, &[], false)
 }
 
-/// Opens the sources that are not open yet, by the same rules; others are as they were.
+/// Opens the sources that are not open yet, for a server; others are as they were. The rules are the same, but a variable
+/// that is not set does not end the program: the client that started it shows what calls say, and not why it ended.
 pub(super) fn reopen_sources(
     settings: &FileSettings,
     environment: &Environment,
     open: &[OpenedSource],
 ) -> Result<Vec<OpenedSource>, Failure> {
-    open_all(settings, environment, AS_IT_IS, open)
+    open_all(settings, environment, AS_IT_IS, open, true)
 }
 
 fn open_all(
@@ -86,19 +88,32 @@ fn open_all(
     environment: &Environment,
     prepare: Prepare,
     open: &[OpenedSource],
+    is_server: bool,
 ) -> Result<Vec<OpenedSource>, Failure> {
-    let is_alone = settings.sources.len() == 1;
+    let must_open = |source: &SourceSettings| {
+        settings.sources.len() == 1 && !(is_server && lacks_variable(source, environment))
+    };
     let one = |source: &SourceSettings| {
         if let Some(known) = open.iter().find(|known| known.is_of(source)) {
             return Ok(known.clone());
         }
-        let fresh = match is_alone {
-            true => open_source(source, environment, prepare)?,
-            false => open_among_others(source, environment, prepare),
+        let fresh = if must_open(source) {
+            open_source(source, environment, prepare)?
+        } else {
+            open_or_note(source, environment, prepare)
         };
         Ok(OpenedSource { source: allowed(source, fresh), settings: source.clone() })
     };
     settings.sources.iter().map(one).collect()
+}
+
+/// Returns whether the credential is in an environment variable that is not set.
+fn lacks_variable(source: &SourceSettings, environment: &Environment) -> bool {
+    matches!(
+        &source.place,
+        SourcePlace::Provider { credential: CredentialSettings::Variable(name), .. }
+            if environment.credential(name).is_none()
+    )
 }
 
 /// The sources as the one that is asked. A federation of one would add nothing.
@@ -143,19 +158,24 @@ pub(super) fn open_source(
             refuse_owner(url, environment)?;
             let credentials = credentials(url, credential, environment);
             credentials.check_kept(Timestamp::now())?;
+            note_exposed_file(&settings.name, &credentials);
             Ok(remote(settings, url, credentials))
         }
     }
 }
 
-fn open_among_others(
-    settings: &SourceSettings,
-    environment: &Environment,
-    prepare: Prepare,
-) -> Arc<dyn Source> {
+/// Warns of a credential that other users of the machine can read.
+fn note_exposed_file(source: &SourceName, credentials: &Credentials) {
+    if let Some(file) = credentials.exposed_file() {
+        let file = file.display();
+        note(&format_args!("source `{source}`: others can read {file}: run `chmod 600 {file}`"));
+    }
+}
+
+fn open_or_note(settings: &SourceSettings, environment: &Environment, prepare: Prepare) -> Arc<dyn Source> {
     let name = &settings.name;
     let wrong = |failure: &Failure| {
-        note(&format_args!("source `{name}`: {failure}; the other sources are used meanwhile"));
+        note(&format_args!("source `{name}`: {failure}; calls say so, and other sources are used meanwhile"));
     };
     match &settings.place {
         SourcePlace::Store { path } => match Store::open(name.clone(), path) {
@@ -190,6 +210,7 @@ fn open_among_others(
             if let Err(error) = credentials.check_kept(Timestamp::now()) {
                 wrong(&error.into());
             }
+            note_exposed_file(name, &credentials);
             // It looks at its credential at every question, and takes up one that comes later.
             remote(settings, url, credentials)
         }

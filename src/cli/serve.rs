@@ -73,6 +73,11 @@ const LAST_WRITE: Duration = Duration::from_secs(1);
 const LAST_SPANS: Duration = Duration::from_secs(2);
 
 impl Serve {
+    /// Returns whether a client starts the server and talks to it over standard input and output.
+    pub(super) fn is_stdio(&self) -> bool {
+        self.stdio
+    }
+
     pub(super) fn run(self, environment: &Environment, skew: Skew) -> Result<(), Failure> {
         let configured = self.source.configured(environment)?;
         let settings = configured.settings.clone();

@@ -66,6 +66,7 @@ fn plain_http_to_another_machine_is_refused() {
     failed(&fetchwell(["config", "check", &file]), 1, "set allow_insecure = true");
     let file = write(folder.path(), &source.replace("credential", "allow_insecure = true\ncredential"));
     assert!(stdout(&fetchwell(["config", "check", &file])).contains("is valid: 1 source"));
+    assert!(stdout(&fetchwell(["config", "check", "--config", &file])).contains("is valid: 1 source"));
     let file = write(folder.path(), "[[source]]\nname = \"a\"\nstore = \"a.db\"\nallow_insecure = true\n");
     failed(&fetchwell(["config", "check", &file]), 1, "allow_insecure are for a source with a url");
 }

@@ -7,8 +7,8 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::support::{
-    CREDENTIAL, FakeServer, Model, Reply, binary, connect, demo_store, fetchwell, import_records, recorded,
-    stderr, stdout, text,
+    CREDENTIAL, FakeServer, Model, Reply, StdioServer, binary, connect, demo_store, fetchwell,
+    import_records, recorded, stderr, stdout, text,
 };
 
 /// `fetchwell source …` of a folder's own `fetchwell.toml`.
@@ -293,6 +293,29 @@ fn a_credential_is_in_a_variable() {
     assert!(!stderr(&output).contains("sekret"), "{output:?}");
 }
 
+#[test]
+fn a_server_starts_without_the_variable_of_its_credential() {
+    let record_server = server("tok_1");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fetchwell.toml");
+    let source = format!("url = \"{}\"\ncredential = \"env:FETCHWELL_TEST_TOKEN\"\n", record_server.url);
+    std::fs::write(&path, format!("[[source]]\nname = \"work\"\n{source}")).unwrap();
+    let mut server = StdioServer::start(["--config", text(&path)]);
+    server.initialize("2025-06-18");
+    server.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"x"}}}"#);
+    let error = &server.receive()["result"]["structuredContent"]["error"];
+    assert_eq!(error["code"], "reauthorize");
+    assert!(error.to_string().contains("set the environment variable `FETCHWELL_TEST_TOKEN`"), "{error}");
+    let (_, _, log) = server.end();
+    assert!(log.contains("FETCHWELL_TEST_TOKEN"), "{log}");
+    // The snippets for clients name the variable.
+    let snippet = stdout(&fetchwell(["client-config", "claude", "--config", text(&path)]));
+    assert!(
+        snippet.contains(r#""FETCHWELL_TEST_TOKEN": "<the value of FETCHWELL_TEST_TOKEN>""#),
+        "{snippet}"
+    );
+}
+
 /// How often the command was run.
 #[cfg(unix)]
 fn runs(folder: &Path) -> usize {
@@ -461,7 +484,7 @@ fn doctor_looks_at_all_sources_and_none_hides_another() {
 
 #[cfg(unix)]
 #[test]
-fn doctor_warns_of_a_credential_that_others_can_read() {
+fn a_credential_that_others_can_read_is_warned_of() {
     use std::os::unix::fs::PermissionsExt;
     let server = server("tok_1");
     let folder = tempfile::tempdir().unwrap();
@@ -472,8 +495,12 @@ fn doctor_warns_of_a_credential_that_others_can_read() {
     std::fs::write(&token, "tok_1").unwrap();
     for (mode, warned) in [(0o644, true), (0o600, false)] {
         std::fs::set_permissions(&token, std::fs::Permissions::from_mode(mode)).unwrap();
+        let remedy = format!("chmod 600 {}", token.display());
         let shown = stdout(&fetchwell(["doctor", "--config", text(&path)]));
-        assert_eq!(shown.contains(&format!("chmod 600 {}", token.display())), warned, "{shown}");
+        assert_eq!(shown.contains(&remedy), warned, "{shown}");
+        // A server says so when it starts.
+        let (_, _, log) = StdioServer::start(["--config", text(&path)]).end();
+        assert_eq!(log.contains(&remedy), warned, "{log}");
     }
 }
 

@@ -16,16 +16,20 @@ use crate::http::TlsSettings;
 pub(super) struct Check {
     /// The file [default: fetchwell.toml of this folder, else the user's own]
     file: Option<PathBuf>,
+
+    /// The same, as other commands take it.
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    config: Option<PathBuf>,
 }
 
 impl Check {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
-        let found = match self.file {
+        let named = self.file.or(self.config);
+        let found = match named {
             Some(_) => None,
             None => Some(found_file()?),
         };
-        let path =
-            self.file.or_else(|| found.as_ref().map(|found| found.path().to_owned())).unwrap_or_default();
+        let path = named.or_else(|| found.as_ref().map(|found| found.path().to_owned())).unwrap_or_default();
         let settings = read_text(&path).and_then(|text| {
             refuse_blank(&text, &path)?;
             let settings = settings_of(&text, &path, environment)?;
