@@ -7,10 +7,10 @@ use super::arguments::parse;
 use super::blocking::beside_other_calls;
 use super::field_chunk::{ChunkRequest, chunk};
 use super::normalize::Arguments;
-use super::payload::{json_of, room_beside};
+use super::payload::{json_of, room_beside, within};
 use super::record_uri::{Named, named_record};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
-use crate::fit::{PageBudget, Shaping, Strategy, characters, chunk_end, json_len, tokens_within};
+use crate::fit::{PageBudget, Shaping, Strategy, characters, chunk_end, json_len};
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId, SourceName, StreamName};
 use crate::record::{RecordData, Window};
 use crate::source::{WindowQuery, WindowStart};
@@ -33,8 +33,8 @@ const LIMIT: usize = 4_096;
 /// The most characters of a window.
 const LIMIT_MOST: usize = 16_384;
 
-/// Characters before and after what is looked for when no number of them is asked.
-const HEADER: usize = 500;
+/// Characters before and after what is looked for when no number of them is asked, nor of all.
+const BESIDE: usize = 500;
 
 /// The longest text that is looked for, in characters.
 const QUERY_CHARS: usize = 1_000;
@@ -43,10 +43,7 @@ const QUERY_CHARS: usize = 1_000;
 const CHAR_BYTES: usize = 6;
 
 /// What an answer takes beside its text, id and field, in bytes; the latter two stand in it three times.
-const BESIDE: usize = 500;
-
-/// Characters kept before what was looked for when not all fits.
-const LEAD_CHARS: usize = 200;
+const HEADER: usize = 500;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -121,6 +118,8 @@ enum Request {
 struct Asked {
     id: String,
     source: Option<SourceName>,
+    /// Characters of the pieces beside this one.
+    step: usize,
     /// What was changed of the arguments.
     warnings: Vec<String>,
 }
@@ -132,7 +131,6 @@ fn resolve(arguments: RecordData, warnings: Vec<String>) -> Result<Request, Tool
     if args.field.is_empty() {
         return Err(wrong("field", "it is empty".to_owned()));
     }
-    let limit_chars = args.limit_chars.unwrap_or(LIMIT);
     for (name, chars) in [("before_chars", args.before_chars), ("after_chars", args.after_chars)] {
         if chars.is_some() && args.q.is_none() {
             return Err(wrong(name, "it only goes with `q`".to_owned()));
@@ -160,19 +158,19 @@ fn resolve(arguments: RecordData, warnings: Vec<String>) -> Result<Request, Tool
         Some(text) if text.chars().nth(QUERY_CHARS).is_some() => {
             return Err(wrong("q", format!("it is longer than {QUERY_CHARS} characters")));
         }
-        Some(text) => WindowStart::Around {
-            text,
-            before: args.before_chars.unwrap_or(BESIDE),
-            after: args.after_chars.unwrap_or(BESIDE),
-        },
+        Some(text) => {
+            // With a limit, the window is as long as that, and the match in its middle.
+            let beside = args.limit_chars.unwrap_or(BESIDE);
+            WindowStart::Around {
+                text,
+                before: args.before_chars.unwrap_or(beside),
+                after: args.after_chars.unwrap_or(beside),
+            }
+        }
         None => WindowStart::Offset(args.offset_chars.unwrap_or(0)),
     };
-    // What was looked for is always inside the window.
-    let limit_chars = if matches!(start, WindowStart::Around { .. }) && args.limit_chars.is_none() {
-        LIMIT_MOST
-    } else {
-        limit_chars
-    };
+    let unasked = if matches!(start, WindowStart::Around { .. }) { LIMIT_MOST } else { LIMIT };
+    let limit_chars = args.limit_chars.unwrap_or(unasked);
     let (id, address) = named(args.id, args.stream, args.record_id, args.connection_id)?;
     if unit == Unit::Chunk {
         return Ok(Request::Chunk(ChunkRequest {
@@ -182,7 +180,7 @@ fn resolve(arguments: RecordData, warnings: Vec<String>) -> Result<Request, Tool
             source: args.source,
         }));
     }
-    let asked = Asked { id, source: args.source, warnings };
+    let asked = Asked { id, source: args.source, step: args.limit_chars.unwrap_or(LIMIT), warnings };
     Ok(Request::Window(asked, WindowQuery { address, field: args.field, start, limit_chars }))
 }
 
@@ -249,33 +247,51 @@ fn answer(
             total_chars: window.total_chars,
             match_start_chars: window.found_chars.as_ref().map(|found| found.start),
             match_end_chars: window.found_chars.as_ref().map(|found| found.end),
-            next: (end_chars < window.total_chars).then(|| from(end_chars, query.limit_chars)),
+            next: (end_chars < window.total_chars).then(|| from(end_chars, asked.step)),
             previous: (start_chars > 0).then(|| {
-                let limit = query.limit_chars.min(never_cut).min(start_chars);
+                let limit = asked.step.min(never_cut).min(start_chars);
                 from(start_chars - limit, limit)
             }),
             warnings: &asked.warnings,
         })
     };
-    let whole = piece(&window.text, window.start_chars)?;
     let is_piece = window.text.chars().count() < window.total_chars;
-    let shaping = Shaping {
+    let whole = Shaping {
         items: 1,
         strategy: if is_piece { Strategy::Chunked } else { Strategy::Whole },
         ..Shaping::default()
     };
-    if whole.len() <= budget.bytes
-        && let Ok(tokens) = tokens_within(&whole, budget.tokens)
-    {
-        return Ok(Payload::of_fitting(whole, tokens)?.shaped(shaping));
+    let cut = Shaping { strategy: Strategy::Chunked, oversized: true, ..whole };
+    if let Some(payload) = fitting(piece(&window.text, window.start_chars)?, budget)? {
+        return Ok(payload.shaped(whole));
     }
-    // The rest is the next piece; what was looked for is in this one.
-    let lead = window.found_chars.as_ref().map_or(0, |found| found.start.saturating_sub(window.start_chars));
-    let dropped = lead.saturating_sub(LEAD_CHARS);
-    let text = characters(&window.text, dropped, usize::MAX);
-    let start_chars = window.start_chars + dropped;
-    let room = room_beside(&piece("", start_chars)?, budget);
+    // What is on both sides of a match gives way until the rest fits; without a match, the rest is the next piece.
+    let mut start = 0;
+    if let Some(found) = &window.found_chars {
+        let lead = found.start.saturating_sub(window.start_chars);
+        let tail = window.end_chars().saturating_sub(found.end);
+        let mut beside = lead.max(tail);
+        while beside > 0 {
+            beside = beside * 3 / 4;
+            let (before, after) = (lead.min(beside), tail.min(beside));
+            let text = characters(&window.text, lead - before, before + found.len() + after);
+            if let Some(payload) = fitting(piece(text, window.start_chars + lead - before)?, budget)? {
+                return Ok(payload.shaped(cut));
+            }
+        }
+        start = lead;
+    }
+    let text = characters(&window.text, start, usize::MAX);
+    let room = room_beside(&piece("", window.start_chars + start)?, budget);
     let end = chunk_end(text, 0, room);
-    let cut = Payload::of_json(piece(text.get(..end).unwrap_or_default(), start_chars)?, budget)?;
-    Ok(cut.shaped(Shaping { strategy: Strategy::Chunked, oversized: true, ..shaping }))
+    let json = piece(text.get(..end).unwrap_or_default(), window.start_chars + start)?;
+    Ok(Payload::of_json(json, budget)?.shaped(cut))
+}
+
+/// The payload of an answer, if it is within its budget.
+fn fitting(json: String, budget: PageBudget) -> Result<Option<Payload>, ToolError> {
+    match within(&json, budget) {
+        Ok(tokens) => Payload::of_fitting(json, tokens).map(Some),
+        Err(_too_large) => Ok(None),
+    }
 }

@@ -315,6 +315,26 @@ async fn a_field_is_read_backwards_and_around_a_word_without_gaps() {
     let window = model.call("read_record_field", around).await;
     assert!(window["text"].as_str().unwrap().contains("needle"), "{}", window["start_chars"]);
     assert_eq!(window["match_start_chars"], heavy.chars().count());
+    // Not all fits, and both sides give way.
+    let number = |window: &Value, name: &str| window[name].as_u64().unwrap();
+    let beside = |window: &Value| {
+        let lead = number(window, "match_start_chars") - number(window, "start_chars");
+        (lead, number(window, "end_chars") - number(window, "match_end_chars"))
+    };
+    let (lead, tail) = beside(&window);
+    assert!(lead == tail && (100..8_192).contains(&lead), "{lead} {tail}");
+    // With a limit, the match is in the middle of so many, and the next piece is as long.
+    for limit in [375, 4_000] {
+        let arguments = json!({"id": "c/s:1", "field": "body", "q": "Needle", "limit_chars": limit});
+        let window = model.call("read_record_field", arguments).await;
+        let (lead, tail) = beside(&window);
+        assert!(tail - lead <= 1 && lead + tail == limit - 6, "{lead} {tail}");
+        assert_eq!(window["next"]["limit_chars"], limit);
+        assert_eq!(window["next"]["offset_chars"], window["end_chars"]);
+    }
+    let unlimited =
+        model.call("read_record_field", json!({"id": "c/s:1", "field": "body", "q": "needle"})).await;
+    assert_eq!((beside(&unlimited), &unlimited["next"]["limit_chars"]), ((500, 500), &json!(4_096)));
     let narrow = json!({"id": "c/s:1", "field": "body", "q": "needle", "limit_chars": 3});
     assert_eq!(model.call("read_record_field", narrow).await["text"], "needle");
     let total = body.chars().count();

@@ -493,16 +493,44 @@ async fn windows_are_read_by_place_and_by_text() {
     };
     let window: Window = remote.pdpp.window(&around(10, 20)).await.unwrap();
     assert_eq!((window.start_chars, window.found_chars), (0, Some(10..19)));
-    // 50 characters at most: 9 of them are the text that is looked for.
+    // 50 characters at most: 9 of them are the text that is looked for, in the middle.
     remote.pdpp.window(&around(30, 9_999)).await.unwrap();
     assert_eq!(
         remote.asked(),
         [
             "/v1/streams/messages/records/shared-1/field-window?field=body&connection_id=cin_work&offset_chars=100&limit_chars=50",
             "/v1/streams/messages/records/shared-1/field-window?field=body&connection_id=cin_work&q=overdraft&before_chars=10&after_chars=20",
-            "/v1/streams/messages/records/shared-1/field-window?field=body&connection_id=cin_work&q=overdraft&before_chars=30&after_chars=11",
+            "/v1/streams/messages/records/shared-1/field-window?field=body&connection_id=cin_work&q=overdraft&before_chars=20&after_chars=21",
         ]
     );
+}
+
+/// A server may tell cases apart; `q` does not.
+#[tokio::test]
+async fn a_text_is_found_in_any_case_where_the_server_finds_it_in_one() {
+    let remote = Remote::start(|request| {
+        let body = format!("{}Overdraft Fee{}", "a".repeat(100), "b".repeat(100));
+        match &*request.line {
+            line if line.contains("q=Overdraft") => recorded("fw-q"),
+            line if line.contains("/field-window") => {
+                Reply::Json(404, json!({"error": {"code": "query_not_found", "message": "no"}}).to_string())
+            }
+            _ => {
+                let record = json!({"id": "m1", "stream": "messages", "connection_id": "cin_work",
+                    "data": {"body": body}});
+                Reply::Json(200, record.to_string())
+            }
+        }
+    });
+    let around = |text: &str| WindowQuery {
+        start: WindowStart::Around { text: text.to_owned(), before: 500, after: 500 },
+        ..body_of("m1", 0)
+    };
+    let window = remote.pdpp.window(&around("OVERDRAFT fee")).await.unwrap();
+    assert_eq!((window.start_chars, window.end_chars(), &window.found_chars), (82, 132, &Some(100..113)));
+    assert_eq!(window.total_chars, 213);
+    assert_eq!(remote.asked()[1], "/v1/streams/messages/records/m1?connection_id=cin_work&fields=body");
+    assert_eq!(code(remote.pdpp.window(&around("overdue")).await), "query_not_found");
 }
 
 #[tokio::test]
@@ -546,6 +574,11 @@ async fn a_key_with_a_percent_sign_has_windows_too() {
             }
             line if line.contains("/records/100%2525/field-window") => recorded("fw-default"),
             line if line.contains("/records/1%25/field-window") => error("query_not_found"),
+            line if line.contains("/records/1%25?") => {
+                let record =
+                    json!({"id": "1%", "stream": "messages", "data": {"body": "nothing of the kind"}});
+                Reply::Json(200, record.to_string())
+            }
             _ => error("not_found"),
         }
     });
@@ -557,10 +590,10 @@ async fn a_key_with_a_percent_sign_has_windows_too() {
         ..body_of(record, 0)
     };
     assert_eq!(code(remote.pdpp.window(&around("100%")).await), "query_not_found");
-    // A server that decodes once found the record: there is nothing to try again.
+    // A server that decodes once found the record: there is nothing to try again but the text in any case.
     let before = remote.asked().len();
     assert_eq!(code(remote.pdpp.window(&around("1%")).await), "query_not_found");
-    assert_eq!(remote.asked().len(), before + 1);
+    assert_eq!(remote.asked().len(), before + 2);
 }
 
 fn count() -> AggregateQuery {

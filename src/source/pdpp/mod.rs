@@ -36,9 +36,10 @@ use self::known::KnownSchemas;
 use self::params::Params;
 use self::record_path::{encoded_twice, record_path};
 use self::transport::{Reply, Transport, parsed};
+use super::query::share;
 use super::{
-    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchMode, SearchPage,
-    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery, WindowStart,
+    AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchMode,
+    SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery, WindowStart,
 };
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Window};
@@ -203,13 +204,16 @@ impl Source for Pdpp {
             WindowStart::Around { text, before, after } => {
                 // The server makes such a window as long as these three; they stay within the limit here.
                 let room = query.limit_chars.saturating_sub(text.chars().count());
-                let before = (*before).min(room).min(AROUND_CHARS_MOST);
-                let after = (*after).min(room - before).min(AROUND_CHARS_MOST);
+                let most = |chars: &usize| (*chars).min(AROUND_CHARS_MOST);
+                let (before, after) = share(most(before), most(after), room);
                 (params.and("q", text).and("before_chars", &before).and("after_chars", &after), 0)
             }
         };
         let reply = self.get_record(&query.address, "/field-window", &params).await;
-        let reply = self.explained_record(reply.map_err(refused::of_question), &query.address).await?;
+        let reply = match reply.map_err(refused::of_question) {
+            Err(error) if is_not_found(&error) => return self.window_in_any_case(query).await.ok_or(error),
+            reply => self.explained_record(reply, &query.address).await?,
+        };
         let address = query.address.clone();
         parsed(reply.body, move |body| wire::window(body, &address, offset)).await
     }
@@ -218,6 +222,23 @@ impl Source for Pdpp {
         let answer = aggregate::aggregate(self, query).await;
         self.explained(answer, query.connection.as_ref(), slice::from_ref(&query.stream)).await
     }
+}
+
+impl Pdpp {
+    /// Looks for a text in any case where the server, which may tell cases apart, did not find it. None where the text
+    /// is not there, or the field cannot be read whole.
+    async fn window_in_any_case(&self, query: &WindowQuery) -> Option<Window> {
+        let field =
+            RecordQuery { fields: vec![query.field.clone()], ..RecordQuery::of(query.address.clone()) };
+        let record = self.record(&field).await.ok()?;
+        let text = record.data.get(&query.field)?.as_str()?;
+        query.window_of(record.address, text)
+    }
+}
+
+/// Whether the server says that a field does not hold what was looked for.
+fn is_not_found(error: &SourceError) -> bool {
+    matches!(error, SourceError::Refused(refusal) if refusal.code == QueryFault::QueryNotFound.code())
 }
 
 /// The most that a server gives before or after a match, in code points.

@@ -13,6 +13,7 @@ pub use records::{
     RecordsQuery, Selection, Start,
 };
 pub use search::{SearchMode, SearchPage, SearchPosition, SearchQuery};
+pub(in crate::source) use window::share;
 pub use window::{WindowQuery, WindowStart};
 
 use crate::handle::{ConnectionId, RecordAddress, StreamName};

@@ -1,6 +1,10 @@
 //! A piece of one text field. Offsets are code points.
 
+use std::ops::Range;
+
+use crate::fit::characters;
 use crate::handle::RecordAddress;
+use crate::record::Window;
 
 /// A piece of a text field of one record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,4 +33,94 @@ pub enum WindowStart {
         /// Code points after it.
         after: usize,
     },
+}
+
+impl WindowQuery {
+    /// Returns the window of a whole text; none where the text does not hold what was looked for.
+    pub(in crate::source) fn window_of(&self, address: RecordAddress, text: &str) -> Option<Window> {
+        let total_chars = text.chars().count();
+        let (start_chars, count, found_chars) = match &self.start {
+            WindowStart::Offset(offset) => ((*offset).min(total_chars), self.limit_chars, None),
+            WindowStart::Around { text: wanted, before, after } => {
+                let found = find(text, wanted)?;
+                let room = self.limit_chars.saturating_sub(found.len());
+                let (before, after) =
+                    share((*before).min(found.start), (*after).min(total_chars - found.end), room);
+                (found.start - before, before + found.len() + after, Some(found))
+            }
+        };
+        let text = characters(text, start_chars, count).to_owned();
+        Some(Window { address, text, start_chars, total_chars, found_chars })
+    }
+}
+
+/// Returns how much of what was asked before and after a match fits into `room`: half of it on each side, and what one
+/// side leaves for the other.
+pub(in crate::source) fn share(before: usize, after: usize, room: usize) -> (usize, usize) {
+    let before = before.min((room / 2).max(room.saturating_sub(after)));
+    (before, after.min(room - before))
+}
+
+/// Returns the first place of a text in another, in any case, in code points.
+fn find(text: &str, wanted: &str) -> Option<Range<usize>> {
+    // One character each, so that positions stay what they are.
+    let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
+    let wanted: Vec<char> = wanted.chars().map(lower).collect();
+    let mut places = text.char_indices().enumerate();
+    places.find_map(|(place, (at, _))| {
+        let mut rest = text.get(at..)?.chars().map(lower);
+        wanted.iter().all(|c| rest.next() == Some(*c)).then(|| place..place + wanted.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_found_by_code_points_in_any_case() {
+        assert_eq!(find("a😀b invoice", "invoice"), Some(4..11));
+        assert_eq!(find("ÄRGER über", "ärger"), Some(0..5));
+        assert_eq!(find("Äb äb", "äb"), Some(0..2));
+        assert_eq!(find("abc", "x"), None);
+        assert_eq!(find("abc", "abcd"), None);
+        assert_eq!(find("", "x"), None);
+    }
+
+    #[test]
+    fn a_match_is_in_the_middle_of_its_room() {
+        for (before, after, room, expect) in [
+            (500, 500, 2_000, (500, 500)),
+            (500, 500, 375, (187, 188)),
+            (500, 10, 375, (365, 10)),
+            (10, 500, 375, (10, 365)),
+            (500, 500, 0, (0, 0)),
+            (0, 0, 100, (0, 0)),
+        ] {
+            assert_eq!(share(before, after, room), expect, "{before} {after} {room}");
+        }
+    }
+
+    #[test]
+    fn a_window_holds_its_match_and_ends_with_the_text() {
+        let text = format!("{}NEEDLE{}", "a".repeat(300), "b".repeat(40));
+        let window = |before, after, limit_chars| {
+            let start = WindowStart::Around { text: "needle".to_owned(), before, after };
+            let address = RecordAddress {
+                connection: None,
+                stream: "s".parse().unwrap(),
+                record: "r".parse().unwrap(),
+            };
+            let query = WindowQuery { address: address.clone(), field: "f".to_owned(), start, limit_chars };
+            let window = query.window_of(address, &text).unwrap();
+            let found = window.found_chars.clone().unwrap();
+            assert_eq!(found, 300..306);
+            (found.start - window.start_chars, window.end_chars() - found.end)
+        };
+        assert_eq!(window(500, 500, 46), (20, 20));
+        // What the end of the text leaves goes before the match.
+        assert_eq!(window(500, 500, 106), (60, 40));
+        assert_eq!(window(5, 7, 4_096), (5, 7));
+        assert_eq!(window(500, 500, 3), (0, 0));
+    }
 }

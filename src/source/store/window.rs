@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::allowance::Allowance;
 use super::database::Database;
 use super::read::find as find_record;
-use crate::fit::{characters, chars_before};
 use crate::record::Window;
 use crate::source::{QueryFault, RecordQuery, SourceError, WindowQuery, WindowStart};
 
@@ -24,30 +23,16 @@ pub(super) fn window(
         });
     };
     let Value::String(text) = value else { return Err(not_text(&query.field, value)) };
-    let total_chars = text.chars().count();
-    let (start, count, found_chars) = match &query.start {
-        WindowStart::Offset(offset) => ((*offset).min(total_chars), query.limit_chars, None),
-        WindowStart::Around { text: wanted, before, after } => {
-            let Some(found) = find(text, wanted) else {
-                return Err(SourceError::CorrectQuery {
-                    fault: QueryFault::QueryNotFound,
-                    problem: format!("`{wanted}` is not in field `{}`", query.field),
-                    hint: "Read the field from `offset_chars` 0, or look for another word.".to_owned(),
-                });
-            };
-            // What was looked for is inside the window, whatever else gives way.
-            let room = query.limit_chars.saturating_sub(found.len());
-            let start = found.start.saturating_sub((*before).min(room));
-            let count = (found.end - start).saturating_add(*after).min(query.limit_chars.max(found.len()));
-            (start, count, Some(found))
+    query.window_of(record.address, text).ok_or_else(|| {
+        let wanted = match &query.start {
+            WindowStart::Around { text, .. } => text.as_str(),
+            WindowStart::Offset(_) => "",
+        };
+        SourceError::CorrectQuery {
+            fault: QueryFault::QueryNotFound,
+            problem: format!("`{wanted}` is not in field `{}`", query.field),
+            hint: "Read the field from `offset_chars` 0, or look for another word.".to_owned(),
         }
-    };
-    Ok(Window {
-        text: characters(text, start, count).to_owned(),
-        address: record.address,
-        start_chars: start,
-        total_chars,
-        found_chars,
     })
 }
 
@@ -64,33 +49,5 @@ fn not_text(field: &str, value: &Value) -> SourceError {
         fault: QueryFault::FieldNotText,
         problem: format!("field `{field}` is {kind} of {} bytes and no text", value.to_string().len()),
         hint: format!("Fetch the record with `fields` [\"{field}\"] instead."),
-    }
-}
-
-/// The first place of a text in another, in code points: as it is written, else in any case.
-fn find(text: &str, wanted: &str) -> Option<std::ops::Range<usize>> {
-    if let Some(at) = text.find(wanted) {
-        let start = chars_before(text, at);
-        return Some(start..start + wanted.chars().count());
-    }
-    // One character each, so that positions stay what they are.
-    let lower =
-        |text: &str| text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect::<Vec<char>>();
-    let (text, wanted) = (lower(text), lower(wanted));
-    let start = text.windows(wanted.len().max(1)).position(|piece| piece == wanted)?;
-    Some(start..start + wanted.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_are_found_by_code_points_in_any_case() {
-        assert_eq!(find("a😀b invoice", "invoice"), Some(4..11));
-        assert_eq!(find("ÄRGER über", "ärger"), Some(0..5));
-        assert_eq!(find("Äb äb", "äb"), Some(3..5));
-        assert_eq!(find("abc", "x"), None);
-        assert_eq!(find("", "x"), None);
     }
 }
