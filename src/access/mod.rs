@@ -34,7 +34,7 @@ pub use self::authority_url::{AuthorityUrl, InvalidAuthorityUrl};
 pub use self::bearer::authorization;
 pub use self::caller::{Admitted, Caller, GrantId, Subject};
 pub use self::denial::{Denial, HeaderFault, TokenFault};
-pub use self::metadata::ResourceMetadata;
+pub use self::metadata::{Capabilities, ResourceMetadata, Retrieval};
 pub use self::settings::{AccessSettings, IntrospectionSettings, IssuerSettings, StaticToken};
 pub use self::static_token::NewToken;
 

@@ -120,6 +120,7 @@ struct Unread {
 #[derive(Debug, Default)]
 struct Beside {
     windowed: bool,
+    lexical_instead: bool,
     notes: Vec<String>,
     unavailable: Vec<Unavailable>,
 }
@@ -189,8 +190,14 @@ pub(super) async fn search(
         found.hits.extend(page.hits);
         found.position = page.next;
         beside.windowed |= page.windowed;
+        beside.lexical_instead |= page.lexical_instead;
         beside.notes.extend(page.notes);
         beside.unavailable.extend(page.unavailable);
+    }
+    if beside.lexical_instead {
+        let sources = if source.is_several() { "sources without it were" } else { "this source was" };
+        let mode = request.question.mode.as_str();
+        beside.notes.push(format!("`mode` {mode} is not available: {sources} searched by words"));
     }
     page(toolbox, &request, so_far, found, beside).await
 }

@@ -239,6 +239,7 @@ impl Source for Random {
             count: None,
             unavailable: Vec::new(),
             notes: Vec::new(),
+            lexical_instead: false,
         })
     }
 

@@ -68,6 +68,7 @@ mod remote_aggregates;
 mod remote_reads;
 mod rmcp_client;
 mod schemas;
+mod search_modes;
 mod sources;
 mod stalled_imports;
 mod stdio_in_flight;

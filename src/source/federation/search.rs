@@ -24,6 +24,7 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
     };
     let limit = query.limit.max(1);
     let each = federation.share_of(limit);
+    let mut lexical_instead = false;
     let mut gathered = Gathered { answered: query.position.is_some(), ..Gathered::default() };
     fusion.take(limit);
     let until = Instant::now() + federation.patience;
@@ -42,6 +43,7 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
         for (feed, source, read) in join_all(reads).await {
             match read {
                 Ok(mut page) => {
+                    lexical_instead |= page.lexical_instead;
                     gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     federation.routes.saw(&source, page.hits.iter().filter_map(connection_of));
                     fusion.feed(feed, page);
@@ -67,7 +69,7 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
     let (notes, unavailable) = gathered.beside_an_answer();
     let is_doubtful = federation.routes.collision().is_some();
     let count = if is_doubtful { page.count.map(Count::about) } else { page.count };
-    Ok(SearchPage { notes, unavailable, count, ..page })
+    Ok(SearchPage { notes, unavailable, count, lexical_instead, ..page })
 }
 
 fn connection_of(hit: &Hit) -> Option<&ConnectionId> {

@@ -150,30 +150,17 @@ impl Source for Pdpp {
     }
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        let path = match query.mode {
-            SearchMode::Lexical => "/v1/search",
-            SearchMode::Semantic => "/v1/search/semantic",
-            SearchMode::Hybrid => "/v1/search/hybrid",
-        };
-        let position = match (query.mode, &query.position) {
-            // No page of a hybrid search gave a position, and the server takes none.
-            (SearchMode::Hybrid, Some(_)) => return Err(SourceError::RestartSearch),
-            (_, position) => position.as_ref(),
-        };
-        let params = Params::default()
-            .and("q", &query.text)
-            .and("limit", &query.limit)
-            .connection(query.connection.as_ref())
-            .each("streams", &query.streams)
-            .filter(&query.filter)
-            .each("cursor", position.map(|position| &position.0));
-        let reply = self.transport.get(path, &params).await;
-        let reply = reply.map_err(|error| refused::of_search(error, query.mode));
-        let reply = self.explained(reply, query.connection.as_ref(), &query.streams).await?;
-        let mut page = parsed(reply.body, wire::search_page).await?;
-        // A cursor that leads back to itself would be read for ever.
-        page.next = page.next.filter(|next| query.mode != SearchMode::Hybrid && position != Some(next));
-        Ok(page)
+        match (query.mode, &query.position) {
+            (SearchMode::Lexical, _) => self.search_by(SearchMode::Lexical, query).await,
+            // No page of a hybrid search gives a position, so this one is of the words that were looked for instead.
+            (SearchMode::Hybrid, Some(_)) => self.search_by_words_instead(query).await,
+            (mode, _) => match self.search_by(mode, query).await {
+                Err(SourceError::CorrectQuery { fault: QueryFault::NotSupported, .. }) => {
+                    self.search_by_words_instead(query).await
+                }
+                answer => answer,
+            },
+        }
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
@@ -225,6 +212,34 @@ impl Source for Pdpp {
 }
 
 impl Pdpp {
+    async fn search_by(&self, mode: SearchMode, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        let path = match mode {
+            SearchMode::Lexical => "/v1/search",
+            SearchMode::Semantic => "/v1/search/semantic",
+            SearchMode::Hybrid => "/v1/search/hybrid",
+        };
+        let position = query.position.as_ref();
+        let params = Params::default()
+            .and("q", &query.text)
+            .and("limit", &query.limit)
+            .connection(query.connection.as_ref())
+            .each("streams", &query.streams)
+            .filter(&query.filter)
+            .each("cursor", position.map(|position| &position.0));
+        let reply = self.transport.get(path, &params).await;
+        let reply = reply.map_err(|error| refused::of_search(error, mode));
+        let reply = self.explained(reply, query.connection.as_ref(), &query.streams).await?;
+        let mut page = parsed(reply.body, wire::search_page).await?;
+        // A cursor that leads back to itself would be read for ever.
+        page.next = page.next.filter(|next| mode != SearchMode::Hybrid && position != Some(next));
+        Ok(page)
+    }
+
+    async fn search_by_words_instead(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        let page = self.search_by(SearchMode::Lexical, query).await?;
+        Ok(SearchPage { lexical_instead: true, ..page })
+    }
+
     /// Looks for a text in any case where the server, which may tell cases apart, did not find it. None where the text
     /// is not there, or the field cannot be read whole.
     async fn window_in_any_case(&self, query: &WindowQuery) -> Option<Window> {

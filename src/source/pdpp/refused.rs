@@ -65,7 +65,9 @@ pub(super) fn of_search(error: SourceError, mode: SearchMode) -> SourceError {
         SearchMode::Hybrid => "hybrid",
     };
     match (refusal.status, refusal.code.as_str()) {
-        (404, "not_found" | "http_404") | (405 | 501, _) => SourceError::CorrectQuery {
+        (_, "semantic_retrieval_unavailable" | "hybrid_retrieval_unavailable")
+        | (404, "not_found" | "http_404")
+        | (405 | 501, _) => SourceError::CorrectQuery {
             fault: QueryFault::NotSupported,
             problem: format!("this record server has no {word} search"),
             hint: "Leave `mode` out to search by words.".to_owned(),

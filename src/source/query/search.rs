@@ -52,6 +52,18 @@ pub enum SearchMode {
     Hybrid,
 }
 
+impl SearchMode {
+    /// Its word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Lexical => "lexical",
+            Self::Semantic => "semantic",
+            Self::Hybrid => "hybrid",
+        }
+    }
+}
+
 /// Where a search goes on. Only the source that gave it can read it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SearchPosition(pub String);
@@ -65,6 +77,8 @@ pub struct SearchPage {
     pub next: Option<SearchPosition>,
     /// The source ranked only a window of the matches, so a better one may be missing.
     pub windowed: bool,
+    /// A source cannot search as [`SearchQuery::mode`] says, and found its hits by words.
+    pub lexical_instead: bool,
     /// How many match in all, when the source says so.
     pub count: Option<Count>,
     /// Sources whose hits are missing.

@@ -21,7 +21,7 @@ use super::sieve::{Found, Sieve};
 use super::terms::{Phrase, phrases, term_set};
 use super::{Store, StoreError};
 use crate::record::{Hit, HitId, Record, authored_at, fallback_title, own_link, own_title};
-use crate::source::{QueryFault, SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
+use crate::source::{SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
 
 /// Times a search is tried again after the index's files failed it.
 const MAX_RETRIES: usize = 2;
@@ -82,13 +82,10 @@ impl Searching {
         let phrases = phrases(&query.text);
         if phrases.is_empty() {
             let notes = vec!["the query has no letters or digits to search for".to_owned()];
-            return Ok(SearchPage { notes, ..SearchPage::default() });
-        }
-        if query.mode != SearchMode::Lexical {
-            return Err(SourceError::CorrectQuery {
-                fault: QueryFault::NotSupported,
-                problem: "this store finds words and has no search by meaning".to_owned(),
-                hint: "Search with `mode` lexical, or leave it out.".to_owned(),
+            return Ok(SearchPage {
+                notes,
+                lexical_instead: is_lexical_instead(query),
+                ..SearchPage::default()
             });
         }
         let sieve = Sieve::of(database, query)?;
@@ -155,8 +152,15 @@ impl Searching {
         }
         let next = Position { version: snapshot.version, mode, offset: offset + found.consumed };
         let hits = database.read(|sqlite| hits(sqlite, &found.rows, phrases, allowance))?;
-        Ok(SearchPage { hits, next: found.more.then(|| next.write()), notes, ..SearchPage::default() })
+        let next = found.more.then(|| next.write());
+        let lexical_instead = is_lexical_instead(query);
+        Ok(SearchPage { hits, next, notes, lexical_instead, ..SearchPage::default() })
     }
+}
+
+/// The store has no embeddings, so every search of it is one for words.
+fn is_lexical_instead(query: &SearchQuery) -> bool {
+    query.mode != SearchMode::Lexical
 }
 
 impl Snapshot {

@@ -1,0 +1,67 @@
+//! A mode that a source does not have is answered by words, with one warning.
+
+use serde_json::json;
+
+use crate::support::{CREDENTIAL, FakeServer, Model, Reply, connect, demo_store, recorded, text};
+
+#[tokio::test]
+async fn a_mode_that_no_source_has_is_answered_by_words_with_one_warning() {
+    let (folder, store) = demo_store();
+    let config = folder.path().join("fetchwell.toml");
+    let source = |name: &str| format!("[[source]]\nname = \"{name}\"\nstore = \"{}\"\n", store.display());
+    std::fs::write(&config, source("one") + &source("two")).unwrap();
+    for model in [
+        Model::over_stdio(["--store", text(&store)]).await,
+        Model::over_stdio(["--config", text(&config)]).await,
+    ] {
+        for mode in ["semantic", "hybrid"] {
+            let mut arguments = json!({"query": "invoice", "limit": 1});
+            let expect = model.call("search", arguments.clone()).await;
+            arguments["mode"] = json!(mode);
+            let found = model.call("search", arguments).await;
+            assert_eq!(found["results"], expect["results"]);
+            let warnings = found["warnings"].as_array().unwrap_or_else(|| panic!("{found}"));
+            assert_eq!(warnings.len(), 1, "{found}");
+            assert!(warnings[0].as_str().unwrap().starts_with(&format!("`mode` {mode} is not available")));
+            // The next page is of the same search, and no cursor goes with another mode.
+            let cursor = &found["next_cursor"];
+            let next = model.call("search", json!({"cursor": cursor})).await;
+            assert_ne!(next["results"], found["results"]);
+            assert_eq!(next["results"].as_array().unwrap().len(), 1);
+            for other in ["lexical", "semantic", "hybrid"] {
+                let arguments = json!({"cursor": cursor, "mode": other});
+                if other == mode {
+                    assert_eq!(model.call("search", arguments).await["results"], next["results"]);
+                } else {
+                    assert_eq!(model.refusal("search", arguments).await["reason"], "mismatched");
+                }
+            }
+        }
+    }
+}
+
+/// A record server without the routes, and one that says that its embeddings are not there.
+#[tokio::test]
+async fn a_record_server_without_a_mode_is_searched_by_words() {
+    let missing = |status: u16, code: &str| {
+        Reply::Json(status, json!({"error": {"code": code, "message": "no", "type": "x"}}).to_string())
+    };
+    for (status, code) in [(404, "not_found"), (503, "semantic_retrieval_unavailable"), (501, "x")] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = FakeServer::start(move |request| match &*request.line {
+            line if line.contains("/semantic") || line.contains("/hybrid") => missing(status, code),
+            line if line.contains("cursor=") => recorded("search-lexical-page2"),
+            _ => recorded("search-lexical"),
+        });
+        connect(folder.path(), &server.url, CREDENTIAL);
+        let arguments = ["--provider-url", &server.url, "--cache-root", text(folder.path())];
+        let model = Model::over_stdio(arguments).await;
+        for mode in ["semantic", "hybrid"] {
+            let found = model.call("search", json!({"query": "invoice", "mode": mode})).await;
+            assert_eq!(found["warnings"].as_array().map(Vec::len), Some(1), "{found}");
+            assert!(!found["results"].as_array().unwrap().is_empty());
+            let next = model.call("search", json!({"cursor": found["next_cursor"]})).await;
+            assert!(!next["results"].as_array().unwrap().is_empty(), "{next}");
+        }
+    }
+}
