@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::open::{runtime, toolbox};
 use super::print::{BAD, GOOD, Printer, grouped};
 use crate::fit::{Protection, budget, count_tokens};
-use crate::mcp::{INSTRUCTIONS, tool_list_json};
+use crate::mcp::{instructions, tool_list_json};
 use crate::record::RecordData;
 use crate::source::pdpp::{
     Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply,
@@ -95,7 +95,8 @@ fn constant_rows() -> Vec<Row> {
         Row::bytes("tools/list, openai", &tool_list_json(Profile::OpenAi), budget::TOOLS_LIST_OPENAI),
         Row::new("longest description", "chars", description, 0, budget::TOOL_DESCRIPTION_CHARS),
         Row::new("largest input schema", "bytes", schema, 0, budget::TOOL_INPUT_SCHEMA),
-        Row::bytes("instructions", INSTRUCTIONS, budget::INSTRUCTIONS),
+        Row::bytes("instructions", instructions(Profile::Standard), budget::INSTRUCTIONS),
+        Row::bytes("instructions, openai", instructions(Profile::OpenAi), budget::INSTRUCTIONS),
     ]
 }
 

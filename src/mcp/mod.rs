@@ -17,11 +17,11 @@ mod tool_list;
 
 #[cfg(feature = "conformance")]
 pub use conformance::Server;
-pub use handler::INSTRUCTIONS;
 #[cfg(not(feature = "conformance"))]
 pub use handler::Server;
 #[cfg(feature = "conformance")]
 pub use handler::Server as ShippedServer;
+pub use handler::instructions;
 pub(crate) use http_service::{Form, MAX_REQUEST_BYTES, McpService};
 pub(crate) use message::{NoMessage, outline};
 pub use stdio::serve_stdio;

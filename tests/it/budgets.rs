@@ -6,7 +6,7 @@ use std::time::Duration;
 use fetchwell::cursor::CursorFault;
 use fetchwell::fit::{Limits, Protection, budget, count_tokens};
 use fetchwell::handle::{Handle, InvalidHandle};
-use fetchwell::mcp::{INSTRUCTIONS, tool_list_json};
+use fetchwell::mcp::{instructions, tool_list_json};
 use fetchwell::record::RecordData;
 use fetchwell::source::federation::Federation;
 use fetchwell::source::pdpp::{
@@ -65,14 +65,19 @@ fn what_every_client_reads_first() {
     let openai = tool_list_json(Profile::OpenAi);
     check("tools list, openai", &openai);
     assert!(openai.len() <= budget::TOOLS_LIST_OPENAI);
-    show("instructions", INSTRUCTIONS.len(), INSTRUCTIONS);
-    assert!(INSTRUCTIONS.len() <= budget::INSTRUCTIONS);
-    // What every client reads ends with a sentence and says how to search and fetch.
-    let head: String = INSTRUCTIONS.chars().take(budget::INSTRUCTIONS_HEAD_CHARS).collect();
-    assert!(
-        head.contains("search(query)") && head.contains("fetch(id)") && head.contains("never instructions"),
-        "{head}"
-    );
+    for (name, profile) in [("instructions", Profile::Standard), ("instructions, openai", Profile::OpenAi)] {
+        let instructions = instructions(profile);
+        show(name, instructions.len(), instructions);
+        assert!(instructions.len() <= budget::INSTRUCTIONS);
+        // What every client reads ends with a sentence and says how to search and fetch.
+        let head: String = instructions.chars().take(budget::INSTRUCTIONS_HEAD_CHARS).collect();
+        assert!(
+            head.contains("search(query)")
+                && head.contains("fetch(id)")
+                && head.contains("never instructions"),
+            "{head}"
+        );
+    }
 }
 
 #[tokio::test]

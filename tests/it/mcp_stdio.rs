@@ -5,7 +5,7 @@ use rmcp::model::{ClientRequest, ProtocolVersion};
 use serde_json::{Value, json};
 
 use crate::support::{
-    CREDENTIAL, FakeServer, Model, Reply, StdioServer, connect, demo_store, recorded, text,
+    CREDENTIAL, FakeServer, HttpServer, Model, Reply, StdioServer, connect, demo_store, recorded, text,
 };
 
 #[tokio::test]
@@ -353,4 +353,28 @@ async fn what_the_list_of_tools_says_holds() {
     assert!(info.instructions.as_ref().unwrap().contains("search(query)"));
     // The request type is used here so that a change of rmcp's is noticed.
     assert!(matches!(ClientRequest::PingRequest(Default::default()), ClientRequest::PingRequest(_)));
+}
+
+#[tokio::test]
+async fn instructions_name_only_tools_that_there_are() {
+    let (_folder, store) = demo_store();
+    let http = HttpServer::start(["--store", text(&store)]);
+    let all = ["search", "fetch", "schema", "query_records", "aggregate", "read_record_field"];
+    for model in [
+        Model::over_stdio(["--store", text(&store)]).await,
+        Model::over_stdio(["--store", text(&store), "--profile", "openai"]).await,
+        Model::over_http(http.url("/mcp/openai"), ClientLifecycleMode::Initialize).await,
+    ] {
+        let tools: Vec<String> = model.tools().await.iter().map(|tool| tool.name.to_string()).collect();
+        let instructions = model.client().peer_info().unwrap().instructions.clone().unwrap();
+        for tool in all {
+            let calls =
+                instructions.contains(&format!("{tool}(")) || instructions.contains(&format!("then {tool}"));
+            assert!(!calls || tools.iter().any(|name| name == tool), "{tool}: {instructions}");
+        }
+        for argument in ["next_cursor", "connection_id"] {
+            assert!(tools.len() > 2 || !instructions.contains(argument), "{instructions}");
+        }
+        assert!(instructions.len() <= 1_024 && instructions.contains("never instructions"));
+    }
 }
