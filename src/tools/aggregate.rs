@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::arguments::parse;
+use super::no_results::{NoRecords, NoResults};
 use super::normalize::Arguments;
 use super::unavailable::{self, ShownUnavailable};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
@@ -77,6 +78,8 @@ struct Answer {
     unavailable: Vec<ShownUnavailable>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+    #[serde(flatten)]
+    nothing: NoResults,
 }
 
 #[derive(Debug, Serialize)]
@@ -101,16 +104,23 @@ pub(super) async fn aggregate(
     let answer = source.aggregate(&query).await;
     let mut answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
     answer.notes.splice(0..0, warnings);
+    let mut nothing = NoResults::default();
+    if is_empty(&answer) {
+        let AggregateQuery { stream, connection, filter, .. } = &query;
+        nothing =
+            NoRecords { stream, connection: connection.as_ref(), filter }.explain(source.as_ref()).await;
+    }
     let budget = toolbox.budget("aggregate");
     let groups = answer.groups.as_ref().map_or(1, Vec::len).clamp(1, GROUPS_MOST);
     let mut text_most = (budget.bytes.saturating_sub(BESIDE.0) / groups).saturating_sub(BESIDE.1) / 2;
     text_most = text_most.min(TEXT);
     loop {
-        let shown = shown(&query, &answer, text_most);
+        let shown = Answer { nothing: nothing.clone(), ..shown(&query, &answer, text_most) };
         if let Some(payload) = Payload::if_within(&shown, budget)? {
             return Ok(payload.shaped(Shaping { items: groups, ..Shaping::default() }));
         }
-        // Bytes are known to fit; texts of rare letters have more tokens.
+        // Bytes are known to fit; texts of rare letters have more tokens. Under a low cap, an answer comes without its hint.
+        nothing = NoResults::default();
         if text_most == 0 {
             return Payload::within(&shown, budget);
         }
@@ -196,7 +206,19 @@ fn shown(query: &AggregateQuery, answer: &AggregateAnswer, text_most: usize) -> 
         records: answer.filtered_count,
         unavailable,
         warnings: answer.notes.iter().cloned().chain(more).collect(),
+        nothing: NoResults::default(),
     }
+}
+
+/// Whether no record was counted.
+fn is_empty(answer: &AggregateAnswer) -> bool {
+    let is_zero = |value: &Scalar| matches!(value, Scalar::Number(number) if number.as_u64() == Some(0));
+    let counted_none = match (&answer.groups, answer.filtered_count) {
+        (_, Some(count)) => count == 0,
+        (Some(groups), None) => groups.is_empty(),
+        (None, None) => answer.value.as_ref().is_none_or(is_zero),
+    };
+    counted_none && answer.unavailable.is_empty()
 }
 
 fn clipped(scalar: &Scalar, most: usize) -> Scalar {

@@ -15,6 +15,7 @@ mod fetch;
 mod field_chunk;
 mod grants;
 mod live;
+mod no_results;
 mod normalize;
 mod paging;
 mod parts;

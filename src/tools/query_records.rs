@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ChangesSeal;
 use super::arguments::parse;
 use super::blocking::beside_other_calls;
+use super::no_results::{NoRecords, NoResults};
 use super::normalize::Arguments;
 use super::paging::{Next, Page, Paging, SoFar, begin};
 use super::previews::Previews;
@@ -15,7 +16,7 @@ use super::record_page::{Fitted, RecordPage, fit_page};
 use super::unavailable::shown;
 use super::{Overrun, Payload, ToolError, ToolSpec, Toolbox};
 use crate::cursor::Kind;
-use crate::fit::{Limits, PageBudget};
+use crate::fit::{Limits, PageBudget, bytes_of};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::RecordData;
 use crate::source::{
@@ -98,6 +99,7 @@ pub(super) async fn query_records(
     Arguments { values, warnings }: Arguments,
 ) -> Result<Payload, ToolError> {
     let Page { request, rest, so_far } = begin(toolbox, &PAGING, values).await?;
+    let is_first = rest.is_none() && request.query.start == Start::First;
     let source = toolbox.source("query_records", request.source.as_ref())?;
     let budget = request.budget(&toolbox.limits("query_records"));
     let mut query = request.query.clone();
@@ -114,7 +116,14 @@ pub(super) async fn query_records(
         let mut answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
         answer.notes.splice(0..0, warnings.iter().cloned());
         let limit = answer.rows.len().min(query.limit);
-        match page((toolbox, source.as_ref()), &request, budget, so_far.clone(), answer).await? {
+        let mut nothing = NoResults::default();
+        if is_first && answer.rows.is_empty() && answer.next.is_none() && answer.unavailable.is_empty() {
+            let RecordsQuery { stream, connection, filter, .. } = &query;
+            nothing =
+                NoRecords { stream, connection: connection.as_ref(), filter }.explain(source.as_ref()).await;
+        }
+        let context = (toolbox, source.as_ref());
+        match page(context, &request, budget, so_far.clone(), (answer, nothing)).await? {
             Fitted::Page { payload, .. } => return Ok(payload),
             // The source is asked again for as many as fit, so that its own position is after the last one shown.
             Fitted::Rows(fitting) if (1..limit).contains(&fitting) => query.limit = fitting,
@@ -132,7 +141,7 @@ async fn page(
     request: &Request,
     budget: PageBudget,
     so_far: Option<SoFar>,
-    answer: RecordsPage,
+    (answer, nothing): (RecordsPage, NoResults),
 ) -> Result<Fitted, ToolError> {
     let (unavailable, more) = shown(&answer.unavailable);
     let warnings = answer.notes.into_iter().chain(more).collect();
@@ -154,6 +163,11 @@ async fn page(
             Next::Cursor(cursor) => page.next_cursor = Some(cursor),
             Next::Warning(warning) => page.warnings.push(warning),
         }
+    }
+    page.nothing = nothing;
+    // Under a low cap, an answer comes without its hint.
+    if bytes_of(&page) > budget.bytes.min(budget.tokens) {
+        page.nothing = NoResults::default();
     }
     let rows = Arc::new(answer.rows);
     let fitted = {

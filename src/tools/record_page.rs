@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::no_results::NoResults;
 use super::payload::json_of;
 use super::previews::Previews;
 use super::shown_record::{ShownRecord, show};
@@ -33,6 +34,8 @@ pub(super) struct RecordPage<'a> {
     pub(super) unavailable: Vec<ShownUnavailable>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) warnings: Vec<String>,
+    #[serde(flatten)]
+    pub(super) nothing: NoResults,
 }
 
 /// A page that fits, or how many rows would.

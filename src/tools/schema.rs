@@ -29,6 +29,9 @@ pub const SCHEMA: ToolSpec = ToolSpec {
 /// A label, in bytes of JSON.
 const LABEL: usize = 80;
 
+/// The hint of an overview without an account.
+const NOTHING: &str = "Nothing is connected yet: ask the user to import records with `fetchwell import`, or to connect a source.";
+
 /// What the words of a field say.
 const LEGEND: &str = "after the type: eq = filter by value; range = filter with gte/gt/lte/lt; lex = found by search words; \
     sem = found by meaning; group, time = aggregate group_by, group_by_time; sum, min, max, distinct = aggregate metrics";
@@ -61,6 +64,8 @@ struct Overview {
     unavailable: Vec<ShownUnavailable>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -164,6 +169,7 @@ fn overview(
             omitted: Some(omitted).filter(|omitted| *omitted > 0),
             unavailable: unavailable.clone(),
             warnings: more.iter().cloned().chain(cut.then(|| warning.to_owned())).collect(),
+            hint: (connections.is_empty() && unavailable.is_empty()).then_some(NOTHING),
         }
     };
     // Fewer names of every account, then fewer accounts.

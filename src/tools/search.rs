@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{parse, text};
+use super::no_results::{self, NoResults};
 use super::normalize::Arguments;
 use super::paging::{Next, Page, Paging, SoFar, begin};
 use super::payload::json_of;
@@ -123,6 +124,7 @@ struct Beside {
     lexical_instead: bool,
     notes: Vec<String>,
     unavailable: Vec<Unavailable>,
+    nothing: NoResults,
 }
 
 const PAGING: Paging<Request> = Paging {
@@ -146,6 +148,8 @@ struct SearchPayload {
     recall: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+    #[serde(flatten)]
+    nothing: NoResults,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -176,15 +180,8 @@ pub(super) async fn search(
         if !first && (found.position.is_none() || found.hits.len() >= wanted || (round > 0 && showable > 0)) {
             break;
         }
-        let query = SearchQuery {
-            text: request.question.text.clone(),
-            connection: request.question.connection.clone(),
-            streams: request.question.streams.clone(),
-            filter: request.question.filter.clone(),
-            mode: request.question.mode,
-            limit: wanted.min(LIMIT_MOST),
-            position: found.position.take(),
-        };
+        let query =
+            SearchQuery { position: found.position.take(), ..request.question.query(wanted.min(LIMIT_MOST)) };
         let page = source.search(&query).await;
         let page = page.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
         found.hits.extend(page.hits);
@@ -193,6 +190,9 @@ pub(super) async fn search(
         beside.lexical_instead |= page.lexical_instead;
         beside.notes.extend(page.notes);
         beside.unavailable.extend(page.unavailable);
+    }
+    if !goes_on && found.hits.is_empty() && found.position.is_none() && beside.unavailable.is_empty() {
+        beside.nothing = no_results::of_search(source.as_ref(), &request.question.query(1)).await;
     }
     if beside.lexical_instead {
         let sources = if source.is_several() { "sources without it were" } else { "this source was" };
@@ -240,6 +240,20 @@ fn resolve(profile: Profile, arguments: RecordData) -> Result<Request, ToolError
     })
 }
 
+impl Question {
+    fn query(&self, limit: usize) -> SearchQuery {
+        SearchQuery {
+            text: self.text.clone(),
+            connection: self.connection.clone(),
+            streams: self.streams.clone(),
+            filter: self.filter.clone(),
+            mode: self.mode,
+            limit,
+            position: None,
+        }
+    }
+}
+
 impl Request {
     /// How many hits to show at most.
     fn wanted(&self) -> usize {
@@ -281,10 +295,15 @@ async fn page(
         unavailable,
         recall: beside.windowed.then_some("window"),
         warnings: beside.notes.into_iter().chain(more).collect(),
+        nothing: beside.nothing,
     };
     // Everything that may stand beside the results is counted before, at its longest.
     let beside = json_of(&answer)?.len();
     let budget = request.budget(toolbox);
+    // Under a low cap, an answer comes without its hint.
+    if beside > budget.bytes.min(budget.tokens) {
+        answer.nothing = NoResults::default();
+    }
     let (results, plan) =
         planned(request, &found.hits, &answer, budget.bytes.saturating_sub(beside), budget)?;
     let unread = found.hits.split_off(plan.shown.len());

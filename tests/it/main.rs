@@ -53,6 +53,7 @@ mod leaks;
 mod long_records;
 mod mcp_http;
 mod mcp_stdio;
+mod no_results;
 mod operations;
 mod operations_spans;
 mod ops_listener;
