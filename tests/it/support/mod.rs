@@ -114,7 +114,13 @@ pub(crate) fn connect(cache_root: &Path, url: &str, credential: &str) {
     let folder = cache_root.join("clients");
     std::fs::create_dir_all(&folder).unwrap();
     let text = format!(r#"{{"provider_url":"{url}","credential":{credential}}}"#);
-    std::fs::write(folder.join(format!("{authority}.json")), text).unwrap();
+    let path = folder.join(format!("{authority}.json"));
+    std::fs::write(&path, text).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
 }
 
 /// The credential that fake servers know.
