@@ -131,14 +131,16 @@ fn resolve(arguments: RecordData, warnings: Vec<String>) -> Result<Request, Tool
     if args.field.is_empty() {
         return Err(wrong("field", "it is empty".to_owned()));
     }
+    // Clients in strict mode fill every number: 0 characters say nothing without what they are counted from.
+    let offset_chars = args.offset_chars.filter(|offset| *offset > 0);
     for (name, chars) in [("before_chars", args.before_chars), ("after_chars", args.after_chars)] {
-        if chars.is_some() && args.q.is_none() {
+        if chars.is_some_and(|chars| chars > 0) && args.q.is_none() {
             return Err(wrong(name, "it only goes with `q`".to_owned()));
         }
     }
     let unit = args.unit;
     let beside_a_chunk = [
-        ("offset_chars", args.offset_chars.is_some()),
+        ("offset_chars", offset_chars.is_some()),
         ("limit_chars", args.limit_chars.is_some()),
         ("q", args.q.is_some()),
     ];
@@ -152,7 +154,7 @@ fn resolve(arguments: RecordData, warnings: Vec<String>) -> Result<Request, Tool
         return Err(wrong("cursor", "it only goes with `unit` \"chunk\"".to_owned()));
     }
     let start = match args.q {
-        Some(_) if args.offset_chars.is_some() => {
+        Some(_) if offset_chars.is_some() => {
             return Err(wrong("q", "it does not go with `offset_chars`".to_owned()));
         }
         Some(text) if text.chars().nth(QUERY_CHARS).is_some() => {
@@ -167,7 +169,7 @@ fn resolve(arguments: RecordData, warnings: Vec<String>) -> Result<Request, Tool
                 after: args.after_chars.unwrap_or(beside),
             }
         }
-        None => WindowStart::Offset(args.offset_chars.unwrap_or(0)),
+        None => WindowStart::Offset(offset_chars.unwrap_or(0)),
     };
     let unasked = if matches!(start, WindowStart::Around { .. }) { LIMIT_MOST } else { LIMIT };
     let limit_chars = args.limit_chars.unwrap_or(unasked);

@@ -26,6 +26,7 @@ fn silent(schema: &Value) -> Vec<Value> {
     match schema["type"].as_str().unwrap() {
         "array" => silent.extend([json!([]), json!("[]"), json!("null")]),
         "object" => silent.extend([json!({}), json!("{}"), json!("null")]),
+        "integer" if schema["minimum"] == 0 => silent.push(json!(0)),
         "integer" if schema["minimum"] == 1 => {
             silent.extend([json!(0), json!(0.0), json!("0"), json!("null")]);
         }
@@ -62,17 +63,26 @@ async fn an_optional_argument_that_says_nothing_is_absent() {
         for tool in model.tools().await {
             let (name, base) = shortest(&tool.name);
             let expect = steady(model.call(name, base.clone()).await);
-            // CrewAI's adapter sends every optional argument as null.
-            let mut all = base.clone();
+            // CrewAI's adapter sends every optional argument as null, and strict modes fill each with nothing of its type.
+            let (mut all, mut filled) = (base.clone(), base.clone());
             for (argument, schema) in optional(&tool, &base) {
                 all[&argument] = json!(null);
+                filled[&argument] = match schema["type"].as_str().unwrap() {
+                    "integer" => json!(0),
+                    "array" => json!([]),
+                    "object" => json!({}),
+                    _ if argument == "unit" => json!("chars"),
+                    _ => json!(""),
+                };
                 for value in silent(&schema) {
                     let sent = with(&base, &argument, value);
                     let answer = steady(model.call(name, sent.clone()).await);
                     assert_eq!(answer, expect, "{name} {sent}");
                 }
             }
-            assert_eq!(steady(model.call(name, all).await), expect, "{name}");
+            for sent in [all, filled] {
+                assert_eq!(steady(model.call(name, sent.clone()).await), expect, "{name} {sent}");
+            }
         }
     }
 }
