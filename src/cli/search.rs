@@ -71,7 +71,12 @@ fn print_text(printer: Printer, value: &Value, more: bool) {
         note(&warning.as_str().unwrap_or_default());
     }
     match (results.len(), more) {
-        (0, _) => note(&"nothing found"),
+        (0, _) => {
+            note(&"nothing found");
+            if let Some(hint) = value.get("hint").and_then(Value::as_str) {
+                note(&hint);
+            }
+        }
         (_, true) => note(&"there is more: raise --limit"),
         _ => {}
     }

@@ -1,9 +1,10 @@
 //! `aggregate`: one figure over a stream, or one for each group of its records.
 
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::arguments::parse;
-use super::no_results::{NoRecords, NoResults};
+use super::no_results::{NoRecords, NoResults, patience};
 use super::normalize::Arguments;
 use super::unavailable::{self, ShownUnavailable};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
@@ -99,6 +100,7 @@ pub(super) async fn aggregate(
     toolbox: &Toolbox,
     Arguments { values, warnings }: Arguments,
 ) -> Result<Payload, ToolError> {
+    let started = Instant::now();
     let (source, query) = resolve(values)?;
     let source = toolbox.source("aggregate", source.as_ref())?;
     let answer = source.aggregate(&query).await;
@@ -107,8 +109,9 @@ pub(super) async fn aggregate(
     let mut nothing = NoResults::default();
     if is_empty(&answer) {
         let AggregateQuery { stream, connection, filter, .. } = &query;
-        nothing =
-            NoRecords { stream, connection: connection.as_ref(), filter }.explain(source.as_ref()).await;
+        nothing = NoRecords { stream, connection: connection.as_ref(), filter }
+            .explain(source.as_ref(), patience(toolbox.call_deadline(), started))
+            .await;
     }
     let budget = toolbox.budget("aggregate");
     let groups = answer.groups.as_ref().map_or(1, Vec::len).clamp(1, GROUPS_MOST);

@@ -1,7 +1,7 @@
 //! What an answer without results says: the words without a match, and the values or streams there are.
 //!
 //! `hint` is in our own words; what records hold stands in `values`, as data. Finding out takes a few more questions to
-//! the source, all at once and within [`PATIENCE`]: an answer never fails for them.
+//! the source, all at once and within [`patience`]: an answer never fails for them.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::fit::clip;
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{Hit, HitId, RecordData, Scalar};
 use crate::source::{AggregateQuery, Filter, Grouping, Metric, Operator, SearchQuery, Source};
 
-/// How long the questions may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest that the questions may take.
+const MAX_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Words of a query that are looked for one by one.
 const MAX_WORDS: usize = 8;
@@ -53,9 +53,15 @@ impl NoResults {
     }
 }
 
+/// Returns how long the questions may take in a call that began at `started`: half of what is left of its deadline, so that
+/// the answer goes out.
+pub(super) fn patience(call_deadline: Duration, started: Instant) -> Duration {
+    (call_deadline.saturating_sub(started.elapsed()) / 2).min(MAX_PATIENCE)
+}
+
 /// Says why a search found nothing.
-pub(super) async fn of_search(source: &dyn Source, query: &SearchQuery) -> NoResults {
-    let looked = timeout(PATIENCE, look(source, query)).await;
+pub(super) async fn of_search(source: &dyn Source, query: &SearchQuery, patience: Duration) -> NoResults {
+    let looked = timeout(patience, look(source, query)).await;
     NoResults::hint(looked.unwrap_or_else(|_elapsed| NOTHING.to_owned()))
 }
 
@@ -131,14 +137,14 @@ pub(super) struct NoRecords<'a> {
 
 impl NoRecords<'_> {
     /// Says why there is no record.
-    pub(super) async fn explain(&self, source: &dyn Source) -> NoResults {
+    pub(super) async fn explain(&self, source: &dyn Source, patience: Duration) -> NoResults {
         if self.filter.is_empty() {
-            let others = timeout(PATIENCE, self.streams(source)).await;
+            let others = timeout(patience, self.streams(source)).await;
             return NoResults::hint(
                 others.unwrap_or_else(|_elapsed| "The stream has no records.".to_owned()),
             );
         }
-        let values = timeout(PATIENCE, self.values(source)).await.unwrap_or_default();
+        let values = timeout(patience, self.values(source)).await.unwrap_or_default();
         let hint = if values.is_empty() {
             "No record passes `filter`. Leave it out, or a part of it, to see what its fields hold."
         } else {

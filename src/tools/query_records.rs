@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::ChangesSeal;
 use super::arguments::parse;
 use super::blocking::beside_other_calls;
-use super::no_results::{NoRecords, NoResults};
+use super::no_results::{NoRecords, NoResults, patience};
 use super::normalize::Arguments;
 use super::paging::{Next, Page, Paging, SoFar, begin};
 use super::previews::Previews;
@@ -98,6 +99,7 @@ pub(super) async fn query_records(
     toolbox: &Toolbox,
     Arguments { values, warnings }: Arguments,
 ) -> Result<Payload, ToolError> {
+    let started = Instant::now();
     let Page { request, rest, so_far } = begin(toolbox, &PAGING, values).await?;
     let is_first = rest.is_none() && request.query.start == Start::First;
     let source = toolbox.source("query_records", request.source.as_ref())?;
@@ -119,8 +121,9 @@ pub(super) async fn query_records(
         let mut nothing = NoResults::default();
         if is_first && answer.rows.is_empty() && answer.next.is_none() && answer.unavailable.is_empty() {
             let RecordsQuery { stream, connection, filter, .. } = &query;
-            nothing =
-                NoRecords { stream, connection: connection.as_ref(), filter }.explain(source.as_ref()).await;
+            nothing = NoRecords { stream, connection: connection.as_ref(), filter }
+                .explain(source.as_ref(), patience(toolbox.call_deadline(), started))
+                .await;
         }
         let context = (toolbox, source.as_ref());
         match page(context, &request, budget, so_far.clone(), (answer, nothing)).await? {

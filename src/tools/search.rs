@@ -1,6 +1,7 @@
 //! `search`: the best matches, as handles with titles and excerpts.
 
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::arguments::{parse, text};
 use super::no_results::{self, NoResults};
@@ -165,6 +166,7 @@ pub(super) async fn search(
     profile: Profile,
     Arguments { values, warnings }: Arguments,
 ) -> Result<Payload, ToolError> {
+    let started = Instant::now();
     let Page { request, rest, so_far } = match profile {
         Profile::Standard => begin(toolbox, &PAGING, values).await?,
         Profile::OpenAi => Page::only(resolve(profile, values)?),
@@ -192,7 +194,8 @@ pub(super) async fn search(
         beside.unavailable.extend(page.unavailable);
     }
     if !goes_on && found.hits.is_empty() && found.position.is_none() && beside.unavailable.is_empty() {
-        beside.nothing = no_results::of_search(source.as_ref(), &request.question.query(1)).await;
+        let patience = no_results::patience(toolbox.call_deadline(), started);
+        beside.nothing = no_results::of_search(source.as_ref(), &request.question.query(1), patience).await;
     }
     if beside.lexical_instead {
         let sources = if source.is_several() { "sources without it were" } else { "this source was" };

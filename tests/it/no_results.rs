@@ -71,6 +71,23 @@ async fn a_record_server_is_asked_for_each_word() {
     assert_eq!(hint(&found), "Nothing matches. Search for fewer or other words.");
 }
 
+/// The questions for a hint end before the call does.
+#[tokio::test]
+async fn a_server_that_hangs_after_its_answer_does_not_take_the_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = FakeServer::start(|request| match request.line.contains("q=invoice+zeppelin") {
+        true => recorded("search-zero"),
+        false => Reply::Hang,
+    });
+    connect(folder.path(), &server.url, CREDENTIAL);
+    let config = folder.path().join("fetchwell.toml");
+    let source = format!("[[source]]\nname = \"work\"\nurl = \"{}\"\ncache_root = \".\"\n", server.url);
+    std::fs::write(&config, format!("call_deadline = \"1900ms\"\n{source}")).unwrap();
+    let model = Model::over_stdio(["--config", text(&config)]).await;
+    let found = model.call("search", json!({"query": "invoice zeppelin"})).await;
+    assert_eq!(hint(&found), "Nothing matches. Search for fewer or other words.");
+}
+
 #[tokio::test]
 async fn a_filter_without_records_comes_with_the_values_there_are() {
     let folder = tempfile::tempdir().unwrap();
