@@ -59,14 +59,14 @@ pub(super) struct Draft<'a> {
 }
 
 /// What becomes of a record whose key an earlier record of the same import had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Repeated {
     /// It takes the place of the earlier one.
     Supersedes,
     /// It is refused, unless it is the same.
     Refused,
-    /// It gets a key of its own, by its content, unless it is the same.
-    KeptApart,
+    /// It gets a key of its own, by a hash of these fields, unless they are the same.
+    KeptApart(RecordData),
 }
 
 impl<'a> Intake<'a> {
@@ -109,7 +109,12 @@ impl<'a> Intake<'a> {
     }
 
     pub(super) fn reject(&mut self, place: &dyn fmt::Display, reason: &str) {
-        self.rejected += 1;
+        self.reject_many(1, place, reason);
+    }
+
+    /// Rejects several pieces with one line.
+    pub(super) fn reject_many(&mut self, count: u64, place: &dyn fmt::Display, reason: &str) {
+        self.rejected += count;
         self.report.rejected(place, reason);
     }
 
@@ -118,8 +123,8 @@ impl<'a> Intake<'a> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(ImportError::Stopped);
         }
-        let (bytes, repeated) = (draft.bytes, draft.repeated);
-        match self.accept(draft).and_then(|incoming| self.told_apart(incoming, repeated)) {
+        let bytes = draft.bytes;
+        match self.accept(draft).and_then(|(incoming, repeated)| self.told_apart(incoming, &repeated)) {
             Ok(incoming) => {
                 let writer = match self.writer.take() {
                     Some(writer) => writer,
@@ -135,7 +140,7 @@ impl<'a> Intake<'a> {
         }
     }
 
-    fn accept(&self, draft: Draft<'_>) -> Result<Incoming, String> {
+    fn accept(&self, draft: Draft<'_>) -> Result<(Incoming, Repeated), String> {
         if draft.bytes > MAX_LINE_BYTES {
             return Err(format!("it is longer than {MAX_LINE_BYTES} bytes"));
         }
@@ -156,7 +161,7 @@ impl<'a> Intake<'a> {
             Some(data) => Change::Put { data, emitted_at: draft.emitted_at },
             None => Change::Delete { deleted_at: draft.emitted_at },
         };
-        Ok(Incoming { stream, key, change })
+        Ok((Incoming { stream, key, change }, draft.repeated))
     }
 
     /// A key by which the record and every part of it has a handle.
@@ -173,18 +178,19 @@ impl<'a> Intake<'a> {
     }
 
     /// The record, unless one of the same key came before in this import and was another.
-    fn told_apart(&mut self, incoming: Incoming, repeated: Repeated) -> Result<Incoming, String> {
-        let Change::Put { data, .. } = &incoming.change else { return Ok(incoming) };
-        if repeated == Repeated::Supersedes {
-            return Ok(incoming);
-        }
-        let json = serde_json::to_vec(data).unwrap_or_default();
+    fn told_apart(&mut self, incoming: Incoming, repeated: &Repeated) -> Result<Incoming, String> {
+        let identity = match (&incoming.change, repeated) {
+            (Change::Delete { .. }, _) | (_, Repeated::Supersedes) => return Ok(incoming),
+            (Change::Put { data, .. }, Repeated::Refused) => data,
+            (_, Repeated::KeptApart(identity)) => identity,
+        };
+        let json = serde_json::to_vec(identity).unwrap_or_default();
         let data = hash_of(&json);
         let first = *self.seen.entry(hash_of(&(&incoming.stream, &incoming.key))).or_insert(data);
         if first == data {
             return Ok(incoming);
         }
-        if repeated == Repeated::Refused {
+        if matches!(repeated, Repeated::Refused) {
             return Err("its key was already used by an earlier record of this file".to_owned());
         }
         let digest =

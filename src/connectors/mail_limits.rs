@@ -2,8 +2,8 @@
 //!
 //! `mail_parser` makes a value within a value of each attached message (`message/rfc822`, `message/global`, the parts
 //! of a `multipart/digest`) and drops them by recursion: 200,000 levels in 6 MB overflow the stack, and an attached
-//! message that is encoded hides its levels. Nothing of an attached message becomes part of a record, so [`prepare`]
-//! masks these types, and the parser takes each as one opaque part. Its own stack of multiparts is on the heap.
+//! message that is encoded hides its levels. So [`prepare`] masks these types, the parser takes each as one opaque part,
+//! and `mail/text.rs` parses a few levels of them one by one. The parser's own stack of multiparts is on the heap.
 //!
 //! The parser also looks for the boundary of each multipart up to the end of the message, and for each parameter of a
 //! header among all others. Both take quadratic time, which [`prepare`] bounds.
@@ -36,12 +36,22 @@ const MASK: u8 = 1;
 /// Takes the place of a type's last character, which was in upper case.
 const UPPER_CASE_MASK: u8 = 2;
 
+/// What the parser may still read to find boundaries, of a message and of the messages that are encoded in it.
+#[derive(Debug)]
+pub(super) struct SearchAllowance(usize);
+
+impl Default for SearchAllowance {
+    fn default() -> Self {
+        Self(MAX_BOUNDARY_SEARCH)
+    }
+}
+
 /// Returns the message with masked types of attached messages.
 ///
 /// # Errors
 ///
 /// It exceeds a limit, which the text names.
-pub(super) fn prepare(raw: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+pub(super) fn prepare<'a>(raw: &'a [u8], allowance: &mut SearchAllowance) -> Result<Cow<'a, [u8]>, String> {
     let (mut multiparts, mut search) = (0, 0_usize);
     let mut masks = Vec::new();
     for value in content_headers(raw) {
@@ -59,9 +69,10 @@ pub(super) fn prepare(raw: &[u8]) -> Result<Cow<'_, [u8]>, String> {
             masks.extend(hits.map(|at| start + at + message_type.len() - 1));
         }
     }
-    if search > MAX_BOUNDARY_SEARCH {
-        return Err(format!("it has too many multipart parts for its size ({multiparts})"));
-    }
+    allowance.0 = allowance
+        .0
+        .checked_sub(search)
+        .ok_or_else(|| format!("it has too many multipart parts for its size ({multiparts})"))?;
     if multiparts > 0 && possible_parts(raw) > MAX_PARTS {
         return Err(format!("it may have more than {MAX_PARTS} parts"));
     }
@@ -212,7 +223,10 @@ mod tests {
             ("Content-Type: ;boundary=\"message/rfc822\n\n", inner),
         ] {
             let raw = format!("{header}{inner}");
-            assert!(!has_attached_message(&prepare(raw.as_bytes()).unwrap()), "{raw}");
+            assert!(
+                !has_attached_message(&prepare(raw.as_bytes(), &mut SearchAllowance::default()).unwrap()),
+                "{raw}"
+            );
         }
         assert!(has_attached_message(format!("Content-Type: message/rfc822\n\n{inner}").as_bytes()));
     }
@@ -220,7 +234,7 @@ mod tests {
     #[test]
     fn masked_text_is_shown_as_it_was() {
         let raw = "Subject: rfc822\n\nContent-Type: message/rfc822; a=GLOBAL\n x=Digest\nrfc822 and \u{1}\n";
-        let masked = prepare(raw.as_bytes()).unwrap();
+        let masked = prepare(raw.as_bytes(), &mut SearchAllowance::default()).unwrap();
         let masked = std::str::from_utf8(&masked).unwrap();
         assert!(
             masked.contains(
@@ -228,7 +242,10 @@ mod tests {
             )
         );
         assert_eq!(unmask(masked), raw);
-        assert!(matches!(prepare(b"Subject: x\n\nrfc822\n").unwrap(), Cow::Borrowed(_)));
+        assert!(matches!(
+            prepare(b"Subject: x\n\nrfc822\n", &mut SearchAllowance::default()).unwrap(),
+            Cow::Borrowed(_)
+        ));
         assert!(is_digest("diges\u{1}") && !is_digest("digest") && !is_digest("mixed"));
     }
 
@@ -244,7 +261,7 @@ mod tests {
                 let raw = format!(
                     "Content-Type: multipart/mixed; {written}\n\n--{line}\nContent-Type: text/plain\n\nimportant\n--{line}--\n"
                 );
-                let prepared = prepare(raw.as_bytes()).unwrap();
+                let prepared = prepare(raw.as_bytes(), &mut SearchAllowance::default()).unwrap();
                 let message = MessageParser::default().parse(&*prepared).unwrap();
                 assert_eq!(message.body_text(0).as_deref().map(str::trim), Some("important"), "{raw}");
             }
@@ -259,7 +276,11 @@ mod tests {
         };
         let rules = format!("Content-Type: multipart/mixed; boundary=b\n\n{}", "-----\n".repeat(100_000));
         for message in [usual(1), usual(2_000), rules] {
-            assert!(prepare(message.as_bytes()).is_ok(), "{}", message.len());
+            assert!(
+                prepare(message.as_bytes(), &mut SearchAllowance::default()).is_ok(),
+                "{}",
+                message.len()
+            );
         }
         let missing = "--b\nContent-Type: multipart/mixed; boundary=none\n\nx\n".repeat(20_000);
         let parameters = (0..20_000).map(|number| format!("; a{number}*1=x")).collect::<String>();
@@ -271,7 +292,7 @@ mod tests {
             (format!("{multipart}{}", "--b\n\n".repeat(600_000)), "more than 500000 parts"),
             (format!("{multipart}{}", "-".repeat(2_000_000)), "more than 500000 parts"),
         ] {
-            let refused = prepare(message.as_bytes()).unwrap_err();
+            let refused = prepare(message.as_bytes(), &mut SearchAllowance::default()).unwrap_err();
             assert!(refused.contains(expect), "{refused}");
         }
     }
@@ -280,7 +301,7 @@ mod tests {
     fn scanning_takes_linear_time() {
         for shape in [":", "Content-Type:", "content-type: ", " :", "t :", "-", "--", "\n:"] {
             let text = shape.repeat(2_000_000 / shape.len());
-            let _ = prepare(text.as_bytes());
+            let _ = prepare(text.as_bytes(), &mut SearchAllowance::default());
         }
     }
 }

@@ -12,6 +12,7 @@ mod intake;
 mod json;
 mod key;
 mod lines;
+mod mail;
 mod mail_limits;
 mod markdown;
 mod mbox;

@@ -63,6 +63,7 @@ mod parallel_reads;
 mod permissions;
 mod proxied_requests;
 mod read_surface;
+mod real_mail;
 mod record_server;
 mod refused_methods;
 mod remote_aggregates;

@@ -1,0 +1,53 @@
+//! What tells two messages with one message id apart.
+//!
+//! A message id should be of one message, and mailers and mailing lists do not keep to it. The second message with an id
+//! gets a key with a hash of its [`identity`]. **Invariant:** these fields are those that records of messages had in
+//! version 0.1.0, so that an import of the same mailbox gives the same keys for ever, whatever records have today.
+
+use std::collections::HashSet;
+
+use mail_parser::{Message, MimeHeaders, PartType};
+use serde_json::Value;
+
+use super::super::mail_limits::{is_digest, unmask};
+use super::{addresses, labels};
+use crate::record::RecordData;
+
+pub(super) fn identity(message: &Message<'_>, date: Option<&str>) -> RecordData {
+    let mut data = RecordData::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            data.insert(name.to_owned(), value);
+        }
+    };
+    put("subject", message.subject().map(Value::from));
+    put("from", message.from().map(addresses));
+    put("to", message.to().map(addresses));
+    put("cc", message.cc().map(addresses));
+    put("date", date.map(Value::from));
+    put("message_id", message.message_id().map(Value::from));
+    put("in_reply_to", message.in_reply_to().as_text().map(Value::from));
+    put("labels", labels(message));
+    let names = message.attachments().filter_map(|part| part.attachment_name());
+    let names: Vec<Value> = names.map(|name| Value::from(unmask(name))).collect();
+    put("attachments", Some(Value::Array(names)).filter(|names| names != &Value::Array(Vec::new())));
+    put("body", Some(Value::from(own_text(message).replace("\r\n", "\n").trim_end())));
+    data
+}
+
+/// Returns the texts of a message, without those of attached messages, with the HTML conversion of `mail_parser`.
+fn own_text(message: &Message<'_>) -> String {
+    let digests = message.parts.iter().filter_map(|part| match &part.body {
+        PartType::Multipart(ids) if part.content_type()?.subtype().is_some_and(is_digest) => Some(ids),
+        _ => None,
+    });
+    let is_untyped = |id: &&u32| {
+        let part = usize::try_from(**id).ok().and_then(|at| message.parts.get(at));
+        part.is_some_and(|part| part.content_type().is_none())
+    };
+    let attached: HashSet<u32> = digests.flatten().filter(is_untyped).copied().collect();
+    let texts = message.text_body.iter().enumerate().filter(|(_, id)| !attached.contains(id));
+    let texts: Vec<String> =
+        texts.filter_map(|(at, _)| message.body_text(at)).map(|text| unmask(&text).into_owned()).collect();
+    texts.join("\n\n")
+}

@@ -1,0 +1,187 @@
+//! Messages of every shape become records.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn headers_and_text_are_decoded() {
+    let raw = "Message-ID: <m1@x.test>\nFrom: =?utf-8?q?Ren=C3=A9?= <rene@x.test>\nTo: a@x.test, B <b@x.test>\n\
+        Subject: =?utf-8?b?w4lww6k=?=\nDate: Wed, 1 Apr 2026 10:00:00 +0200\nX-Gmail-Labels: Inbox,Work/Bills\n\
+        Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n\nCaf=C3=A9=\n au lait\n";
+    let read = read_message(raw.as_bytes()).unwrap();
+    assert_eq!(read.key, "m1@x.test");
+    assert_eq!(
+        Value::Object(read.data),
+        json!({
+            "subject": "Épé", "from": "René <rene@x.test>", "from.address": "rene@x.test", "from.name": "René",
+            "to": "a@x.test, B <b@x.test>", "date": "2026-04-01T10:00:00+02:00", "message_id": "m1@x.test",
+            "thread_id": "m1@x.test", "labels": ["Inbox", "Work/Bills"], "body": "Café au lait",
+        })
+    );
+}
+
+#[track_caller]
+fn check_body(raw: &str, attachments: &Value, body: &str) {
+    let read = read_message(raw.as_bytes()).unwrap();
+    assert_eq!(read.data.get("attachments").unwrap_or(&Value::Null), attachments, "{raw}");
+    assert_eq!(read.data.get("body"), Some(&json!(body)), "{raw}");
+}
+
+#[test]
+fn the_text_of_an_attached_message_stands_below_its_headers() {
+    let attached = "Content-Type: message/rfc822; name=\"rfc822.eml\"\n\nFrom: Ann <a@x.test>\nSubject: inner\n\ninner text\n";
+    let shown = "---------- Forwarded message ----------\nFrom: Ann <a@x.test>\nSubject: inner\n\ninner text";
+    let outer = |kind: &str, parts: &str| {
+        format!("Subject: x\nContent-Type: multipart/{kind}; boundary=b\n\n--b\n{parts}\n--b--\n")
+    };
+    let text = "Content-Type: text/plain\n\nContent-Type: message/rfc822\n";
+    check_body(
+        &outer("mixed", &format!("{text}--b\n{attached}")),
+        &json!(["rfc822.eml"]),
+        &format!("Content-Type: message/rfc822\n\n{shown}"),
+    );
+    let digest = "\nSubject: inner\n\ninner text\n--b\n\nSubject: other\n\nother text";
+    check_body(
+        &outer("digest", &format!("{text}--b\n{digest}")),
+        &Value::Null,
+        "Content-Type: message/rfc822\n\n---------- Forwarded message ----------\nSubject: inner\n\ninner text\n\n\
+         ---------- Forwarded message ----------\nSubject: other\n\nother text",
+    );
+    check_body(&format!("Subject: x\n{attached}"), &json!(["rfc822.eml"]), shown);
+    // `From: a`, an empty line and `x` in an encoding.
+    let encoded = "Content-Type: message/global\nContent-Transfer-Encoding: base64\n\nRnJvbTogYQoKeA==\n";
+    check_body(
+        &outer("mixed", &format!("{text}--b\n{encoded}")),
+        &Value::Null,
+        "Content-Type: message/rfc822\n\n---------- Forwarded message ----------\nFrom: a\n\nx",
+    );
+}
+
+#[test]
+fn forwarded_messages_are_read_five_levels_deep() {
+    let nested = (1..=7).rev().fold("Subject: none\n\nlevel 8\n".to_owned(), |inner, level| {
+        format!(
+            "Subject: s{level}\nContent-Type: multipart/mixed; boundary=b{level}.\n\n--b{level}.\n\nlevel {level}\n\
+             --b{level}.\nContent-Type: message/rfc822\n\n{inner}\n--b{level}.--\n"
+        )
+    });
+    let read = read_message(nested.as_bytes()).unwrap();
+    let body = read.data.get("body").and_then(Value::as_str).unwrap();
+    for level in 1..=8 {
+        assert_eq!(body.contains(&format!("level {level}")), level <= 6, "{level} {body}");
+    }
+}
+
+#[test]
+fn encoded_messages_share_the_limit_of_their_message() {
+    // Each has 1,900 multiparts in 116 KB, which is a tenth of the limit of one message.
+    let part = "--b\nContent-Type: multipart/mixed; boundary=none\n\nx\n".repeat(1_900);
+    let inner = format!(
+        "Subject: needle\nContent-Type: multipart/mixed; boundary=b\n\n{part}--b--\n{}",
+        "y".repeat(20_000)
+    );
+    let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, inner);
+    let attached =
+        format!("--o\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n{encoded}\n");
+    let raw =
+        format!("Subject: x\nContent-Type: multipart/mixed; boundary=o\n\n{}--o--\n", attached.repeat(40));
+    let read = read_message(raw.as_bytes()).unwrap();
+    let needles = read.data.get("body").and_then(Value::as_str).unwrap().matches("needle").count();
+    assert!((5..40).contains(&needles), "{needles}");
+}
+
+#[test]
+fn texts_of_attachments_are_indexed_apart_from_the_body() {
+    let part = |header: &str, text: &str| format!("--b\n{header}\n\n{text}\n");
+    let raw = [
+        "Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n".to_owned(),
+        part("Content-Type: text/plain", "the body"),
+        part("Content-Type: text/csv; name=\"a.csv\"", "id,name\n1,Ann"),
+        part(
+            "Content-Type: text/html\nContent-Disposition: attachment; filename=\"r.html\"",
+            "<p>one</p><p>two</p>",
+        ),
+        part("Content-Type: message/delivery-status", "Action: failed"),
+        part("Content-Type: application/octet-stream; name=\"notes.TXT\"", "late notes"),
+        part("Content-Type: application/octet-stream; name=\"a.bin\"", "binary"),
+        part("Content-Type: image/png; name=\"b.png\"", "picture"),
+        "--b--\n".to_owned(),
+    ]
+    .concat();
+    check_body(&raw, &json!(["a.csv", "r.html", "notes.TXT", "a.bin", "b.png"]), "the body");
+    let read = read_message(raw.as_bytes()).unwrap();
+    assert_eq!(
+        read.data.get("attached_text"),
+        Some(&json!(
+            "--- a.csv ---\nid,name\n1,Ann\n\n--- r.html ---\none\n\ntwo\n\nAction: failed\n\n--- notes.TXT ---\nlate notes"
+        )),
+    );
+}
+
+#[test]
+fn a_conversation_has_the_id_of_its_first_message() {
+    for (headers, thread, references) in [
+        ("Message-ID: <c@x>\nIn-Reply-To: <b@x>\nReferences: <a@x>\n\t<b@x>\n", "a@x", json!(["a@x", "b@x"])),
+        ("Message-ID: <b@x>\nIn-Reply-To: <a@x>\n", "a@x", Value::Null),
+        ("Message-ID: <a@x>\n", "a@x", Value::Null),
+        ("X-GM-THRID: 1788\nMessage-ID: <b@x>\nReferences: <a@x>\n", "1788", json!(["a@x"])),
+    ] {
+        let read = read_message(format!("{headers}Subject: x\n\ny\n").as_bytes()).unwrap();
+        assert_eq!(read.data.get("thread_id"), Some(&json!(thread)), "{headers}");
+        assert_eq!(read.data.get("references").unwrap_or(&Value::Null), &references, "{headers}");
+    }
+    let read = read_message(b"Subject: x\n\ny\n").unwrap();
+    assert_eq!(read.data.get("thread_id"), Some(&json!(read.key)));
+}
+
+#[test]
+fn the_keys_of_version_0_1_0_stay() {
+    let raw =
+        "Message-ID: <m@x>\nFrom: Ann <a@x>\nContent-Type: text/html\n\n<div>one</div><div hidden>two</div>";
+    let read = read_message(raw.as_bytes()).unwrap();
+    assert_eq!(read.data.get("body"), Some(&json!("one")));
+    assert_eq!(
+        serde_json::to_string(&read.identity).unwrap(),
+        r#"{"from":"Ann <a@x>","message_id":"m@x","body":"onetwo"}"#
+    );
+}
+
+#[test]
+fn a_message_nested_a_million_deep_is_read() {
+    let nested = "Content-Type: message/rfc822\n\n".repeat(1_000_000);
+    check_body(&format!("Subject: x\n{nested}"), &Value::Null, "");
+    let open = |level: u32| format!("Content-Type: multipart/mixed; boundary=b{level}.\n\n--b{level}.\n");
+    let close = |level: u32| format!("\n--b{level}.--\n");
+    let multiparts: String = (0..1_000).map(open).collect();
+    let ends: String = (0..1_000).rev().map(close).collect();
+    check_body(&format!("Subject: x\n{multiparts}\ntext\n{ends}"), &Value::Null, "text");
+}
+
+#[test]
+fn html_of_any_shape_becomes_text() {
+    for shape in ["<div>", "<", ">", "&", "&lt;", "<!--", "<style>", "<a href=\"", "</p>", "é<"] {
+        let raw = format!("Content-Type: text/html; charset=utf-8\n\n{}", shape.repeat(300_000));
+        assert!(read_message(raw.as_bytes()).is_ok(), "{shape}");
+    }
+}
+
+#[test]
+fn headers_of_any_shape_are_read() {
+    for shape in
+        ["(", "<", "\"", "=?aa?q?", "=?utf-8?b?YQ", "a <a@b>, ", "\n ", ";a*1=", "\\", "@", ",", "[", ":"]
+    {
+        for name in ["From", "Subject", "Date", "Received", "References", "X-Gmail-Labels", "List-Id"] {
+            let raw = format!("{name}: {}\n\nx\n", shape.repeat(100_000 / shape.len()));
+            let _ = read_message(raw.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn a_message_without_an_id_is_known_by_its_content() {
+    let raw = b"Subject: x\n\ny\n";
+    let message = MessageParser::default().parse(&raw[..]).unwrap();
+    let key = message_key(&message, raw);
+    assert!(key.starts_with("sha256-") && key.len() == 7 + 64, "{key}");
+}
