@@ -18,7 +18,8 @@ use super::open::runtime;
 use super::print::{Printer, grouped, note};
 use super::stop;
 use crate::connectors::{
-    ImportError, Input, Intake, Report, import_csv, import_json, import_markdown, import_mbox, import_records,
+    FieldNames, ImportError, Input, Intake, Report, import_csv, import_json, import_markdown, import_mbox,
+    import_records,
 };
 use crate::handle::ConnectionId;
 use crate::source::Source;
@@ -52,12 +53,11 @@ enum Kind {
         file: PathBuf,
         #[command(flatten)]
         into: Into,
-        /// The stream the records go to.
+        /// The stream the records go to [default: the file's name]
         #[arg(long, value_name = "NAME")]
-        stream: String,
-        /// The column that is the key; repeat it for a compound key.
-        #[arg(long, value_name = "COLUMN", required = true)]
-        key: Vec<String>,
+        stream: Option<String>,
+        #[command(flatten)]
+        names: Names,
     },
     /// Import JSON: an array of objects, objects one after the other, or an object of such arrays
     Json {
@@ -68,9 +68,8 @@ enum Kind {
         /// The stream the records go to [default: the file's name]
         #[arg(long, value_name = "NAME")]
         stream: Option<String>,
-        /// The field that is the key; repeat it for a compound key.
-        #[arg(long, value_name = "FIELD", default_value = "id")]
-        key: Vec<String>,
+        #[command(flatten)]
+        names: Names,
     },
     /// Import a folder of Markdown files, a record per file
     Markdown {
@@ -92,6 +91,30 @@ enum Kind {
         #[arg(long, value_name = "NAME", default_value = "messages")]
         stream: String,
     },
+}
+
+/// The fields that mean something. A name is that of a column or field, in any case, or a path such as `snippet.title`.
+#[derive(Debug, Clone, Args)]
+struct Names {
+    /// The field that is the key; repeat it for a compound key [default: `id` or the like, else the number of the record]
+    #[arg(long, value_name = "FIELD")]
+    key: Vec<String>,
+    /// The field that is the title [default: `title`, `subject`, `name` or the like]
+    #[arg(long, value_name = "FIELD")]
+    title: Option<String>,
+    /// The field that says when a record was written [default: `created_at`, `date` or the like]
+    #[arg(long, value_name = "FIELD")]
+    time: Option<String>,
+    /// The field that is the web address [default: `url`, `link` or the like]
+    #[arg(long, value_name = "FIELD")]
+    url: Option<String>,
+}
+
+impl Names {
+    fn field_names(&self) -> FieldNames {
+        let Self { key, title, time, url } = self.clone();
+        FieldNames { key, title, time, url }
+    }
 }
 
 /// Where the records go.
@@ -261,11 +284,13 @@ impl Kind {
         };
         match self {
             Self::Records { file, .. } => import_records(&mut open(file)?, file, intake),
-            Self::Csv { file, stream, key, .. } => import_csv(open(file)?, file, stream, key, intake),
-            Self::Json { file, stream, key, .. } => {
-                let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-                let stream = stream.clone().or(stem).unwrap_or_default();
-                import_json(open(file)?, file, &stream, key, intake)
+            Self::Csv { file, stream, names, .. } => {
+                let stream = stream_of(file, stream.as_deref());
+                import_csv(open(file)?, file, &stream, &names.field_names(), intake)
+            }
+            Self::Json { file, stream, names, .. } => {
+                let stream = stream_of(file, stream.as_deref());
+                import_json(open(file)?, file, &stream, &names.field_names(), intake)
             }
             Self::Mbox { file, stream, .. } => import_mbox(&mut open(file)?, file, stream, intake),
             Self::Markdown { folder, stream, .. } => {
@@ -273,6 +298,12 @@ impl Kind {
             }
         }
     }
+}
+
+/// Returns the stream of a file's records: the one that is named, else the file's name.
+fn stream_of(file: &Path, named: Option<&str>) -> String {
+    let stem = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    named.map(str::to_owned).or_else(stem).unwrap_or_default()
 }
 
 /// The rest of a file after the byte order mark that some programs put before UTF-8.

@@ -1,4 +1,6 @@
 //! `import csv`: a table with a header, a record per row.
+//!
+//! The delimiter and the types of the columns are those of the start of the file.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
@@ -8,53 +10,68 @@ use csv::{ByteRecord, ReaderBuilder};
 use serde_json::Value;
 
 use super::ImportError;
+use super::field_names::{FieldNames, KEY_FIELDS};
 use super::intake::{Draft, Intake, Repeated};
 use super::meter::Meter;
-use crate::record::RecordData;
+use super::text_input::{TextInput, field_text};
+use super::values::{Column, Locale};
+use crate::record::{RecordData, is_same_name};
 
 const EXPECTED: &str = "a CSV file with a header";
 
-/// Imports every row into `stream`. The key is the value of the `key` columns; every field is text, as
-/// CSV has no other type.
+/// Rows that say what the types of columns are.
+const SAMPLE_ROWS: usize = 1_000;
+
+/// Rows that say what the delimiter is.
+const DELIMITER_ROWS: usize = 50;
+
+/// What may stand between fields, the most usual first.
+const DELIMITERS: [u8; 4] = *b",;\t|";
+
+/// Imports every row into `stream`. The key is the text of the key columns: those of `names`, else a column such as `id`,
+/// else the number of the row.
 ///
 /// # Errors
 ///
-/// The file or its header cannot be read, a key column is missing, the store cannot be written, or the
+/// The file or its header cannot be read, a named column is missing, the store cannot be written, or the
 /// user stopped the import.
 pub fn import_csv(
     reader: impl Read,
     path: &Path,
     stream: &str,
-    key: &[String],
+    names: &FieldNames,
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
     let wrong = |problem| ImportError::WrongKind { path: path.to_owned(), expected: EXPECTED, problem };
+    let unreadable = |problem: &dyn std::fmt::Display| ImportError::Unreadable {
+        path: path.to_owned(),
+        problem: problem.to_string(),
+    };
+    let mut text = TextInput::read(reader, path).map_err(|problem| unreadable(&problem))?;
+    let (delimiter, skipped) = delimiter_of(text.head());
+    text.skip(skipped).map_err(|problem| unreadable(&problem))?;
+    let sample = sample_of(&text, delimiter);
+    let is_ascii = text.head().is_ascii();
     let meter = Meter::default();
     meter.record_starts();
-    let mut table = ReaderBuilder::new().from_reader(meter.watch(reader));
+    let mut table = ReaderBuilder::new().delimiter(delimiter).from_reader(meter.watch(text.into_reader()));
     let header = table.headers().map_err(|error| wrong(error.to_string()))?;
-    let columns = column_names(header).map_err(wrong)?;
-    if let Some(missing) = key.iter().find(|column| !columns.contains(column)) {
-        return Err(wrong(format!("it has no column `{missing}`; its columns are {}", columns.join(", "))));
-    }
+    let columns =
+        Columns::new(column_names(header).map_err(wrong)?, names, &sample, delimiter).map_err(wrong)?;
     let mut row = ByteRecord::new();
-    loop {
+    for number in 1_u64.. {
         // The table's own count of lines is one behind where lines end with a carriage return.
         let line = meter.line_of_record(table.position().byte());
         match table.read_byte_record(&mut row) {
-            Ok(false) => return Ok(()),
-            Ok(true) => match fields(&columns, &row) {
-                Ok(data) => {
-                    let parts =
-                        key.iter().map(|column| data.get(column).cloned().unwrap_or_default()).collect();
-                    let draft = Draft {
-                        stream,
-                        key: Some(Value::Array(parts)),
-                        data: Some(data),
-                        emitted_at: None,
-                        bytes: row.as_slice().len(),
-                        repeated: Repeated::Refused,
-                    };
+            Ok(false) => break,
+            Ok(true) => match columns.fields(&row, is_ascii) {
+                Ok(fields) => {
+                    let key = columns.key_of(&fields, number);
+                    let mut data = columns.data(fields);
+                    let emitted_at = names.apply(&mut data);
+                    let (bytes, repeated) = (row.as_slice().len(), Repeated::Refused);
+                    let draft =
+                        Draft { stream, key: Some(key), data: Some(data), emitted_at, bytes, repeated };
                     intake.take(&line, draft)?;
                 }
                 Err(reason) => intake.reject(&line, &reason),
@@ -66,15 +83,108 @@ pub fn import_csv(
                 csv::ErrorKind::Io(problem) if problem.kind() == io::ErrorKind::InvalidData => {
                     return Err(wrong(format!("line {line}: {problem}")));
                 }
-                _ => {
-                    return Err(ImportError::Unreadable {
-                        path: path.to_owned(),
-                        problem: error.to_string(),
-                    });
-                }
+                _ => return Err(unreadable(&error)),
             },
         }
     }
+    Ok(())
+}
+
+/// The columns of a table.
+struct Columns {
+    names: Vec<String>,
+    types: Vec<Column>,
+    /// The places of the columns of the key; none when the number of the row is the key.
+    key: Vec<usize>,
+}
+
+impl Columns {
+    fn new(
+        names: Vec<String>,
+        wanted: &FieldNames,
+        sample: &[ByteRecord],
+        delimiter: u8,
+    ) -> Result<Self, String> {
+        let place = |wanted: &str| {
+            let exact = names.iter().position(|name| name == wanted);
+            exact.or_else(|| names.iter().position(|name| is_same_name(name, wanted)))
+        };
+        if let Some(missing) = wanted.all().find(|wanted| place(wanted).is_none()) {
+            return Err(format!("it has no column `{missing}`; its columns are {}", names.join(", ")));
+        }
+        let key = if wanted.key.is_empty() {
+            KEY_FIELDS.into_iter().find_map(place).into_iter().collect()
+        } else {
+            wanted.key.iter().filter_map(|wanted| place(wanted)).collect()
+        };
+        let locale = Locale::of_table(delimiter == b';');
+        let rows = || sample.iter().filter(|row| row.len() == names.len());
+        let type_of = |at| {
+            let fields = rows().filter_map(move |row| row.get(at));
+            Column::of_sample(fields.filter_map(|field| std::str::from_utf8(field).ok()), locale)
+        };
+        let types = (0..names.len()).map(type_of).collect();
+        Ok(Self { names, types, key })
+    }
+
+    fn fields(&self, row: &ByteRecord, is_ascii: bool) -> Result<Vec<String>, String> {
+        let field = |(column, field): (&String, &[u8])| {
+            field_text(field, is_ascii)
+                .ok_or_else(|| format!("column `{column}` is not UTF-8; save the file as UTF-8"))
+        };
+        self.names.iter().zip(row).map(field).collect()
+    }
+
+    /// Returns the key of a row: its fields as they are written, so that `01` and `1` are two.
+    fn key_of(&self, fields: &[String], number: u64) -> Value {
+        if self.key.is_empty() {
+            return Value::from(number);
+        }
+        self.key.iter().map(|at| fields.get(*at).cloned().unwrap_or_default()).collect()
+    }
+
+    fn data(&self, fields: Vec<String>) -> RecordData {
+        let columns = self.names.iter().zip(&self.types).zip(fields);
+        columns.map(|((name, column), field)| (name.clone(), column.value(&field))).collect()
+    }
+}
+
+/// Returns what stands between fields, and how many bytes before the header say it: Excel reads `sep=;` there.
+fn delimiter_of(head: &[u8]) -> (u8, usize) {
+    let first = head.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    if let [b's', b'e', b'p', b'=', delimiter] = first.trim_ascii_end()
+        && DELIMITERS.contains(delimiter)
+    {
+        return (*delimiter, first.len());
+    }
+    if let b"sep=" = first.trim_ascii_end() {
+        return (b'\t', first.len());
+    }
+    // Rows with as many fields as the header, then fields. The first of the best is the most usual.
+    let score = |delimiter: u8| {
+        let lengths: Vec<usize> =
+            rows_of(head, delimiter).take(DELIMITER_ROWS).map(|row| row.len()).collect();
+        let columns = lengths.first().copied().unwrap_or_default();
+        let agreeing = lengths.iter().filter(|length| **length == columns).count();
+        if columns < 2 { (0, 0) } else { (agreeing, columns) }
+    };
+    let best = DELIMITERS.into_iter().rev().max_by_key(|delimiter| score(*delimiter));
+    (best.unwrap_or(b','), 0)
+}
+
+/// Returns the rows of the start of a table, the header first.
+fn rows_of(head: &[u8], delimiter: u8) -> impl Iterator<Item = ByteRecord> {
+    let table = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(head);
+    table.into_byte_records().map_while(Result::ok)
+}
+
+/// Returns the rows below the header that are whole in the start of a table.
+fn sample_of(text: &TextInput<'_>, delimiter: u8) -> Vec<ByteRecord> {
+    let mut rows: Vec<ByteRecord> = rows_of(text.head(), delimiter).skip(1).take(SAMPLE_ROWS).collect();
+    if text.is_longer && rows.len() < SAMPLE_ROWS && !text.head().ends_with(b"\n") {
+        rows.pop();
+    }
+    rows
 }
 
 fn column_names(header: &csv::StringRecord) -> Result<Vec<String>, String> {
@@ -93,10 +203,24 @@ fn column_names(header: &csv::StringRecord) -> Result<Vec<String>, String> {
     }
 }
 
-fn fields(columns: &[String], row: &ByteRecord) -> Result<RecordData, String> {
-    let field = |(column, value): (&String, &[u8])| match std::str::from_utf8(value) {
-        Ok(text) => Ok((column.clone(), Value::from(text))),
-        Err(_not_utf8) => Err(format!("column `{column}` is not UTF-8; save the file as UTF-8")),
-    };
-    columns.iter().zip(row).map(field).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delimiters_are_known_by_rows_that_agree() {
+        for (head, expect) in [
+            ("id,name\n1,Ann\n", b','),
+            ("id;name\n1;Ann, B\n2;Bob\n", b';'),
+            ("id;price\n1;2,50\n2;3,75\n", b';'),
+            ("id\tname\n1\tAnn, B; C\n", b'\t'),
+            ("a|b\n1|2\n", b'|'),
+            ("name\nAnn\n", b','),
+            ("id,note\n1,\"a;b\n;c;d\"\n2,x\n", b','),
+            ("", b','),
+        ] {
+            assert_eq!(char::from(delimiter_of(head.as_bytes()).0), char::from(expect), "{head}");
+        }
+        assert_eq!(delimiter_of(b"sep=;\r\nid;name\r\n"), (b';', 7));
+    }
 }

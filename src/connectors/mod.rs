@@ -6,6 +6,7 @@
 
 mod csv;
 mod depth;
+mod field_names;
 pub mod hostaway;
 mod input;
 mod intake;
@@ -19,10 +20,13 @@ mod mbox;
 mod meter;
 mod records;
 mod sample;
+mod text_input;
+mod values;
 
 use std::path::PathBuf;
 
 pub use csv::import_csv;
+pub use field_names::FieldNames;
 pub use input::Input;
 pub use intake::{Intake, Report};
 pub use json::import_json;

@@ -1,7 +1,8 @@
 //! What a record says of itself: its title, its link, when it was written.
 //!
 //! Connectors name these fields in a few dozen ways. The lists are in order of preference and hold
-//! the names that the connectors we have read use.
+//! the names that the connectors we have read use. Case, `_`, `-` and spaces do not matter (`createdAt`, `Created at`),
+//! and where a record has none of them, an object that APIs put around its fields is looked into (`snippet.title`).
 
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ const TITLE_FIELDS: [&str; 12] = [
     "question",
 ];
 
-const LINK_FIELDS: [&str; 10] = [
+const LINK_FIELDS: [&str; 11] = [
     "url",
     "html_url",
     "web_url",
@@ -33,9 +34,10 @@ const LINK_FIELDS: [&str; 10] = [
     "source_url",
     "canonical_url",
     "href",
+    "@id",
 ];
 
-const AUTHORED_FIELDS: [&str; 13] = [
+const AUTHORED_FIELDS: [&str; 26] = [
     "authored_at",
     "sent_at",
     "received_at",
@@ -49,7 +51,24 @@ const AUTHORED_FIELDS: [&str; 13] = [
     "observed_at",
     "updated_at",
     "modified_at",
+    "created",
+    "created_time",
+    "created_date",
+    "date_created",
+    "creation_date",
+    "published",
+    "date_published",
+    "publish_date",
+    "modified",
+    "modified_time",
+    "date_modified",
+    "last_modified",
+    "updated",
 ];
+
+/// Objects that APIs put around the fields of a record.
+const WRAPPERS: [&str; 8] =
+    ["fields", "attributes", "properties", "snippet", "data", "item", "node", "object"];
 
 /// The record's own title: the first title field that holds text.
 #[must_use]
@@ -60,7 +79,7 @@ pub fn own_title(data: &RecordData) -> Option<&str> {
 /// Whether a field of this name holds a title.
 #[must_use]
 pub(crate) fn is_title_field(name: &str) -> bool {
-    TITLE_FIELDS.contains(&name)
+    TITLE_FIELDS.iter().any(|title| is_same_name(name, title))
 }
 
 /// The record's own link: the first link field that holds one a person can open.
@@ -76,12 +95,34 @@ pub fn authored_at(data: &RecordData) -> Option<&str> {
     texts(data, &AUTHORED_FIELDS).find(|text| looks_like_a_date(text))
 }
 
+/// The values of the fields that tell when a record was written, the best first, whatever they hold.
+pub(crate) fn authored_values(data: &RecordData) -> impl Iterator<Item = &Value> {
+    values(data, &AUTHORED_FIELDS)
+}
+
+/// The value of a field of this name: exactly, else in any case and with any separators.
+pub(crate) fn field_named<'a>(data: &'a RecordData, name: &str) -> Option<&'a Value> {
+    data.get(name)
+        .or_else(|| data.iter().find(|(field, _)| is_same_name(field, name)).map(|(_, value)| value))
+}
+
+/// Returns whether two names differ in case and separators at most.
+pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
+    letters_of(one).eq(letters_of(other))
+}
+
+fn letters_of(name: &str) -> impl Iterator<Item = u8> {
+    name.bytes().filter(|byte| !matches!(byte, b'_' | b'-' | b' ')).map(|byte| byte.to_ascii_lowercase())
+}
+
 fn texts<'a>(data: &'a RecordData, names: &'static [&'static str]) -> impl Iterator<Item = &'a str> {
-    names
-        .iter()
-        .filter_map(|name| data.get(*name))
-        .filter_map(Value::as_str)
-        .filter(|text| !text.trim().is_empty())
+    values(data, names).filter_map(Value::as_str).filter(|text| !text.trim().is_empty())
+}
+
+fn values<'a>(data: &'a RecordData, names: &'static [&'static str]) -> impl Iterator<Item = &'a Value> {
+    let wrapped = WRAPPERS.iter().filter_map(|name| data.get(*name)).filter_map(Value::as_object);
+    let levels = std::iter::once(data).chain(wrapped);
+    levels.flat_map(|fields| names.iter().filter_map(|name| field_named(fields, name)))
 }
 
 /// `2026-04-01`, with or without a time. Other spellings are left to the record's text.
@@ -116,6 +157,19 @@ mod tests {
         let record = data(json!({"url": "/api/1", "html_url": "https://example.com/1"}));
         assert_eq!(own_link(&record).unwrap().as_str(), "https://example.com/1");
         assert_eq!(own_link(&data(json!({"url": "urn:x"}))), None);
+    }
+
+    #[test]
+    fn names_are_known_in_any_case_and_in_wrappers() {
+        assert_eq!(own_title(&data(json!({"Title": "t", "Name": "n"}))), Some("t"));
+        assert_eq!(own_title(&data(json!({"Display Name": "n"}))), Some("n"));
+        assert_eq!(own_link(&data(json!({"URL": "https://x.test/1"}))).unwrap().as_str(), "https://x.test/1");
+        assert_eq!(authored_at(&data(json!({"createdAt": "2026-04-01"}))), Some("2026-04-01"));
+        assert_eq!(authored_at(&data(json!({"modifiedTime": "2026-04-01"}))), Some("2026-04-01"));
+        let nested = data(json!({"id": 1, "snippet": {"title": "t", "publishedAt": "2026-04-01"}}));
+        assert_eq!((own_title(&nested), authored_at(&nested)), (Some("t"), Some("2026-04-01")));
+        assert_eq!(own_title(&data(json!({"name": "n", "fields": {"title": "t"}}))), Some("n"));
+        assert_eq!(own_title(&data(json!({"author": {"name": "n"}}))), None);
     }
 
     #[test]

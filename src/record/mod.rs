@@ -22,8 +22,8 @@ mod window;
 
 pub use document::document_text;
 pub use excerpt::Excerpt;
-pub(crate) use facts::is_title_field;
 pub use facts::{authored_at, own_link, own_title};
+pub(crate) use facts::{authored_values, field_named, is_same_name, is_title_field};
 pub use field_path::{FieldPath, PathFault, project};
 pub use hit::{Hit, HitId, fallback_title};
 pub use http_route::{HttpRoute, InvalidRoute};

@@ -1,0 +1,104 @@
+//! Which fields of a file are the key, the title, the time and the address of its records.
+
+use serde_json::Value;
+
+use super::values::time_of_value;
+use crate::record::{RecordData, authored_values, field_named};
+
+/// Fields that are the key of records where the command names none, the best first.
+pub(super) const KEY_FIELDS: [&str; 5] = ["id", "@id", "_id", "uuid", "guid"];
+
+/// The fields that a command names. A name is that of a field, in any case, or a path into objects (`snippet.title`).
+#[derive(Debug, Clone, Default)]
+pub struct FieldNames {
+    /// The fields of the key; the usual ones when empty.
+    pub key: Vec<String>,
+    /// The field of the title.
+    pub title: Option<String>,
+    /// The field of the time; the usual ones when `None`.
+    pub time: Option<String>,
+    /// The field of the web address.
+    pub url: Option<String>,
+}
+
+impl FieldNames {
+    /// Returns all names.
+    pub(super) fn all(&self) -> impl Iterator<Item = &String> {
+        self.key.iter().chain(&self.title).chain(&self.time).chain(&self.url)
+    }
+
+    /// Gives a record the title and the address that the names say. Returns when it was written.
+    pub(super) fn apply(&self, data: &mut RecordData) -> Option<String> {
+        let time = match &self.time {
+            Some(name) => value_at(data, name).and_then(time_of_value),
+            None => authored_values(data).find_map(time_of_value),
+        };
+        for (field, name) in [("url", &self.url), ("title", &self.title)] {
+            let value = name.as_ref().and_then(|name| value_at(data, name)).and_then(text_of);
+            if let Some(value) = value.filter(|value| data.get(field) != Some(value)) {
+                // The field that has this name already is kept under another.
+                if let Some(other) = data.shift_remove(field) {
+                    data.insert(format!("original_{field}"), other);
+                }
+                data.shift_insert(0, field.to_owned(), value);
+            }
+        }
+        time
+    }
+}
+
+/// Returns a number or a text as a text.
+fn text_of(value: &Value) -> Option<Value> {
+    match value {
+        Value::String(text) => Some(text.as_str().into()),
+        Value::Number(number) => Some(number.to_string().into()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Returns the value of a field, or of a field of an object in the record.
+pub(super) fn value_at<'a>(data: &'a RecordData, name: &str) -> Option<&'a Value> {
+    field_named(data, name).or_else(|| {
+        let (outer, inner) = name.split_once('.')?;
+        value_at(field_named(data, outer)?.as_object()?, inner)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(names: &FieldNames, data: Value, expect: &Value, time: Option<&str>) {
+        let mut data = serde_json::from_value(data).unwrap();
+        assert_eq!(names.apply(&mut data).as_deref(), time);
+        assert_eq!(serde_json::to_string(&data).unwrap(), expect.to_string());
+    }
+
+    #[test]
+    fn fields_are_named_in_any_case_and_by_paths() {
+        let name = |name: &str| Some(name.to_owned());
+        let names = FieldNames {
+            title: name("info.headline"),
+            time: name("SEEN"),
+            url: name("Page"),
+            ..FieldNames::default()
+        };
+        check(
+            &names,
+            json!({"id": 1, "info": {"headline": "h"}, "seen": 1_775_037_600, "page": "https://x.test"}),
+            &json!({"title": "h", "url": "https://x.test", "id": 1, "info": {"headline": "h"}, "seen": 1_775_037_600, "page": "https://x.test"}),
+            Some("2026-04-01T10:00:00Z"),
+        );
+        let names = FieldNames { title: name("no"), ..FieldNames::default() };
+        check(
+            &names,
+            json!({"no": 7, "title": "t", "updatedAt": "01.04.2026"}),
+            &json!({"title": "7", "no": 7, "updatedAt": "01.04.2026", "original_title": "t"}),
+            Some("2026-04-01"),
+        );
+        check(&FieldNames::default(), json!({"a": "2026-04-01"}), &json!({"a": "2026-04-01"}), None);
+    }
+}

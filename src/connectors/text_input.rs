@@ -1,0 +1,161 @@
+//! A text file as UTF-8, with its start read ahead.
+//!
+//! UTF-16 and UTF-8 are known by their byte order mark. Without one, a start that is not UTF-8 is Windows-1252, the superset
+//! of Latin-1 that programs write where they do not write Unicode.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use encoding_rs_io::DecodeReaderBytesBuilder;
+
+/// Bytes of the start.
+const MAX_HEAD_BYTES: usize = 256 * 1024;
+
+/// A text file, with its start.
+pub(super) struct TextInput<'a> {
+    head: Vec<u8>,
+    /// The start may not be the whole file.
+    pub(super) is_longer: bool,
+    reader: Box<dyn Read + 'a>,
+}
+
+impl fmt::Debug for TextInput<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextInput").field("head", &self.head.len()).finish_non_exhaustive()
+    }
+}
+
+impl<'a> TextInput<'a> {
+    /// Reads the start of the file at a path. Of a pipe, which may stall, that is what its first read gives.
+    pub(super) fn read(reader: impl Read + 'a, path: &Path) -> io::Result<Self> {
+        let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+        Self::read_head(reader, is_file)
+    }
+
+    fn read_head(mut reader: impl Read + 'a, is_file: bool) -> io::Result<Self> {
+        let mut raw = vec![0; MAX_HEAD_BYTES];
+        let mut len = 0;
+        let is_longer = loop {
+            let room = raw.get_mut(len..).unwrap_or_default();
+            let count = if room.is_empty() { break true } else { reader.read(room)? };
+            len += count;
+            if count == 0 || !is_file {
+                break count > 0;
+            }
+        };
+        raw.truncate(len);
+        let encoding = encoding_of(&raw, is_longer);
+        if let Some((_, mark)) = Encoding::for_bom(&raw) {
+            raw.drain(..mark);
+        }
+        let mut decoder = DecodeReaderBytesBuilder::new();
+        decoder.encoding(encoding).bom_sniffing(false);
+        let mut head = Vec::new();
+        decoder.build(raw.as_slice()).read_to_end(&mut head)?;
+        let reader = Box::new(decoder.build(Cursor::new(raw).chain(reader)));
+        Ok(Self { head, is_longer, reader })
+    }
+
+    /// Returns the start of the file, which may end within a character.
+    pub(super) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Leaves out the first bytes of the file.
+    pub(super) fn skip(&mut self, bytes: usize) -> io::Result<()> {
+        self.head.drain(..bytes.min(self.head.len()));
+        io::copy(&mut self.reader.by_ref().take(bytes as u64), &mut io::sink())?;
+        Ok(())
+    }
+
+    /// Returns the whole file.
+    pub(super) fn into_reader(self) -> impl Read + 'a {
+        self.reader
+    }
+}
+
+/// Returns the encoding of a file by its start; `None` for UTF-8, which is not decoded so that what is none is told.
+fn encoding_of(head: &[u8], is_longer: bool) -> Option<&'static Encoding> {
+    if let Some((encoding, _)) = Encoding::for_bom(head) {
+        return (encoding != UTF_8).then_some(encoding);
+    }
+    match std::str::from_utf8(head) {
+        Ok(_) => None,
+        // A character that is cut at the end of the start.
+        Err(error) if error.error_len().is_none() && is_longer => None,
+        Err(_not_utf8) => Some(WINDOWS_1252),
+    }
+}
+
+/// Returns a field as text. A field that is not UTF-8 is Windows-1252 if the file is ASCII up to there.
+pub(super) fn field_text(field: &[u8], is_ascii: bool) -> Option<String> {
+    match std::str::from_utf8(field) {
+        Ok(text) => Some(text.to_owned()),
+        Err(_not_utf8) => is_ascii.then(|| WINDOWS_1252.decode_without_bom_handling(field).0.into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], expect: &str) {
+        let mut read = String::new();
+        TextInput::read_head(bytes, true).unwrap().into_reader().read_to_string(&mut read).unwrap();
+        assert!(read == expect, "{:?}", read.chars().take(40).collect::<String>());
+    }
+
+    #[test]
+    fn files_are_read_in_their_encoding() {
+        check("id,René €\n".as_bytes(), "id,René €\n");
+        check("\u{FEFF}id,René\n".as_bytes(), "id,René\n");
+        check(b"id,Ren\xE9 \x80\n", "id,René €\n");
+        let utf16: Vec<u8> = "\u{FEFF}id,René\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        check(&utf16, "id,René\n");
+        let utf16: Vec<u8> = "\u{FEFF}id,René\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        check(&utf16, "id,René\n");
+        check(b"", "");
+    }
+
+    #[test]
+    fn a_long_file_is_read_whole() {
+        for word in ["é", "xé", "€"] {
+            let long = word.repeat(200_000);
+            check(long.as_bytes(), &long);
+            let latin: Vec<u8> = long
+                .chars()
+                .map(|c| {
+                    if c == 'é' {
+                        0xE9
+                    } else if c == '€' {
+                        0x80
+                    } else {
+                        b'x'
+                    }
+                })
+                .collect();
+            check(&latin, &long);
+        }
+    }
+
+    #[test]
+    fn the_start_of_a_pipe_is_its_first_read() {
+        let pipe = (&b"id\n1\n"[..]).chain(&b"2\n"[..]);
+        let mut input = TextInput::read_head(pipe, false).unwrap();
+        assert_eq!((input.head(), input.is_longer), (&b"id\n1\n"[..], true));
+        input.skip(3).unwrap();
+        let mut read = String::new();
+        input.into_reader().read_to_string(&mut read).unwrap();
+        assert_eq!(read, "1\n2\n");
+    }
+
+    #[test]
+    fn a_field_after_ascii_may_be_latin_1() {
+        assert_eq!(field_text(b"Ren\xE9", true).as_deref(), Some("René"));
+        assert_eq!(field_text(b"Ren\xE9", false), None);
+    }
+}
