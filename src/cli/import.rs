@@ -71,10 +71,10 @@ enum Kind {
         #[command(flatten)]
         names: Names,
     },
-    /// Import a folder of Markdown files, a record per file
+    /// Import a folder of Markdown files, or a single one, a record per file
     Markdown {
-        /// The folder.
-        folder: PathBuf,
+        /// The folder or file.
+        path: PathBuf,
         #[command(flatten)]
         into: Into,
         /// The stream the records go to.
@@ -247,7 +247,7 @@ impl Kind {
             | Self::Csv { file, into, .. }
             | Self::Json { file, into, .. }
             | Self::Mbox { file, into, .. }
-            | Self::Markdown { folder: file, into, .. } => (into, file),
+            | Self::Markdown { path: file, into, .. } => (into, file),
         }
     }
 
@@ -293,8 +293,8 @@ impl Kind {
                 import_json(open(file)?, file, &stream, &names.field_names(), intake)
             }
             Self::Mbox { file, stream, .. } => import_mbox(&mut open(file)?, file, stream, intake),
-            Self::Markdown { folder, stream, .. } => {
-                import_markdown(folder, stream, intake, &|bytes| bar.inc(bytes))
+            Self::Markdown { path, stream, .. } => {
+                import_markdown(path, stream, intake, &|bytes| bar.inc(bytes))
             }
         }
     }

@@ -1,20 +1,25 @@
-//! `import markdown`: a folder of notes, a record per file.
+//! `import markdown`: a folder of notes or a single one, a record per file.
 //!
 //! A record has the file's `path` within the folder (with `/`), which is its key too, its `title` (from
-//! the front matter, else the first heading, else the file's name), the fields of its front matter, and
-//! its text as `body`. Hidden files and folders are passed over; links are not followed.
+//! the front matter, else a first-level heading at the top, else the file's name), the fields of its front matter, with `tags`
+//! and `aliases` as lists, and its text as `body`. Its time is that of the front matter, else of the file. Hidden files and
+//! folders are passed over; links are not followed.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
 use jiff::Timestamp;
-use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 use serde_json::Value;
 use walkdir::{DirEntry, WalkDir};
 
 use super::ImportError;
 use super::intake::{Draft, Intake, Repeated};
-use crate::record::RecordData;
+use super::values::time_of_value;
+use crate::record::{RecordData, field_named};
 
 /// The largest note, in bytes. Larger files are exports of something else.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -25,24 +30,39 @@ const MAX_HEADING_BYTES: usize = 256 * 1024;
 /// Quotes and lists within each other in a line. The parser compares each line with all that are open.
 const MAX_BLOCK_DEPTH: usize = 100;
 
-/// Imports every Markdown file below `folder` into `stream`. `progress` is told each file's size.
+/// Fields of a front matter that tell when a note was written, the best first.
+const TIME_FIELDS: [&str; 3] = ["created", "modified", "date"];
+
+/// Endings of Markdown files.
+const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
+
+/// Endings that an error counts.
+const MAX_ENDINGS_LISTED: usize = 5;
+
+/// Imports a Markdown file, or every one below a folder, into `stream`. `progress` is told each file's size.
 ///
 /// # Errors
 ///
-/// The folder cannot be read, the store cannot be written, or the user stopped the import.
+/// The folder cannot be read or has no Markdown file, the store cannot be written, or the user stopped the import.
 pub fn import_markdown(
-    folder: &Path,
+    path: &Path,
     stream: &str,
     intake: &mut Intake<'_>,
     progress: &dyn Fn(u64),
 ) -> Result<(), ImportError> {
-    let unreadable = |problem: String| ImportError::Unreadable { path: folder.to_owned(), problem };
-    if !fs::metadata(folder).map_err(|error| unreadable(error.to_string()))?.is_dir() {
-        return Err(unreadable("it is not a folder".to_owned()));
+    let unreadable = |problem: String| ImportError::Unreadable { path: path.to_owned(), problem };
+    let is_folder = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.is_dir();
+    if !is_folder && !is_markdown(path) {
+        return Err(unreadable("it is neither a folder nor a .md, .markdown or .mdx file".to_owned()));
     }
-    let visible =
-        |entry: &DirEntry| entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.');
-    for entry in WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(visible) {
+    let folder = if is_folder { path } else { path.parent().unwrap_or(path) };
+    let (mut passed_over, hidden) = (PassedOver::default(), Cell::new(0_u64));
+    let is_visible = |entry: &DirEntry| {
+        let is_visible = entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.');
+        hidden.set(hidden.get() + u64::from(!is_visible));
+        is_visible
+    };
+    for entry in WalkDir::new(path).sort_by_file_name().into_iter().filter_entry(is_visible) {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) if error.depth() == 0 => return Err(unreadable(error.to_string())),
@@ -52,28 +72,73 @@ pub fn import_markdown(
                 continue;
             }
         };
-        if !entry.file_type().is_file() || !is_markdown(entry.path()) {
+        // A file that is named may be a link.
+        if !entry.file_type().is_file() && entry.depth() > 0 || entry.file_type().is_dir() {
             continue;
         }
+        if !is_markdown(entry.path()) {
+            passed_over.count(entry.path());
+            continue;
+        }
+        passed_over.notes += 1;
         let within = entry.path().strip_prefix(folder).unwrap_or(entry.path());
         match read_note(&entry, within) {
             Ok((path, note, changed_at)) => {
                 progress(note.len() as u64);
                 let data = note_fields(&path, &note);
+                let emitted_at = written_at(&data).or(changed_at);
                 let key = Some(Value::from(path.as_str()));
                 let (bytes, repeated) = (note.len(), Repeated::Refused);
-                let draft = Draft { stream, key, data: Some(data), emitted_at: changed_at, bytes, repeated };
+                let draft = Draft { stream, key, data: Some(data), emitted_at, bytes, repeated };
                 intake.take(&path, draft)?;
             }
             Err(reason) => intake.reject(&within.display(), &reason),
         }
     }
+    if passed_over.notes == 0 {
+        passed_over.hidden = hidden.get();
+        let (path, expected) = (path.to_owned(), "Markdown file (.md, .markdown, .mdx)");
+        return Err(ImportError::Nothing { path, expected, found: passed_over.to_string() });
+    }
     Ok(())
 }
 
+/// What a folder has beside notes.
+#[derive(Debug, Default)]
+struct PassedOver {
+    notes: u64,
+    hidden: u64,
+    others: BTreeMap<String, u64>,
+}
+
+impl PassedOver {
+    fn count(&mut self, path: &Path) {
+        let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy().to_lowercase()));
+        *self.others.entry(ending.unwrap_or_else(|| "without an ending".to_owned())).or_default() += 1;
+    }
+}
+
+impl fmt::Display for PassedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut others: Vec<(&String, &u64)> = self.others.iter().collect();
+        others.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let listed =
+            others.iter().take(MAX_ENDINGS_LISTED).map(|(ending, count)| format!("{count} {ending}"));
+        let mut found: Vec<String> = listed.collect();
+        let rest: u64 = others.iter().skip(MAX_ENDINGS_LISTED).map(|(_, count)| **count).sum();
+        if rest > 0 {
+            found.push(format!("{rest} others"));
+        }
+        if self.hidden > 0 {
+            found.push(format!("{} hidden, which are passed over", self.hidden));
+        }
+        if found.is_empty() { f.write_str("it is empty") } else { write!(f, "found: {}", found.join(", ")) }
+    }
+}
+
 fn is_markdown(path: &Path) -> bool {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    matches!(extension.as_deref(), Some("md" | "markdown" | "mdx"))
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
 }
 
 fn read_note(entry: &DirEntry, within: &Path) -> Result<(String, String, Option<String>), String> {
@@ -93,24 +158,60 @@ fn read_note(entry: &DirEntry, within: &Path) -> Result<(String, String, Option<
 fn note_fields(path: &str, note: &str) -> RecordData {
     let note = note.strip_prefix('\u{FEFF}').unwrap_or(note);
     let (front_matter, body) = split_front_matter(note);
-    let own_title = front_matter.get("title").and_then(Value::as_str).map(str::to_owned);
+    let own_title = field_named(&front_matter, "title").and_then(|title| match title {
+        Value::String(title) => Some(title.trim().to_owned()).filter(|title| !title.is_empty()),
+        Value::Number(title) => Some(title.to_string()),
+        _ => None,
+    });
     let file_name = path.rsplit('/').next().unwrap_or(path);
     let stem = file_name.rsplit_once('.').map_or(file_name, |(stem, _)| stem);
-    let title = own_title.or_else(|| first_heading(body)).unwrap_or_else(|| stem.to_owned());
+    let title = own_title.or_else(|| top_heading(body)).unwrap_or_else(|| stem.to_owned());
     let mut data = RecordData::new();
     data.insert("title".to_owned(), Value::from(title));
     data.insert("path".to_owned(), Value::from(path));
     for (name, value) in front_matter {
         // A front matter that has a `path` or `body` of its own keeps it under another name.
-        let name = match name.as_str() {
-            "title" => continue,
-            "path" | "body" => format!("front_matter_{name}"),
-            _ => name,
+        let (name, value) = match name.to_ascii_lowercase().as_str() {
+            "title" if !value.is_array() && !value.is_object() => continue,
+            "title" | "path" | "body" => (format!("front_matter_{name}"), value),
+            "tags" | "tag" => ("tags".to_owned(), Value::from(words_of(value, &[',', ' ']))),
+            "aliases" | "alias" => ("aliases".to_owned(), Value::from(words_of(value, &[',']))),
+            _ => (name, value),
         };
         data.insert(name, value);
     }
     data.insert("body".to_owned(), Value::from(body));
     data
+}
+
+/// Returns tags or aliases as a list: `[a, b]`, `a, b` and `#a #b` are the same.
+fn words_of(value: Value, separators: &[char]) -> Vec<String> {
+    let words = match value {
+        Value::Array(items) => items.iter().flat_map(|item| words_of(item.clone(), &[])).collect(),
+        Value::String(text) if separators.is_empty() => vec![text],
+        Value::String(text) => text.split(separators).map(str::to_owned).collect(),
+        Value::Number(number) => vec![number.to_string()],
+        Value::Null | Value::Bool(_) | Value::Object(_) => Vec::new(),
+    };
+    let words = words.iter().map(|word| word.trim().trim_start_matches('#').to_owned());
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+/// Returns when a note was written, as its front matter says.
+fn written_at(data: &RecordData) -> Option<String> {
+    TIME_FIELDS.iter().filter_map(|name| field_named(data, name)).find_map(time_of_value)
+}
+
+/// Returns a value of TOML as JSON; a time as text.
+fn json_of(value: toml::Value) -> Value {
+    match value {
+        toml::Value::Datetime(time) => Value::from(time.to_string()),
+        toml::Value::Array(items) => items.into_iter().map(json_of).collect(),
+        toml::Value::Table(fields) => {
+            Value::Object(fields.into_iter().map(|(name, value)| (name, json_of(value))).collect())
+        }
+        other => serde_json::to_value(other).unwrap_or_default(),
+    }
 }
 
 /// The fields of a YAML (`---`) or TOML (`+++`) front matter and the text after it. What does not parse
@@ -128,7 +229,13 @@ fn split_front_matter(note: &str) -> (RecordData, &str) {
         let (matter, body) = (rest.get(..end)?, rest.get(end + closing.len()..)?);
         let fields = match fence {
             "---" => serde_saphyr::from_str::<Value>(matter).ok()?,
-            _ => serde_json::to_value(toml::from_str::<toml::Table>(matter).ok()?).ok()?,
+            _ => Value::Object(
+                toml::from_str::<toml::Table>(matter)
+                    .ok()?
+                    .into_iter()
+                    .map(|(name, value)| (name, json_of(value)))
+                    .collect(),
+            ),
         };
         match fields {
             Value::Object(fields) => Some((fields, body)),
@@ -166,9 +273,18 @@ fn nesting(line: &str) -> usize {
     starts.map(is_marker).filter(|is_marker| *is_marker).count()
 }
 
-fn first_heading(body: &str) -> Option<String> {
-    let mut events = Parser::new(start_of(body));
-    events.find(|event| matches!(event, Event::Start(Tag::Heading { .. })))?;
+/// Returns the first-level heading that a note begins with. Comments and other HTML may stand before it.
+fn top_heading(body: &str) -> Option<String> {
+    let mut events = Parser::new(start_of(body)).skip_while(|event| {
+        matches!(
+            event,
+            Event::Start(Tag::HtmlBlock)
+                | Event::End(TagEnd::HtmlBlock)
+                | Event::Html(_)
+                | Event::InlineHtml(_)
+        )
+    });
+    let Some(Event::Start(Tag::Heading { level: HeadingLevel::H1, .. })) = events.next() else { return None };
     let inside = events.take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
     let title: String = inside
         .filter_map(|event| match event {
@@ -199,8 +315,8 @@ mod tests {
             &json!({"title": "Plan", "path": path, "tags": ["a", "b"], "body": "# Other\ntext"}),
         );
         check(
-            "intro\n\n## The `big` *plan*\n",
-            &json!({"title": "The big plan", "path": path, "body": "intro\n\n## The `big` *plan*\n"}),
+            "\n<!-- draft -->\n\n# The `big` *plan*\n# Other",
+            &json!({"title": "The big plan", "path": path, "body": "\n<!-- draft -->\n\n# The `big` *plan*\n# Other"}),
         );
         check(
             "```\n# no heading\n```",
@@ -248,14 +364,59 @@ mod tests {
     }
 
     #[test]
+    fn a_heading_further_down_is_no_title() {
+        // An RFC of Rust, a note of a vault, and a README.
+        for body in
+            ["- Start Date: 2014-03-11\n\n# Summary\ntext", "## Notes\ntext", "intro\n\n# Notes", "#", "#tag"]
+        {
+            check(body, &json!({"title": "my note", "path": "a/my note.md", "body": body}));
+        }
+        check(
+            "Title\n=====\ntext",
+            &json!({"title": "Title", "path": "a/my note.md", "body": "Title\n=====\ntext"}),
+        );
+    }
+
+    #[test]
+    fn tags_and_aliases_are_lists() {
+        let path = "a/my note.md";
+        for matter in [
+            "tags: [a, b/c]\naliases: [One note, Two]",
+            "Tags: a, b/c\nalias: One note, Two",
+            "tag: '#a #b/c'\naliases:\n- One note\n- Two",
+        ] {
+            check(
+                &format!("---\n{matter}\n---\nx"),
+                &json!({"title": "my note", "path": path, "tags": ["a", "b/c"], "aliases": ["One note", "Two"], "body": "x"}),
+            );
+        }
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_front_matter() {
+        for (matter, expect) in [
+            ("---\ndate: 2026-04-01\n---\n", Some("2026-04-01")),
+            (
+                "---\nmodified: 2026-04-02T10:00\ncreated: 2026-04-01 09:30\n---\n",
+                Some("2026-04-01T09:30:00Z"),
+            ),
+            ("---\nDate: 1 April 2026\n---\n", Some("2026-04-01")),
+            ("+++\ndate = 2026-04-01T10:00:00+02:00\n+++\n", Some("2026-04-01T10:00:00+02:00")),
+            ("---\ndate: soon\n---\n", None),
+            ("created: 2026-04-01\n", None),
+        ] {
+            assert_eq!(written_at(&note_fields("n.md", matter)).as_deref(), expect, "{matter}");
+        }
+    }
+
+    #[test]
     fn a_heading_after_deep_quotes_is_no_title() {
-        let quotes = |depth: usize| format!("{}a\n\n# Title\n", "> ".repeat(depth));
-        assert_eq!(first_heading(&quotes(100)).as_deref(), Some("Title"));
-        assert_eq!(first_heading(&quotes(101)), None);
-        let rule = format!("{}\n\n# Title\n", "-".repeat(1_000));
-        assert_eq!(first_heading(&rule).as_deref(), Some("Title"));
-        let late = format!("{}\n# Title\n", "word é\n".repeat(60_000));
-        assert_eq!(first_heading(&late), None);
+        let quotes = |depth: usize| format!("<!-- a -->\n\n# Title\n\n{}a\n", "> ".repeat(depth));
+        assert_eq!(top_heading(&quotes(100)).as_deref(), Some("Title"));
+        assert_eq!(top_heading(&quotes(101)).as_deref(), Some("Title"));
+        assert_eq!(top_heading(&format!("{}# Title\n", "> ".repeat(101))), None);
+        let late = format!("<!--{}-->\n# Title\n", "word é\n".repeat(60_000));
+        assert_eq!(top_heading(&late), None);
     }
 
     #[test]

@@ -61,6 +61,16 @@ pub enum ImportError {
         /// Where it differs.
         problem: String,
     },
+    /// There is nothing to import.
+    #[error("there is nothing to import in {}: it has no {expected}; {found}", .path.display())]
+    Nothing {
+        /// The folder.
+        path: PathBuf,
+        /// What the command imports.
+        expected: &'static str,
+        /// What the folder has.
+        found: String,
+    },
     /// The folder of the store is not there and cannot be made.
     #[error("{} cannot be made ({problem})", .path.display())]
     NoFolder {

@@ -271,7 +271,7 @@ fn a_folder_of_markdown_is_imported_by_its_paths() {
     assert!(workshop.search("secret").is_empty());
     let output = workshop.import(&["markdown", &workshop.store()]);
     assert!(
-        output.status.code() == Some(1) && stderr(&output).contains("not a folder"),
+        output.status.code() == Some(1) && stderr(&output).contains("neither a folder nor"),
         "{output:?}"
     );
 }

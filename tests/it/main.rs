@@ -47,6 +47,7 @@ mod http_names;
 mod http_tls;
 mod http_unread;
 mod import;
+mod import_notes;
 mod import_values;
 mod index_files;
 mod introspection_queue;
