@@ -56,6 +56,7 @@ mod long_records;
 mod mcp_http;
 mod mcp_stdio;
 mod no_results;
+mod old_store;
 mod operations;
 mod operations_spans;
 mod ops_listener;

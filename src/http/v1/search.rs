@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use percent_encoding::utf8_percent_encode;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
 use super::envelope::{Answer, Call, ListLinks, SEGMENT, Warning};
 use super::error::ApiError;
@@ -107,10 +108,17 @@ enum RankingScope {
     CandidateWindow,
 }
 
+/// Returns what a cursor of a search is sealed for. Cursors outlive the process and its version: the form must not change.
+fn question_of(query: &SearchQuery) -> String {
+    let connection = query.connection.as_ref().map(ConnectionId::as_str);
+    let streams: Vec<&str> = query.streams.iter().map(StreamName::as_str).collect();
+    json!([query.text, connection, streams, query.filter.to_json()]).to_string()
+}
+
 pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     let mut query = question(&mut call.parameters)?;
     // What a cursor is good for: everything of the question but how many are on a page.
-    let asked = format!("{:?}", (&query.text, &query.connection, &query.streams, &query.filter));
+    let asked = question_of(&query);
     if let Some(cursor) = call.parameters.text(CURSOR.name) {
         query.position = Some(SearchPosition(call.seal.open(&asked, cursor).await?));
     }
@@ -231,6 +239,14 @@ fn marked(excerpt: &Excerpt) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cursors_are_sealed_for_the_same_text_in_every_version() {
+        let filter = serde_json::from_str(r#"{"amount": {"gte": 10}}"#).unwrap();
+        let streams = vec!["messages".parse().unwrap()];
+        let query = SearchQuery { filter, streams, ..SearchQuery::of("pay \"now\"", 5) };
+        assert_eq!(question_of(&query), r#"["pay \"now\"",null,["messages"],[["amount","gte",10]]]"#);
+    }
 
     #[test]
     fn the_match_stands_between_marks() {

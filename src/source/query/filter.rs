@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde_json::json;
 
 use crate::record::Scalar;
 
@@ -63,6 +64,14 @@ impl Operator {
 }
 
 impl Filter {
+    /// Returns the conditions in their order, as `[field, operator, value]`.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        let condition =
+            |Condition { field, operator, value }: &Condition| json!([field, operator.word(), value]);
+        self.0.iter().map(condition).collect()
+    }
+
     /// Whether it lets everything pass.
     #[must_use]
     pub fn is_empty(&self) -> bool {

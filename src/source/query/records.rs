@@ -1,6 +1,7 @@
 //! Pages of the records of one stream, and of what changed in it.
 
 use serde::Deserialize;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::Filter;
@@ -55,10 +56,12 @@ impl RecordsQuery {
         }
     }
 
-    /// What has to stay the same from page to page, so that a position of another list is told apart.
+    /// What has to stay the same from page to page, so that a position of another list is told apart. Positions outlive the
+    /// process and its version: the form that is hashed must not change.
     pub(crate) fn fingerprint(&self) -> u64 {
-        let Self { stream, connection, filter, direction, .. } = self;
-        let digest = Sha256::digest(format!("{stream:?} {connection:?} {filter:?} {direction:?}"));
+        let connection = self.connection.as_ref().map(ConnectionId::as_str);
+        let query = json!([self.stream.as_str(), connection, self.filter.to_json(), self.direction.word()]);
+        let digest = Sha256::digest(query.to_string());
         digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 }
@@ -85,6 +88,17 @@ pub enum Direction {
     #[default]
     #[serde(rename = "desc")]
     Descending,
+}
+
+impl Direction {
+    /// Its word in a request.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ascending => "asc",
+            Self::Descending => "desc",
+        }
+    }
 }
 
 /// Whether matching records are counted.
@@ -236,5 +250,19 @@ impl Change {
             Self::Present(record) => &record.address,
             Self::Deleted { address, .. } => address,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprint_of_a_list_is_the_same_in_every_version() {
+        let filter = serde_json::from_str(r#"{"from": "Ann", "amount": {"gte": 10}}"#).unwrap();
+        let connection = Some("work".parse().unwrap());
+        let query = RecordsQuery { connection, filter, ..RecordsQuery::of("messages".parse().unwrap(), 5) };
+        // SHA-256 of ["messages","work",[["from","eq","Ann"],["amount","gte",10]],"desc"], the first 8 bytes.
+        assert_eq!(query.fingerprint(), 0xd278_fd72_102d_9025);
     }
 }

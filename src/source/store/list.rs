@@ -4,6 +4,7 @@
 //! between two pages move nothing else: none is lost and none repeated.
 
 use rusqlite::{Connection, Row, ToSql};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::allowance::Allowance;
@@ -107,7 +108,7 @@ fn read_place(position: &RecordsPosition, question: u64) -> Result<Place, Source
 fn question(query: &RecordsQuery, streams: &[StreamRow], store: &str) -> u64 {
     let mut digest = Sha256::new_with_prefix(format!("{} {store}", query.fingerprint()));
     for stream in streams {
-        digest.update(format!(" {} {:?}", stream.row, stream.detail.cursor_field));
+        digest.update(json!([stream.row, stream.detail.cursor_field]).to_string());
     }
     digest.finalize().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -1,0 +1,60 @@
+//! A store of an earlier version: `fixtures/store-57c6a20.zip` has one that commit 57c6a20 made with its own index, the files
+//! that were imported, and the handles that `search` of that version printed.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::support::{binary, fetchwell, stderr, stdout, text};
+
+/// Returns the keys of all records, deleted ones too.
+fn keys(store: &Path) -> BTreeSet<(String, String, String)> {
+    let store = rusqlite::Connection::open(store).unwrap();
+    let mut rows = store
+        .prepare(
+            "SELECT c.connection_id, s.name, r.key FROM records r
+             JOIN streams s ON s.id = r.stream JOIN connections c ON c.id = s.connection",
+        )
+        .unwrap();
+    let rows = rows.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+#[test]
+fn store_of_an_earlier_version_opens_and_its_handles_fetch() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/store-57c6a20.zip");
+    zip::ZipArchive::new(std::fs::File::open(archive).unwrap()).unwrap().extract(folder.path()).unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let store = file("store.db");
+    let handles = std::fs::read_to_string(file("handles.txt")).unwrap();
+    assert_eq!(handles.lines().count(), 20);
+    let fetch_all = || {
+        for handle in handles.lines() {
+            let output = fetchwell(["fetch", handle, "--store", text(&store)]);
+            assert!(output.status.success() && !stdout(&output).is_empty(), "{handle}: {}", stderr(&output));
+        }
+    };
+    fetch_all();
+    let found = stdout(&fetchwell(["search", "zebra", "--store", text(&store)]));
+    assert!(found.contains("acme/messages/a%2Fb%3D1%40x.test"), "{found}");
+
+    // Importing the same files again changes records, and no key.
+    let before = keys(&store);
+    for (kind, name, options) in [
+        ("records", "records.ndjson", "--connection acme"),
+        ("csv", "people.csv", "--connection sheet --stream people --key id"),
+        ("csv", "people.csv", "--connection sheet --stream pairs --key id --key Name"),
+        ("json", "notes.json", "--connection notes"),
+        ("markdown", "vault", "--connection vault"),
+        ("mbox", "mail.mbox", "--connection mail"),
+    ] {
+        let mut command = binary();
+        command.args(["import", kind, text(&file(name)), "--store", text(&store)]);
+        let output = command.args(options.split(' ')).output().unwrap();
+        assert!(output.status.success(), "{kind}: {}", stderr(&output));
+    }
+    assert_eq!(keys(&store), before);
+    fetch_all();
+    let found = stdout(&fetchwell(["search", "\"inner text\"", "--store", text(&store)]));
+    assert!(found.contains("mail/messages:same@x.test-18c071c59a9af920"), "{found}");
+}
