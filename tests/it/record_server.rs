@@ -232,6 +232,34 @@ async fn hits_without_a_record_keep_their_own_id_or_are_counted() {
 }
 
 #[tokio::test]
+async fn hits_without_titles_are_told_apart_and_counted() {
+    for (accuracy, shown) in [("exact", Value::Null), ("lower_bound", json!("lower_bound"))] {
+        let hit = |key: &str, text: &str| {
+            json!({"stream": "messages", "record_key": key, "connection_id": "cin_work", "display_name": "Work office",
+                "emitted_at": "2026-04-01T00:00:00Z", "snippet": {"field": "body", "text": text}})
+        };
+        let body = json!({"data": [
+            hit("m1", "...please pay the <mark>invoice</mark> number 7 of our office within the next thirty days, thank you"),
+            hit("m2", "The <mark>invoice</mark> is wrong"),
+            hit("m3", ""),
+        ], "has_more": true, "next_cursor": "c", "meta": {"count": 200, "count_accuracy": accuracy}});
+        let remote = Remote::start(move |_| Reply::Json(200, body.to_string())).await;
+        let found = remote.model.call("search", json!({"query": "invoice", "limit": 2})).await;
+        let titles: Vec<&str> =
+            found["results"].as_array().unwrap().iter().map(|hit| hit["title"].as_str().unwrap()).collect();
+        assert_eq!(
+            titles,
+            ["please pay the invoice number 7 of our office within the next…", "The invoice is wrong"]
+        );
+        assert_eq!((&found["count"], &found["count_accuracy"]), (&json!(200), &shown));
+        // A page of hits that were read before has the count, too.
+        let next = remote.model.call("search", json!({"cursor": found["next_cursor"]})).await;
+        assert_eq!(next["results"][0]["title"], "Work office / messages / 2026-04-01");
+        assert_eq!((&next["count"], &next["count_accuracy"]), (&json!(200), &shown));
+    }
+}
+
+#[tokio::test]
 async fn a_key_with_a_percent_sign_is_read_from_servers_that_decode_twice() {
     let remote = Remote::start(|request| match request.line.as_str() {
         "GET /v1/streams/s/records/100%2525?connection_id=c" => {

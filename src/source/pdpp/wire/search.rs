@@ -21,6 +21,10 @@ const TIME_MOST: usize = 64;
 /// A title, in bytes of JSON. No answer shows more, and hits are kept from page to page.
 const TITLE_MOST: usize = 1_000;
 
+/// Words of a snippet that make a title, and its length in bytes of JSON.
+const SNIPPET_WORDS: usize = 12;
+const SNIPPET_TITLE: usize = 90;
+
 /// Hits that are read of one answer. No page shows more than a hundred, and a server that ignores the limit
 /// could send millions in a body of the largest size.
 const HITS_MOST: usize = 1_000;
@@ -255,13 +259,30 @@ fn hit(wire: &WireHit<'_>) -> Hit {
     let own = wire.title.get().filter(|title| !title.trim().is_empty());
     let own = own.or(from_snippet.filter(|text| !text.is_empty() && is_whole(text)));
     let time = wire.authored_at.get().or(wire.emitted_at.get());
-    let title = own.map_or_else(|| fallback_title(wire.label.get(), stream, time), str::to_owned);
-    let title = clip(&title, TITLE_MOST);
+    let title = match own {
+        Some(own) => clip(own, TITLE_MOST),
+        None => first_words(&text)
+            .unwrap_or_else(|| clip(&fallback_title(wire.label.get(), stream, time), TITLE_MOST)),
+    };
     let link: Option<WebLink> = wire.link.get().and_then(|text| text.parse().ok());
     let excerpt = if excerpt.text() == title { Excerpt::default() } else { excerpt };
     // A time that is longer is none.
     let time = time.filter(|time| time.len() <= TIME_MOST).map(str::to_owned);
     Hit { id: hit_id(wire, stream, link.as_ref()), title, link, excerpt, time }
+}
+
+/// Returns the first words of a snippet; nothing when it has none.
+fn first_words(snippet: &str) -> Option<String> {
+    let start = snippet.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '…'));
+    let words: Vec<&str> = start.split_whitespace().take(SNIPPET_WORDS + 1).collect();
+    let joined = words.join(" ");
+    let clipped = clip(&joined, SNIPPET_TITLE);
+    if clipped == joined && words.len() <= SNIPPET_WORDS {
+        return Some(joined).filter(|title| !title.is_empty());
+    }
+    // Without the last word, which is one too many or is cut.
+    let whole = clipped.trim_end_matches('…').trim_end();
+    Some(format!("{}…", whole.rsplit_once(' ').map_or(whole, |(whole, _)| whole)))
 }
 
 /// What a hit can be fetched by. Nothing is made up: names that the server does not give stay unknown.
@@ -302,4 +323,25 @@ fn without_marks(marked: &str) -> (Cow<'_, str>, Range<usize>) {
     let after = after.replace(OPEN, "").replace(CLOSE, "");
     let focus = before.len()..before.len() + inside.len();
     (Cow::Owned(format!("{before}{inside}{after}")), focus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(snippet: &str, expect: Option<&str>) {
+        assert_eq!(first_words(snippet).as_deref(), expect, "{snippet}");
+    }
+
+    #[test]
+    fn titles_are_the_first_words_of_snippets() {
+        check("", None);
+        check(" ...\n", None);
+        check("...the invoice\n\nof May", Some("the invoice of May"));
+        check("a b c d e f g h i j k l", Some("a b c d e f g h i j k l"));
+        check("a b c d e f g h i j k l m", Some("a b c d e f g h i j k l…"));
+        check(&format!("Hello {}", "x".repeat(100)), Some("Hello…"));
+        check(&"日本語".repeat(20), Some(&format!("{}…", "日本語".repeat(9) + "日本")));
+    }
 }
