@@ -15,6 +15,9 @@
 //!
 //! Laws, checked as properties and by the fuzz target: `parse(mint(t)) == t` for every address `t`
 //! that has a handle, and `mint(parse(h)) == h` for every exact `h`.
+//!
+//! A `.` or `..` between the separators of a record's key is written `%2E` or `%2E%2E`, so that nothing that handles
+//! the text as a path resolves it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,13 +26,16 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::RecordAddress;
 use super::fault::{HandleFault, InvalidHandle, Segment};
-use super::name::{ConnectionId, InvalidName, RecordId, StreamName, is_safe_name};
+use super::name::{ConnectionId, InvalidName, RecordId, SEPARATORS, StreamName, dot_segment, is_safe_name};
 
 /// The longest handle, in bytes. A longer one is never printed, and never shortened.
 pub const MAX_HANDLE_BYTES: usize = 2_048;
 
 /// Everything but RFC 3986's unreserved characters.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The same with the dot, for segments of dots alone.
+const ENCODED_DOTS: &AsciiSet = &ENCODED.add(b'.');
 
 /// A string that names one record, or one part of a record's text.
 ///
@@ -130,8 +136,17 @@ fn exact_text(address: &RecordAddress) -> Option<String> {
     let encode = |name| utf8_percent_encode(name, ENCODED);
     let connection = encode(address.connection.as_ref()?.as_str());
     let stream = encode(address.stream.as_str());
-    let record = encode(address.record.as_str());
-    Some(format!("{connection}/{stream}/{record}"))
+    Some(format!("{connection}/{stream}/{}", encode_key(address.record.as_str())))
+}
+
+/// Encodes a record's key, in which dots are encoded where they are a whole path segment.
+fn encode_key(key: &str) -> String {
+    let mut text = String::with_capacity(key.len());
+    for piece in key.split_inclusive(SEPARATORS) {
+        let is_dots = dot_segment(piece.strip_suffix(SEPARATORS).unwrap_or(piece)).is_some();
+        text.extend(utf8_percent_encode(piece, if is_dots { ENCODED_DOTS } else { ENCODED }));
+    }
+    text
 }
 
 fn is_plain(address: &RecordAddress) -> bool {
@@ -180,8 +195,8 @@ fn guard_plain(segment: Segment, name: &str) -> Result<(), HandleFault> {
 
 fn parse_exact(text: &str, keys: [&str; 3], part: Option<&str>) -> Result<Handle, InvalidHandle> {
     let [connection, stream, record] = keys;
-    let unescaped = keys.iter().any(|key| !key.bytes().all(is_key_byte));
-    if unescaped && let Some(canonical) = unescaped_reading(text) {
+    let is_unescaped = unescaped_segments(text).is_some();
+    if is_unescaped && let Some(canonical) = unescaped_reading(text) {
         return Err(InvalidHandle { fault: HandleFault::NotCanonical, canonical: Some(canonical) });
     }
     let address = RecordAddress {
@@ -197,14 +212,11 @@ fn parse_exact(text: &str, keys: [&str; 3], part: Option<&str>) -> Result<Handle
     match minted {
         Some(handle) if handle.text == text => Ok(handle),
         other => {
-            let canonical = other.map(|handle| handle.text);
+            // The exact reading of an unescaped text is of another record.
+            let canonical = other.filter(|_| !is_unescaped).map(|handle| handle.text);
             Err(InvalidHandle { fault: HandleFault::NotCanonical, canonical })
         }
     }
-}
-
-fn is_key_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'%')
 }
 
 fn parse_part(part: &str) -> Result<u32, HandleFault> {
@@ -232,16 +244,23 @@ fn name_of<Name: FromStr<Err = InvalidName>>(segment: Segment, name: &str) -> Re
 }
 
 /// The handle of `connection/stream:record` where the record was left unescaped, as in
-/// `cin_1/files:notes/a.md`, which other adapters print.
+/// `cin_1/files:notes/a.md`, which other adapters print. A stream with a `/` has no such form: in `c/s/a:b` the `:` is
+/// of the record.
 fn unescaped_reading(text: &str) -> Option<String> {
-    let (connection, rest) = text.split_once('/')?;
-    let (stream, record) = rest.split_once(':')?;
+    let (connection, stream, record) = unescaped_segments(text)?;
     let address = RecordAddress {
         connection: Some(connection.parse().ok()?),
         stream: stream.parse().ok()?,
         record: record.parse().ok()?,
     };
     Handle::mint(&address).map(|handle| handle.text)
+}
+
+/// Splits `connection/stream:record` where the first `:` is in the second segment.
+fn unescaped_segments(text: &str) -> Option<(&str, &str, &str)> {
+    let (connection, rest) = text.split_once('/')?;
+    let (stream, record) = rest.split_once(':')?;
+    (!stream.contains('/')).then_some((connection, stream, record))
 }
 
 #[cfg(test)]

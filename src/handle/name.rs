@@ -1,7 +1,7 @@
-//! Name newtypes and the two guards a name can pass.
+//! Name newtypes and the guards a name can pass.
 //!
-//! Every name that crosses the program has passed [`check_name`], the wide guard: it can be a path
-//! segment of a URL once it is percent-encoded. The narrow guard, [`is_safe_name`], is the one of
+//! Connections, streams and sources have passed [`check_name`], record keys [`check_key`]: both can be a path
+//! segment of a URL once they are percent-encoded. The narrow guard, [`is_safe_name`], is the one of
 //! the older handle forms and decides which form a handle takes.
 //!
 //! ```compile_fail
@@ -32,17 +32,39 @@ pub enum InvalidName {
     /// Holds U+0000, which ends strings in too many systems.
     #[error("it holds the character U+0000")]
     Nul,
-    /// Is, or holds as a path segment, `.` or `..`.
+    /// Is `.` or `..`, or, in anything but a record key, holds it as a path segment.
     #[error("it holds the path segment `{0}`")]
     DotSegment(&'static str),
 }
 
-/// The wide guard: what no name may be, in any form of a handle.
-///
-/// A `/` or `\` is allowed, because record keys are file paths and mail labels in real servers; a
-/// `.` or `..` between such separators is not, because URL libraries resolve it even when it is
-/// percent-encoded, and the request would go to another path than the one meant.
+/// The guard of connections, streams and sources: no `.` or `..` between separators in any form of a handle.
 fn check_name(text: &str) -> Result<(), InvalidName> {
+    check_text(text)?;
+    text.split(SEPARATORS).find_map(dot_segment).map_or(Ok(()), |dots| Err(InvalidName::DotSegment(dots)))
+}
+
+/// The guard of record keys, which are file paths and mail labels in real servers: `../a` is one of them.
+///
+/// A key that is `.` or `..` is refused, because URL libraries resolve such a path segment even when it is
+/// percent-encoded, and the request would go to another path than the one meant.
+fn check_key(text: &str) -> Result<(), InvalidName> {
+    check_text(text)?;
+    dot_segment(text).map_or(Ok(()), |dots| Err(InvalidName::DotSegment(dots)))
+}
+
+/// What some system takes for a separator of a path.
+pub(super) const SEPARATORS: [char; 2] = ['/', '\\'];
+
+/// Returns the segment of a path if it is `.` or `..`.
+pub(super) fn dot_segment(segment: &str) -> Option<&'static str> {
+    match segment {
+        "." => Some("."),
+        ".." => Some(".."),
+        _ => None,
+    }
+}
+
+fn check_text(text: &str) -> Result<(), InvalidName> {
     if text.is_empty() {
         return Err(InvalidName::Empty);
     }
@@ -51,13 +73,6 @@ fn check_name(text: &str) -> Result<(), InvalidName> {
     }
     if text.contains('\0') {
         return Err(InvalidName::Nul);
-    }
-    for segment in text.split(['/', '\\']) {
-        match segment {
-            "." => return Err(InvalidName::DotSegment(".")),
-            ".." => return Err(InvalidName::DotSegment("..")),
-            _ => {}
-        }
     }
     Ok(())
 }
@@ -69,7 +84,7 @@ pub(super) fn is_safe_name(text: &str) -> bool {
 }
 
 macro_rules! name_type {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident, $check:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -87,7 +102,7 @@ macro_rules! name_type {
             type Err = InvalidName;
 
             fn from_str(text: &str) -> Result<Self, InvalidName> {
-                check_name(text)?;
+                $check(text)?;
                 Ok(Self(text.into()))
             }
         }
@@ -96,7 +111,7 @@ macro_rules! name_type {
             type Error = InvalidName;
 
             fn try_from(text: String) -> Result<Self, InvalidName> {
-                check_name(&text)?;
+                $check(&text)?;
                 Ok(Self(text.into_boxed_str()))
             }
         }
@@ -129,20 +144,30 @@ macro_rules! name_type {
 
 name_type! {
     /// One account or folder of one connector, such as `cin_4f2a`.
-    ConnectionId
+    ConnectionId, check_name
 }
 name_type! {
     /// A named table of records, such as `messages`; the same name occurs under many connections.
-    StreamName
+    StreamName, check_name
 }
 name_type! {
     /// The canonical key of a record within its stream: a plain string, or the compact JSON array
     /// of a compound key (`["user_123","2026-04-01"]`).
-    RecordId
+    RecordId, check_key
 }
+
+impl RecordId {
+    /// Returns whether `.` or `..` stands between separators. A proxy that resolves paths can lead such a key to another
+    /// record.
+    #[must_use]
+    pub fn has_dot_segment(&self) -> bool {
+        self.0.split(SEPARATORS).any(|segment| dot_segment(segment).is_some())
+    }
+}
+
 name_type! {
     /// One configured record server, remote or embedded, as errors name it.
-    SourceName
+    SourceName, check_name
 }
 
 #[cfg(test)]
@@ -155,22 +180,29 @@ mod tests {
     }
 
     #[test]
-    fn wide_guard_accepts_what_real_servers_use_as_keys() {
+    fn guard_of_keys_accepts_what_real_servers_use() {
         for key in ["o1", "[Gmail]/All Mail", "a/b/c.md", "v1..v2", "...", "C:\\x\\y", "\n", "%2e", "😀"] {
             check(key, &Ok(key));
+            assert!(!key.parse::<RecordId>().unwrap().has_dot_segment(), "{key}");
+        }
+        for key in ["a/../b", "a\\..", "./a", "../escape", "/.", "../.."] {
+            check(key, &Ok(key));
+            assert!(key.parse::<RecordId>().unwrap().has_dot_segment(), "{key}");
         }
     }
 
     #[test]
-    fn wide_guard_rejects_what_could_leave_the_path() {
+    fn guards_reject_what_could_leave_the_path() {
         check("", &Err(InvalidName::Empty));
         check(".", &Err(InvalidName::DotSegment(".")));
         check("..", &Err(InvalidName::DotSegment("..")));
-        check("a/../b", &Err(InvalidName::DotSegment("..")));
-        check("a\\..", &Err(InvalidName::DotSegment("..")));
-        check("./a", &Err(InvalidName::DotSegment(".")));
         check("a\0b", &Err(InvalidName::Nul));
         check(&"k".repeat(2049), &Err(InvalidName::TooLong { bytes: 2049 }));
+        for (name, dots) in [("..", ".."), (".", "."), ("a/../b", ".."), ("a\\..", ".."), ("./a", ".")] {
+            let refused = Some(InvalidName::DotSegment(dots));
+            assert_eq!(StreamName::from_str(name).err(), refused, "{name}");
+            assert_eq!(ConnectionId::from_str(name).err(), refused, "{name}");
+        }
     }
 
     #[test]

@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_uri_cannot_bring_in_what_a_handle_could_not() {
-        let json = r#"{"connection_id":"cin_1","stream":"files","record_id":"../../admin"}"#;
+        let json = r#"{"connection_id":"cin_1","stream":"files","record_id":".."}"#;
         let uri = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(json));
         assert!(read_id(&uri).is_err());
         assert!(read_id("pdpp://record/").is_err());

@@ -101,7 +101,7 @@ fn every_bad_line_is_reported_with_its_number_and_reason() {
         (b"{\"stream\":\"s\",\"key\":\"k\"}", "no `data`"),
         (b"{\"stream\":\"s\",\"key\":\"k\",\"data\":[]}", "expected"),
         (b"{\"stream\":\"s\",\"key\":\"k\",\"data\":{},\"op\":\"explode\"}", "`op` is `explode`"),
-        (b"{\"stream\":\"s\",\"key\":\"../../etc/passwd\",\"data\":{}}", "path segment `..`"),
+        (b"{\"stream\":\"s\",\"key\":\"..\",\"data\":{}}", "path segment `..`"),
         (b"{\"stream\":\"s\",\"key\":\"a\\u0000b\",\"data\":{}}", "U+0000"),
         (b"{\"stream\":\"s\",\"key\":\"k\",\"data\":{\"a\":\"\\ud800\"}}", "hex escape"),
         (b"{\"stream\":\"s\",\"key\":\"k\",\"data\":{\"a\":\"\xFF\"}}", "not UTF-8 at byte 38"),

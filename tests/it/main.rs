@@ -26,6 +26,7 @@ mod cli;
 mod configuration;
 mod conformance;
 mod cursors;
+mod dotted_keys;
 mod fat_booking;
 mod faults;
 mod federation_turns;

@@ -211,19 +211,29 @@ async fn hits_without_a_record_keep_their_own_id_or_are_counted() {
         {"id": "messages:m1", "connection_id": "c1", "title": "A handle"},
         {"title": "Nothing to fetch by"},
         {"stream": "files", "record_key": "../../etc/passwd", "connection_id": "c1"},
+        {"stream": "files", "record_key": "..", "connection_id": "c1"},
         {"stream": "files", "record_key": "a/b", "title": "No connection and no plain form"},
         {"stream": "files", "record_key": "a/b", "connection_id": "c1", "title": "Path"},
     ]});
-    let record =
-        json!({"object": "record", "id": "x", "stream": "s", "data": {"body": "full text"}}).to_string();
     let remote = Remote::start(move |request| {
-        Reply::Json(200, if request.line.contains("/v1/search") { body.to_string() } else { record.clone() })
+        let key = if request.line.contains("passwd") { "../../etc/passwd" } else { "x" };
+        let record = json!({"object": "record", "id": key, "data": {"body": "full text"}}).to_string();
+        Reply::Json(200, if request.line.contains("/v1/search") { body.to_string() } else { record })
     })
     .await;
     let found = remote.model.call("search", json!({"query": "x"})).await;
     let ids: Vec<&str> =
         found["results"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["doc 17", "https://example.com/page", "c1/messages:m1", "c1/files/a%2Fb"]);
+    assert_eq!(
+        ids,
+        [
+            "doc 17",
+            "https://example.com/page",
+            "c1/messages:m1",
+            "c1/files/%2E%2E%2F%2E%2E%2Fetc%2Fpasswd",
+            "c1/files/a%2Fb"
+        ]
+    );
     assert_eq!(found["omitted"], 3);
     // No id that was printed is refused.
     for id in ids {

@@ -283,7 +283,7 @@ async fn recorded_lists_are_read_as_remote_ones() {
 #[tokio::test]
 async fn names_that_are_none_are_left_out_and_counted() {
     let remote = Remote::start(|_| {
-        Reply::Json(200, json!({"data": [{"id": "../x"}, {"id": "m1"}, 7, {"id": "m2"}]}).to_string())
+        Reply::Json(200, json!({"data": [{"id": ".."}, {"id": "m1"}, 7, {"id": "m2"}]}).to_string())
     });
     let page = remote.pdpp.records(&of_work()).await.unwrap();
     assert_eq!(names(&page), ["cin_work/m1", "cin_work/m2"]);

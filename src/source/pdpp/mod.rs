@@ -79,20 +79,36 @@ impl Pdpp {
 
     /// `GET` of a record, or of what is below it. A server that decodes paths twice is asked again when it
     /// did not find a key with a percent sign.
+    ///
+    /// A proxy may resolve a key such as `../a` as part of the path, and answer with another record. Encoded twice such a
+    /// key passes it. An answer that does not name the record is not taken.
     async fn get_record(
         &self,
         address: &RecordAddress,
         below: &str,
         params: &Params,
     ) -> Result<Reply, SourceError> {
-        let once = format!("{}{below}", record_path(address));
-        match self.transport.get(&once, params).await {
-            Err(SourceError::Refused(refusal))
-                if address.record.as_str().contains('%') && refusal.blames_path() =>
-            {
-                self.transport.get(&format!("{}{below}", encoded_twice(address)), params).await
+        let has_dots = address.record.has_dot_segment();
+        let is_other = |reply: &Reply| has_dots && !wire::names(&reply.body, address);
+        let once = self.transport.get(&format!("{}{below}", record_path(address)), params).await;
+        let is_worth_another = match &once {
+            Ok(reply) => is_other(reply),
+            Err(SourceError::Refused(refusal)) => {
+                (has_dots || address.record.as_str().contains('%')) && refusal.blames_path()
             }
-            other => other,
+            Err(_) => false,
+        };
+        if !is_worth_another {
+            return once;
+        }
+        match self.transport.get(&format!("{}{below}", encoded_twice(address)), params).await {
+            Ok(reply) if is_other(&reply) => Err(SourceError::SearchAgain {
+                what: format!(
+                    "the record server, or a proxy before it, gives another record for the key `{}`",
+                    address.record
+                ),
+            }),
+            twice => twice,
         }
     }
 

@@ -30,6 +30,7 @@ pub(super) fn encoded_twice(address: &RecordAddress) -> String {
 
 #[cfg(test)]
 mod tests {
+    use percent_encoding::percent_decode_str;
     use proptest::prelude::*;
     use url::Url;
 
@@ -58,10 +59,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_name_makes_a_path_of_more_or_fewer_segments(stream in "\\PC{1,12}|[./\\\\%2eE]{1,6}", record in any::<String>()) {
+        fn no_name_makes_a_path_of_more_or_fewer_segments(
+            stream in "\\PC{1,12}|[./\\\\%2eE]{1,6}",
+            record in prop_oneof!["[./\\\\%2eEa]{1,8}", any::<String>()],
+        ) {
             if let Some(address) = address(&stream, &record) {
-                prop_assert_eq!(segments(&record_path(&address)).len(), 5);
-                prop_assert_eq!(segments(&encoded_twice(&address)).len(), 5);
+                for (path, times) in [(record_path(&address), 1), (encoded_twice(&address), 2)] {
+                    let segments = segments(&path);
+                    prop_assert_eq!(segments.len(), 5);
+                    let mut last = segments[4].clone();
+                    for _ in 0..times {
+                        last = percent_decode_str(&last).decode_utf8().unwrap().into_owned();
+                    }
+                    prop_assert_eq!(&last, &record);
+                }
             }
         }
 

@@ -18,7 +18,7 @@ mod window;
 use serde::Deserialize;
 
 pub(super) use aggregate::aggregate;
-pub(super) use record::record;
+pub(super) use record::{names, record};
 pub(super) use records::{RecordList, records};
 pub(super) use refusal::refusal;
 pub(super) use schema::schema;

@@ -26,6 +26,21 @@ pub(in super::super) fn record(body: &[u8], asked: &RecordAddress, url: Url) -> 
     Ok(Record { record_url: Some(url.into()), ..at_address(body, address) })
 }
 
+/// Returns whether an answer, of a record or of what is below it, names this record.
+pub(in super::super) fn names(body: &[u8], address: &RecordAddress) -> bool {
+    let Ok(body) = parse::<RecordData>(body) else { return false };
+    let key = |body: &RecordData| match member(body, &KEY)? {
+        Value::String(key) => Some(key.clone()),
+        Value::Number(key) => Some(key.to_string()),
+        _ => None,
+    };
+    let inner = body.get("data").and_then(Value::as_object).filter(|_| key(&body).is_none());
+    let named = inner.unwrap_or(&body);
+    let stream = text(named, &["stream", "stream_name", "streamName"]);
+    key(named).as_deref() == Some(address.record.as_str())
+        && stream.is_none_or(|stream| stream == address.stream.as_str())
+}
+
 /// An item of a list: a record, or the news that it is gone. `None` when it is nothing that could be fetched.
 ///
 /// The item's own stream and connection count; `stream` and `connection` are what was asked.
@@ -178,7 +193,7 @@ mod tests {
     fn what_no_handle_can_name_is_left_out() {
         for value in [
             json!({"data": {"a": 1}}),
-            json!({"id": "../x"}),
+            json!({"id": ".."}),
             json!({"id": ""}),
             json!({"id": {}}),
             json!({"id": "m1", "stream": "a/../b"}),
