@@ -25,7 +25,7 @@ pub use cut::{bytes_of, characters, chars_before, clip, field_len, json_len, pas
 pub use excerpt::shorten;
 pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, shortened, widths_of, widths_within};
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
-pub use preview::{LeftOut, Preview, preview};
+pub use preview::{LeftOut, Preview, left_out, preview};
 pub use protection::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
 pub use rows::{FitRow, FittedRows, PageBudget, fit_rows};
 pub use shaping::{Shaping, Strategy};

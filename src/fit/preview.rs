@@ -53,7 +53,6 @@ struct Candidate {
 pub fn preview(data: &Map<String, Value>, declared: &[FieldPath], room: usize) -> Preview {
     let mut room = room.saturating_sub("{}".len());
     let mut chosen: Vec<FieldPath> = Vec::new();
-    let mut cut: Vec<&str> = Vec::new();
     for path in declared.iter().take(PATHS_MOST) {
         let picked = project(data, std::slice::from_ref(path));
         let bytes = bytes_of_fields(&shortened(picked));
@@ -79,18 +78,20 @@ pub fn preview(data: &Map<String, Value>, declared: &[FieldPath], room: usize) -
         }
     }
     let summary = shortened(project(data, &chosen));
-    for (name, value) in data {
-        if summary.get(name) != Some(value) {
-            cut.push(name);
-        }
-    }
-    let left_out = cut.into_iter().filter_map(|name| Some(left_out(name, data.get(name)?))).collect();
+    let left_out = left_out(data, &summary);
     Preview { summary, left_out }
 }
 
-/// What is to be said of a field that is not shown whole.
-fn left_out(name: &str, value: &Value) -> LeftOut {
-    LeftOut { field: name.to_owned(), bytes: bytes_of(value), items: value.as_array().map(Vec::len) }
+/// Returns the fields of a record that are not there, or not whole, in what is shown of it.
+#[must_use]
+pub fn left_out(data: &Map<String, Value>, shown: &Map<String, Value>) -> Vec<LeftOut> {
+    let cut = data.iter().filter(|(name, value)| shown.get(*name) != Some(value));
+    cut.map(|(name, value)| LeftOut {
+        field: name.clone(),
+        bytes: bytes_of(value),
+        items: value.as_array().map(Vec::len),
+    })
+    .collect()
 }
 
 /// Offers a value and, where it is an object, what is in it one by one.

@@ -72,6 +72,19 @@ impl FieldPath {
         written_len(&self.field) + inner.sum::<usize>()
     }
 
+    /// Whether a JSON Schema of the record's fields names all that is on the way.
+    #[must_use]
+    pub fn is_declared_in(&self, properties: &RecordData) -> bool {
+        let step = |schema: Option<&'_ Value>, step: &Step| -> Option<Value> {
+            match step {
+                Step::Field(name) => schema?.get("properties")?.get(name).cloned(),
+                Step::Each | Step::Item(_) => schema?.get("items").cloned(),
+            }
+        };
+        let first = properties.get(&self.field).cloned();
+        self.steps.iter().fold(first, |schema, next| step(schema.as_ref(), next)).is_some()
+    }
+
     /// Whether it leads to a whole field of the record.
     #[must_use]
     pub fn is_whole_field(&self) -> bool {

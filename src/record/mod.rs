@@ -33,7 +33,7 @@ pub(crate) use number::Numeric;
 pub use scalar::Scalar;
 pub use schema::{ConnectionSchema, Schema, StreamSchema, short_connector_key};
 pub use sort_value::SortValue;
-pub use stream::{Capability, FieldDetail, Relation, RelationKind, StreamDetail, View};
+pub use stream::{Capability, FieldDetail, FieldGroup, Relation, RelationKind, StreamDetail, View};
 pub use unavailable::Unavailable;
 pub use window::Window;
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::RecordData;
+use serde_json::Value;
+
+use super::{FieldPath, RecordData};
 use crate::handle::{ConnectionId, StreamName};
 
 /// A stream as its source describes it.
@@ -77,6 +79,15 @@ pub struct View {
     pub fields: Vec<String>,
 }
 
+/// Fields that are asked for under one name, such as `guestDetails`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldGroup {
+    /// Its name.
+    pub name: String,
+    /// Its fields, or places inside them.
+    pub paths: Vec<FieldPath>,
+}
+
 /// How records of another stream of the same connection belong to one of this.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relation {
@@ -124,6 +135,28 @@ impl StreamDetail {
         self.views.iter().find(|view| view.name == name)
     }
 
+    /// The groups of fields that the connector declares under `groups`: `{"name": ["field"]}`, or a list as `views` is one.
+    /// What is of another shape is left out.
+    #[must_use]
+    pub fn groups(&self) -> Vec<FieldGroup> {
+        let group = |name: &str, fields: &Value| {
+            let fields = fields.get("fields").unwrap_or(fields).as_array()?;
+            // A name that is no path is one of the record's fields all the same.
+            let path = |name: &str| name.parse().unwrap_or_else(|_no_path| FieldPath::field(name));
+            let paths: Vec<FieldPath> = fields.iter().filter_map(Value::as_str).map(path).collect();
+            (!paths.is_empty()).then(|| FieldGroup { name: name.to_owned(), paths })
+        };
+        match self.declaration.as_ref().and_then(|declaration| declaration.get("groups")) {
+            Some(Value::Object(groups)) => {
+                groups.iter().filter_map(|(name, fields)| group(name, fields)).collect()
+            }
+            Some(Value::Array(groups)) => {
+                groups.iter().filter_map(|fields| group(fields.get("name")?.as_str()?, fields)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The fields of records that a view is about. A view may name a part of a field, `guest.city`; the record's
     /// field is then what stands before the first dot, unless one is called just that.
     #[must_use]
@@ -163,5 +196,18 @@ mod tests {
         };
         assert_eq!(detail.view_fields("preview").unwrap(), ["id", "guest", "dotted.name"]);
         assert_eq!(detail.view_fields("other"), None);
+        assert_eq!(detail.groups(), []);
+        let group = |name: &str, paths: &[&str]| FieldGroup {
+            name: name.to_owned(),
+            paths: paths.iter().map(|path| path.parse().unwrap()).collect(),
+        };
+        for groups in [
+            serde_json::json!({"who": ["id", "guest.city"], "none": [], "broken": 5}),
+            serde_json::json!([{"name": "who", "fields": ["id", "guest.city"]}, {"fields": ["id"]}, "broken"]),
+        ] {
+            let declaration = RecordData::from_iter([("groups".to_owned(), groups)]);
+            let detail = StreamDetail { declaration: Some(declaration), ..detail.clone() };
+            assert_eq!(detail.groups(), [group("who", &["id", "guest.city"])]);
+        }
     }
 }

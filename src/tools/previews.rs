@@ -1,4 +1,4 @@
-//! What streams say that their records should be shown by when there is little room.
+//! What streams say that their records should be shown by when there is little room, and which fields go together.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,15 +8,22 @@ use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
-use crate::record::{FieldPath, StreamDetail};
+use crate::record::{FieldGroup, FieldPath, StreamDetail};
 use crate::source::{Source, StreamQuery};
 
 /// The view of a stream that is its preview.
 const VIEW: &str = "preview";
 
-/// The previews of one stream, by connection. None of it is there when the stream declares none.
+/// The previews and groups of one stream, by connection. None of it is there when the stream declares none.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Previews(HashMap<(ConnectionId, StreamName), Vec<FieldPath>>);
+pub(crate) struct Previews(HashMap<(ConnectionId, StreamName), Declared>);
+
+/// What one stream of one connection declares.
+#[derive(Debug, Clone, Default)]
+struct Declared {
+    preview: Vec<FieldPath>,
+    groups: Vec<FieldGroup>,
+}
 
 /// Those that were asked for lately.
 #[derive(Debug, Clone)]
@@ -33,23 +40,32 @@ impl Default for KnownPreviews {
 impl Previews {
     /// What the stream of a record declares.
     pub(crate) fn of(&self, address: &RecordAddress) -> &[FieldPath] {
-        let Some(connection) = address.connection.clone() else { return &[] };
-        self.0.get(&(connection, address.stream.clone())).map_or(&[], Vec::as_slice)
+        self.declared(address).map_or(&[], |declared| &declared.preview)
     }
 
-    /// Whether nothing is declared.
+    /// Returns the groups of fields that the stream of a record declares.
+    pub(crate) fn groups(&self, address: &RecordAddress) -> &[FieldGroup] {
+        self.declared(address).map_or(&[], |declared| &declared.groups)
+    }
+
+    fn declared(&self, address: &RecordAddress) -> Option<&Declared> {
+        self.0.get(&(address.connection.clone()?, address.stream.clone()))
+    }
+
+    /// Whether no preview is declared.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.values().all(|declared| declared.preview.is_empty())
     }
 
     fn read(details: &[StreamDetail]) -> Self {
         let preview = |detail: &StreamDetail| {
             // A name that is no path is one of the record's fields all the same.
             let path = |name: &String| name.parse().unwrap_or_else(|_no_path| FieldPath::field(name));
-            let paths = detail.view(VIEW)?.fields.iter().map(path).collect();
-            Some(((detail.connection_id.clone(), detail.name.clone()), paths))
+            let fields = detail.view(VIEW).map(|view| view.fields.as_slice()).unwrap_or_default();
+            let declared = Declared { preview: fields.iter().map(path).collect(), groups: detail.groups() };
+            ((detail.connection_id.clone(), detail.name.clone()), declared)
         };
-        Self(details.iter().filter_map(preview).collect())
+        Self(details.iter().map(preview).collect())
     }
 }
 

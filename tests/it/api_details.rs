@@ -44,7 +44,12 @@ fn a_record_below_the_threshold_is_itself_byte_for_byte() {
     assert_eq!(api.get("/api/v1/reservations/BK12345?fields=all").text, whole);
     let full = api.ok("/api/v1/bookings/BK12345?meta=1");
     assert_eq!((full["summary"].to_string(), &full["meta"]["kind"]), (whole, &json!("full")));
-    assert_eq!((&full["meta"]["totalFields"], full["meta"].get("detailsAvailable")), (&json!(15), None));
+    let details = json!({"endpoint": "/api/v1/bookings/BK12345", "parameters": {"fields": "all"},
+        "id": "cin_seaside/reservations:BK12345"});
+    let meta = &full["meta"];
+    assert_eq!((&meta["totalFields"], &meta["detailsAvailable"]), (&json!(15), &details));
+    let all = api.ok("/api/v1/bookings/BK12345?meta=1&fields=all");
+    assert_eq!((&all["meta"]["kind"], &all["meta"]["detailsAvailable"]), (&json!("full"), &details));
 }
 
 #[test]
@@ -81,12 +86,16 @@ fn every_group_of_a_fat_record_is_fetched_as_named() {
     }
     let details = &preview["meta"]["detailsAvailable"];
     let groups = details["groups"].as_array().unwrap();
-    let left: Vec<&str> =
-        keys(&whole).into_iter().filter(|key| preview["summary"].get(*key) != whole.get(*key)).collect();
-    assert_eq!(groups.iter().map(|group| group["fields"].as_str().unwrap()).collect::<Vec<_>>(), left);
-    assert!(!groups.is_empty() && details.get("moreGroups").is_none(), "{details}");
+    names_all(&preview, &whole);
     for group in groups {
         let field = group["fields"].as_str().unwrap();
+        if field == "guestDetails" {
+            let part = api.ok("/api/v1/bookings/BK99999?fields=guestDetails");
+            assert_eq!(keys(&part), ["id", "guestName", "guestEmail", "guestPhone", "guestAddress"]);
+            let bytes: usize = keys(&part)[1..].iter().map(|key| whole[key].to_string().len()).sum();
+            assert_eq!((&group["bytes"], &group["names"]), (&json!(bytes), &json!(["guestAddress"])));
+            continue;
+        }
         assert_eq!(group["bytes"], whole[field].to_string().len(), "{field}");
         assert_eq!(
             group.get("items").and_then(Value::as_u64),
@@ -97,6 +106,128 @@ fn every_group_of_a_fat_record_is_fetched_as_named() {
         assert_eq!(keys(&part.json()), ["id", field], "{field}");
         assert_eq!(whole_of(&api, &part.json()[field]), whole[field], "{field}");
     }
+}
+
+/// The fields that the groups of a preview stand for, in the order of the record.
+fn named(preview: &Value, whole: &Value) -> Vec<String> {
+    let groups = preview["meta"]["detailsAvailable"]["groups"].as_array().cloned().unwrap_or_default();
+    let mut names: Vec<String> = Vec::new();
+    for group in &groups {
+        match group["names"].as_array() {
+            Some(own) => names.extend(own.iter().map(|name| name.as_str().unwrap().to_owned())),
+            None => names.extend(group["fields"].as_str().unwrap().split(',').map(str::to_owned)),
+        }
+    }
+    let order = keys(whole);
+    names.sort_by_key(|name| order.iter().position(|key| key == name));
+    names
+}
+
+/// Checks that every field that is missing or not whole is named once.
+#[track_caller]
+fn names_all(preview: &Value, whole: &Value) {
+    let left: Vec<&str> =
+        keys(whole).into_iter().filter(|key| preview["summary"].get(*key) != whole.get(*key)).collect();
+    assert!(!left.is_empty(), "{preview}");
+    assert_eq!(named(preview, whole), left, "{preview}");
+    assert_eq!(preview["meta"]["detailsAvailable"].get("moreGroups"), None, "{preview}");
+}
+
+#[test]
+fn small_thresholds_leave_a_preview_that_names_every_field() {
+    for threshold in [300, 500] {
+        let api = Api::protected(&THRESHOLD.replace("500", &threshold.to_string()));
+        for id in ["BK12345", "BK99999"] {
+            let (whole, answer) = (raw(&api, id), api.get(&format!("/api/v1/bookings/{id}")));
+            let preview = answer.json();
+            rule_preview(&preview, &whole);
+            names_all(&preview, &whole);
+            let groups = preview["meta"]["detailsAvailable"]["groups"].as_array().unwrap();
+            for group in groups {
+                let fields = group["fields"].as_str().unwrap();
+                let part = api.ok(&format!("/api/v1/bookings/{id}?fields={}", encoded(fields)));
+                let names = if fields == "guestDetails" { "guestAddress" } else { fields };
+                assert!(names.split(',').all(|name| part.get(name).is_some()), "{fields}: {part}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_threshold_too_small_for_any_preview_is_exceeded_by_the_least() {
+    for threshold in [1, 20, 100] {
+        let api = Api::protected(&THRESHOLD.replace("500", &threshold.to_string()));
+        for target in ["BK12345", "BK12345?meta=1", "BK99999", "BK99999?meta=1"] {
+            let answer = api.get(&format!("/api/v1/bookings/{target}"));
+            let tokens = count_tokens(&answer.text);
+            assert!(tokens <= 200, "{threshold} {target}: {tokens} tokens: {}", answer.text);
+            let preview = answer.json();
+            let id = target.split('?').next().unwrap();
+            assert_eq!(preview["summary"], json!({"id": id}), "{threshold} {target}");
+            let meta = &preview["meta"];
+            assert_eq!((&meta["kind"], &meta["budget"]["threshold"]), (&json!("preview"), &json!(threshold)));
+            let more = meta["totalFields"].as_u64().unwrap() - 1;
+            assert_eq!(meta["detailsAvailable"]["moreGroups"], more, "{meta}");
+        }
+        assert_eq!(api.ok("/api/v1/bookings/BK12345?fields=all")["id"], "BK12345");
+    }
+}
+
+#[test]
+fn the_groups_of_the_contract_are_fields_that_can_be_asked_for() {
+    let api = Api::hostaway();
+    let whole = raw(&api, "BK12345");
+    let of = |fields: &str| api.ok(&format!("/api/v1/bookings/BK12345?fields={fields}"));
+    let parts = of("guestDetails,priceBreakdown,propertyDetails,amenities,policies");
+    assert_eq!(
+        keys(&parts),
+        [
+            "id",
+            "guestName",
+            "guestEmail",
+            "guestPhone",
+            "guestAddress",
+            "priceBreakdown",
+            "propertyDetails",
+            "amenities",
+            "policies"
+        ]
+    );
+    assert!(keys(&parts).iter().all(|key| parts[key] == whole[key]));
+    let page = api.ok("/api/v1/bookings?limit=3&fields=guestDetails");
+    for item in page["items"].as_array().unwrap() {
+        assert_eq!(keys(item), ["id", "guestName", "guestEmail", "guestPhone", "guestAddress"]);
+    }
+    let next = api.ok(&format!("/api/v1/bookings?cursor={}", page["nextCursor"].as_str().unwrap()));
+    assert_eq!(keys(&next["items"][0]), keys(&page["items"][0]));
+    let listing = api.ok("/api/v1/listings/PR642?fields=policies,amenities");
+    assert!(listing["houseRules"].is_string() && listing["amenities"].is_array(), "{listing}");
+
+    // A manifest of somebody else's declares its own.
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = json!({"connector_key": "acme", "streams": [{"name": "deals", "primary_key": ["id"],
+        "groups": [{"name": "money", "fields": ["price", "terms.tax"]}]}]});
+    let (store, file) = (folder.path().join("acme.db"), folder.path().join("deals.ndjson"));
+    let declared = folder.path().join("manifest.json");
+    std::fs::write(&declared, manifest.to_string()).unwrap();
+    let record = json!({"stream": "deals", "key": "d1",
+        "data": {"id": "d1", "price": 5, "terms": {"tax": 7, "note": "n"}, "text": "t"}});
+    std::fs::write(&file, record.to_string()).unwrap();
+    crate::support::stdout(&crate::support::fetchwell([
+        "import",
+        "records",
+        crate::support::text(&file),
+        "--store",
+        crate::support::text(&store),
+        "--connection",
+        "cin_acme",
+        "--manifest",
+        crate::support::text(&declared),
+    ]));
+    let api = Api::of(&store, "");
+    assert_eq!(api.ok("/api/v1/deals/d1?fields=money"), json!({"id": "d1", "price": 5, "terms": {"tax": 7}}));
+    let unknown = api.refused("/api/v1/deals/d1?fields=terms.nope", 400, "UNKNOWN_FIELD");
+    assert!(unknown["detail"].as_str().unwrap().contains("`terms.nope`"), "{unknown}");
 }
 
 /// A value, read to its end where a mark stands for it.
@@ -161,10 +292,16 @@ fn links_resolve(api: &Api, collection: &str, count: usize) -> usize {
             rule_preview(&preview, &whole);
             let groups = details["groups"].as_array().cloned().unwrap_or_default();
             if let Some(group) = groups.get(previews % groups.len().max(1)) {
-                let field = group["fields"].as_str().unwrap();
+                let fields = group["fields"].as_str().unwrap();
                 let mark = if connection.is_empty() { '?' } else { '&' };
-                let part = api.ok(&format!("{target}{mark}fields={field}"));
-                assert_eq!(whole_of(api, &part[field]), whole[field], "{id} {field}");
+                let part = api.ok(&format!("{target}{mark}fields={fields}"));
+                let names = group["names"].as_array().map_or_else(
+                    || fields.split(',').map(str::to_owned).collect::<Vec<_>>(),
+                    |names| names.iter().map(|name| name.as_str().unwrap().to_owned()).collect(),
+                );
+                for field in names {
+                    assert_eq!(whole_of(api, &part[&field]), whole[&field], "{id} {field}");
+                }
                 groups_read += 1;
             }
         }
@@ -231,9 +368,26 @@ fn fields_of_a_record_are_these_and_the_id() {
     );
     assert_eq!(of("payments%5B-1%5D.amount")["payments"], json!([{"amount": amounts.last().unwrap()}]));
     assert_eq!(of("status,id"), json!({"id": "BK99999", "status": "confirmed"}));
-    let unknown = api.refused("/api/v1/bookings/BK99999?fields=guestDetails,status", 400, "UNKNOWN_FIELD");
+    let unknown = api.refused("/api/v1/bookings/BK99999?fields=guestStuff,status", 400, "UNKNOWN_FIELD");
     let detail = unknown["detail"].as_str().unwrap();
-    assert!(detail.contains("`guestDetails`") && detail.contains("guestAddress"), "{unknown}");
+    assert!(detail.contains("`guestStuff`") && detail.contains("guestDetails"), "{unknown}");
+    for path in ["bookings/BK99999", "bookings"] {
+        for (field, inside) in [
+            ("guestAddress.nope", "guestAddress.city"),
+            ("payments%5B%5D.nope", "payments[].amount"),
+            ("status.nope", "status"),
+        ] {
+            if path == "bookings" && field.starts_with("payments") {
+                continue;
+            }
+            let inner = api.refused(&format!("/api/v1/{path}?fields={field},status"), 400, "UNKNOWN_FIELD");
+            let named = field.replace("%5B%5D", "[]");
+            let detail = inner["detail"].as_str().unwrap();
+            assert!(detail.contains(&format!("`{named}`")) && detail.contains(inside), "{inner}");
+        }
+    }
+    // What the schema declares is no mistake where a record has none of it.
+    assert_eq!(api.ok("/api/v1/bookings/BK12345?fields=payments%5B%5D.note"), json!({"id": "BK12345"}));
     assert_eq!((detail.matches("guestAddress").count(), &unknown["param"]), (1, &json!("fields")));
     // What the stream declares is no mistake where one record has none of it.
     assert_eq!(api.ok("/api/v1/bookings/BK12345?fields=messages"), json!({"id": "BK12345"}));

@@ -10,15 +10,17 @@ use serde_json::Value;
 use super::Call;
 use super::answer::Answer;
 use super::error::Failure;
-use super::fields::{Fields, known, with_id};
+use super::fields::{Fields, known, only_id, picked, with_id};
 use super::marks;
-use super::meta::{BudgetMeta, Details, GROUPS_NAMED, RecordMeta, groups, token_budget};
+use super::meta::{BudgetMeta, Details, Naming, RecordMeta, groups, token_budget};
 use super::routes::Route;
 use crate::fit::budget::BYTES_PER_TOKEN;
-use crate::fit::{PageBudget, Shaping, TokenBudget, count_tokens, preview, tokens_within};
+use crate::fit::{
+    LeftOut, PageBudget, Preview, Shaping, TokenBudget, count_tokens, left_out, preview, tokens_within,
+};
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId};
 use crate::http::v1::{ApiError, SEGMENT};
-use crate::record::{FieldPath, Record, RecordData, project};
+use crate::record::{FieldPath, Record, RecordData};
 use crate::source::{RecordQuery, StreamQuery};
 use crate::tools::{Previews, beside_other_calls};
 
@@ -70,7 +72,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
     let cap = PageBudget::most(&limits);
     let shaped = beside_other_calls(move || {
         let data = match &asked.fields {
-            Fields::These(paths) => with_id(&record, project(&record.data, paths)),
+            Fields::These(paths) => with_id(&record, picked(&record, paths, &previews)),
             Fields::All | Fields::Unsaid => record.data.clone(),
         };
         let json = serde_json::to_string(&data).unwrap_or_default();
@@ -112,101 +114,143 @@ struct Found {
 impl Found {
     /// All that was asked for, or as much of it as fits under the hard cap.
     fn full(&self, data: &RecordData, json: String) -> Option<Answer> {
-        let Self { record, asked, previews, budget, cap } = self;
-        let cap = *cap;
-        let enveloped = |kind: &'static str, shown: &RecordData| {
-            let meta = RecordMeta {
-                kind,
-                total_fields: record.data.len(),
-                total_fields_deep: deep(&record.data),
-                projected_fields: shown.keys().cloned().collect(),
-                details_available: None,
-                budget: BudgetMeta::from(budget),
-            };
-            serde_json::to_string(&SummaryResponse { summary: shown, meta }).ok()
-        };
-        let body = if asked.with_meta { enveloped("full", data)? } else { json };
-        let fields = Some((record.data.len(), data.len()));
-        let shaping = Shaping { items: 1, fields, oversized: budget.summary_mode(), ..Shaping::default() };
+        let Self { record, asked, previews, cap, .. } = self;
+        let (cap, declared) = (*cap, previews.of(&record.address));
+        let body = if asked.with_meta { self.enveloped("full", data, &[], Naming::Counted)? } else { json };
+        let shaping = Shaping { fields: Some((record.data.len(), data.len())), ..self.shaping() };
         if body.len() <= cap.bytes
             && let Ok(tokens) = tokens_within(&body, cap.tokens)
         {
-            return Some(Answer::shaped(body, Shaping { tokens, candidate_tokens: tokens, ..shaping }));
+            return Some(Answer::shaped(body, Shaping { tokens, ..shaping }));
         }
-        let shaping =
-            Shaping { summarized: true, candidate_tokens: Some(budget.estimated_tokens()), ..shaping };
+        let shaping = Shaping { summarized: true, ..shaping };
         let mut room = cap;
         while asked.with_meta && room.tokens > 0 {
-            let body =
-                enveloped("preview", &marks::within(record, data, previews.of(&record.address), room)?)?;
-            match tokens_within(&body, cap.tokens) {
-                Ok(tokens) if body.len() <= cap.bytes => {
-                    return Some(Answer::shaped(body, Shaping { tokens, ..shaping }));
-                }
-                // What the envelope takes is known when it is written; each round takes a tenth, so it ends.
-                _ => room = PageBudget { bytes: room.bytes * 9 / 10, tokens: room.tokens * 9 / 10 },
+            let marked = marks::within(record, data, declared, room)?;
+            let body = self.enveloped("preview", &marked, &left_out(data, &marked), Naming::Together)?;
+            let counted = tokens_within(&body, cap.tokens);
+            if let Ok(tokens) = counted
+                && body.len() <= cap.bytes
+            {
+                return Some(Answer::shaped(body, Shaping { tokens, ..shaping }));
             }
+            // What the envelope takes is known when it is written; each round takes a twentieth at least, so it ends.
+            let tokens = counted.err().unwrap_or(cap.tokens);
+            room = PageBudget {
+                bytes: room.bytes.saturating_mul(cap.bytes) / body.len().max(cap.bytes) * 19 / 20,
+                tokens: room.tokens.saturating_mul(cap.tokens) / tokens.max(cap.tokens) * 19 / 20,
+            };
         }
-        let marked = marks::within(record, data, previews.of(&record.address), cap)?;
+        let marked = marks::within(record, data, declared, cap)?;
         Some(Answer::shaped(serde_json::to_string(&marked).ok()?, shaping))
     }
 
     /// The preview of a record, and how to get what is not in it.
     fn summarized(&self) -> Option<Answer> {
-        let Self { record, asked, previews, budget, cap } = self;
+        let Self { record, previews, budget, cap, .. } = self;
         let share = budget.estimated_tokens() * SUMMARY_SHARE.0 / SUMMARY_SHARE.1;
         let tokens = budget.threshold().min(cap.tokens).min(share.max(SUMMARY_LEAST));
-        let total_fields_deep = deep(&record.data);
         let most = PageBudget { bytes: tokens * BYTES_PER_TOKEN, tokens };
-        let (mut room, mut named) = (most.bytes, GROUPS_NAMED);
-        // Whatever tells most, a record is asked for by its id.
-        let declared = [&[FieldPath::field("id")], previews.of(&record.address)].concat();
+        [Naming::Each, Naming::Together, Naming::Counted]
+            .into_iter()
+            .find_map(|naming| self.preview_within(most, naming))
+            // A threshold too small for any preview is exceeded by the least of them.
+            .or_else(|| {
+                let (answer, _) = self.preview_in(0, Naming::Counted, *cap)?.ok()?;
+                Some(answer)
+            })
+            // A hard cap too small even for that has as much of the record itself as fits.
+            .or_else(|| {
+                let marked = marks::within(record, &record.data, previews.of(&record.address), *cap)?;
+                let shaping = Shaping { summarized: marked != record.data, ..self.shaping() };
+                Some(Answer::shaped(serde_json::to_string(&marked).ok()?, shaping))
+            })
+    }
+
+    /// Returns a preview that fits a budget, with more than an id where there is more; `None` where what is named takes
+    /// too much.
+    fn preview_within(&self, most: PageBudget, naming: Naming) -> Option<Answer> {
+        let mut room = most.bytes;
         loop {
-            let shown = preview(&record.data, &declared, room);
-            let (groups, more_groups) = groups(&shown.left_out, named);
-            let details = Details {
-                id: Handle::mint(&record.address).map(|handle| handle.to_string()),
-                groups,
-                more_groups,
-                ..Details::of_all(asked.endpoint.clone(), asked.connection.as_ref())
-            };
-            let meta = RecordMeta {
-                kind: "preview",
-                total_fields: record.data.len(),
-                total_fields_deep,
-                projected_fields: shown.summary.keys().cloned().collect(),
-                details_available: Some(details),
-                budget: BudgetMeta::from(budget),
-            };
-            let body = serde_json::to_string(&SummaryResponse { summary: &shown.summary, meta }).ok()?;
-            match tokens_within(&body, most.tokens) {
-                Ok(counted) => {
-                    let shaping = Shaping {
-                        items: 1,
-                        summarized: true,
-                        oversized: true,
-                        tokens: counted,
-                        candidate_tokens: Some(budget.estimated_tokens()),
-                        fields: Some((record.data.len(), shown.summary.len())),
-                        ..Shaping::default()
-                    };
-                    return Some(Answer::shaped(body, shaping));
-                }
-                // What stands around it takes more than a half: fewer parts are named, then none.
-                Err(_) if room < most.bytes / 2 && named > 0 => {
-                    named /= 2;
-                    room = most.bytes / 2;
-                }
-                // A budget too small for any summary: then as much of the record itself as fits.
-                Err(_) if room == 0 => {
-                    let marked = marks::within(record, &record.data, previews.of(&record.address), *cap)?;
-                    let body = serde_json::to_string(&marked).ok()?;
-                    let summarized = marked != record.data;
-                    let shaping = Shaping { items: 1, summarized, oversized: true, ..Shaping::default() };
-                    return Some(Answer::shaped(body, shaping));
-                }
-                Err(counted) => room = most.less_room(room, body.len(), counted),
+            match self.preview_in(room, naming, most)? {
+                // With all the room there is, an id alone is all there is to show.
+                Ok((answer, shown)) => return (shown > 1 || room == most.bytes).then_some(answer),
+                // Fields are named one by one where that takes no more than half of the budget.
+                Err(_) if naming == Naming::Each && room < most.bytes / 2 => return None,
+                Err(_) if room == 0 => return None,
+                Err((bytes, tokens)) => room = most.less_room(room, bytes, tokens),
             }
+        }
+    }
+
+    /// Returns the preview whose summary takes `room` bytes with the number of fields it shows, or the bytes and tokens by
+    /// which it exceeds a budget.
+    fn preview_in(
+        &self,
+        room: usize,
+        naming: Naming,
+        most: PageBudget,
+    ) -> Option<Result<(Answer, usize), (usize, usize)>> {
+        let Self { record, previews, .. } = self;
+        let data = &record.data;
+        // Whatever tells most, a record is asked for by its id.
+        let mut shown = if room == 0 {
+            let id = only_id(record);
+            Preview { left_out: left_out(data, &id), summary: id }
+        } else {
+            let declared = [&[FieldPath::field("id")], previews.of(&record.address)].concat();
+            preview(data, &declared, room)
+        };
+        if shown.summary.is_empty() {
+            shown.summary = only_id(record);
+        }
+        let body = self.enveloped("preview", &shown.summary, &shown.left_out, naming)?;
+        Some(match tokens_within(&body, most.tokens) {
+            Ok(_) if body.len() > most.bytes => Err((body.len(), most.tokens)),
+            Ok(tokens) => {
+                let fields = Some((data.len(), shown.summary.len()));
+                let shaping = Shaping { summarized: true, tokens, fields, ..self.shaping() };
+                Ok((Answer::shaped(body, shaping), shown.summary.len()))
+            }
+            Err(tokens) => Err((body.len(), tokens)),
+        })
+    }
+
+    /// Returns what is shown of the record in an envelope that says how to get the rest.
+    fn enveloped(
+        &self,
+        kind: &'static str,
+        shown: &RecordData,
+        left_out: &[LeftOut],
+        naming: Naming,
+    ) -> Option<String> {
+        let Self { record, asked, previews, budget, .. } = self;
+        let declared = previews.groups(&record.address);
+        let (groups, more_groups) = groups(&record.data, left_out, declared, naming);
+        let details = Details {
+            id: Handle::mint(&record.address).map(|handle| handle.to_string()),
+            groups,
+            more_groups,
+            ..Details::of_all(asked.endpoint.clone(), asked.connection.as_ref())
+        };
+        let meta = RecordMeta {
+            kind,
+            total_fields: record.data.len(),
+            total_fields_deep: deep(&record.data),
+            projected_fields: shown.keys().cloned().collect(),
+            details_available: details,
+            budget: BudgetMeta::from(budget),
+        };
+        serde_json::to_string(&SummaryResponse { summary: shown, meta }).ok()
+    }
+
+    /// What is recorded of the answer, before it is known what fits.
+    fn shaping(&self) -> Shaping {
+        Shaping {
+            items: 1,
+            oversized: self.budget.summary_mode(),
+            candidate_tokens: Some(self.budget.estimated_tokens()),
+            ..Shaping::default()
         }
     }
 }

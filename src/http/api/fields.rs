@@ -6,12 +6,12 @@ use super::Call;
 use super::error::Failure;
 use crate::fit::shortened;
 use crate::http::v1::ApiError;
-use crate::record::{FieldPath, Record, RecordData, project};
+use crate::record::{FieldGroup, FieldPath, Record, RecordData, project};
 use crate::source::{SourceError, StreamQuery};
 use crate::tools::Previews;
 
 /// The most names in `fields`.
-const FIELDS_MOST: usize = 100;
+pub(super) const MAX_FIELDS: usize = 100;
 
 /// What a record is asked for by, also where its data has no such field.
 const ID: &str = "id";
@@ -43,8 +43,8 @@ impl Fields {
         let paths: Result<Vec<FieldPath>, _> = split(text).map(str::parse).collect();
         let wrong = |problem: String| ApiError::bad("invalid_argument", problem).about("fields");
         let paths = paths.map_err(|problem| wrong(problem.to_string()))?;
-        if paths.len() > FIELDS_MOST {
-            return Err(wrong(format!("it names more than {FIELDS_MOST} fields")));
+        if paths.len() > MAX_FIELDS {
+            return Err(wrong(format!("it names more than {MAX_FIELDS} fields")));
         }
         Ok(Self::These(paths))
     }
@@ -61,33 +61,98 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     .filter(|name| !name.is_empty())
 }
 
-/// Refuses fields that neither these records have nor their stream.
+/// Returns the parts of a record at some paths. The name of a group that its stream declares stands for the fields of
+/// the group, unless the record has a field of that name.
+pub(super) fn picked(record: &Record, paths: &[FieldPath], previews: &Previews) -> RecordData {
+    let groups = previews.groups(&record.address);
+    let paths: Vec<FieldPath> = paths
+        .iter()
+        .flat_map(|path| match group_of(groups, record, path) {
+            Some(group) => group.paths.as_slice(),
+            None => std::slice::from_ref(path),
+        })
+        .cloned()
+        .collect();
+    project(&record.data, &paths)
+}
+
+/// Returns the group that a path names.
+fn group_of<'a>(groups: &'a [FieldGroup], record: &Record, path: &FieldPath) -> Option<&'a FieldGroup> {
+    let is_name = path.is_whole_field() && !record.data.contains_key(path.root());
+    groups.iter().find(|group| is_name && group.name == path.root())
+}
+
+/// Refuses fields, and names inside fields, that neither these records have nor their stream.
 pub(super) async fn known(
     call: &Call<'_>,
     stream: &StreamQuery,
     records: &[Record],
     paths: &[FieldPath],
 ) -> Result<(), Failure> {
-    let has = |path: &&FieldPath| !records.iter().any(|record| record.data.contains_key(path.root()));
+    let has = |path: &&FieldPath| {
+        let path = std::slice::from_ref(*path);
+        !records.iter().any(|record| !project(&record.data, path).is_empty())
+    };
     let missing: Vec<&FieldPath> = paths.iter().filter(has).collect();
     if missing.is_empty() {
         return Ok(());
     }
     let details = call.toolbox.asked_source().stream(stream).await?.details;
-    let mut fields: Vec<String> = Vec::new();
-    for field in details.iter().flat_map(|detail| &detail.fields) {
+    let unknown = |field: String, known: Vec<String>| -> Failure {
+        SourceError::UseKnownField { stream: stream.stream.to_string(), field, known }.into()
+    };
+    let mut known: Vec<String> = Vec::new();
+    let declared = details.iter().flat_map(|detail| detail.fields.iter().map(|field| field.name.clone()));
+    let groups = details.iter().flat_map(|detail| detail.groups().into_iter().map(|group| group.name));
+    for name in declared.chain(groups) {
         // Each connection has the stream, and most of its fields are the same.
-        if !fields.contains(&field.name) {
-            fields.push(field.name.clone());
+        if !known.contains(&name) {
+            known.push(name);
         }
     }
-    match missing.iter().find(|path| !fields.iter().any(|field| field == path.root())) {
-        None => Ok(()),
-        Some(stranger) => {
-            let (stream, field) = (stream.stream.to_string(), stranger.root().to_owned());
-            Err(SourceError::UseKnownField { stream, field, known: fields }.into())
+    let has_root = |path: &FieldPath| {
+        known.iter().any(|field| field == path.root())
+            || records.iter().any(|record| record.data.contains_key(path.root()))
+    };
+    let is_declared = |path: &FieldPath| {
+        let properties = details
+            .iter()
+            .filter_map(|detail| detail.declaration.as_ref()?.get("schema")?.get("properties")?.as_object());
+        properties.into_iter().any(|properties| path.is_declared_in(properties))
+    };
+    for path in missing {
+        if !has_root(path) {
+            return Err(unknown(path.root().to_owned(), known));
+        }
+        let inside = inner_names(records, path);
+        // Without such a value in these records, nothing shows that the name is wrong.
+        if !path.is_whole_field() && !inside.is_empty() && !is_declared(path) {
+            return Err(unknown(path.to_string(), inside));
         }
     }
+    Ok(())
+}
+
+/// Returns the paths inside the field that a path begins with, as the first record has them where it is not empty.
+fn inner_names(records: &[Record], path: &FieldPath) -> Vec<String> {
+    let root = FieldPath::field(path.root());
+    let inside = |value: &Value| -> Vec<String> {
+        match value {
+            Value::Object(fields) => fields.keys().map(|name| root.then(name).to_string()).collect(),
+            Value::Array(items) => match items.first() {
+                Some(Value::Object(fields)) => {
+                    let inner = |name: &String| FieldPath::field(name).to_string();
+                    fields.keys().map(|name| format!("{root}[].{}", inner(name))).collect()
+                }
+                Some(_) => vec![root.to_string()],
+                None => Vec::new(),
+            },
+            Value::Null => Vec::new(),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => vec![root.to_string()],
+        }
+    };
+    let values = records.iter().filter_map(|record| record.data.get(path.root()));
+    values.map(inside).find(|names| !names.is_empty()).unwrap_or_default()
 }
 
 /// A record with only what was asked of it, and an id to ask for the rest by.
@@ -98,7 +163,7 @@ pub(super) fn selected(mut record: Record, fields: &Fields, is_summary: bool, pr
             picked => Some(picked),
         }
     } else if let Fields::These(paths) = fields {
-        Some(project(&record.data, paths))
+        Some(picked(&record, paths, previews))
     } else {
         None
     };

@@ -102,9 +102,13 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer,
     let (mut budget, most) = page_budgets(&request, &limits);
     // Who asks for a number of records takes them in pages, whatever is configured.
     let in_pages = limits.pagination || request.limit.is_some();
+    // The names in `fields` were checked for the first page.
+    let is_first = matches!(query.start, Start::First);
     loop {
         let read = read(call, &query, wanted, (&limits, in_pages)).await?;
-        if let Fields::These(paths) = &request.fields {
+        if let Fields::These(paths) = &request.fields
+            && is_first
+        {
             known(call, &stream, &read.records, paths).await?;
         }
         if !in_pages && read.next.is_some() {

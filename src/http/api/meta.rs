@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::fit::{LeftOut, Limits, TokenBudget};
+use super::fields::MAX_FIELDS;
+use crate::fit::{LeftOut, Limits, TokenBudget, bytes_of};
 use crate::handle::ConnectionId;
 use crate::http::v1::ApiError;
-use crate::record::Unavailable;
+use crate::record::{FieldGroup, FieldPath, RecordData, Unavailable, project};
 
 /// Fields left out that are named one by one.
-pub(super) const GROUPS_NAMED: usize = 24;
+const GROUPS_NAMED: usize = 24;
 
 /// The longest name of a field that is named; a longer one only counts.
 const NAME_MOST: usize = 120;
@@ -119,8 +120,7 @@ pub(super) struct RecordMeta {
     pub(super) total_fields_deep: usize,
     /// Fields that are there, whole or in part.
     pub(super) projected_fields: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) details_available: Option<Details>,
+    pub(super) details_available: Details,
     pub(super) budget: BudgetMeta,
 }
 
@@ -166,10 +166,14 @@ pub(super) struct DetailParameters {
     pub(super) connection_id: Option<String>,
 }
 
-/// A field that is missing, or not whole.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+/// A field that is missing or not whole, or several that one call gives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Group {
+    /// What to send as `fields`.
     pub(super) fields: String,
+    /// The fields of a group that are missing or not whole, where the group has another name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) names: Vec<String>,
     /// What it takes, in bytes of JSON.
     pub(super) bytes: usize,
     /// Its items, if it is a list.
@@ -177,15 +181,109 @@ pub(super) struct Group {
     pub(super) items: Option<usize>,
 }
 
-/// The first of the fields that are left out, and how many more there are.
-pub(super) fn groups(left_out: &[LeftOut], most: usize) -> (Vec<Group>, usize) {
-    let nameable = |left: &&LeftOut| left.field.len() <= NAME_MOST;
-    let group = |left: &LeftOut| Group {
-        fields: crate::record::FieldPath::field(&left.field).to_string(),
-        bytes: left.bytes,
-        items: left.items,
+/// How fields that are left out are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// One by one, or by the groups that the stream declares; those beyond [`GROUPS_NAMED`] together.
+    Each,
+    /// All in one call.
+    Together,
+    /// Only counted.
+    Counted,
+}
+
+/// Returns the calls for the fields of a record that are left out, and how many fields these do not name.
+pub(super) fn groups(
+    data: &RecordData,
+    left_out: &[LeftOut],
+    declared: &[FieldGroup],
+    naming: Naming,
+) -> (Vec<Group>, usize) {
+    let nameable: Vec<&LeftOut> = left_out.iter().filter(|left| left.field.len() <= NAME_MOST).collect();
+    let each = if naming == Naming::Each { GROUPS_NAMED } else { 0 };
+    let mut groups: Vec<Group> = Vec::new();
+    let mut together: Vec<&LeftOut> = Vec::new();
+    for left in &nameable {
+        let group = declared.iter().find(|group| is_of(group, data, &left.field));
+        let fields =
+            group.map_or_else(|| FieldPath::field(&left.field).to_string(), |group| group.name.clone());
+        if let Some(known) = groups.iter_mut().find(|known| group.is_some() && known.fields == fields) {
+            known.names.push(left.field.clone());
+        } else if groups.len() < each {
+            let names = group.map(|_| left.field.clone()).into_iter().collect();
+            let bytes = group.map_or(left.bytes, |group| bytes_of_group(data, group));
+            let items = left.items.filter(|_| group.is_none());
+            groups.push(Group { fields, names, bytes, items });
+        } else {
+            together.push(left);
+        }
+    }
+    if naming == Naming::Counted {
+        together.clear();
+    }
+    together.truncate(MAX_FIELDS);
+    if !together.is_empty() {
+        let names: Vec<String> =
+            together.iter().map(|left| FieldPath::field(&left.field).to_string()).collect();
+        let bytes = together.iter().map(|left| left.bytes).sum();
+        groups.push(Group { fields: names.join(","), names: Vec::new(), bytes, items: None });
+    }
+    let named = |group: &Group| group.names.len().max(1);
+    let one_by_one: usize = match together.is_empty() {
+        true => groups.iter().map(named).sum(),
+        false => groups.iter().take(groups.len() - 1).map(named).sum::<usize>() + together.len(),
     };
-    let groups: Vec<Group> = left_out.iter().filter(nameable).take(most).map(group).collect();
-    let more = left_out.len() - groups.len();
+    let more = left_out.len().saturating_sub(one_by_one);
     (groups, more)
+}
+
+/// Whether a group is asked for under its name, which no field of the record has, and has a field.
+fn is_of(group: &FieldGroup, data: &RecordData, field: &str) -> bool {
+    !data.contains_key(&group.name)
+        && group.paths.iter().any(|path| path.is_whole_field() && path.root() == field)
+}
+
+fn bytes_of_group(data: &RecordData, group: &FieldGroup) -> usize {
+    project(data, &group.paths).values().map(bytes_of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fit::left_out;
+
+    #[test]
+    fn fields_left_out_are_named_by_group_together_or_counted() {
+        let data = json!({"id": 1, "name": "Ann", "mail": "a@b", "list": [1, 2], "list of": {}, "x": "y"});
+        let data = data.as_object().unwrap();
+        let declared = [
+            FieldGroup { name: "who".to_owned(), paths: ["name", "mail"].map(FieldPath::field).to_vec() },
+            // A field of that name goes first.
+            FieldGroup { name: "x".to_owned(), paths: vec![FieldPath::field("list")] },
+        ];
+        let left = left_out(
+            data,
+            &RecordData::from_iter([("id".to_owned(), json!(1)), ("mail".to_owned(), json!("a@b"))]),
+        );
+        let of = |naming| {
+            let (groups, more) = groups(data, &left, &declared, naming);
+            (json!(groups), more)
+        };
+        let each = json!([
+            {"fields": "who", "names": ["name"], "bytes": 10},
+            {"fields": "list", "bytes": 5, "items": 2},
+            {"fields": "list of", "bytes": 2},
+            {"fields": "x", "bytes": 3},
+        ]);
+        assert_eq!(of(Naming::Each), (each, 0));
+        assert_eq!(of(Naming::Together), (json!([{"fields": "name,list,list of,x", "bytes": 15}]), 0));
+        assert_eq!(of(Naming::Counted), (json!([]), 4));
+
+        let many: RecordData = (0..200).map(|number| (format!("f{number}"), json!(number))).collect();
+        let (groups, more) = groups(&many, &left_out(&many, &RecordData::new()), &[], Naming::Each);
+        assert_eq!((groups.len(), more), (GROUPS_NAMED + 1, 200 - GROUPS_NAMED - MAX_FIELDS));
+        assert_eq!(groups[GROUPS_NAMED].fields.split(',').count(), MAX_FIELDS);
+    }
 }

@@ -65,7 +65,7 @@ pub(super) fn visible_declaration(
             name if PARTS.contains(&name) => Some(value),
             "schema" => Some(schema(value, SCHEMA_DEPTH)),
             "field_capabilities" | "fieldCapabilities" => Some(each(value, capabilities)),
-            "views" => Some(each(value, |view| only(view, &VIEW_PARTS))),
+            "views" | "groups" => Some(each(value, |view| only(view, &VIEW_PARTS))),
             "relationships" | "expand_capabilities" | "expandCapabilities" => {
                 visible_relations(value, is_visible, relations)
             }
@@ -179,6 +179,7 @@ mod tests {
             "field_capabilities": {"at": {"granted": true, "of": "secrets", "schema": {"type": "string", "title": "secrets"}},
                 "vault": "t=string,eq"},
             "views": [{"name": "short", "fields": ["at"], "description": "secrets"}],
+            "groups": {"when": ["at"], "all": {"fields": ["at"], "of": "secrets"}},
             "relationships": [
                 {"name": "files", "stream": "files", "foreign_key": "m", "note": "secrets"},
                 {"name": "keys", "stream": "secrets"}, {"name": "files"}, {"name": "vaults"}, "secrets"],
@@ -202,6 +203,7 @@ mod tests {
                 "vault": {"type": "string", "format": "date", "items": {"type": "string"}}}},
             "field_capabilities": {"at": {"granted": true, "schema": {"type": "string"}}, "vault": "t=string,eq"},
             "views": [{"name": "short", "fields": ["at"]}],
+            "groups": {"when": ["at"], "all": {"fields": ["at"]}},
             "relationships": [{"name": "files", "stream": "files", "foreign_key": "m"}, {"name": "files"}],
             "query": {"exact_filters": ["at"], "expand": [{"name": "files", "max_limit": 5}]},
             "expand_capabilities": {"files": {"max_limit": 5}},
