@@ -15,7 +15,7 @@ pub struct Shaping {
     pub oversized: bool,
     /// Tokens of the answer, where they were counted.
     pub tokens: Option<usize>,
-    /// Tokens of what it was made of, where they were counted.
+    /// Tokens of what it was made of, where they were counted; always there for one that is oversized.
     pub candidate_tokens: Option<usize>,
     /// Fields of the records it was made of, and how many of them it has.
     pub fields: Option<(usize, usize)>,
@@ -27,7 +27,9 @@ pub enum Strategy {
     /// It is the whole.
     #[default]
     Whole,
-    /// It is a page of a list.
+    /// It is a list of which there are no pages.
+    List,
+    /// It is a page of a list, the only one or the last one, too.
     Paginated,
     /// It is a piece of a text.
     Chunked,

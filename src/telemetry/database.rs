@@ -10,9 +10,16 @@ const KIND: FileKind = FileKind {
     what: "store of calls",
     holds: "figures",
     application_id: 0x6677_7465,
-    format: 2,
+    format: 3,
     schema: include_str!("schema.sql"),
-    upgrades: &[(1, "ALTER TABLE telemetry ADD COLUMN caller TEXT CHECK (length(caller) = 8)")],
+    upgrades: &[
+        (1, "ALTER TABLE telemetry ADD COLUMN caller TEXT CHECK (length(caller) = 8)"),
+        // Lists were not counted: those that gave pages are known.
+        (
+            2,
+            "ALTER TABLE totals ADD COLUMN lists INTEGER NOT NULL DEFAULT 0; UPDATE totals SET lists = paginated",
+        ),
+    ],
     pages_most: 32_768,
     overwrites: false,
 };

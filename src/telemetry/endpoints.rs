@@ -27,7 +27,7 @@ pub struct EndpointFigures {
     pub avg_response_bytes: f64,
     /// Tokens of an answer, on average.
     pub avg_tokens: f64,
-    /// The share that gave a page of a list.
+    /// The share of the answers that are pages of a list.
     pub pagination_adoption: f64,
     /// The share that gave previews in place of texts.
     pub summarization_adoption: f64,
@@ -63,7 +63,10 @@ impl EndpointFigures {
             p99_ms: millis(percentile(&latencies, 99)),
             avg_response_bytes: ratio(sum(|call| call.response_bytes), count),
             avg_tokens: ratio(sum(|call| call.estimated_tokens), count),
-            pagination_adoption: ratio(having(|call| call.pagination_used), count),
+            pagination_adoption: ratio(
+                having(|call| call.pagination_used),
+                having(|call| call.outcome == "ok"),
+            ),
             summarization_adoption: ratio(having(|call| call.summarization_used), count),
             chunking_adoption: ratio(having(|call| call.chunking_used), count),
             oversized: having(|call| call.oversized),

@@ -33,7 +33,7 @@ pub(super) fn add<'a>(
     transaction.prepare_cached(oldest)?.execute([rows_most])?;
     let add = "UPDATE totals SET requests = requests + ?1, paginated = paginated + ?2, \
         summarized = summarized + ?3, chunked = chunked + ?4, oversized = oversized + ?5, \
-        response_bytes = response_bytes + ?6, latency_us = latency_us + ?7";
+        response_bytes = response_bytes + ?6, latency_us = latency_us + ?7, lists = lists + ?8";
     transaction.prepare_cached(add)?.execute(params![
         signed(more.requests),
         signed(more.paginated),
@@ -42,6 +42,7 @@ pub(super) fn add<'a>(
         signed(more.oversized),
         signed(more.response_bytes),
         signed(more.latency_us),
+        signed(more.lists),
     ])?;
     let held = held(&transaction)?;
     transaction.commit()?;
@@ -50,7 +51,7 @@ pub(super) fn add<'a>(
 
 /// What a file holds.
 pub(super) fn held(connection: &Connection) -> Result<Held, rusqlite::Error> {
-    let read = "SELECT requests, paginated, summarized, chunked, oversized, response_bytes, latency_us, \
+    let read = "SELECT requests, paginated, summarized, chunked, oversized, response_bytes, latency_us, lists, \
         coalesce((SELECT max(id) FROM telemetry) - (SELECT min(id) FROM telemetry) + 1, 0) FROM totals";
     connection.prepare_cached(read)?.query_one((), |row| {
         let totals = Totals {
@@ -61,8 +62,9 @@ pub(super) fn held(connection: &Connection) -> Result<Held, rusqlite::Error> {
             oversized: unsigned(row, 4)?,
             response_bytes: unsigned(row, 5)?,
             latency_us: unsigned(row, 6)?,
+            lists: unsigned(row, 7)?,
         };
-        Ok(Held { totals, rows: unsigned(row, 7)? })
+        Ok(Held { totals, rows: unsigned(row, 8)? })
     })
 }
 

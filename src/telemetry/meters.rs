@@ -141,7 +141,11 @@ impl Meters {
         let mut share = |what: &str, help: &str, value: f64| {
             text.single(&format!("fetchwell_{what}"), Type::Gauge, help, value);
         };
-        share("pagination_adoption", "The share of calls that gave a page.", gauges.pagination_adoption);
+        share(
+            "pagination_adoption",
+            "The share of lists that were given in pages.",
+            gauges.pagination_adoption,
+        );
         share(
             "summarization_adoption",
             "The share of calls that gave previews in place of texts.",

@@ -31,7 +31,8 @@ CREATE TABLE totals (
     chunked        INTEGER NOT NULL DEFAULT 0,
     oversized      INTEGER NOT NULL DEFAULT 0,
     response_bytes INTEGER NOT NULL DEFAULT 0,
-    latency_us     INTEGER NOT NULL DEFAULT 0
+    latency_us     INTEGER NOT NULL DEFAULT 0,
+    lists          INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 INSERT INTO totals (id) VALUES (1);

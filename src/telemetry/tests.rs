@@ -147,7 +147,7 @@ fn figures_survive_a_restart_and_the_rows_that_are_gone() {
         assert_eq!(telemetry.figures().telemetry.stored, 50);
         telemetry.figures().context_protection
     };
-    assert_eq!((before.total_requests, before.pagination_adoption), (121, 0.9917));
+    assert_eq!((before.total_requests, before.pagination_adoption), (121, 1.0));
     assert_eq!(before.avg_response_size_bytes, 991.7355);
     let calls = stored(folder.path(), &Wanted::default());
     assert_eq!((calls.len(), calls[0].item_count, calls[49].outcome.as_str()), (50, 71, "cancelled"));
@@ -360,7 +360,7 @@ fn calls_are_found_by_what_they_were_and_how_they_ended() {
         .iter()
         .map(|of| (of.endpoint.as_str(), of.calls, of.errors, of.pagination_adoption))
         .collect();
-    assert_eq!(of, [("tool:fetch", 1, 1, 0.0), ("tool:search", 3, 1, 0.6667)]);
+    assert_eq!(of, [("tool:fetch", 1, 1, 0.0), ("tool:search", 3, 1, 1.0)]);
 }
 
 #[test]
@@ -409,13 +409,14 @@ fn calls_are_found_by_their_caller_and_a_file_of_an_earlier_format_is_taken_over
     answered(&telemetry, &page());
     telemetry.flush(LONG);
     drop(telemetry);
-    let as_it_was = "ALTER TABLE telemetry DROP COLUMN caller; PRAGMA user_version = 1";
+    let as_it_was = "ALTER TABLE telemetry DROP COLUMN caller; ALTER TABLE totals DROP COLUMN lists; PRAGMA user_version = 1";
     Connection::open(folder.path().join("telemetry.db")).unwrap().execute_batch(as_it_was).unwrap();
     assert_eq!(stored(folder.path(), &Wanted::default())[0].caller, None);
 
     Connection::open(folder.path().join("telemetry.db")).unwrap().execute_batch(as_it_was).unwrap();
     let telemetry = open(&folder);
     assert_eq!(total(&telemetry), 1);
+    assert_eq!(telemetry.figures().context_protection.pagination_adoption, 1.0);
     let grant = |name: &str| Caller::Token { name: name.to_owned() }.grant_id();
     for name in ["ann", "bob", "ann"] {
         telemetry.call(Endpoint::tool("search"), Origin::default().by(grant(name))).answered(&page());

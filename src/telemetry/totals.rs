@@ -10,6 +10,8 @@ use crate::fit::Strategy;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Totals {
     pub(super) requests: u64,
+    /// Answers that are lists, in pages or not.
+    pub(super) lists: u64,
     pub(super) paginated: u64,
     pub(super) summarized: u64,
     pub(super) chunked: u64,
@@ -18,16 +20,16 @@ pub(super) struct Totals {
     pub(super) latency_us: u64,
 }
 
-/// The figures as they are shown. Shares are of all calls, and nothing when there was none.
+/// The figures as they are shown. Shares are of all calls where nothing else is said, and nothing when there was none.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct ContextProtection {
     /// Calls of tools, of `/v1`, `/api/v1` and `/openapi.json`.
     pub total_requests: u64,
-    /// The share of them that gave a page of a list.
+    /// The share of answered list calls that gave a page.
     pub pagination_adoption: f64,
-    /// The share of them that gave previews in place of texts.
+    /// The share of all calls that gave previews in place of texts.
     pub summarization_adoption: f64,
-    /// The share of them that gave a piece of a text.
+    /// The share of all calls that gave a piece of a text.
     pub chunking_adoption: f64,
     /// Bytes of a body, on average.
     pub avg_response_size_bytes: f64,
@@ -50,6 +52,7 @@ impl Totals {
     pub(super) fn of(record: &TelemetryRecord) -> Self {
         Self {
             requests: 1,
+            lists: u64::from(matches!(record.strategy, Strategy::Paginated | Strategy::List)),
             paginated: u64::from(record.strategy == Strategy::Paginated),
             summarized: u64::from(record.summarization_used),
             chunked: u64::from(record.strategy == Strategy::Chunked),
@@ -70,6 +73,7 @@ impl Totals {
     fn with(self, other: Self, both: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             requests: both(self.requests, other.requests),
+            lists: both(self.lists, other.lists),
             paginated: both(self.paginated, other.paginated),
             summarized: both(self.summarized, other.summarized),
             chunked: both(self.chunked, other.chunked),
@@ -86,7 +90,7 @@ impl Totals {
         let latest = |per_cent| round(millis(percentile(&latencies, per_cent)));
         ContextProtection {
             total_requests: self.requests,
-            pagination_adoption: of_requests(self.paginated),
+            pagination_adoption: ratio(self.paginated, self.lists),
             summarization_adoption: of_requests(self.summarized),
             chunking_adoption: of_requests(self.chunked),
             avg_response_size_bytes: of_requests(self.response_bytes),
@@ -145,17 +149,18 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_all_calls_and_nothing_of_none() {
+    fn shares_are_of_calls_and_zero_of_none() {
         let none = Totals::default().shown(Vec::new(), 3);
         assert_eq!(none, ContextProtection { uptime_seconds: 3, ..ContextProtection::default() });
         let totals = Totals {
-            requests: 3,
+            requests: 30,
+            lists: 3,
             paginated: 2,
-            summarized: 1,
+            summarized: 10,
             chunked: 0,
             oversized: 1,
-            response_bytes: 100,
-            latency_us: 4_000,
+            response_bytes: 1_000,
+            latency_us: 40_000,
         };
         let shown = totals.shown(vec![3_000, 500, 500], 0);
         assert_eq!((shown.pagination_adoption, shown.summarization_adoption), (0.6667, 0.3333));

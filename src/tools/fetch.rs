@@ -287,7 +287,14 @@ fn document(
     part.metadata.next = (end < text.len()).then(|| numbered(request.part.saturating_add(1)));
     part.id = &own_id;
     part.text = text.get(start..end).unwrap_or_default();
-    let shaping = Shaping { items: 1, strategy: Strategy::Chunked, oversized: true, ..Shaping::default() };
+    let candidate_tokens = Some(text.len() / crate::fit::budget::BYTES_PER_TOKEN);
+    let shaping = Shaping {
+        items: 1,
+        strategy: Strategy::Chunked,
+        oversized: true,
+        candidate_tokens,
+        ..Shaping::default()
+    };
     Ok(Payload::within(&part, budget)?.shaped(shaping))
 }
 

@@ -10,6 +10,7 @@ use super::normalize::Arguments;
 use super::payload::{json_of, room_beside, within};
 use super::record_uri::{Named, named_record};
 use super::{Payload, ToolError, ToolSpec, Toolbox};
+use crate::fit::budget::BYTES_PER_TOKEN;
 use crate::fit::{PageBudget, Shaping, Strategy, characters, chunk_end, json_len};
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId, SourceName, StreamName};
 use crate::record::{RecordData, Window};
@@ -263,8 +264,10 @@ fn answer(
         strategy: if is_piece { Strategy::Chunked } else { Strategy::Whole },
         ..Shaping::default()
     };
-    let cut = Shaping { strategy: Strategy::Chunked, oversized: true, ..whole };
-    if let Some(payload) = fitting(piece(&window.text, window.start_chars)?, budget)? {
+    let json = piece(&window.text, window.start_chars)?;
+    let candidate_tokens = Some(json.len() / BYTES_PER_TOKEN);
+    let cut = Shaping { strategy: Strategy::Chunked, oversized: true, candidate_tokens, ..whole };
+    if let Some(payload) = fitting(json, budget)? {
         return Ok(payload.shaped(whole));
     }
     // What is on both sides of a match gives way until the rest fits; without a match, the rest is the next piece.

@@ -71,9 +71,10 @@ pub(super) fn fit_page<'a>(
         FittedRows::All { json, widths, tokens, whole } => {
             let shaping = Shaping {
                 items: widths.len(),
-                strategy: if page.next_cursor.is_some() { Strategy::Paginated } else { Strategy::Whole },
+                strategy: Strategy::Paginated,
                 summarized: widths.iter().any(|width| *width != FieldWidth::Whole),
                 oversized: beside + whole > budget.bytes,
+                candidate_tokens: Some((beside + whole) / crate::fit::budget::BYTES_PER_TOKEN),
                 ..Shaping::default()
             };
             let has_previews = widths.iter().any(|width| matches!(width, FieldWidth::Preview(_)));

@@ -346,7 +346,7 @@ async fn page(
     }
     let shaping = Shaping {
         items: answer.results.len(),
-        strategy: if answer.next_cursor.is_some() { Strategy::Paginated } else { Strategy::Whole },
+        strategy: if can_page { Strategy::Paginated } else { Strategy::List },
         ..Shaping::default()
     };
     Ok(Payload::within(&answer, budget)?.shaped(shaping))

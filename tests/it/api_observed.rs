@@ -18,30 +18,57 @@ fn rule_row(row: &Value, items: u32, answer: &str) {
     assert!((each - tokens as f64 / f64::from(items.max(1))).abs() < 0.01, "{row}");
 }
 
-#[test]
-fn a_call_is_recorded_as_what_it_was() {
-    let api = Api::protected("endpoints:\n  /api/v1/bookings: {threshold: 500}");
+/// What `meta` says of the sizes of an answer is what its row says.
+#[track_caller]
+fn rule_sizes(row: &Value, answer: &str) {
+    let meta = serde_json::from_str::<Value>(answer).unwrap()["meta"].clone();
+    if let Some(estimated) = meta["budget"]["estimatedTokens"].as_u64() {
+        assert_eq!(row["original_tokens"], estimated, "{row}");
+        assert_eq!(row["oversized"], meta["budget"]["summaryMode"], "{row}");
+    }
+    assert!(row["oversized"] == false || row["original_tokens"].is_u64(), "{row}");
+    if let Some(total) = meta["totalFields"].as_u64() {
+        assert_eq!(row["optimization_metadata"]["original_fields"], total, "{row}");
+        let shown = meta["projectedFields"].as_array().unwrap().len();
+        assert_eq!(row["optimization_metadata"]["kept_fields"], shown, "{row}");
+    }
+}
+
+/// A target, its endpoint, whether it gives a page, previews or a piece, and how many items.
+type RecordedCall = (String, &'static str, [bool; 3], u32);
+
+/// Makes calls of every kind, each twice, then three that are refused: with the second answers and the rows.
+fn recorded_calls() -> (Api, Vec<RecordedCall>, Vec<String>, Vec<Value>) {
+    let api = Api::protected(
+        "endpoints:\n  /api/v1/bookings: {threshold: 500}\n  /api/v1/reviews: {pagination_enabled: false}",
+    );
     let chunks = format!("/api/v1/content/{}", encoded("cin_seaside/reservations:BK99999"));
-    // The endpoint, whether it is a page, previews or a piece, and its items.
-    let calls = [
-        ("/api/v1", "/api/v1", [false, false, false], 9),
-        ("/api/v1/listings?limit=5&fields=id", "/api/v1/listings", [true, false, false], 5),
-        ("/api/v1/listings?limit=50", "/api/v1/listings", [true, true, false], 50),
-        ("/api/v1/listings?summary=true&limit=3", "/api/v1/listings", [true, true, false], 3),
-        ("/api/v1/analytics?limit=28&fields=id", "/api/v1/analytics", [false, false, false], 28),
-        ("/api/v1/bookings?status=nothing", "/api/v1/bookings", [false, false, false], 0),
-        ("/api/v1/bookings/BK12345", "/api/v1/bookings/{id}", [false, true, false], 1),
-        ("/api/v1/bookings/BK12345?fields=all", "/api/v1/bookings/{id}", [false, false, false], 1),
-        ("/api/v1/bookings/BK99999?fields=all", "/api/v1/bookings/{id}", [false, true, false], 1),
-        ("/api/v1/financial_transactions?limit=1&fields=id", "/api/v1/{stream}", [true, false, false], 1),
-        (&format!("{chunks}?field=messages"), "/api/v1/content/{id}", [false, false, true], 1),
+    let calls: Vec<RecordedCall> = vec![
+        ("/api/v1".to_owned(), "/api/v1", [false, false, false], 9),
+        ("/api/v1/listings?limit=5&fields=id".to_owned(), "/api/v1/listings", [true, false, false], 5),
+        ("/api/v1/listings?limit=50".to_owned(), "/api/v1/listings", [true, true, false], 50),
+        ("/api/v1/listings?summary=true&limit=3".to_owned(), "/api/v1/listings", [true, true, false], 3),
+        // The only page is one, too; a list without pages is none.
+        ("/api/v1/analytics?limit=28&fields=id".to_owned(), "/api/v1/analytics", [true, false, false], 28),
+        ("/api/v1/bookings?status=nothing".to_owned(), "/api/v1/bookings", [true, false, false], 0),
+        ("/api/v1/reviews?title=nothing".to_owned(), "/api/v1/reviews", [false, false, false], 0),
+        ("/api/v1/bookings/BK12345".to_owned(), "/api/v1/bookings/{id}", [false, true, false], 1),
+        ("/api/v1/bookings/BK12345?fields=all".to_owned(), "/api/v1/bookings/{id}", [false, false, false], 1),
+        ("/api/v1/bookings/BK99999?fields=all".to_owned(), "/api/v1/bookings/{id}", [false, true, false], 1),
         (
-            &format!("{chunks}?field=messages&startLine=1&endLine=2"),
+            "/api/v1/financial_transactions?limit=1&fields=id".to_owned(),
+            "/api/v1/{stream}",
+            [true, false, false],
+            1,
+        ),
+        (format!("{chunks}?field=messages"), "/api/v1/content/{id}", [false, false, true], 1),
+        (
+            format!("{chunks}?field=messages&startLine=1&endLine=2"),
             "/api/v1/content/{id}",
             [false, false, true],
             1,
         ),
-        (&format!("{chunks}?field=status"), "/api/v1/content/{id}", [false, false, false], 1),
+        (format!("{chunks}?field=status"), "/api/v1/content/{id}", [false, false, false], 1),
     ];
     let answers: Vec<String> = calls
         .iter()
@@ -52,7 +79,7 @@ fn a_call_is_recorded_as_what_it_was() {
         .collect();
     api.refused("/api/v1/nowhere", 404, "NOT_FOUND");
     api.cursor_fault("/api/v1/listings?cursor=x");
-    let refused = api.get("/api/v1/listings?limit=201").text;
+    api.refused("/api/v1/listings?limit=201", 400, "INVALID_ARGUMENT");
     let rows = loop {
         let rows = api.telemetry();
         if rows.len() >= calls.len() * 2 + 3 {
@@ -61,13 +88,22 @@ fn a_call_is_recorded_as_what_it_was() {
         std::thread::yield_now();
     };
     assert_eq!(rows.len(), calls.len() * 2 + 3);
-    for (index, (target, endpoint, [paginated, summarized, chunked], items)) in calls.iter().enumerate() {
+    (api, calls, answers, rows)
+}
+
+#[test]
+fn a_call_is_recorded_as_what_it_was() {
+    let (api, calls, answers, rows) = recorded_calls();
+    for (index, ((target, endpoint, [paginated, summarized, chunked], items), answer)) in
+        calls.iter().zip(&answers).enumerate()
+    {
         // Each was asked twice; the second answer is the one that was kept.
         let row = &rows[index * 2 + 1];
         assert_eq!((&row["endpoint"], &row["outcome"]), (&json!(endpoint), &json!("ok")), "{target}");
         let used = ["pagination_used", "summarization_used", "chunking_used"].map(|name| row[name] == true);
         assert_eq!(used, [*paginated, *summarized, *chunked], "{target}: {row}");
-        rule_row(row, *items, &answers[index]);
+        rule_row(row, *items, answer);
+        rule_sizes(row, answer);
     }
     let last: Vec<(&str, &str)> = rows[rows.len() - 3..]
         .iter()
@@ -81,8 +117,9 @@ fn a_call_is_recorded_as_what_it_was() {
             ("/api/v1/listings", "invalid_argument")
         ]
     );
+    let refused = api.get("/api/v1/listings?limit=201").text;
     assert_eq!(rows[rows.len() - 1]["response_bytes"], refused.len());
-    let preview = &rows[13];
+    let preview = &rows[15];
     assert_eq!(preview["oversized"], true, "{preview}");
     assert!(preview["original_tokens"].as_u64() > preview["estimated_tokens"].as_u64(), "{preview}");
     let metrics = api.get("/metrics").text;
@@ -91,6 +128,8 @@ fn a_call_is_recorded_as_what_it_was() {
     for rate in ["pagination_adoption", "summarization_adoption", "chunking_adoption"] {
         assert!(health["context_protection"][rate].as_f64().unwrap() > 0.0, "{rate}: {health}");
     }
+    // Six lists of seven are pages; each was asked for twice.
+    assert_eq!(health["context_protection"]["pagination_adoption"], 0.8571, "{health}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn rounded(number: f64) -> f64 {
 #[derive(Debug, Default)]
 struct Counted {
     calls: u32,
-    pages: u32,
+    lists: u32,
     pieces: u32,
     errors: u32,
     bytes: usize,
@@ -79,6 +79,7 @@ fn hundred_calls(server: &HttpServer) -> Counted {
                 let shown = answer["result"]["content"][0]["text"].as_str();
                 let shown = shown.or_else(|| answer["error"]["message"].as_str());
                 counted.errors += u32::from(answer["result"]["isError"] != false);
+                counted.lists += u32::from(answer["result"]["structuredContent"]["results"].is_array());
                 shown.map_or(0, str::len)
             }
             kind => {
@@ -90,7 +91,7 @@ fn hundred_calls(server: &HttpServer) -> Counted {
                 ][kind];
                 let answer = ask(&server.address, "GET", target, &[&header]);
                 counted.errors += u32::from(answer.status != 200);
-                counted.pages += u32::from(answer.json()["has_more"] == true);
+                counted.lists += u32::from(kind == 0 && answer.status == 200);
                 counted.pieces += u32::from(answer.json()["window"]["complete"] == false);
                 answer.text.len()
             }
@@ -110,12 +111,16 @@ fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
     let start = || HttpServer::start(["--store", text(&store), "--state-dir", text(state.path())]);
     let server = start();
     let counted = hundred_calls(&server);
-    assert!(counted.pages >= 20 && counted.pieces >= 20 && counted.errors >= 30, "{counted:?}");
+    assert!(
+        counted.lists >= 20 && counted.lists < 50 && counted.pieces >= 20 && counted.errors >= 30,
+        "{counted:?}"
+    );
 
     let figures = health(&server)["context_protection"].clone();
     let share = |number: u32| json!(rounded(f64::from(number) / 100.0));
     assert_eq!(figures["total_requests"], 100);
-    assert_eq!(figures["pagination_adoption"], share(counted.pages));
+    // Of the lists, and not of all calls.
+    assert_eq!(figures["pagination_adoption"], 1.0);
     assert_eq!(figures["chunking_adoption"], share(counted.pieces));
     assert_eq!(figures["summarization_adoption"], share(0));
     assert_eq!(figures["avg_response_size_bytes"], json!(rounded(counted.bytes as f64 / 100.0)));
@@ -148,6 +153,8 @@ fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
         assert_eq!((&row["request_id"], &row["response_bytes"]), (&json!(id), &json!(bytes)), "{row}");
     }
 
+    let paged = rows.iter().filter(|row| row["pagination_used"] == true).count();
+    assert_eq!(paged, counted.lists as usize);
     let server = start();
     let after = health(&server);
     let latencies = ["avg_latency_ms", "p50_latency_ms", "p95_latency_ms", "p99_latency_ms"];

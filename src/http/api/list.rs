@@ -115,7 +115,8 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer,
             return Err(too_many(&limits).into());
         }
         let rows = read.records.len();
-        match page(call, &request, (so_far.clone(), &previews), read, (narrowing, budget)).await? {
+        let shape = Shape { narrowing, budget, in_pages };
+        match page(call, &request, (so_far.clone(), &previews), read, shape).await? {
             Fitted::Page(answer) => return Ok(answer),
             Fitted::Rows(fitting) if in_pages && (1..rows).contains(&fitting) => wanted = fitting,
             // Nobody asked it to be small; it takes as little more as will do.
@@ -286,13 +287,21 @@ async fn read(
     }
 }
 
+/// How a page is fitted.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    narrowing: Narrowing,
+    budget: PageBudget,
+    in_pages: bool,
+}
+
 /// Fits what was read.
 async fn page(
     call: &Call<'_>,
     request: &Request,
     (so_far, previews): (Option<SoFar>, &Arc<Previews>),
     read: Read,
-    (narrowing, budget): (Narrowing, PageBudget),
+    Shape { narrowing, budget, in_pages }: Shape,
 ) -> Result<Fitted, Failure> {
     let Read { records, next, count, unavailable, notes } = read;
     // A client takes a page without a cursor for the last one, so a page that is not the last needs one.
@@ -338,6 +347,7 @@ async fn page(
         endpoint: format!("{}/{{id}}", request.path),
         connection: request.connection.clone(),
         compares: call.compares,
+        in_pages,
     };
     Ok(beside_other_calls(move || Ok(work.fitted())).await??)
 }

@@ -52,6 +52,8 @@ pub(super) struct PageWork {
     pub(super) endpoint: String,
     pub(super) connection: Option<ConnectionId>,
     pub(super) compares: bool,
+    /// The list is given in pages.
+    pub(super) in_pages: bool,
 }
 
 impl PageWork {
@@ -98,11 +100,11 @@ impl PageWork {
                 let summarized = is_summary || widths.iter().any(|width| *width != FieldWidth::Whole);
                 let shaping = Shaping {
                     items: widths.len(),
-                    strategy: if self.response.meta.has_more { Strategy::Paginated } else { Strategy::Whole },
+                    strategy: if self.in_pages { Strategy::Paginated } else { Strategy::List },
                     summarized,
                     oversized: budget.summary_mode(),
                     tokens,
-                    candidate_tokens: Some(estimated + count_tokens(&envelope)),
+                    candidate_tokens: Some(estimated),
                     ..Shaping::default()
                 };
                 let compared = self

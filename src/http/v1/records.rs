@@ -100,8 +100,7 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         (None, Some(token)) if page.has_more => Some(("changes_since", token.as_str())),
         _ => None,
     };
-    let (items, is_first) = (page.rows.len(), !matches!(query.start, Start::After(_)));
-    let strategy = if is_first && !page.has_more { Strategy::Whole } else { Strategy::Paginated };
+    let items = page.rows.len();
     let answer = Answer::of(&RecordList {
         object: "list",
         data: page.rows.into_iter().map(Row::of).collect(),
@@ -112,7 +111,7 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         next_cursor,
         next_changes_since,
     })?;
-    Ok(answer.with_items(items).one_of(strategy))
+    Ok(answer.with_items(items).one_of(Strategy::Paginated))
 }
 
 /// What changed comes in the order of the changes, uncounted and with nothing brought along.

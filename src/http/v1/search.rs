@@ -140,8 +140,7 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     let count = page.count.or_else(|| is_all.then(|| Count::exact(page.hits.len() as u64)));
     let data: Vec<SearchResult> =
         page.hits.into_iter().filter_map(|hit| SearchResult::of(hit, &connections)).collect();
-    let (items, is_whole) = (data.len(), query.position.is_none() && next_cursor.is_none());
-    let strategy = if is_whole { Strategy::Whole } else { Strategy::Paginated };
+    let items = data.len();
     let answer = Answer::of(&SearchList {
         object: "list",
         has_more: next_cursor.is_some(),
@@ -163,7 +162,7 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
         data,
         next_cursor,
     })?;
-    Ok(answer.with_items(items).one_of(strategy))
+    Ok(answer.with_items(items).one_of(Strategy::Paginated))
 }
 
 fn accuracy(count: Option<Count>) -> CountAccuracy {
