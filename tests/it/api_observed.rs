@@ -206,6 +206,16 @@ fn the_description_is_of_what_is_answered() {
         valid(route, target, status, json);
     }
     valid("/metrics", "/metrics", 200, "text/plain");
+    let mut ids: Vec<&str> = document["paths"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|path| path["get"]["operationId"].as_str().unwrap())
+        .collect();
+    let operations = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), operations, "{ids:?}");
     for (route, statuses) in [
         ("/api/v1", vec!["400", "403", "405", "429", "500"]),
         (LIST, vec!["400", "404", "409", "413", "429", "503", "504"]),

@@ -49,7 +49,7 @@ pub(in crate::http) fn paths(generator: &mut SchemaGenerator) -> Vec<(&'static s
         (
             "/api/v1/{collection}",
             described(
-                "listRecords",
+                "listCollection",
                 "A page of records, newest first",
                 [vec![collection.clone()], list_parameters()].concat(),
                 list.into(),
@@ -59,7 +59,7 @@ pub(in crate::http) fn paths(generator: &mut SchemaGenerator) -> Vec<(&'static s
         (
             "/api/v1/{collection}/{id}",
             described(
-                "getRecord",
+                "getCollectionRecord",
                 "One record: itself, or a preview that says how to get the rest",
                 [vec![collection, record_id], record_parameters()].concat(),
                 record,
