@@ -17,7 +17,7 @@ use super::blocking::beside_other_calls;
 use super::paging::{binding, kept};
 use super::{ToolError, Toolbox};
 use crate::cursor::{CursorFault, Kind};
-use crate::fit::ContentChunks;
+use crate::fit::{Chunk, ContentChunks};
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{RecordData, document_text};
 use crate::source::{QueryFault, RecordQuery, Source, SourceError};
@@ -71,6 +71,25 @@ struct ChunkPosition {
     version: String,
     most: usize,
     index: usize,
+    /// The byte to go on from in that chunk, where an answer by lines ended inside it.
+    #[serde(default)]
+    from: usize,
+}
+
+/// A place in a text to read from, to the end of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ChunkStart {
+    /// The chunk.
+    pub(crate) index: usize,
+    /// The first byte that is read, where that is after the start of the chunk.
+    pub(crate) from: usize,
+}
+
+impl ChunkStart {
+    /// The start of a chunk.
+    pub(crate) fn of_chunk(index: usize) -> Self {
+        Self { index, from: 0 }
+    }
 }
 
 /// Texts that were read lately.
@@ -88,22 +107,37 @@ impl Default for Texts {
 }
 
 impl ChunkedText {
-    /// A chunk as text.
-    pub(crate) fn piece(&self, index: usize) -> &str {
-        let chunk = self.chunks.get(index);
+    /// Returns what is read from a place on: a chunk, or the rest of one.
+    pub(crate) fn chunk_from(&self, start: ChunkStart) -> Option<Chunk> {
+        let chunk = self.chunks.get(start.index)?;
+        let skipped = self.text.get(chunk.start..start.from).unwrap_or_default();
+        let lines = skipped.bytes().filter(|byte| *byte == b'\n').count();
+        Some(Chunk { start: chunk.start + skipped.len(), start_line: chunk.start_line + lines, ..chunk })
+    }
+
+    /// Returns the text of a chunk, or of the rest of one.
+    pub(crate) fn piece(&self, chunk: Option<&Chunk>) -> &str {
         chunk.and_then(|chunk| self.text.get(chunk.start..chunk.end)).unwrap_or_default()
     }
 
-    /// The cursor of a chunk of it; nothing for one that is not there.
-    pub(crate) async fn cursor(
+    /// Returns whether a chunk ends inside an entry, a sentence or a line.
+    pub(crate) fn is_hard_split(&self, chunk: &Chunk) -> bool {
+        let ends_inside_line = chunk.end < self.text.len() && !self.piece(Some(chunk)).ends_with('\n');
+        chunk.is_hard_split || ends_inside_line
+    }
+
+    /// Returns the cursor for what follows a byte of the text; nothing at its end.
+    pub(crate) async fn cursor_at(
         &self,
         toolbox: &Toolbox,
         source: Option<&SourceName>,
-        index: usize,
+        byte: usize,
     ) -> Result<Option<String>, ToolError> {
-        if index >= self.chunks.len() {
+        let Some((index, chunk)) = self.chunks.at(byte).and_then(|at| Some((at, self.chunks.get(at)?)))
+        else {
             return Ok(None);
-        }
+        };
+        let from = if chunk.start < byte { byte } else { 0 };
         let position = ChunkPosition {
             source: source.cloned(),
             address: self.address.clone(),
@@ -111,6 +145,7 @@ impl ChunkedText {
             version: self.version.clone(),
             most: self.most,
             index,
+            from,
         };
         let text = serde_json::to_string(&position);
         let text = text.map_err(|error| ToolError::Report { problem: error.to_string() })?;
@@ -160,7 +195,7 @@ pub(crate) async fn chunked_after(
     cursor: &str,
     asked: &RecordAddress,
     asked_field: Option<&str>,
-) -> Result<(Arc<ChunkedText>, usize, Option<SourceName>), ToolError> {
+) -> Result<(Arc<ChunkedText>, ChunkStart, Option<SourceName>), ToolError> {
     let (_, position) = kept::<ChunkPosition>(toolbox, Kind::Chunk, ToolError::ReadFromStart, cursor).await?;
     let source = toolbox.source("read_record_field", position.source.as_ref())?;
     let ChunkPosition { address, field, most, .. } = &position;
@@ -175,7 +210,8 @@ pub(crate) async fn chunked_after(
     if !is_of_record || asked_field.is_some_and(|asked| text.field.as_deref() != Some(asked)) {
         return Err(ToolError::ReadFromStart(CursorFault::Mismatched));
     }
-    Ok((text, position.index, position.source))
+    let start = ChunkStart { index: position.index, from: position.from };
+    Ok((text, start, position.source))
 }
 
 /// A text as it is; anything else as JSON with a line for each value.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::chunked::{ChunkedText, TextQuery, chunked, chunked_after};
+use super::chunked::{ChunkStart, ChunkedText, TextQuery, chunked, chunked_after};
 use super::{Payload, ToolError, Toolbox};
 use crate::cursor::CursorFault;
 use crate::fit::{CHUNK_BYTES, PageBudget, Shaping, Strategy, chars_before};
@@ -48,32 +48,34 @@ pub(crate) fn chunk_most(budget: PageBudget) -> usize {
 pub(super) async fn chunk(toolbox: &Toolbox, request: ChunkRequest) -> Result<Payload, ToolError> {
     let ChunkRequest { address, field, cursor, source } = request;
     let budget = toolbox.budget("read_record_field");
-    let (text, index, named) = match cursor {
+    let (text, start, named) = match cursor {
         None => {
             let asked = toolbox.source("read_record_field", source.as_ref())?;
             let query = TextQuery { address, field: Some(field), most: chunk_most(budget) };
-            (chunked(toolbox, asked.as_ref(), query).await?, 0, source)
+            (chunked(toolbox, asked.as_ref(), query).await?, ChunkStart::default(), source)
         }
         Some(cursor) => {
-            let (text, index, named) = chunked_after(toolbox, &cursor, &address, Some(&field)).await?;
+            let (text, start, named) = chunked_after(toolbox, &cursor, &address, Some(&field)).await?;
             if source.is_some() && source != named {
                 return Err(ToolError::ReadFromStart(CursorFault::Mismatched));
             }
-            (text, index, named)
+            (text, start, named)
         }
     };
-    let next = text.cursor(toolbox, named.as_ref(), index + 1).await?;
+    let chunk = text.chunk_from(start);
+    let end = chunk.map_or(text.text.len(), |chunk| chunk.end);
+    let next = text.cursor_at(toolbox, named.as_ref(), end).await?;
     let shaping = Shaping {
         items: 1,
         strategy: if text.chunks.len() > 1 { Strategy::Chunked } else { Strategy::Whole },
         ..Shaping::default()
     };
-    Ok(answer(&text, index, next, named.as_ref(), budget)?.shaped(shaping))
+    Ok(answer(&text, start, next, named.as_ref(), budget)?.shaped(shaping))
 }
 
 fn answer(
     text: &ChunkedText,
-    index: usize,
+    start: ChunkStart,
     next: Option<String>,
     source: Option<&SourceName>,
     budget: PageBudget,
@@ -87,8 +89,8 @@ fn answer(
         }
         call
     });
-    let piece = text.piece(index);
-    let chunk = text.chunks.get(index);
+    let chunk = text.chunk_from(start);
+    let piece = text.piece(chunk.as_ref());
     let start_chars = chunk.map_or(0, |chunk| chars_before(&text.text, chunk.start));
     let answer = Answer {
         id: &id,
@@ -97,14 +99,14 @@ fn answer(
         start_chars,
         end_chars: start_chars + piece.chars().count(),
         total_chars: text.text.chars().count(),
-        chunk_index: index,
+        chunk_index: start.index,
         // A text without a character is one chunk without any.
         total_chunks: text.chunks.len().max(1),
         start_line: chunk.map_or(0, |chunk| chunk.start_line),
         end_line: chunk.map_or(0, |chunk| chunk.end_line),
         total_lines: text.chunks.total_lines(),
         bytes_in_chunk: piece.len(),
-        hard_split: chunk.is_some_and(|chunk| chunk.is_hard_split),
+        hard_split: chunk.is_some_and(|chunk| text.is_hard_split(&chunk)),
         next,
     };
     Payload::within(&answer, budget)

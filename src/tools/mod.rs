@@ -38,7 +38,7 @@ mod unavailable;
 pub use aggregate::AGGREGATE;
 pub(crate) use blocking::beside_other_calls;
 pub use changes_seal::ChangesSeal;
-pub(crate) use chunked::{ChunkedText, TextQuery, chunked, chunked_after};
+pub(crate) use chunked::{ChunkStart, ChunkedText, TextQuery, chunked, chunked_after};
 pub use error::{Asked, Overrun, ToolError};
 pub use error_body::ErrorBody;
 pub use fetch::{FETCH, FETCH_OPENAI};

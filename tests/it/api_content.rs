@@ -36,6 +36,8 @@ fn rule_chunks(api: &Api, key: &str, field: &str) -> Vec<Value> {
             let ended = before["content"].as_str().unwrap().ends_with('\n');
             let end = before["metadata"]["endLine"].as_u64().unwrap();
             assert_eq!(number("startLine"), end + u64::from(ended), "{key}: {metadata}");
+            // A line that is split over chunks says so.
+            assert!(ended || before["metadata"]["hardSplit"] == true, "{key}: {before}");
         }
         next = chunk["nextCursor"].as_str().map(str::to_owned);
         assert_eq!(
@@ -109,7 +111,22 @@ fn chunks_and_lines_are_read_in_any_order() {
     assert_eq!(jumped, chunks[31]);
     let lines = api.ok(&format!("{target}&startLine=100&endLine=200"));
     let expect: String = log.split_inclusive('\n').skip(100).take(101).collect();
-    assert_eq!((&lines["content"], &lines["nextCursor"]), (&json!(expect), &Value::Null));
+    assert_eq!(lines["content"], expect);
+    // Line 200 is the first of chunk 1, and what follows is the rest of that.
+    assert_eq!((&lines["chunkIndex"], &lines["totalChunks"]), (&json!(1), &json!(50)));
+    let rest = api.ok(&format!("{LOG}&cursor={}", lines["nextCursor"].as_str().unwrap()));
+    let expect_rest: String = log.split_inclusive('\n').skip(201).take(199).collect();
+    assert_eq!((&rest["content"], &rest["chunkIndex"]), (&json!(expect_rest), &json!(1)));
+    assert_eq!((&rest["metadata"]["startLine"], &rest["metadata"]["endLine"]), (&json!(201), &json!(399)));
+    let after = api.ok(&format!("{LOG}&cursor={}", rest["nextCursor"].as_str().unwrap()));
+    assert_eq!((&after["content"], &after["chunkIndex"]), (&chunks[2]["content"], &json!(2)));
+    // The same cursor goes on over MCP, with as much.
+    let call = json!({"id": "things:log", "field": "text", "unit": "chunk", "cursor": lines["nextCursor"]});
+    let of_tool = api.tool("read_record_field", &call);
+    assert_eq!((&of_tool["text"], &of_tool["start_line"]), (&json!(expect_rest), &json!(201)));
+    assert_eq!(of_tool["start_chars"], 1_005);
+    let last = api.ok(&format!("{target}&startLine=9990"));
+    assert_eq!((&last["chunkIndex"], &last["nextCursor"]), (&json!(49), &Value::Null));
     assert_eq!((&lines["metadata"]["startLine"], &lines["metadata"]["endLine"]), (&json!(100), &json!(200)));
     assert_eq!(lines["metadata"]["bytesInChunk"], expect.len());
     for (range, first, last) in [
@@ -126,6 +143,42 @@ fn chunks_and_lines_are_read_in_any_order() {
         let metadata = answer.json()["metadata"].clone();
         assert_eq!((&metadata["startLine"], &metadata["endLine"]), (&json!(first), &json!(last)), "{range}");
     }
+}
+
+#[test]
+fn a_line_over_several_chunks_and_an_empty_text_have_line_numbers_that_agree() {
+    let long = format!("first\n{}\nlast\n", "It goes on and on. ".repeat(1_000));
+    let (_folder, api) = Api::records(
+        &[
+            ("things", "long", json!({"id": "long", "text": long})),
+            ("things", "none", json!({"id": "none", "text": ""})),
+        ],
+        "",
+    );
+    let chunks = rule_chunks(&api, "long", "text");
+    let lines: Vec<(u64, u64, bool)> = chunks
+        .iter()
+        .map(|chunk| {
+            let metadata = &chunk["metadata"];
+            let number = |name: &str| metadata[name].as_u64().unwrap();
+            (number("startLine"), number("endLine"), metadata["hardSplit"] == true)
+        })
+        .collect();
+    assert_eq!(lines, [(0, 1, true), (1, 1, true), (1, 2, false)]);
+    let of_tool = chunks_of_the_tool(&api, "long", "text");
+    assert_eq!((&of_tool[0]["hard_split"], of_tool[2].get("hard_split")), (&json!(true), None));
+    let one = api.ok("/api/v1/content/things%3Along?field=text&startLine=1&endLine=1");
+    assert_eq!((&one["chunkIndex"], &one["metadata"]["totalLines"]), (&json!(2), &json!(3)));
+    let rest =
+        api.ok(&format!("/api/v1/content/things%3Along?cursor={}", one["nextCursor"].as_str().unwrap()));
+    assert_eq!((&rest["content"], &rest["nextCursor"]), (&json!("last\n"), &Value::Null));
+
+    let none = &rule_chunks(&api, "none", "text")[0];
+    assert_eq!((&none["metadata"]["totalLines"], &none["totalChunks"]), (&json!(0), &json!(1)));
+    let of_tool = &chunks_of_the_tool(&api, "none", "text")[0];
+    assert_eq!((&of_tool["total_lines"], &of_tool["total_chars"]), (&json!(0), &json!(0)));
+    let by_lines = api.ok("/api/v1/content/things%3Anone?field=text&startLine=0&endLine=5");
+    assert_eq!((&by_lines["metadata"]["totalLines"], &by_lines["nextCursor"]), (&json!(0), &Value::Null));
 }
 
 #[test]

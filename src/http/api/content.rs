@@ -1,5 +1,7 @@
 //! `GET /api/v1/content/{id}`: a long text, chunk by chunk or by its lines.
 
+use std::ops::Range;
+
 use axum::http::StatusCode;
 use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
@@ -11,7 +13,7 @@ use super::error::Failure;
 use crate::fit::{PageBudget, Shaping, Strategy, clip, tokens_within};
 use crate::handle::Handle;
 use crate::http::v1::ApiError;
-use crate::tools::{ChunkedText, TextQuery, chunk_most, chunked, chunked_after};
+use crate::tools::{ChunkStart, ChunkedText, TextQuery, chunk_most, chunked, chunked_after};
 
 /// A piece of a text: the seed's `ContentChunk`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -21,7 +23,7 @@ pub(super) struct ContentChunk<'a> {
     /// From 0.
     chunk_index: usize,
     total_chunks: usize,
-    /// The next chunk; null at the end, and for lines that were asked for by number.
+    /// What follows: the next chunk, or behind lines that were asked for by number the rest of their chunk; null at the end.
     next_cursor: Option<String>,
     metadata: ChunkMetadata,
 }
@@ -37,14 +39,14 @@ struct ChunkMetadata {
     bytes_in_chunk: usize,
     /// `markdown`, `log`, `code` or `prose`: what decides where chunks end.
     content_type: &'static str,
-    /// It ends where nobody would pause: there was no better place near.
+    /// It ends inside a line or an entry, because nothing better was near: what follows goes on there.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     hard_split: bool,
 }
 
 /// What is asked of a text.
 enum Piece {
-    Chunk(usize),
+    Chunk(ChunkStart),
     /// The first line, and the one after the last.
     Lines(usize, usize),
 }
@@ -60,7 +62,7 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Fa
         Failure::from(ApiError::bad("invalid_argument", problem.to_owned()).about(param))
     };
     let piece = match (index, first, last) {
-        (index, None, None) => Piece::Chunk(index.unwrap_or(0)),
+        (index, None, None) => Piece::Chunk(ChunkStart::of_chunk(index.unwrap_or(0))),
         (Some(_), _, _) => return Err(wrong("chunkIndex", "it does not go with `startLine` and `endLine`")),
         (None, first, last) if last.is_some_and(|last| last < first.unwrap_or(0)) => {
             return Err(wrong("endLine", "it is before `startLine`"));
@@ -80,14 +82,14 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Fa
             if index.is_some() || first.is_some() || last.is_some() {
                 return Err(wrong("cursor", "it says itself where to go on; leave out the rest"));
             }
-            let (text, index, _) =
+            let (text, start, _) =
                 chunked_after(toolbox, &cursor, handle.address(), field.as_deref()).await?;
-            (text, Piece::Chunk(index))
+            (text, Piece::Chunk(start))
         }
     };
     match piece {
-        Piece::Chunk(index) => chunk(call, &text, index, budget).await,
-        Piece::Lines(first, end) => lines(&text, first, end, budget),
+        Piece::Chunk(start) => chunk(call, &text, start, budget).await,
+        Piece::Lines(first, end) => lines(call, &text, first..end, budget).await,
     }
 }
 
@@ -104,36 +106,42 @@ fn handle(sent: &str) -> Result<Handle, Failure> {
 async fn chunk(
     call: &Call<'_>,
     text: &ChunkedText,
-    index: usize,
+    start: ChunkStart,
     budget: PageBudget,
 ) -> Result<Answer, Failure> {
     // A text without a character is one chunk without any.
     let total_chunks = text.chunks.len().max(1);
-    if index >= total_chunks {
+    if start.index >= total_chunks {
         let problem = format!("the text has {total_chunks} chunks, numbered from 0");
         return Err(ApiError::bad("invalid_argument", problem).about("chunkIndex").into());
     }
-    let at = text.chunks.get(index);
-    let content = text.piece(index);
+    let at = text.chunk_from(start);
+    let content = text.piece(at.as_ref());
+    let end = at.map_or(text.text.len(), |chunk| chunk.end);
     let body = ContentChunk {
         content,
-        chunk_index: index,
+        chunk_index: start.index,
         total_chunks,
-        next_cursor: text.cursor(call.toolbox, None, index + 1).await?,
+        next_cursor: text.cursor_at(call.toolbox, None, end).await?,
         metadata: ChunkMetadata {
             start_line: at.map_or(0, |chunk| chunk.start_line),
             end_line: at.map_or(0, |chunk| chunk.end_line),
             total_lines: text.chunks.total_lines(),
             bytes_in_chunk: content.len(),
             content_type: text.chunks.kind.word(),
-            hard_split: at.is_some_and(|chunk| chunk.is_hard_split),
+            hard_split: at.is_some_and(|chunk| text.is_hard_split(&chunk)),
         },
     };
     let is_piece = total_chunks > 1;
     written(&body, false, is_piece, budget)
 }
 
-fn lines(text: &ChunkedText, first: usize, end: usize, budget: PageBudget) -> Result<Answer, Failure> {
+async fn lines(
+    call: &Call<'_>,
+    text: &ChunkedText,
+    Range { start: first, end }: Range<usize>,
+    budget: PageBudget,
+) -> Result<Answer, Failure> {
     let total_lines = text.chunks.total_lines();
     if first >= total_lines.max(1) {
         let problem = format!("the text has {total_lines} lines, numbered from 0");
@@ -141,13 +149,15 @@ fn lines(text: &ChunkedText, first: usize, end: usize, budget: PageBudget) -> Re
     }
     let end = end.min(total_lines);
     let bytes = text.chunks.lines(&text.text, first..end);
-    let chunk_index = text.chunks.at(bytes.start).unwrap_or(0);
+    // The chunk that its last byte is in: there is a next one exactly when there is one after that, or some of it is left.
+    let chunk_index = text.chunks.at(bytes.end.saturating_sub(1)).unwrap_or(0);
+    let next_cursor = text.cursor_at(call.toolbox, None, bytes.end).await?;
     let content = text.text.get(bytes).unwrap_or_default();
     let body = ContentChunk {
         content,
         chunk_index,
         total_chunks: text.chunks.len().max(1),
-        next_cursor: None,
+        next_cursor,
         metadata: ChunkMetadata {
             start_line: first,
             end_line: end.saturating_sub(1).max(first),
