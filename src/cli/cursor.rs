@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::print::Printer;
 use super::state::ServerStateArgs;
 use crate::cursor::{
-    Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, Sealed, Skew, SqlitePositions, VALID_FOR,
+    Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, Sealed, Skew, SqlitePositions,
 };
 use crate::record::RecordData;
 use crate::state::StateError;
@@ -36,7 +36,7 @@ enum Command {
     },
     /// Print the cursors whose positions are kept.
     List,
-    /// Sign with a new key from now on. Cursors that were given stay valid for their ten minutes.
+    /// Sign with a new key from now on. Cursors that were given stay valid for their time.
     Rotate,
 }
 
@@ -45,6 +45,8 @@ struct State {
     directory: PathBuf,
     positions: Option<SqlitePositions>,
     now: Duration,
+    /// How long cursors are valid.
+    valid_for: Duration,
 }
 
 /// A cursor, as it is printed. `order_by`, `filters` and `limit` are among the arguments, too.
@@ -100,7 +102,8 @@ struct Listed {
 
 impl Cursor {
     pub(super) fn run(self, printer: Printer, skew: Skew) -> Result<(), Failure> {
-        let state = State::of(self.state.directory()?, skew)?;
+        let (directory, valid_for) = self.state.directory_and_ttl()?;
+        let state = State::of(directory, skew, valid_for)?;
         match self.command {
             Command::Inspect { token } => state.inspect(printer, token.trim()),
             Command::List => state.list(printer),
@@ -110,18 +113,18 @@ impl Cursor {
 }
 
 impl State {
-    fn of(directory: PathBuf, skew: Skew) -> Result<Self, StateError> {
+    fn of(directory: PathBuf, skew: Skew, valid_for: Duration) -> Result<Self, StateError> {
         let database = Database::in_directory(&directory);
         let is_there = database.is_there();
         if is_there {
             database.prepare()?;
         }
-        let positions = is_there.then(|| SqlitePositions::new(Arc::new(database)));
+        let positions = is_there.then(|| SqlitePositions::new(Arc::new(database)).lasting(valid_for));
         let clock = Clock::new(skew);
         if let Some(positions) = &positions {
             clock.raise(positions.seen()?);
         }
-        Ok(Self { directory, positions, now: clock.now() })
+        Ok(Self { directory, positions, now: clock.now(), valid_for })
     }
 
     fn inspect(&self, printer: Printer, token: &str) -> Result<(), Failure> {
@@ -136,7 +139,7 @@ impl State {
             _ => None,
         };
         let fault = match signature {
-            Signature::Valid if kept.is_some() => claims.check_time(self.now).err(),
+            Signature::Valid if kept.is_some() => claims.check_time(self.now, self.valid_for).err(),
             Signature::Valid | Signature::UnknownKey => Some(CursorFault::Expired),
             Signature::Invalid => Some(CursorFault::Tampered),
         };
@@ -145,8 +148,8 @@ impl State {
             offset: claims.offset,
             timestamp: claims.issued.as_secs_f64(),
             age_seconds: difference(self.now, claims.issued),
-            expires_at: claims.expires().as_secs_f64(),
-            expires_in_seconds: difference(claims.expires(), self.now),
+            expires_at: claims.expires(self.valid_for).as_secs_f64(),
+            expires_in_seconds: difference(claims.expires(self.valid_for), self.now),
             key_id: sealed.key().to_string(),
             signature,
             reason: fault.map(CursorFault::reason),
@@ -159,7 +162,8 @@ impl State {
 
     fn signature(&self, sealed: &Sealed) -> Result<Signature, StateError> {
         let loaded = KeyFile::in_directory(&self.directory).load()?;
-        let key = loaded.as_ref().and_then(|loaded| loaded.ring.key(sealed.key(), self.now));
+        let ring = loaded.map(|loaded| loaded.ring.lasting(self.valid_for));
+        let key = ring.as_ref().and_then(|ring| ring.key(sealed.key(), self.now));
         Ok(match key.map(|key| sealed.verified(key)) {
             None => Signature::UnknownKey,
             Some(Ok(_)) => Signature::Valid,
@@ -170,7 +174,7 @@ impl State {
     fn list(&self, printer: Printer) -> Result<(), Failure> {
         let kept = self.positions.as_ref().map(|positions| positions.list(self.now)).transpose()?;
         let rows: Vec<Listed> =
-            kept.unwrap_or_default().into_iter().map(|kept| Listed::of(kept, self.now)).collect();
+            kept.unwrap_or_default().into_iter().map(|kept| Listed::of(kept, self)).collect();
         if printer.json {
             printer.value(&rows);
             return Ok(());
@@ -214,7 +218,10 @@ impl Position {
         let text: RecordData = serde_json::from_str(&kept.position.text).unwrap_or_default();
         let arguments = text.get("arguments").cloned().unwrap_or_default();
         let argument = |name: &str| arguments.get(name).cloned().unwrap_or_default();
-        let order_by = [argument("sort"), argument("order")].into_iter().find(|sent| !sent.is_null());
+        // A path of `/api/v1` names both in one argument.
+        let order_by = [argument("order_by"), argument("sort"), argument("order")]
+            .into_iter()
+            .find(|sent| !sent.is_null());
         Self {
             state: kept.state,
             tool: kept.position.kind.tool(),
@@ -229,14 +236,14 @@ impl Position {
 }
 
 impl Listed {
-    fn of(kept: Kept, now: Duration) -> Self {
+    fn of(kept: Kept, state: &State) -> Self {
         let position = kept.position;
         Self {
             state: kept.state,
             kind: position.kind.tool(),
             offset: position.offset,
             timestamp: position.issued.as_secs_f64(),
-            expires_in_seconds: difference(position.issued + VALID_FOR, now),
+            expires_in_seconds: difference(position.issued + state.valid_for, state.now),
             bytes: position.text.len(),
             reference: hexadecimal(&kept.reference),
         }

@@ -130,6 +130,7 @@ fn note_what_waits(before: &FileSettings, after: &FileSettings) {
         ("listen", before.listen != after.listen),
         ("ops_listen", before.ops_listen != after.ops_listen),
         ("state_dir", before.state_dir != after.state_dir),
+        ("cursor_ttl", before.cursor_ttl != after.cursor_ttl),
         ("telemetry.ring", before.ring != after.ring),
         ("telemetry.otlp_endpoint", before.otlp_endpoint != after.otlp_endpoint),
         ("auth", before.auth.is_none() && after.auth.is_some()),

@@ -15,7 +15,7 @@ use super::settings::SourceArgs;
 use super::state::StateArgs;
 use super::{circuits, print, stop};
 use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
-use crate::cursor::{Cursors, Skew};
+use crate::cursor::{Cursors, Skew, Timing};
 use crate::http::{
     DEFAULT_LISTEN, Guarded, RateLimiter, Served, Site, Tls, bind, bind_ops, serve, serve_ops,
 };
@@ -89,16 +89,19 @@ impl Serve {
             true => None,
             false => Some(self.state.directory(settings.state_dir.clone())?),
         };
+        let timing = Timing { skew, valid_for: settings.cursor_ttl };
         let cursors = Arc::new(match &state {
-            None => Cursors::in_memory(skew).map_err(StateError::from)?,
-            Some(state) => Cursors::in_directory(state, skew)?,
+            None => Cursors::in_memory(timing).map_err(StateError::from)?,
+            Some(state) => Cursors::in_directory(state, timing)?,
         });
-        let served = served(&settings, auth, environment, &opened, cursors)?;
+        let served = served(&settings, auth, environment, &opened, Arc::clone(&cursors))?;
         let telemetry = match &state {
             None => Telemetry::in_memory(settings.ring),
             Some(state) => Telemetry::in_directory(state, settings.ring),
         };
         let recorded = telemetry.clone();
+        let encoded = telemetry.clone();
+        cursors.observe_encoding(move |took| encoded.cursor_encoded(took));
         if let Some(endpoint) = otlp_endpoint(environment, &settings)? {
             let spans = Spans::start(&endpoint).map_err(|error| Failure::new(error.to_string()))?;
             telemetry.export_to(spans);

@@ -1,12 +1,14 @@
 //! Where a server keeps what outlives it: the keys and the positions of cursors, and what it recorded of calls.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use directories::ProjectDirs;
 
 use super::failure::Failure;
 use crate::config::{check_text, read_text};
+use crate::cursor::VALID_FOR;
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct StateArgs {
@@ -29,11 +31,19 @@ pub(super) struct ServerStateArgs {
 impl ServerStateArgs {
     /// The directory that a flag names, or the file, or else the system.
     pub(super) fn directory(self) -> Result<PathBuf, Failure> {
-        let configured = match &self.config {
-            None => None,
-            Some(path) => check_text(&read_text(path)?, path)?.state_dir,
+        self.directory_and_ttl().map(|(directory, _)| directory)
+    }
+
+    /// The same with how long the server's cursors are valid, as far as a file is named.
+    pub(super) fn directory_and_ttl(self) -> Result<(PathBuf, Duration), Failure> {
+        let (configured, valid_for) = match &self.config {
+            None => (None, VALID_FOR),
+            Some(path) => {
+                let settings = check_text(&read_text(path)?, path)?;
+                (settings.state_dir, settings.cursor_ttl)
+            }
         };
-        self.state.directory(configured)
+        Ok((self.state.directory(configured)?, valid_for))
     }
 }
 

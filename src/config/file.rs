@@ -30,6 +30,7 @@ use super::text::read_text;
 use super::tree::{Mistake, Node, key_of};
 use super::values::{Count, CredentialText, DurationText, Label, Requests, SourceTitle, without_user_info};
 use super::{CredentialSettings, DEFAULT_CACHE_ROOT, Environment, SourcePlace, SourceSettings};
+use crate::cursor::VALID_FOR;
 use crate::fit::Protection;
 use crate::handle::{SourceName, StreamName};
 use crate::http::{DEFAULT_LISTEN, Guarded, ListenError, PublicUrl, RateLimit, may_listen};
@@ -46,6 +47,8 @@ pub struct FileSettings {
     pub ops_listen: Option<SocketAddr>,
     /// The folder for what has to outlive the process, such as the positions of cursors.
     pub state_dir: Option<PathBuf>,
+    /// How long a cursor is valid.
+    pub cursor_ttl: Duration,
     /// How long a whole call may take.
     pub call_deadline: Duration,
     /// What to serve.
@@ -77,6 +80,7 @@ impl FileSettings {
             listen: None,
             ops_listen: None,
             state_dir: None,
+            cursor_ttl: VALID_FOR,
             call_deadline: DEFAULT_CALL_DEADLINE,
             sources: vec![source],
             protection: ProtectionTable::default().with(environment)?.alone()?,
@@ -98,6 +102,7 @@ struct File {
     #[serde(default, deserialize_with = "public_url")]
     public_url: Option<PublicUrl>,
     state_dir: Option<PathBuf>,
+    cursor_ttl: Option<DurationText>,
     call_deadline: Option<DurationText>,
     #[serde(default)]
     source: Vec<Source>,
@@ -170,6 +175,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         listen: file.listen,
         ops_listen: file.ops_listen,
         state_dir: file.state_dir.map(|path| folder.join(path)),
+        cursor_ttl: file.cursor_ttl.map_or(VALID_FOR, |lifetime| lifetime.0),
         call_deadline: file.call_deadline.map_or(DEFAULT_CALL_DEADLINE, |deadline| deadline.0),
         sources,
         protection: protection.checked(&tree, path)?,

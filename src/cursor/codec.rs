@@ -22,8 +22,11 @@ const CLAIMS: usize = 32;
 const TAG: usize = 32;
 const BYTES: usize = CLAIMS + TAG;
 
-/// How long a cursor is valid after its issue.
+/// How long a cursor is valid after its issue, where nothing else is configured.
 pub const VALID_FOR: Duration = Duration::from_secs(600);
+
+/// The longest time that a cursor can be valid.
+pub(super) const MAX_VALID_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// How far ahead the clock of its issue may be.
 const AHEAD: Duration = Duration::from_secs(60);
@@ -161,20 +164,23 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Refuses a cursor that is out of its time at `now`.
+    /// Refuses a cursor that is out of its time at `now`, when cursors are valid for so long.
     ///
     /// # Errors
     ///
     /// It was issued too long ago, or by a clock that is far ahead.
-    pub fn check_time(&self, now: Duration) -> Result<(), CursorFault> {
-        let in_time = now <= self.expires() && self.issued <= now.saturating_add(AHEAD);
-        if in_time { Ok(()) } else { Err(CursorFault::Expired) }
+    pub fn check_time(&self, now: Duration, valid_for: Duration) -> Result<(), CursorFault> {
+        match () {
+            () if self.issued > now.saturating_add(AHEAD) => Err(CursorFault::NotYetValid),
+            () if now > self.expires(valid_for) => Err(CursorFault::Expired),
+            () => Ok(()),
+        }
     }
 
-    /// The last moment it is valid.
+    /// Returns the last moment it is valid, when cursors are valid for so long.
     #[must_use]
-    pub fn expires(&self) -> Duration {
-        self.issued.saturating_add(VALID_FOR)
+    pub fn expires(&self, valid_for: Duration) -> Duration {
+        self.issued.saturating_add(valid_for)
     }
 }
 
@@ -280,7 +286,7 @@ mod tests {
 
     fn open(key: &Key, text: &str, now: Duration) -> Result<Claims, CursorFault> {
         let claims = Sealed::read(text)?.verified(key)?;
-        claims.check_time(now).map(|()| claims)
+        claims.check_time(now, VALID_FOR).map(|()| claims)
     }
 
     #[test]
@@ -308,7 +314,12 @@ mod tests {
             );
         }
         let last = Claims { issued: Duration::MAX, ..claims() };
-        assert_eq!(last.check_time(Duration::MAX), Ok(()));
+        assert_eq!(last.check_time(Duration::MAX, VALID_FOR), Ok(()));
+        assert_eq!(open(&key(), &cursor, NOW + Duration::from_secs(601)), Err(CursorFault::Expired));
+        assert_eq!(open(&key(), &cursor, NOW - Duration::from_secs(61)), Err(CursorFault::NotYetValid));
+        let short = Duration::from_secs(5);
+        assert_eq!(claims().check_time(NOW + short, short), Ok(()));
+        assert_eq!(claims().check_time(NOW + Duration::from_secs(6), short), Err(CursorFault::Expired));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Cursors as tools use them: one is given for a position, and the position is given for it.
 
+use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use super::CursorFault;
 use super::clock::{Clock, Skew};
@@ -36,8 +37,36 @@ pub struct Cursors {
     keys: Keys,
     clock: Arc<Clock>,
     positions: Arc<dyn Positions>,
+    /// How long a cursor is valid.
+    valid_for: Duration,
+    /// Told how long each cursor took to encode.
+    encoded: OnceLock<EncodeObserver>,
     /// Whether a task waits for positions to expire: what users asked for does not stay when nobody calls any more.
     waiting: Arc<AtomicBool>,
+}
+
+/// The clock that cursors are measured by, and how long they are valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// How far the clock is set ahead or back.
+    pub skew: Skew,
+    /// How long a cursor is valid after its issue, at most an hour.
+    pub valid_for: Duration,
+}
+
+impl From<Skew> for Timing {
+    fn from(skew: Skew) -> Self {
+        Self { skew, valid_for: VALID_FOR }
+    }
+}
+
+/// Takes the time that a cursor took to encode.
+struct EncodeObserver(Box<dyn Fn(Duration) + Send + Sync>);
+
+impl fmt::Debug for EncodeObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EncodeObserver")
+    }
 }
 
 impl Cursors {
@@ -46,8 +75,10 @@ impl Cursors {
     /// # Errors
     ///
     /// The system gives no random bytes.
-    pub fn in_memory(skew: Skew) -> Result<Self, getrandom::Error> {
-        Ok(Self::of(Keys::in_memory()?, Clock::new(skew), Arc::new(Memory::default())))
+    pub fn in_memory(timing: impl Into<Timing>) -> Result<Self, getrandom::Error> {
+        let Timing { skew, valid_for } = timing.into();
+        let positions = Arc::new(Memory::lasting(valid_for));
+        Ok(Self::of(Keys::in_memory()?, Clock::new(skew), positions, valid_for))
     }
 
     /// Cursors that outlive the process, kept in a state directory that several may share. What is not there is made.
@@ -55,19 +86,26 @@ impl Cursors {
     /// # Errors
     ///
     /// The directory, its key file or its store cannot be used.
-    pub fn in_directory(directory: &Path, skew: Skew) -> Result<Self, StateError> {
+    pub fn in_directory(directory: &Path, timing: impl Into<Timing>) -> Result<Self, StateError> {
+        let Timing { skew, valid_for } = timing.into();
         let clock = Clock::new(skew);
         let database = Database::in_directory(directory);
         database.prepare()?;
-        let positions = SqlitePositions::new(Arc::new(database));
+        let positions = SqlitePositions::new(Arc::new(database)).lasting(valid_for);
         // What was seen before the restart was; from here on it cannot be earlier.
         clock.raise(positions.start(clock.now())?);
         let keys = Keys::of_file(KeyFile::in_directory(directory), clock.now())?;
-        Ok(Self::of(keys, clock, Arc::new(positions)))
+        Ok(Self::of(keys, clock, Arc::new(positions), valid_for))
     }
 
-    fn of(keys: Keys, clock: Clock, positions: Arc<dyn Positions>) -> Self {
-        Self { keys, clock: Arc::new(clock), positions, waiting: Arc::default() }
+    fn of(keys: Keys, clock: Clock, positions: Arc<dyn Positions>, valid_for: Duration) -> Self {
+        let (encoded, waiting) = (OnceLock::new(), Arc::default());
+        Self { keys: keys.lasting(valid_for), clock: Arc::new(clock), positions, valid_for, encoded, waiting }
+    }
+
+    /// Tells `observer` how long each cursor takes to encode. The first observer stays.
+    pub fn observe_encoding(&self, observer: impl Fn(Duration) + Send + Sync + 'static) {
+        let _ = self.encoded.set(EncodeObserver(Box::new(observer)));
     }
 
     /// The keys, for what else has to be signed.
@@ -105,8 +143,13 @@ impl Cursors {
         let issued = self.positions.keep(reference, position).await?;
         self.clock.raise(issued);
         let claims = Claims { kind, issued, offset, reference };
-        self.expire_after(VALID_FOR + Duration::from_secs(1));
-        Ok(self.keys.seal(&claims, issued))
+        self.expire_after(self.valid_for + Duration::from_secs(1));
+        let started = Instant::now();
+        let cursor = self.keys.seal(&claims, issued);
+        if let Some(EncodeObserver(observe)) = self.encoded.get() {
+            observe(started.elapsed());
+        }
+        Ok(cursor)
     }
 
     /// The position of a cursor of one kind.
@@ -222,6 +265,24 @@ mod tests {
             let new = issue(&cursors, "new").await;
             assert!(cursors.position(Kind::Search, &new).await.is_ok());
         }
+    }
+
+    #[tokio::test]
+    async fn a_cursor_is_valid_for_as_long_as_is_configured() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |skew, valid_for| {
+            let timing = Timing { skew: skewed(skew), valid_for: Duration::from_secs(valid_for) };
+            Cursors::in_directory(folder.path(), timing).unwrap()
+        };
+        let cursor = issue(&open("+0s", 1_800), "here").await;
+        assert!(open("+1799s", 1_800).position(Kind::Search, &cursor).await.is_ok());
+        assert_eq!(
+            refused(open("+1801s", 1_800).position(Kind::Search, &cursor).await),
+            CursorFault::Expired
+        );
+        let short = issue(&open("+1801s", 30), "there").await;
+        assert!(open("+1830s", 30).position(Kind::Search, &short).await.is_ok());
+        assert_eq!(refused(open("+1832s", 30).position(Kind::Search, &short).await), CursorFault::Expired);
     }
 
     #[tokio::test]

@@ -10,10 +10,13 @@ pub enum CursorFault {
     #[error("its signature is wrong")]
     Tampered,
     /// It was issued too long ago, or its key or its position is gone.
-    #[error("it has expired, after ten minutes or with its server's state")]
+    #[error("it has expired, or its server's state is gone")]
     Expired,
-    /// It was issued for other arguments, or by another tool.
-    #[error("it belongs to a call with other arguments")]
+    /// It was issued by a clock that was ahead.
+    #[error("it was issued at a time that has not come, by a clock that was ahead")]
+    NotYetValid,
+    /// It was issued for other arguments, by another tool, or to another caller.
+    #[error("it belongs to another call or caller")]
     Mismatched,
     /// What it pages through is another than it was.
     #[error("the configured sources changed since it was given")]
@@ -31,6 +34,7 @@ impl CursorFault {
             Self::Malformed => "malformed",
             Self::Tampered => "tampered",
             Self::Expired => "expired",
+            Self::NotYetValid => "not_yet_valid",
             Self::Mismatched => "mismatched",
             Self::Changed | Self::RecordChanged => "changed",
         }

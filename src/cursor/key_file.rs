@@ -14,12 +14,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{Key, KeyId};
-use super::key_ring::{KeyRing, VERIFIES_FOR};
+use super::key_ring::{KEPT_FOR, KeyRing};
 use crate::state::{StateError, StateLock};
 
 const FILE: &str = "cursor-keys.json";
 
-/// The most keys, and so the most rotations in ten minutes.
+/// The most keys, and so the most rotations while a cursor is valid.
 const KEYS_MOST: usize = 64;
 
 /// The key file of a state directory.
@@ -107,7 +107,7 @@ impl KeyFile {
         let _lock = StateLock::of(&self.directory)?;
         let mut keys = self.read()?.map_or_else(Vec::new, |(written, _)| written.keys);
         let replaced_at: Vec<u64> = keys.iter().skip(1).map(|key| key.created_ms).collect();
-        let dead = replaced_at.iter().filter(|at| now > Duration::from_millis(**at) + VERIFIES_FOR).count();
+        let dead = replaced_at.iter().filter(|at| now > Duration::from_millis(**at) + KEPT_FOR).count();
         keys.drain(..dead.max((keys.len() + 1).saturating_sub(KEYS_MOST)).min(keys.len()));
         let mut new = WrittenKey::random(now)?;
         while keys.iter().any(|key| key.id == new.id) {
@@ -249,10 +249,11 @@ mod tests {
         assert!(second.ring.key(first.ring.newest().id(), at(1_602)).is_some());
         assert!(second.ring.key(first.ring.newest().id(), at(1_603)).is_none());
         assert_eq!(file.rotate(at(1_300)).unwrap().count, 3);
-        // The first was replaced more than ten minutes ago, the second was not.
-        assert_eq!(file.rotate(at(1_603)).unwrap().count, 3);
+        // The first was replaced more than an hour ago, the second was not: some server's cursors may be valid for so long.
+        assert_eq!(file.rotate(at(1_603)).unwrap().count, 4);
+        assert_eq!(file.rotate(at(4_603)).unwrap().count, 4);
         for _ in 0..100 {
-            assert!(file.rotate(at(1_604)).unwrap().count <= KEYS_MOST);
+            assert!(file.rotate(at(4_604)).unwrap().count <= KEYS_MOST);
         }
         let text = fs::read_to_string(&file.path).unwrap();
         assert_eq!(text.matches("\"secret\"").count(), KEYS_MOST);

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use super::CursorFault;
-use super::codec::{Claims, Key, KeyId, Sealed, VALID_FOR, seal};
+use super::codec::{Claims, Key, KeyId, MAX_VALID_FOR, Sealed, VALID_FOR, seal};
 
-/// How long a key verifies after it was replaced: as long as a cursor is valid, and as long as another process may sign
-/// with it before it notices.
-pub(super) const VERIFIES_FOR: Duration = VALID_FOR.saturating_add(Duration::from_secs(2));
+/// How long another process may sign with a key that was replaced before it notices.
+const NOTICED_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long a replaced key is kept: as long as any server may verify with it.
+pub(super) const KEPT_FOR: Duration = MAX_VALID_FOR.saturating_add(NOTICED_WITHIN);
 
 /// Keys, at least one.
 #[derive(Debug, Clone)]
@@ -15,13 +17,21 @@ pub struct KeyRing {
     newest: Key,
     /// Older keys, each with the time at which the next one replaced it.
     replaced: Vec<(Key, Duration)>,
+    /// How long a cursor is valid.
+    valid_for: Duration,
 }
 
 impl KeyRing {
     /// A ring of one key.
     #[must_use]
     pub fn of(key: Key) -> Self {
-        Self { newest: key, replaced: Vec::new() }
+        Self { newest: key, replaced: Vec::new(), valid_for: VALID_FOR }
+    }
+
+    /// Returns the ring of a server whose cursors are valid for so long.
+    #[must_use]
+    pub fn lasting(self, valid_for: Duration) -> Self {
+        Self { valid_for, ..self }
     }
 
     /// A ring of one random key.
@@ -52,7 +62,8 @@ impl KeyRing {
     /// The key of an id, while what it signed can still be valid.
     #[must_use]
     pub fn key(&self, id: KeyId, now: Duration) -> Option<&Key> {
-        let lives = |at: &Duration| now <= at.saturating_add(VERIFIES_FOR);
+        // A key verifies for as long as a cursor is valid that another process signed with it before it noticed.
+        let lives = |at: &Duration| now <= at.saturating_add(self.valid_for).saturating_add(NOTICED_WITHIN);
         let mut older = self.replaced.iter().rev().filter(|(_, at)| lives(at)).map(|(key, _)| key);
         if self.newest.id() == id { Some(&self.newest) } else { older.find(|key| key.id() == id) }
     }
@@ -74,7 +85,7 @@ impl KeyRing {
         // no secret.
         let key = self.key(sealed.key(), now).ok_or(CursorFault::Expired)?;
         let claims = sealed.verified(key)?;
-        claims.check_time(now).map(|()| claims)
+        claims.check_time(now, self.valid_for).map(|()| claims)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::CursorFault;
-use super::codec::{Claims, Key, KeyId, Sealed};
+use super::codec::{Claims, Key, KeyId, Sealed, VALID_FOR};
 use super::key_file::{KeyFile, Stamp};
 use super::key_ring::KeyRing;
 use crate::state::StateError;
@@ -17,6 +17,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub struct Keys {
     file: Option<KeyFile>,
     held: Mutex<Held>,
+    /// How long a cursor is valid.
+    valid_for: Duration,
 }
 
 #[derive(Debug)]
@@ -40,7 +42,15 @@ impl Keys {
     #[must_use]
     pub fn of(ring: KeyRing) -> Self {
         let held = Held { ring: Arc::new(ring), stamp: None, looked: Instant::now() };
-        Self { file: None, held: Mutex::new(held) }
+        Self { file: None, held: Mutex::new(held), valid_for: VALID_FOR }
+    }
+
+    /// Returns the keys of a server whose cursors are valid for so long.
+    #[must_use]
+    pub fn lasting(self, valid_for: Duration) -> Self {
+        let held = self.held.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let ring = Arc::new(KeyRing::clone(&held.ring).lasting(valid_for));
+        Self { held: Mutex::new(Held { ring, ..held }), valid_for, ..self }
     }
 
     /// Those of a file, which is made when it is not there.
@@ -51,7 +61,7 @@ impl Keys {
     pub fn of_file(file: KeyFile, now: Duration) -> Result<Self, StateError> {
         let loaded = file.load_or_create(now)?;
         let held = Held { ring: Arc::new(loaded.ring), stamp: Some(loaded.stamp), looked: Instant::now() };
-        Ok(Self { file: Some(file), held: Mutex::new(held) })
+        Ok(Self { file: Some(file), held: Mutex::new(held), valid_for: VALID_FOR })
     }
 
     /// The key to sign with.
@@ -92,7 +102,8 @@ impl Keys {
             if file.stamp() != held.stamp {
                 match file.load_or_create(now) {
                     Ok(loaded) => {
-                        (held.ring, held.stamp) = (Arc::new(loaded.ring), Some(loaded.stamp));
+                        let ring = loaded.ring.lasting(self.valid_for);
+                        (held.ring, held.stamp) = (Arc::new(ring), Some(loaded.stamp));
                     }
                     // The keys that are known stay good; those that a mended file adds are found later.
                     Err(error) => tracing::warn!(%error, "cursor keys"),

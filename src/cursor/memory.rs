@@ -16,18 +16,25 @@ const MOST_BYTES: u64 = 32 * 1024 * 1024;
 /// What a position takes beside its texts, in bytes.
 const BESIDE: usize = 256;
 
-/// Positions of this process. They go [`VALID_FOR`] after their issue, by a clock that cannot be set back, and those that
+/// Positions of this process. They go when their cursors are no longer valid, by a clock that cannot be set back, and those that
 /// were not used for longest go earlier when memory is short.
 #[derive(Debug)]
 pub(super) struct Memory(Cache<Reference, Position>);
 
 impl Default for Memory {
     fn default() -> Self {
+        Self::lasting(VALID_FOR)
+    }
+}
+
+impl Memory {
+    /// Returns positions that are kept for so long.
+    pub(super) fn lasting(valid_for: Duration) -> Self {
         let weight = |_: &Reference, position: &Position| {
             u32::try_from(position.text.len() + position.binding.len() + BESIDE).unwrap_or(u32::MAX)
         };
         let positions = Cache::builder()
-            .time_to_live(VALID_FOR)
+            .time_to_live(valid_for)
             .max_capacity(MOST_BYTES)
             // The default policy refuses what is new when memory is short, and the newest cursor is the
             // one that a client is about to use.

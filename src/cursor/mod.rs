@@ -20,7 +20,7 @@ mod sqlite;
 
 pub use clock::{Clock, NotASkew, Skew};
 pub use codec::{Claims, Key, KeyId, Kind, MAX_CURSOR_CHARS, PREFIX, Reference, Sealed, VALID_FOR, seal};
-pub use cursors::{Cursors, NoPosition};
+pub use cursors::{Cursors, NoPosition, Timing};
 pub use database::Database;
 pub use fault::CursorFault;
 pub use key_file::{KeyFile, Loaded, Stamp};

@@ -23,6 +23,8 @@ const SWEEP_EVERY: Duration = Duration::from_secs(3);
 pub struct SqlitePositions {
     database: Arc<Database>,
     swept: Mutex<Instant>,
+    /// How long a cursor is valid.
+    valid_for: Duration,
 }
 
 /// A position as it is listed.
@@ -52,7 +54,13 @@ impl SqlitePositions {
     /// The positions of a file.
     #[must_use]
     pub fn new(database: Arc<Database>) -> Self {
-        Self { database, swept: Mutex::new(Instant::now()) }
+        Self { database, swept: Mutex::new(Instant::now()), valid_for: VALID_FOR }
+    }
+
+    /// Returns the positions of a server whose cursors are valid for so long.
+    #[must_use]
+    pub fn lasting(self, valid_for: Duration) -> Self {
+        Self { valid_for, ..self }
     }
 
     /// Forgets what has expired at `now`, or at the latest time that was seen before, which is given.
@@ -61,10 +69,11 @@ impl SqlitePositions {
     ///
     /// The file cannot be written.
     pub fn start(&self, now: Duration) -> Result<Duration, StateError> {
+        let valid_for = self.valid_for;
         self.database.with(|connection| {
             write(connection, |transaction| {
                 let seen = raise(transaction, now)?;
-                sweep(transaction, seen)?;
+                sweep(transaction, seen, valid_for)?;
                 Ok(seen)
             })
         })
@@ -87,10 +96,11 @@ impl SqlitePositions {
     ///
     /// The file cannot be read.
     pub fn list(&self, now: Duration) -> Result<Vec<Kept>, StateError> {
+        let valid_for = self.valid_for;
         self.database.with(|connection| {
             let query = format!("SELECT {COLUMNS} FROM positions ORDER BY issued_ms DESC");
             let mut statement = connection.prepare(&query)?;
-            let rows = statement.query_map((), |row| kept(row, now))?;
+            let rows = statement.query_map((), |row| kept(row, now, valid_for))?;
             rows.filter_map(Result::transpose).collect()
         })
     }
@@ -101,7 +111,8 @@ impl SqlitePositions {
     ///
     /// The file cannot be read.
     pub fn look(&self, reference: &Reference, now: Duration) -> Result<Option<Kept>, StateError> {
-        self.database.with(|connection| look(connection, reference, now))
+        let valid_for = self.valid_for;
+        self.database.with(|connection| look(connection, reference, now, valid_for))
     }
 
     async fn blocking<Answer: Send + 'static>(
@@ -129,12 +140,12 @@ impl SqlitePositions {
 #[async_trait]
 impl Positions for SqlitePositions {
     async fn keep(&self, reference: Reference, position: Position) -> Result<Duration, StateError> {
-        let due = self.is_due();
+        let (due, valid_for) = (self.is_due(), self.valid_for);
         self.blocking(move |database| {
             let keep = |transaction: &Transaction<'_>| {
                 let seen = raise(transaction, position.issued)?;
                 if due {
-                    sweep(transaction, seen)?;
+                    sweep(transaction, seen, valid_for)?;
                 }
                 insert(transaction, &reference, &position, seen)?;
                 Ok(seen)
@@ -152,8 +163,9 @@ impl Positions for SqlitePositions {
     }
 
     async fn find(&self, reference: Reference, now: Duration) -> Result<Option<Position>, StateError> {
+        let valid_for = self.valid_for;
         self.blocking(move |database| {
-            let found = database.with(|connection| look(connection, &reference, now))?;
+            let found = database.with(|connection| look(connection, &reference, now, valid_for))?;
             if found.as_ref().is_some_and(|found| found.state == KeptState::Created) {
                 let used = database.with(|connection| {
                     write(connection, |transaction| {
@@ -174,12 +186,13 @@ impl Positions for SqlitePositions {
     }
 
     async fn expire(&self, now: Duration) -> Result<(), StateError> {
+        let valid_for = self.valid_for;
         self.blocking(move |database| {
             // Nothing is written when all that is known already.
             let known = database.with(|connection| {
                 let known = "SELECT seen_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM positions WHERE issued_ms < ?2) FROM clock";
                 connection.prepare_cached(known)?.query_one(
-                    params![millis(now).saturating_sub(EXPIRE_EVERY_MS), millis(now) - millis(VALID_FOR)],
+                    params![millis(now).saturating_sub(EXPIRE_EVERY_MS), millis(now) - millis(valid_for)],
                     |row| row.get::<_, bool>(0),
                 )
             })?;
@@ -188,7 +201,7 @@ impl Positions for SqlitePositions {
             }
             database.with(|connection| write(connection, |transaction| {
                 let seen = raise(transaction, now)?;
-                sweep(transaction, seen)
+                sweep(transaction, seen, valid_for)
             }))
         })
         .await
@@ -230,9 +243,9 @@ fn insert(
 }
 
 /// Deletes what has expired, and of the rest the oldest when it is too much.
-fn sweep(transaction: &Transaction<'_>, now: Duration) -> Result<(), rusqlite::Error> {
+fn sweep(transaction: &Transaction<'_>, now: Duration, valid_for: Duration) -> Result<(), rusqlite::Error> {
     let expired = "DELETE FROM positions WHERE issued_ms < ?1";
-    transaction.execute(expired, [millis(now) - millis(VALID_FOR)])?;
+    transaction.execute(expired, [millis(now) - millis(valid_for)])?;
     while bytes(transaction)? > MOST_BYTES {
         halve(transaction)?;
     }
@@ -254,19 +267,23 @@ fn look(
     connection: &Connection,
     reference: &Reference,
     now: Duration,
+    valid_for: Duration,
 ) -> Result<Option<Kept>, rusqlite::Error> {
     let look = format!("SELECT {COLUMNS} FROM positions WHERE reference = ?1");
-    let found = connection.prepare_cached(&look)?.query_one([reference], |row| kept(row, now)).optional()?;
+    let found = connection
+        .prepare_cached(&look)?
+        .query_one([reference], |row| kept(row, now, valid_for))
+        .optional()?;
     Ok(found.flatten())
 }
 
 /// A row; nothing for one of a kind that only a newer version knows.
-fn kept(row: &Row<'_>, now: Duration) -> Result<Option<Kept>, rusqlite::Error> {
+fn kept(row: &Row<'_>, now: Duration, valid_for: Duration) -> Result<Option<Kept>, rusqlite::Error> {
     let Some(kind) = Kind::of_byte(row.get("kind")?) else { return Ok(None) };
     let issued = from_millis(row.get("issued_ms")?);
     let used: Option<i64> = row.get("used_ms")?;
     let state = match used {
-        _ if now > issued + VALID_FOR => KeptState::Expired,
+        _ if now > issued + valid_for => KeptState::Expired,
         Some(_) => KeptState::Active,
         None => KeptState::Created,
     };

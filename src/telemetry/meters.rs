@@ -21,6 +21,9 @@ const TOKENS: &[f64] = &[50.0, 100.0, 250.0, 500.0, 1_000.0, 2_000.0, 4_000.0, 8
 const SECONDS: &[f64] =
     &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0];
 
+/// In seconds: a cursor is encoded in microseconds.
+const ENCODE_SECONDS: &[f64] = &[1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 1e-2];
+
 /// The counters.
 #[derive(Debug)]
 pub(super) struct Meters {
@@ -33,6 +36,7 @@ pub(super) struct Meters {
     /// Of the answers whose tokens were counted: by how much the estimate is off, in all, and how many there are.
     estimates_off: u64,
     tokens_counted: u64,
+    cursor_encode_seconds: Histogram,
     reload_seconds: Histogram,
     reloads_refused: u64,
     reloads: u64,
@@ -59,6 +63,7 @@ impl Default for Meters {
             invalid_cursors: BTreeMap::new(),
             estimates_off: 0,
             tokens_counted: 0,
+            cursor_encode_seconds: Histogram::of(ENCODE_SECONDS),
             reload_seconds: Histogram::of(SECONDS),
             reloads_refused: 0,
             reloads: 0,
@@ -85,6 +90,10 @@ impl Meters {
             self.estimates_off += estimate_tokens(record.response_bytes).abs_diff(counted);
             self.tokens_counted += counted;
         }
+    }
+
+    pub(super) fn cursor_encoded(&mut self, took: Duration) {
+        self.cursor_encode_seconds.observe(took.as_secs_f64());
     }
 
     pub(super) fn reloaded(&mut self, took: Duration) {
@@ -135,6 +144,9 @@ impl Meters {
         for (reason, count) in &self.invalid_cursors {
             text.sample(name, &[("reason", reason)], count);
         }
+        let name = "fetchwell_cursor_encode_seconds";
+        text.metric(name, Type::Histogram, "How long it took to sign and write a cursor.");
+        self.cursor_encode_seconds.expose(text, name, &[]);
     }
 
     fn shares(&self, text: &mut Exposition, gauges: &Gauges) {

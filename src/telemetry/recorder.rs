@@ -156,6 +156,11 @@ impl Telemetry {
         }
     }
 
+    /// Counts a cursor that was encoded, with the time that took.
+    pub fn cursor_encoded(&self, took: Duration) {
+        self.meters(|meters| meters.cursor_encoded(took));
+    }
+
     /// A configuration was read again and is used; how long that took.
     pub fn reloaded(&self, took: Duration) {
         self.meters(|meters| meters.reloaded(took));

@@ -161,8 +161,8 @@ pub(super) async fn kept<What: DeserializeOwned>(
         NoPosition::Refused(fault) => refused(fault),
         NoPosition::State(error) => ToolError::MendState(error),
     })?;
-    if position.binding != binding(toolbox) {
-        return Err(refused(CursorFault::Changed));
+    if let Some(fault) = fault_of_binding(&position.binding, &binding(toolbox)) {
+        return Err(refused(fault));
     }
     match serde_json::from_str(&position.text) {
         Ok(what) => Ok((position, what)),
@@ -173,8 +173,22 @@ pub(super) async fn kept<What: DeserializeOwned>(
 
 /// What a position is good for: the sources as they are configured, for one caller where callers are told apart.
 pub(super) fn binding(toolbox: &Toolbox) -> String {
-    let digest = Sha256::digest(toolbox.identity());
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    let digest = |text: &str| -> String {
+        Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    };
+    let caller = toolbox.caller().map(|caller| digest(&caller)).unwrap_or_default();
+    format!("{}:{caller}", digest(&toolbox.asked_source().identity()))
+}
+
+/// Returns why a position that was kept with one binding is of no use under another.
+fn fault_of_binding(kept: &str, now: &str) -> Option<CursorFault> {
+    let caller = |binding: &str| binding.split_once(':').map(|(_, caller)| caller.to_owned());
+    match () {
+        () if kept == now => None,
+        // Another caller may have other sources, which is not what is wrong.
+        () if caller(kept).is_some_and(|kept| Some(kept) != caller(now)) => Some(CursorFault::Mismatched),
+        () => Some(CursorFault::Changed),
+    }
 }
 
 fn cursor_of(sent: &RecordData) -> Option<String> {
@@ -205,6 +219,21 @@ mod tests {
     fn a_warning_takes_no_more_than_a_cursor() {
         for word in ["of another version", "without random bytes"] {
             assert!(no_cursor(word).len() <= crate::cursor::MAX_CURSOR_CHARS, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_of_another_caller_is_mismatched() {
+        for (kept, fault) in [
+            ("s1:c1", None),
+            ("s1:c2", Some(CursorFault::Mismatched)),
+            ("s2:c2", Some(CursorFault::Mismatched)),
+            ("s1:", Some(CursorFault::Mismatched)),
+            ("s2:c1", Some(CursorFault::Changed)),
+            // As an earlier version kept it.
+            ("s1", Some(CursorFault::Changed)),
+        ] {
+            assert_eq!(fault_of_binding(kept, "s1:c1"), fault, "{kept}");
         }
     }
 

@@ -159,6 +159,11 @@ impl Toolbox {
         }
     }
 
+    /// Returns the name of the grant, where callers are told apart.
+    pub(super) fn caller(&self) -> Option<String> {
+        self.grant.as_ref().map(ToString::to_string)
+    }
+
     /// Whether there are other callers, who must not have what this one gets.
     #[must_use]
     pub fn is_granted(&self) -> bool {

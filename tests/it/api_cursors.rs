@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Api, HttpServer, hostaway_store, text};
+use crate::support::{Api, HttpServer, fetchwell, hostaway_store, stdout, text};
 
 fn next(page: &Value) -> &str {
     page["nextCursor"].as_str().unwrap_or_else(|| panic!("no cursor: {}", page["meta"]))
@@ -108,6 +108,56 @@ fn a_cursor_is_good_for_ten_minutes() {
             Some(reason) => assert_eq!(api.cursor_fault(&target), reason),
         }
     }
+}
+
+#[test]
+fn a_cursor_is_good_for_as_long_as_is_configured_and_not_before_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, config) = (folder.path().join("state"), folder.path().join("fetchwell.toml"));
+    std::fs::write(&config, "cursor_ttl = \"30m\"\n").unwrap();
+    let serve = |clock| {
+        let own = [
+            "--store",
+            text(hostaway_store()),
+            "--state-dir",
+            text(&state),
+            "--config",
+            text(&config),
+            clock,
+        ];
+        Api { folder: tempfile::tempdir().unwrap(), server: HttpServer::start(own) }
+    };
+    let api = serve("--clock=+0s");
+    let first = api.ok("/api/v1/listings?limit=5&order_by=created_asc&status=listed");
+    let target = format!("/api/v1/listings?cursor={}", next(&first));
+    api.server.end();
+    let shown =
+        stdout(&fetchwell(["cursor", "inspect", next(&first), "--json", "--state-dir", text(&state)]));
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(
+        (&shown["order_by"], &shown["filters"]),
+        (&json!("created_asc"), &json!({"status": "listed"}))
+    );
+    for (clock, reason) in [("--clock=+1790s", None), ("--clock=+1801s", Some("expired"))] {
+        let api = serve(clock);
+        match reason {
+            None => assert_eq!(api.ok(&target)["items"].as_array().unwrap().len(), 5),
+            Some(reason) => assert_eq!(api.cursor_fault(&target), reason),
+        }
+        api.server.end();
+    }
+    // A key that two servers share, and a clock that was ahead.
+    let (ahead, behind) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = |state: &std::path::Path, clock| {
+        let server =
+            HttpServer::start(["--store", text(hostaway_store()), "--state-dir", text(state), clock]);
+        Api { folder: tempfile::tempdir().unwrap(), server }
+    };
+    let api = at(ahead.path(), "--clock=+1h");
+    let target = format!("/api/v1/listings?cursor={}", next(&api.ok("/api/v1/listings?limit=5")));
+    api.server.end();
+    std::fs::copy(ahead.path().join("cursor-keys.json"), behind.path().join("cursor-keys.json")).unwrap();
+    assert_eq!(at(behind.path(), "--clock=+0s").cursor_fault(&target), "not_yet_valid");
 }
 
 #[test]

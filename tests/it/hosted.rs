@@ -109,7 +109,7 @@ fn what_one_caller_has_is_of_no_use_to_another() {
     let server = start(&place.configure(&both));
     let found = call(&server, ANN, "search", &json!({"query": "letter", "limit": 5}));
     let refusal = call(&server, BOB, "search", &json!({"cursor": found["next_cursor"]}));
-    assert_eq!(refusal["error"]["reason"], "changed", "{refusal}");
+    assert_eq!(refusal["error"]["reason"], "mismatched", "{refusal}");
 }
 
 #[test]

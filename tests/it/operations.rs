@@ -151,7 +151,10 @@ fn a_tool_that_panics_is_answered_and_counted_and_serving_goes_on() {
         let answer = call("fetch", json!({"id": "home/messages:m1"}));
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
         let error: Value = serde_json::from_str(text).unwrap();
-        assert_eq!((&answer["result"]["isError"], &error["error"]["code"]), (&json!(true), &json!("internal_error")));
+        assert_eq!(
+            (&answer["result"]["isError"], &error["error"]["code"]),
+            (&json!(true), &json!("internal_error"))
+        );
         assert_eq!(call("schema", json!({}))["result"]["isError"], false);
         let metrics = get(&server.address, "/metrics").text;
         let counted = format!("{{endpoint=\"tool:fetch\",outcome=\"internal_error\"}} {number}\n");

@@ -69,7 +69,7 @@ fn hundred_calls(server: &HttpServer) -> Counted {
         let bytes = match number % 5 {
             4 => {
                 let (name, arguments) = [
-                    ("search", json!({"query": "invoice"})),
+                    ("search", json!({"query": "invoice", "limit": 1})),
                     ("fetch", json!({"id": "no handle"})),
                     ("no_such_tool", json!({})),
                     ("search", json!({"cursor": "fw1_AAAA"})),
@@ -129,7 +129,11 @@ fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
     assert_eq!(scraped.sum("fetchwell_requests_total{"), 100.0);
     assert_eq!(scraped.sum("fetchwell_request_duration_seconds_count{"), 100.0);
     assert_eq!(scraped.value("fetchwell_response_bytes_sum"), counted.bytes as f64);
-    assert_eq!(scraped.value("fetchwell_pagination_adoption"), f64::from(counted.pages) / 100.0);
+    assert_eq!(scraped.value("fetchwell_pagination_adoption"), 1.0);
+    // Each search over MCP has a cursor, and each cursor took a time.
+    let encoded = scraped.value("fetchwell_cursor_encode_seconds_count");
+    assert!(encoded == 5.0 && scraped.value("fetchwell_cursor_encode_seconds_sum") > 0.0, "{encoded}");
+
     for (endpoint, outcome, expect) in [
         ("/v1/search", "ok", 20.0),
         ("/v1/streams", "ok", 20.0),
@@ -149,12 +153,12 @@ fn a_hundred_calls_are_a_hundred_rows_and_every_figure_is_the_scripts_own() {
     server.stop();
     let rows = tail(state.path(), &[]);
     assert_eq!(rows.len(), 100);
+    let paged = rows.iter().filter(|row| row["pagination_used"] == true).count();
+    assert_eq!(paged, counted.lists as usize);
     for (row, (id, bytes)) in rows.iter().zip(&counted.sizes) {
         assert_eq!((&row["request_id"], &row["response_bytes"]), (&json!(id), &json!(bytes)), "{row}");
     }
 
-    let paged = rows.iter().filter(|row| row["pagination_used"] == true).count();
-    assert_eq!(paged, counted.lists as usize);
     let server = start();
     let after = health(&server);
     let latencies = ["avg_latency_ms", "p50_latency_ms", "p95_latency_ms", "p99_latency_ms"];

@@ -24,8 +24,9 @@ enum Values {
 }
 
 /// The keys that a found file may have, with their values.
-const ALLOWED: [(&str, Values); 28] = [
+const ALLOWED: [(&str, Values); 29] = [
     ("call_deadline", Values::Any),
+    ("cursor_ttl", Values::Any),
     ("context_protection.output_token_threshold", Values::Any),
     ("context_protection.hard_output_token_cap", Values::Any),
     ("context_protection.default_page_size", Values::Any),

@@ -20,12 +20,13 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 71] = [
+const KEYS: [(&str, Decision); 72] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
     ("state_dir", NeedsTrust("\"state\"")),
     ("call_deadline", Allowed("\"3s\"")),
+    ("cursor_ttl", Allowed("\"5m\"")),
     ("source", Table),
     ("source[].name", Allowed("\"work\"")),
     ("source[].label", Allowed("\"Work\"")),
