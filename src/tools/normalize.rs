@@ -288,9 +288,52 @@ fn describe(value: &Value) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+
+    /// Whatever JSON a client may send, also inside strings.
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            (0_u32..300).prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "[ -~]{0,6}".prop_map(Value::from),
+            "(lexical|count|asc|null|7|\\[\\]|\\{\\})".prop_map(Value::from),
+        ];
+        let nested = leaf.prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec(("[a-z]{1,3}", inner), 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        });
+        (nested, any::<bool>())
+            .prop_map(|(value, is_text)| if is_text { value.to_string().into() } else { value })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_normalized_stays_as_it_is(
+            tool in 0_usize..6,
+            values in prop::collection::vec(any_json(), 16),
+            given in prop::collection::vec(any::<bool>(), 16),
+        ) {
+            let shape = &STANDARD[tool];
+            let sent = shape.arguments.iter().zip(values).zip(given).filter_map(|((argument, value), given)| {
+                let kept = given || argument.is_required;
+                kept.then(|| (argument.name.clone(), value))
+            });
+            if let Ok(first) = shape.normalize(sent.collect()) {
+                let again = shape.normalize(first.values.clone()).unwrap();
+                prop_assert_eq!(again.values, first.values);
+                prop_assert!(again.warnings.is_empty());
+            }
+        }
+    }
 
     /// What a tool gets, with the warnings.
     fn read(tool: &str, sent: Value) -> Result<(Value, Vec<String>), String> {
