@@ -1,5 +1,7 @@
 //! `schema`: what there is, and what a stream can be asked.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -90,7 +92,7 @@ struct ShownConnection {
 struct DescribedStream {
     stream: String,
     variants: Vec<Variant>,
-    legend: &'static str,
+    legend: Cow<'static, str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unavailable: Vec<ShownUnavailable>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -225,7 +227,7 @@ fn stream_answer(
     let mut answer = DescribedStream {
         stream: stream.to_string(),
         variants,
-        legend: LEGEND,
+        legend: legend(details),
         unavailable,
         warnings: more.into_iter().collect(),
     };
@@ -287,6 +289,16 @@ fn variant(detail: &StreamDetail, wanted: Detail) -> Variant {
         views: detail.views.iter().map(|view| (view.name.clone(), view.fields.clone().into())).collect(),
         relations: detail.relations.iter().map(relation).collect(),
         declaration: detail.declaration.clone().filter(|_| wanted == Detail::Full),
+    }
+}
+
+/// Explains the words of the fields. Record servers with a compact schema tell no types.
+fn legend(details: &[StreamDetail]) -> Cow<'static, str> {
+    let has_untyped = details.iter().flat_map(|detail| &detail.fields).any(|field| field.types.is_empty());
+    if has_untyped {
+        format!("? = the source does not tell the type; {LEGEND}").into()
+    } else {
+        LEGEND.into()
     }
 }
 

@@ -242,6 +242,17 @@ async fn hits_without_a_record_keep_their_own_id_or_are_counted() {
 }
 
 #[tokio::test]
+async fn types_that_a_schema_does_not_tell_are_explained() {
+    let remote = Remote::start(reference).await;
+    let detail = remote.model.call("schema", json!({"stream": "messages"})).await;
+    assert_eq!(detail["variants"][0]["fields"]["amount"], "?");
+    assert!(
+        detail["legend"].as_str().unwrap().starts_with("? = the source does not tell the type; "),
+        "{detail}"
+    );
+}
+
+#[tokio::test]
 async fn hits_without_titles_are_told_apart_and_counted() {
     for (accuracy, shown) in [("exact", Value::Null), ("lower_bound", json!("lower_bound"))] {
         let hit = |key: &str, text: &str| {

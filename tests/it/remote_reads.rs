@@ -367,6 +367,26 @@ async fn positions_that_lead_nowhere_are_told_apart() {
 }
 
 #[tokio::test]
+async fn a_stream_with_compound_keys_says_that_it_has_one_page() {
+    let remote = Remote::start(|request| {
+        if request.line.contains("cursor=") {
+            let error = json!({"code": "api_error", "type": "api_error",
+                "message": "cursor seek is not implemented for multi-part primary keys"});
+            return Reply::Json(500, json!({ "error": error }).to_string());
+        }
+        let row = |key: &str| json!({"id": key, "data": {"n": 1}});
+        let data = json!([row(r#"["u","1"]"#), row(r#"["u","2"]"#)]);
+        Reply::Json(200, json!({"data": data, "has_more": true, "next_cursor": "c"}).to_string())
+    });
+    let first = remote.pdpp.records(&of_work()).await.unwrap();
+    assert_eq!((first.rows.len(), first.has_more), (2, true));
+    let on = RecordsQuery { start: Start::After(first.next.unwrap()), ..of_work() };
+    let (refused, hint) = fault(remote.pdpp.records(&on).await);
+    assert_eq!(refused, QueryFault::NotSupported);
+    assert!(hint.contains("without `cursor`, with `limit` 100"), "{hint}");
+}
+
+#[tokio::test]
 async fn what_client_tokens_may_not_ask_is_said_plainly() {
     let filter: Filter = serde_json::from_str(r#"{"from_email":"a"}"#).unwrap();
     for (reply, expect, part) in [

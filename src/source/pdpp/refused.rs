@@ -96,8 +96,20 @@ fn refused_argument(refusal: &Refusal) -> Option<&'static str> {
     }
 }
 
-/// A refused position of a list: of another list, or too old.
+/// A refused position of a list: of another list, or too old, or of a stream of which the server pages nothing.
 pub(super) fn of_position(error: SourceError) -> SourceError {
+    if let SourceError::Refused(refusal) = &error
+        && refusal.status == 500
+        && refusal.message.contains("multi-part primary keys")
+    {
+        return SourceError::CorrectQuery {
+            fault: QueryFault::NotSupported,
+            problem: "this record server gives only the first page of a stream with keys of several parts"
+                .to_owned(),
+            hint: "List without `cursor`, with `limit` 100, and with `order` \"asc\" for the other end; or search for the record."
+                .to_owned(),
+        };
+    }
     of_token(error, "the cursor", "List again without `cursor`.")
 }
 
@@ -180,6 +192,14 @@ mod tests {
             assert_eq!(fault(of_position(refusal(status, code, None, "no"))), expect);
             assert_eq!(fault(of_changes(refusal(status, code, None, "no"))), expect);
         }
+        let compound = refusal(
+            500,
+            "internal_error",
+            None,
+            "cursor seek is not implemented for multi-part primary keys",
+        );
+        assert_eq!(fault(of_position(compound)), Some(QueryFault::NotSupported));
+        assert_eq!(fault(of_position(refusal(500, "internal_error", None, "it broke"))), None);
         let filter =
             refusal(400, "invalid_request", Some("filter"), "is not supported for client-token reads");
         assert_eq!(fault(of_position(filter)), Some(QueryFault::InvalidFilter));
