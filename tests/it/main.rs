@@ -66,6 +66,7 @@ mod parallel_reads;
 #[cfg(unix)]
 mod permissions;
 mod proxied_requests;
+mod read_only_store;
 mod read_surface;
 mod real_mail;
 mod record_server;

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use url::Url;
 
 use super::StoreError;
 use super::write_lock::WriteLock;
 use crate::source::SourceError;
-use crate::state::{create_private_file, foreign_beside_database, orphan_of_database};
+use crate::state::{beside, create_private_file, foreign_beside_database, orphan_of_database};
 
 /// `fwel` in the header of every store, so that other programs' databases are told apart.
 const APPLICATION_ID: i64 = 0x6677_656C;
@@ -66,6 +67,32 @@ struct Pool {
 struct Reader {
     connection: Connection,
     file: FileIdentity,
+    /// The state that the file has to keep, for a connection that takes no locks.
+    frozen: Option<FileState>,
+}
+
+/// What changes when a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileState {
+    len: u64,
+    modified: Option<std::time::SystemTime>,
+    has_log: bool,
+}
+
+impl FileState {
+    fn of(path: &Path, metadata: &Metadata) -> Self {
+        let log = fs::metadata(beside(path, "-wal"));
+        let has_log = log.is_ok_and(|log| log.len() > 0);
+        Self { len: metadata.len(), modified: metadata.modified().ok(), has_log }
+    }
+}
+
+impl Reader {
+    /// Returns whether the connection reads the file that is at the path now.
+    fn is_current(&self, path: &Path, metadata: &Metadata) -> bool {
+        self.file == FileIdentity::of(metadata)
+            && self.frozen.is_none_or(|frozen| frozen == FileState::of(path, metadata))
+    }
 }
 
 /// What tells a file from another that took its place: a connection goes on with the file it has opened, whatever is at
@@ -171,11 +198,11 @@ impl Database {
         read: impl FnOnce(&Connection) -> Result<Answer, Failed>,
         is_of_database: impl FnOnce(&Failed) -> bool,
     ) -> Result<Result<Answer, Failed>, StoreError> {
-        let file = self.file()?;
+        let metadata = self.metadata()?;
         let idle = {
             let mut pool = self.pool();
             // All of them go before one is opened on the file that took the place of theirs.
-            pool.idle.retain(|reader| reader.file == file);
+            pool.idle.retain(|reader| reader.is_current(&self.path, &metadata));
             pool.idle.pop()
         };
         let reader = idle.map_or_else(|| self.reader(), Ok)?;
@@ -193,26 +220,43 @@ impl Database {
 
     /// Which file is at the path now.
     pub(super) fn file(&self) -> Result<FileIdentity, StoreError> {
+        Ok(FileIdentity::of(&self.metadata()?))
+    }
+
+    fn metadata(&self) -> Result<Metadata, StoreError> {
         let metadata = fs::metadata(&self.path).map_err(|error| unreadable(&self.path, &error))?;
-        if metadata.len() == 0 {
-            Err(StoreError::Missing(self.path.clone()))
-        } else {
-            Ok(FileIdentity::of(&metadata))
-        }
+        if metadata.len() == 0 { Err(StoreError::Missing(self.path.clone())) } else { Ok(metadata) }
     }
 
     /// A new connection, to a file that is proved to be a store.
     fn reader(&self) -> Result<Reader, StoreError> {
         // The file is looked at first: if it is replaced meanwhile, the connection is not used a second time.
-        let file = self.file()?;
+        let metadata = self.metadata()?;
+        let file = FileIdentity::of(&metadata);
         // Not again for one that is open: a file that is closed gives up the locks that SQLite has on it.
         if self.pool().proved != Some(file) {
             check_file(&self.path)?;
         }
-        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        check_format(&self.path, &connection)?;
+        let open = |connection: Connection| check_format(&self.path, &connection).map(|()| connection);
+        let opened = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(open);
+        let (connection, frozen) = match opened {
+            Ok(connection) => (connection, None),
+            // SQLite reads a write-ahead log with a file beside it, which cannot be made here.
+            Err(
+                refused @ (StoreError::Unwritable { .. }
+                | StoreError::Unreadable { .. }
+                | StoreError::DiskFull { .. }),
+            ) => {
+                let state = FileState::of(&self.path, &metadata);
+                if state.has_log {
+                    return Err(unread_log(&self.path, refused));
+                }
+                (connect_frozen(&self.path).map_err(|_again| refused).and_then(open)?, Some(state))
+            }
+            Err(error) => return Err(error),
+        };
         self.pool().proved = Some(file);
-        Ok(Reader { connection, file })
+        Ok(Reader { connection, file, frozen })
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
@@ -255,6 +299,26 @@ pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, rusql
     // make another one better are never gathered.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
+}
+
+/// Opens a store without a log where nothing can be written. SQLite takes no locks on it, so the caller has to watch for
+/// changes of the file.
+fn connect_frozen(path: &Path) -> Result<Connection, rusqlite::Error> {
+    let place = fs::canonicalize(path).unwrap_or_else(|_missing| path.to_owned());
+    let mut address = Url::from_file_path(&place).map_err(|()| rusqlite::Error::InvalidPath(place))?;
+    address.set_query(Some("immutable=1"));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    connect(Path::new(address.as_str()), flags)
+}
+
+/// Returns the error of a store whose newest changes are in a log that cannot be read where nothing can be written.
+fn unread_log(path: &Path, refused: StoreError) -> StoreError {
+    match refused {
+        StoreError::Unwritable { problem, .. } | StoreError::Unreadable { problem, .. } => {
+            StoreError::UnreadLog { path: path.to_owned(), problem }
+        }
+        other => other,
+    }
 }
 
 /// Switches a store to the write-ahead log, in which readers and the writer do not wait for each other. A backup has none, so

@@ -74,6 +74,22 @@ pub enum StoreError {
         /// What the database said.
         problem: String,
     },
+    /// The newest changes are in the write-ahead log, which cannot be read without writing.
+    #[error("the store {} cannot be read where nothing can be written ({problem}): its newest changes are in {}-wal; run `fetchwell connections --store` on it once where it can be written", .path.display(), .path.display())]
+    UnreadLog {
+        /// The file.
+        path: PathBuf,
+        /// The error of the database.
+        problem: String,
+    },
+    /// There is no search index, and none can be made.
+    #[error("the store {} has no search index of this version, and none can be made ({problem}); run `fetchwell search` on it once where it can be written", .path.display())]
+    IndexUnmakeable {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        problem: String,
+    },
     /// The search index does not exist yet, and is being made.
     #[error("the search index of the store {} is being built; search again in a moment", .0.display())]
     Building(PathBuf),

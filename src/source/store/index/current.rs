@@ -137,6 +137,9 @@ impl CurrentIndex {
                 return Ok(IndexState::Unwritable(changes_since(database, version)?));
             }
             (Ok(None), Some(problem)) => return Err(busy(path, Some(problem))),
+            (Err(StoreError::Unwritable { path, problem }), None) => {
+                return Err(StoreError::IndexUnmakeable { path, problem });
+            }
             (Err(error), None) => return Err(error),
             (Err(error), Some(problem)) => return Err(unwritable(path, &problem, &error)),
         };
@@ -397,6 +400,9 @@ impl State {
             }
             (Ok(None), damage, _) => return Err(busy(path, damage)),
             (Err(error), Some(problem), _) => return Err(unwritable(path, &problem, &error)),
+            (Err(StoreError::Unwritable { path, problem }), None, None) => {
+                return Err(StoreError::IndexUnmakeable { path, problem });
+            }
             (Err(error), None, _) => return Err(error),
         };
         let known_damage = self.damage.clone().filter(|_| self.is_distrusted);
