@@ -20,7 +20,7 @@ use super::refusal::{Refusal, refused};
 use crate::telemetry::Telemetry;
 
 /// Request headers that proxies, tunnels and content delivery networks add, in lower case. MCP clients send none of them.
-const PROXY_HEADERS: [&str; 20] = [
+const PROXY_HEADERS: [&str; 28] = [
     "forwarded",
     "via",
     // nginx, Apache, IIS and others: the address of the client, or the URL before a rewrite.
@@ -30,6 +30,10 @@ const PROXY_HEADERS: [&str; 20] = [
     "remote-addr",
     "x-client-ip",
     "x-cluster-client-ip",
+    "x-coming-from",
+    "x-forward-for",
+    "forwarded-for",
+    "x-host",
     "x-original-url",
     "x-originating-ip",
     "x-remote-addr",
@@ -39,6 +43,11 @@ const PROXY_HEADERS: [&str; 20] = [
     // Akamai, Cloudflare Enterprise; Fastly and Cloudflare (RFC 8586).
     "true-client-ip",
     "cdn-loop",
+    // DigitalOcean, Imperva, Sucuri and Azure.
+    "do-connecting-ip",
+    "incap-client-ip",
+    "x-sucuri-clientip",
+    "x-ms-forwarded-client-ip",
     // frp.
     "x-from-where",
     // Google Cloud's Identity-Aware Proxy.
@@ -156,7 +165,8 @@ fn is_proxy_header(name: &str) -> bool {
     if name == "x-amzn-trace-id" {
         return false;
     }
-    PROXY_HEADERS.contains(&name) || PROXY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    let name = name.replace('_', "-");
+    PROXY_HEADERS.contains(&name.as_str()) || PROXY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -204,6 +214,11 @@ mod tests {
             "Tailscale-User-Login",
             "X-Tailscale-Tailnet",
             "X-Tunnel-Authorization",
+            "X_Forwarded_For",
+            "X-Forward-For",
+            "X-Host",
+            "DO-Connecting-IP",
+            "X-Sucuri-ClientIP",
         ] {
             let lower = name.to_ascii_lowercase();
             check(&[("host", "localhost"), (name, "192.0.2.7")], Some(&lower));
