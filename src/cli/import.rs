@@ -162,6 +162,8 @@ struct Summary {
 
 impl Import {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        // Nothing is to be kept yet, so a signal ends the program at once while this is read.
+        let manifest = self.kind.manifest()?;
         let stop = Arc::new(AtomicBool::new(false));
         runtime()?.block_on(async move {
             if let Some(stays) = self.kind.place().0.connector_that_stays().await {
@@ -169,7 +171,7 @@ impl Import {
             }
             let (sender, mut ended) = oneshot::channel();
             let requested = Arc::clone(&stop);
-            let import = move || drop(sender.send(self.import(printer, &requested)));
+            let import = move || drop(sender.send(self.import(manifest, printer, &requested)));
             let thread = thread::Builder::new().name("import".to_owned()).stack_size(STACK_BYTES);
             thread.spawn(import).map_err(|error| Failure::new(format!("no thread can be started ({error})")))?;
             let signal = tokio::select! {
@@ -186,9 +188,13 @@ impl Import {
         })
     }
 
-    fn import(&self, printer: Printer, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    fn import(
+        &self,
+        manifest: Option<Manifest>,
+        printer: Printer,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(), Failure> {
         let (into, path) = self.kind.place();
-        let manifest = self.kind.manifest()?;
         let connection_id: ConnectionId = into.connection.parse().map_err(|problem| {
             Failure::new(format!("`{}` cannot be a connection id: {problem}", into.connection))
         })?;

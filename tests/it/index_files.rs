@@ -284,6 +284,19 @@ fn commands_mend_a_damaged_index_and_say_so() {
     assert_searchable(&path, 40);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_an_index_file_is_damage_and_is_not_waited_for() {
+    let (_folder, path) = store_of(40);
+    let index = index_of(&path);
+    let segment = files_in(&index).into_iter().find(|file| file.extension().is_some_and(|is| is == "term"));
+    for file in [segment.unwrap(), index.join("meta.json"), index.join(".managed.json")] {
+        fs::remove_file(&file).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        assert_searchable(&path, 39);
+    }
+}
+
 #[test]
 fn a_running_server_survives_truncation_of_every_index_file_and_loss_of_the_folder() {
     let (_folder, path) = store_of(3_000);

@@ -91,6 +91,14 @@ fn a_stopped_import_of_stalled_standard_input_keeps_its_records() {
 }
 
 #[test]
+fn an_import_ends_while_its_manifest_stalls() {
+    let workshop = Workshop::new();
+    let process = start(&workshop, &["records", "/dev/null", "--manifest", &fifo(&workshop)], Stdio::null());
+    let ended = signal(process, "-TERM");
+    assert!(!ended.status.success() && !Path::new(&workshop.store()).exists(), "{ended:?}");
+}
+
+#[test]
 fn a_stopped_import_of_a_fifo_can_be_repeated() {
     let workshop = Workshop::new();
     let fifo = fifo(&workshop);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -13,7 +13,7 @@ use tantivy::directory::{
 };
 
 use super::checksum::{seal, unseal};
-use super::file::IndexFile;
+use super::file::{IndexFile, open_regular};
 use super::folder::{is_known_name, temporary_file};
 use crate::state::{create_private_file, private_options};
 
@@ -101,7 +101,9 @@ impl Directory for FileDirectory {
             _ => OpenReadError::wrap_io_error(error, path.to_owned()),
         };
         let name = file_name(path).map_err(failed)?;
-        let sealed = fs::read(self.folder.join(name)).map_err(failed)?;
+        let (mut file, _) = open_regular(&self.folder.join(name)).map_err(failed)?;
+        let mut sealed = Vec::new();
+        file.read_to_end(&mut sealed).map_err(failed)?;
         let problem =
             || io::Error::new(io::ErrorKind::InvalidData, format!("the checksum of {name} does not match"));
         unseal(&sealed).map(<[u8]>::to_vec).ok_or_else(problem).map_err(failed)

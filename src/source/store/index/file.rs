@@ -4,7 +4,7 @@
 //! reads. **Invariant:** bytes that [`IndexFile`] returns are those of the file as it was opened; a file that another
 //! process changed since answers with an error instead.
 
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -70,11 +70,7 @@ impl IndexFile {
     /// Opens the file `name` at `path`.
     pub(super) fn open(path: &Path, name: &str) -> io::Result<Self> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(0);
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(invalid(format!("{name} is not a file")));
-        }
+        let (file, metadata) = open_regular(path)?;
         let stamp = Stamp::from(&metadata);
         let len = usize::try_from(metadata.len()).map_err(io::Error::other)?;
         let content = if len <= MAX_WHOLE_FILE {
@@ -143,6 +139,19 @@ impl FileHandle for IndexFile {
         }
         cache::get_or_read(RangeKey::new(id, &range), || read(range))
     }
+}
+
+/// Opens a regular file. Opening a pipe would wait for its other end.
+pub(super) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
+    let refuse_others = |metadata: &Metadata| match metadata.is_file() {
+        true => Ok(()),
+        false => Err(invalid(format!("{} is not a file", path.display()))),
+    };
+    refuse_others(&fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    refuse_others(&metadata)?;
+    Ok((file, metadata))
 }
 
 /// Reads a range, and fails when the file is another than when it was opened.
