@@ -39,6 +39,9 @@ pub const FIELD_WIDTHS: [FieldWidth; 12] = [
     FieldWidth::None,
 ];
 
+/// Values up to this many bytes are shown at every width but previews.
+const SHORTEST: usize = 60;
+
 /// Fields of a preview of which nobody said what it should show.
 const PREVIEW_FIELDS: usize = 5;
 
@@ -82,11 +85,19 @@ pub fn narrow<'a>(
 /// The bytes of a record's fields as JSON at every width, without making any of them; 0 where nothing is shown.
 #[must_use]
 pub fn widths_of(data: &Map<String, Value>, declared: &[FieldPath]) -> [usize; FIELD_WIDTHS.len()] {
-    let measured: Vec<(usize, Measured<'_>)> =
-        data.iter().map(|(name, value)| (json_len(name) + "\"\":,".len(), Measured::of(value))).collect();
+    // Names, and values that are shorter than any mark, are the same at every width.
+    let mut steady = 0;
+    let mut long: Vec<Measured<'_>> = Vec::new();
+    for (name, value) in data {
+        steady += json_len(name) + "\"\":,".len();
+        match bytes_of(value) {
+            bytes if bytes <= SHORTEST => steady += bytes,
+            bytes => long.push(Measured::of(value, bytes)),
+        }
+    }
     // Each field has its comma but the first, which has a brace; the other brace is one more.
-    let all = |bytes: usize| if measured.is_empty() { "{}".len() } else { bytes + "{".len() };
-    let sum = |most: usize| all(measured.iter().map(|(name, value)| name + value.at_most(most)).sum());
+    let all = |bytes: usize| if data.is_empty() { "{}".len() } else { bytes + "{".len() };
+    let sum = |most: usize| all(steady + long.iter().map(|value| value.at_most(most)).sum::<usize>());
     FIELD_WIDTHS.map(|width| match width {
         FieldWidth::Whole => sum(usize::MAX),
         FieldWidth::Values(most) => sum(most),
@@ -104,7 +115,7 @@ struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    fn of(value: &'a Value) -> Self {
+    fn of(value: &'a Value, bytes: usize) -> Self {
         let count = match value {
             Value::String(text) => text.chars().count(),
             Value::Array(items) => items.len(),
@@ -112,7 +123,7 @@ impl<'a> Measured<'a> {
             Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         };
         let digits = count.checked_ilog10().map_or(1, |digits| digits as usize + 1);
-        Self { value, bytes: bytes_of(value), digits }
+        Self { value, bytes, digits }
     }
 
     /// What it takes when it is longer than `most` and gives way to its mark.

@@ -12,6 +12,7 @@ mod cut;
 mod excerpt;
 mod fields;
 mod page;
+mod pretoken;
 mod preview;
 mod protection;
 mod rows;

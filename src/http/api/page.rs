@@ -148,7 +148,12 @@ impl Item<'_> {
 
 impl FitRow for Item<'_> {
     fn whole(&self) -> usize {
-        self.size(FieldWidth::Whole)
+        let data = &self.record.data;
+        match data.contains_key("id") {
+            // Nothing stands before the fields, so nothing has to be made to measure them.
+            true => bytes_of(data) + ",".len(),
+            false => self.size(FieldWidth::Whole),
+        }
     }
 
     fn widths(&self) -> [usize; FIELD_WIDTHS.len()] {
