@@ -4,6 +4,7 @@
 //! a reader should see (a readable title, a link a person can open, the text of a document) is a pure
 //! function of the values. Nothing here cuts text; that is `fit`'s.
 
+mod decimal;
 mod document;
 mod excerpt;
 mod facts;
@@ -20,6 +21,7 @@ mod stream;
 mod unavailable;
 mod window;
 
+pub(crate) use decimal::Decimal;
 pub use document::document_text;
 pub use excerpt::Excerpt;
 pub use facts::{authored_at, own_link, own_title};

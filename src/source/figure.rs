@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::{Number, Value};
 
 use crate::fit::{characters, clip};
-use crate::record::{Numeric, Scalar, comparable};
+use crate::record::{Decimal, Numeric, Scalar, comparable};
 use crate::source::Metric;
 
 /// The most of a text that is kept and shown, in bytes.
@@ -123,10 +123,12 @@ fn fingerprint(value: &Value) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Whole numbers are added exactly, and the others apart from them.
+/// Decimals are added exactly; numbers that are too large or too small for that apart from them.
 #[derive(Debug, Default)]
 pub(super) struct Sum {
-    whole: i128,
+    exact: Decimal,
+    /// Some number was not whole.
+    has_fraction: bool,
     parts: f64,
     any: bool,
     /// Texts that were passed over.
@@ -134,32 +136,35 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    #[expect(clippy::cast_precision_loss, reason = "more than 127 bits are given up for a larger range")]
     fn add(&mut self, value: &Value) {
-        match Numeric::of(value) {
-            None => {
-                self.texts += u64::from(is_some_text(value));
-                return;
+        let Some(number) = Numeric::of(value) else {
+            self.texts += u64::from(is_some_text(value));
+            return;
+        };
+        self.has_fraction |= matches!(number, Numeric::Part(_));
+        let decimal = match number {
+            Numeric::Whole(whole) => Some(Decimal::whole(whole)),
+            Numeric::Part(_) => Decimal::of(number.as_f64()),
+        };
+        match decimal.map(|decimal| (decimal, self.exact.plus(decimal))) {
+            Some((_, Some(exact))) => self.exact = exact,
+            Some((decimal, None)) => {
+                (self.exact, self.parts) = (decimal, self.parts + self.exact.as_f64());
             }
-            Some(Numeric::Whole(number)) => match self.whole.checked_add(number) {
-                Some(whole) => self.whole = whole,
-                None => (self.whole, self.parts) = (number, self.parts + self.whole as f64),
-            },
-            Some(part @ Numeric::Part(_)) => self.parts += part.as_f64(),
+            None => self.parts += number.as_f64(),
         }
         self.any = true;
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a sum with parts is a floating point number")]
     fn total(&self) -> f64 {
-        self.whole as f64 + self.parts
+        self.exact.as_f64() + self.parts
     }
 
     fn value(&self) -> Option<Number> {
-        match self.any {
-            false => None,
-            true if self.parts == 0.0 => Numeric::Whole(self.whole).to_json(),
-            true => Number::from_f64(self.total()),
+        match (self.any, self.exact.as_whole().filter(|_| !self.has_fraction && self.parts == 0.0)) {
+            (false, _) => None,
+            (true, Some(whole)) => Numeric::Whole(whole).to_json(),
+            (true, None) => Number::from_f64(self.total()),
         }
     }
 }
@@ -270,6 +275,10 @@ mod tests {
         check(Metric::Sum, &[json!(1), json!(0.5)], &json!(1.5));
         check(Metric::Sum, &[json!(i64::MAX), json!(1), json!(-1)], &json!(i64::MAX));
         check(Metric::Sum, &[json!("x")], &json!(null));
+        check(Metric::Sum, &[json!(0.1), json!(0.2), json!("0.1")], &json!(0.4));
+        check(Metric::Sum, &[json!(508_753.4), json!(0.03), json!(0.01)], &json!(508_753.44));
+        check(Metric::Sum, &[json!(0.75), json!(0.25)], &json!(1.0));
+        check(Metric::Sum, &[json!(1e300), json!(0.5)], &json!(1e300));
         check(Metric::Min, &[json!("b"), json!("a")], &json!("a"));
         check(Metric::Max, &[json!("9"), json!("10")], &json!("10"));
         check(
