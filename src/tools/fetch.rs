@@ -244,7 +244,8 @@ fn document(
         (None, _, _) => String::new(),
     };
     let id = handle.as_ref().map_or(request.id.as_str(), Handle::as_str);
-    let whole = Document { id, title: &title, text: &text, url: &url, metadata: metadata(record) };
+    let whole =
+        Document { id, title: &title, text: &text, url: &url, metadata: metadata(record, profile, &url) };
     // What is longer than its budget is not written as JSON to find that out.
     if request.part == 0
         && text.len() <= budget.bytes
@@ -368,16 +369,21 @@ fn title(record: &Record) -> String {
     clip(title.trim(), TITLE)
 }
 
-fn metadata(record: &Record) -> Metadata {
+/// Returns what is known of a record beside its fields, without what another member says.
+fn metadata(record: &Record, profile: Profile, url: &str) -> Metadata {
     let label = |text: &Option<String>| text.as_ref().map(|text| clip(text, LABEL));
+    let connection_id = record.address.connection.as_ref().map(ConnectionId::to_string);
+    let authored_at = authored_at(&record.data).map(str::to_owned);
+    // A person cannot open it without a bearer token, and ChatGPT has no tool that sends one.
+    let record_url = record.record_url.clone().filter(|_| profile == Profile::Standard);
     Metadata {
-        connection_id: record.address.connection.as_ref().map(ConnectionId::to_string),
+        display_name: label(&record.display_name).filter(|name| Some(name) != connection_id.as_ref()),
+        emitted_at: label(&record.emitted_at).filter(|time| Some(time) != authored_at.as_ref()),
+        connection_id,
         connector_key: label(&record.connector_key),
-        display_name: label(&record.display_name),
         stream: Some(record.address.stream.to_string()),
-        authored_at: authored_at(&record.data).map(str::to_owned),
-        emitted_at: label(&record.emitted_at),
-        record_url: record.record_url.clone().filter(|url| url.len() <= RECORD_URL),
+        authored_at,
+        record_url: record_url.filter(|own| own.len() <= RECORD_URL && own != url),
         next: None,
         total_chars: None,
     }
