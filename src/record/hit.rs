@@ -18,6 +18,42 @@ pub struct Hit {
     pub excerpt: Excerpt,
     /// When it was written, or else emitted, as its source wrote it.
     pub time: Option<String>,
+    /// What else the source says of the match. It is not kept with a position.
+    #[serde(skip)]
+    pub evidence: Evidence,
+}
+
+/// What a source says of a match, beside what a reader of the list sees.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Evidence {
+    /// When the record was emitted, as its source wrote it.
+    pub emitted_at: Option<String>,
+    /// The fields with words of the query, in the order of the record.
+    pub matched_fields: Vec<String>,
+    /// The field that the excerpt is from.
+    pub excerpt_field: Option<String>,
+    /// The field of the title and its match, when no other text of the record has one: the excerpt has none then.
+    pub title_match: Option<(String, Excerpt)>,
+    /// How well it matches; higher is better, among the hits of one source.
+    pub score: Option<Score>,
+}
+
+/// A score, which is a finite number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Score(u32);
+
+impl Score {
+    /// Returns a score; `None` for a number that is not finite.
+    #[must_use]
+    pub fn new(score: f32) -> Option<Self> {
+        score.is_finite().then(|| Self(score.to_bits()))
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn value(self) -> f32 {
+        f32::from_bits(self.0)
+    }
 }
 
 /// How a hit is addressed.

@@ -438,7 +438,14 @@ mod tests {
 
     fn hit(id: HitId, title: &str, link: Option<&str>) -> Hit {
         let link = link.map(|link| link.parse().unwrap());
-        Hit { id, title: title.to_owned(), link, excerpt: Excerpt::default(), time: None }
+        Hit {
+            id,
+            title: title.to_owned(),
+            link,
+            excerpt: Excerpt::default(),
+            time: None,
+            evidence: crate::record::Evidence::default(),
+        }
     }
 
     #[test]

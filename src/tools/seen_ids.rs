@@ -87,7 +87,14 @@ mod tests {
     use crate::record::Excerpt;
 
     fn hit(id: HitId, title: &str) -> Hit {
-        Hit { id, title: title.to_owned(), link: None, excerpt: Excerpt::default(), time: None }
+        Hit {
+            id,
+            title: title.to_owned(),
+            link: None,
+            excerpt: Excerpt::default(),
+            time: None,
+            evidence: crate::record::Evidence::default(),
+        }
     }
 
     #[test]

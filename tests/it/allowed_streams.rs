@@ -109,7 +109,14 @@ impl Source for Talkative {
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let streams: Vec<&str> = query.streams.iter().map(StreamName::as_str).collect();
         self.searched.lock().unwrap().push(streams.join(" "));
-        let hit = |id| Hit { id, title: "T".to_owned(), link: None, excerpt: Excerpt::default(), time: None };
+        let hit = |id| Hit {
+            id,
+            title: "T".to_owned(),
+            link: None,
+            excerpt: Excerpt::default(),
+            time: None,
+            evidence: fetchwell::record::Evidence::default(),
+        };
         let hits = vec![
             hit(HitId::Record(address("messages", "m1"))),
             hit(HitId::Record(address("secrets", "s1"))),

@@ -145,6 +145,7 @@ impl Source for InMemory {
             title: format!("{row:?}"),
             link: None,
             excerpt: Excerpt::default(),
+            evidence: fetchwell::record::Evidence::default(),
             time: match sort_value(*row) {
                 SortValue::Text(time) => Some(time),
                 SortValue::Missing | SortValue::Number(_) => None,

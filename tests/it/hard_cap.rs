@@ -230,6 +230,7 @@ impl Source for Random {
             link: None,
             excerpt: Excerpt::new(text, 0..0),
             time: None,
+            evidence: fetchwell::record::Evidence::default(),
         };
         let hits = payload.records.iter().cycle().zip(&payload.texts).take(query.limit).map(hit).collect();
         Ok(SearchPage {

@@ -369,6 +369,8 @@ fn the_description_names_every_route() {
             "/v1/streams/{stream}/records/{id}/field-window",
             "/v1/streams/{stream}/aggregate",
             "/v1/search",
+            "/v1/search/semantic",
+            "/v1/search/hybrid",
             "/api/v1",
             "/api/v1/{collection}",
             "/api/v1/{collection}/{id}",
@@ -377,4 +379,60 @@ fn the_description_names_every_route() {
             "/metrics",
         ]
     );
+}
+
+#[test]
+fn a_result_says_what_it_is_where_it_matches_and_how_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("s.db");
+    let record = |key: &str, data: Value| {
+        json!({"stream": "notes", "key": key, "emitted_at": "2026-01-02T03:04:05Z", "data": data}).to_string()
+    };
+    let lines = [
+        record(
+            "both",
+            json!({"title": "Heron", "body": "A heron stood there.", "tags": ["heron", "bird"], "n": 1}),
+        ),
+        record("title", json!({"title": "The heron", "body": "It was early."})),
+    ];
+    import_records(&store, "c", &lines.join("\n"));
+    let server = HttpServer::start(["--store", text(&store)]);
+    let page = get(&server.address, "/v1/search?q=heron").json();
+    let of = |key: &str| {
+        let results = page["data"].as_array().unwrap().iter();
+        results.into_iter().find(|result| result["record_key"] == key).unwrap().clone()
+    };
+    let (both, title) = (of("both"), of("title"));
+    assert_eq!((&both["title"], &both["emitted_at"]), (&json!("Heron"), &json!("2026-01-02T03:04:05Z")));
+    assert_eq!(both["matched_fields"], json!(["title", "body", "tags"]));
+    assert_eq!(both["snippet"], json!({"field": "body", "text": "A <mark>heron</mark> stood there."}));
+    assert_eq!(title["matched_fields"], json!(["title"]));
+    assert_eq!(title["snippet"], json!({"field": "title", "text": "The <mark>heron</mark>"}));
+    let score = |result: &Value| {
+        assert_eq!(
+            (&result["score"]["kind"], &result["score"]["order"]),
+            (&json!("bm25"), &json!("higher_is_better"))
+        );
+        result["score"]["value"].as_f64().unwrap()
+    };
+    let scores: Vec<f64> = page["data"].as_array().unwrap().iter().map(score).collect();
+    assert!(scores[0] >= scores[1] && scores[1] > 0.0, "{scores:?}");
+
+    for route in ["semantic", "hybrid"] {
+        let other = get(&server.address, &format!("/v1/search/{route}?q=heron&limit=1")).json();
+        assert_eq!(
+            (&other["retrieval_mode"], &other["has_more"]),
+            (&json!("lexical"), &json!(true)),
+            "{other}"
+        );
+        assert_eq!(other["data"][0], page["data"][0], "{route}");
+        assert_eq!(other["meta"]["warnings"][0]["code"], "semantic_unavailable", "{other}");
+        let cursor = other["next_cursor"].as_str();
+        assert_eq!(cursor.is_some(), route == "semantic", "{other}");
+        let target = format!("/v1/search/{route}?q=heron&cursor={}", cursor.unwrap_or("x"));
+        match route {
+            "semantic" => assert_eq!(get(&server.address, &target).json()["data"][0], page["data"][1]),
+            _ => check(&server, &target, 400, "invalid_request", "cursor"),
+        }
+    }
 }

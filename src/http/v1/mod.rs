@@ -45,6 +45,7 @@ use super::admission::toolbox_of;
 use super::answers::sent_bytes;
 use super::refusal::Refusal;
 use crate::cursor::CursorFault;
+use crate::source::SearchMode;
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 use crate::tools::Toolbox;
 
@@ -73,7 +74,7 @@ impl RecordServer {
 enum Route<'a> {
     OpenApi,
     Schema,
-    Search,
+    Search(SearchMode),
     Streams,
     Stream(&'a str),
     Records(&'a str),
@@ -88,7 +89,9 @@ impl<'a> Route<'a> {
         Some(match *segments.as_slice() {
             ["openapi.json"] => Self::OpenApi,
             ["v1", "schema"] => Self::Schema,
-            ["v1", "search"] => Self::Search,
+            ["v1", "search"] => Self::Search(SearchMode::Lexical),
+            ["v1", "search", "semantic"] => Self::Search(SearchMode::Semantic),
+            ["v1", "search", "hybrid"] => Self::Search(SearchMode::Hybrid),
             ["v1", "streams"] => Self::Streams,
             ["v1", "streams", stream] => Self::Stream(stream),
             ["v1", "streams", stream, "records"] => Self::Records(stream),
@@ -104,7 +107,9 @@ impl<'a> Route<'a> {
         Some(match self {
             Self::OpenApi => return None,
             Self::Schema => schema::OPERATION,
-            Self::Search => search::OPERATION,
+            Self::Search(SearchMode::Lexical) => search::OPERATION,
+            Self::Search(SearchMode::Semantic) => search::SEMANTIC,
+            Self::Search(SearchMode::Hybrid) => search::HYBRID,
             Self::Streams => streams::LIST,
             Self::Stream(_) => streams::ONE,
             Self::Records(_) => records::OPERATION,
@@ -119,7 +124,9 @@ impl<'a> Route<'a> {
         match self {
             Self::OpenApi => "/openapi.json",
             Self::Schema => "/v1/schema",
-            Self::Search => "/v1/search",
+            Self::Search(SearchMode::Lexical) => "/v1/search",
+            Self::Search(SearchMode::Semantic) => "/v1/search/semantic",
+            Self::Search(SearchMode::Hybrid) => "/v1/search/hybrid",
             Self::Streams => "/v1/streams",
             Self::Stream(_) => "/v1/streams/{stream}",
             Self::Records(_) => "/v1/streams/{stream}/records",
@@ -210,7 +217,7 @@ async fn routed(call: &mut Call<'_>, route: Route<'_>) -> Result<Answer, ApiErro
     match route {
         Route::OpenApi => Err(ApiError::internal()),
         Route::Schema => schema::answer(call).await,
-        Route::Search => search::answer(call).await,
+        Route::Search(mode) => search::answer(call, mode).await,
         Route::Streams => streams::list(call).await,
         Route::Stream(stream) => streams::one(call, name(stream)?).await,
         Route::Records(stream) => records::answer(call, name(stream)?).await,

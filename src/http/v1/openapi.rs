@@ -29,7 +29,7 @@ pub(super) struct Operation {
 }
 
 /// Every route of the contract.
-pub(super) const OPERATIONS: [Operation; 8] = [
+pub(super) const OPERATIONS: [Operation; 10] = [
     schema::OPERATION,
     streams::LIST,
     streams::ONE,
@@ -38,6 +38,8 @@ pub(super) const OPERATIONS: [Operation; 8] = [
     window::OPERATION,
     aggregate::OPERATION,
     search::OPERATION,
+    search::SEMANTIC,
+    search::HYBRID,
 ];
 
 /// Errors that every route can give.

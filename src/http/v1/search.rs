@@ -18,21 +18,35 @@ use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{ConnectionSchema, Excerpt, Hit, HitId};
 use crate::source::{Accuracy, Count, SearchMode, SearchPosition, SearchQuery};
 
+const Q: Parameter =
+    Parameter { name: "q", takes: Takes::NeededText, about: "The words. Operators in it are text." };
+
+const STREAMS: Parameter =
+    Parameter { name: "streams", takes: Takes::Repeated, about: "Only streams of these names." };
+
 pub(super) const OPERATION: Operation = Operation {
     path: "/v1/search",
     id: "search",
     summary: "Records that hold the words of a query, best first",
-    parameters: &[
-        Parameter { name: "q", takes: Takes::NeededText, about: "The words. Operators in it are text." },
-        LIMIT,
-        CURSOR,
-        Parameter { name: "streams", takes: Takes::Repeated, about: "Only streams of these names." },
-        FILTER,
-        CONNECTION,
-        CONNECTION_ALIAS,
-    ],
+    parameters: &[Q, LIMIT, CURSOR, STREAMS, FILTER, CONNECTION, CONNECTION_ALIAS],
     statuses: &[400, 404],
     answer: |generator| generator.subschema_for::<SearchList>(),
+};
+
+pub(super) const SEMANTIC: Operation = Operation {
+    path: "/v1/search/semantic",
+    id: "searchSemantic",
+    summary: "Records by the meaning of a query; by its words, with a warning, where there are no embeddings",
+    ..OPERATION
+};
+
+pub(super) const HYBRID: Operation = Operation {
+    path: "/v1/search/hybrid",
+    id: "searchHybrid",
+    summary: "Records by words and meaning, without further pages; by words, with a warning, where there are no embeddings",
+    // By the contract a hybrid search has one page.
+    parameters: &[Q, LIMIT, STREAMS, FILTER, CONNECTION, CONNECTION_ALIAS],
+    ..OPERATION
 };
 
 /// A page of search results.
@@ -44,9 +58,18 @@ struct SearchList {
     has_more: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+    /// How the records were found, where the route names a way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retrieval_mode: Option<RetrievalMode>,
     url: String,
     links: ListLinks,
     meta: SearchMeta,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum RetrievalMode {
+    Lexical,
 }
 
 /// A record that was found.
@@ -62,10 +85,26 @@ struct SearchResult {
     connection_id: Option<String>,
     connector_instance_id: Option<String>,
     display_name: Option<String>,
+    title: String,
+    /// When the record was emitted, when the source says so.
+    emitted_at: Option<String>,
+    /// The fields with words of the query, when the source says which.
     matched_fields: Vec<String>,
     snippet: Snippet,
+    /// How well it matches, when the source says so. Scores of two sources do not compare.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<ScoreBody>,
     /// Longer passages with the field each is from. Sources here do not name that field, so there are none.
     evidence_excerpts: [(); 0],
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ScoreBody {
+    #[schemars(extend("const" = "bm25"))]
+    kind: &'static str,
+    #[schemars(extend("const" = "higher_is_better"))]
+    order: &'static str,
+    value: f32,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -115,11 +154,18 @@ fn question_of(query: &SearchQuery) -> String {
     json!([query.text, connection, streams, query.filter.to_json()]).to_string()
 }
 
-pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
+/// Answers a search; `mode` is the way that the route names.
+pub(super) async fn answer(call: &mut Call<'_>, mode: SearchMode) -> Result<Answer, ApiError> {
     let mut query = question(&mut call.parameters)?;
+    if mode != SearchMode::Lexical {
+        let problem = "there are no embeddings, so these are the records with the words of the query";
+        call.parameters.warnings.push(Warning::of("semantic_unavailable", problem.to_owned()));
+    }
     // What a cursor is good for: everything of the question but how many are on a page.
     let asked = question_of(&query);
-    if let Some(cursor) = call.parameters.text(CURSOR.name) {
+    if mode != SearchMode::Hybrid
+        && let Some(cursor) = call.parameters.text(CURSOR.name)
+    {
         query.position = Some(SearchPosition(call.seal.open(&asked, cursor).await?));
     }
     // The schema only labels the hits, and a source that is slow to tell it must not cost twice its deadline.
@@ -128,22 +174,24 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     call.missing(&page.unavailable);
     let connections: HashMap<&ConnectionId, &ConnectionSchema> =
         schema.iter().map(|connection| (&connection.connection_id, connection)).collect();
+    let has_more = page.next.is_some();
     let next_cursor = match page.next {
-        Some(SearchPosition(position)) => {
+        Some(SearchPosition(position)) if mode != SearchMode::Hybrid => {
             let issued = call.seal.close(&asked, position).await;
             call.parameters.warnings.extend(issued.warning);
             Some(issued.cursor)
         }
-        None => None,
+        _ => None,
     };
-    let is_all = query.position.is_none() && next_cursor.is_none() && !page.windowed;
+    let is_all = query.position.is_none() && !has_more && !page.windowed;
     let count = page.count.or_else(|| is_all.then(|| Count::exact(page.hits.len() as u64)));
     let data: Vec<SearchResult> =
         page.hits.into_iter().filter_map(|hit| SearchResult::of(hit, &connections)).collect();
     let items = data.len();
     let answer = Answer::of(&SearchList {
         object: "list",
-        has_more: next_cursor.is_some(),
+        has_more,
+        retrieval_mode: (mode != SearchMode::Lexical).then_some(RetrievalMode::Lexical),
         url: call.path.to_owned(),
         links: call.list_links(next_cursor.as_deref().map(|cursor| (CURSOR.name, cursor))),
         meta: SearchMeta {
@@ -217,8 +265,18 @@ impl SearchResult {
             connector_instance_id: connection_id.clone(),
             connection_id,
             display_name: known.and_then(|known| known.display_name.clone()),
-            matched_fields: Vec::new(),
-            snippet: Snippet { field: None, text: marked(&hit.excerpt) },
+            title: hit.title,
+            emitted_at: hit.evidence.emitted_at,
+            matched_fields: hit.evidence.matched_fields,
+            snippet: match hit.evidence.title_match {
+                Some((field, found)) => Snippet { field: Some(field), text: marked(&found) },
+                None => Snippet { field: hit.evidence.excerpt_field, text: marked(&hit.excerpt) },
+            },
+            score: hit.evidence.score.map(|score| ScoreBody {
+                kind: "bm25",
+                order: "higher_is_better",
+                value: score.value(),
+            }),
             evidence_excerpts: [],
         })
     }

@@ -329,6 +329,7 @@ mod tests {
             link: None,
             excerpt: Excerpt::default(),
             time: time.map(str::to_owned),
+            evidence: crate::record::Evidence::default(),
         }
     }
 

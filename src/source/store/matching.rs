@@ -22,35 +22,75 @@ const CLOSE: usize = 160;
 /// Matches of one cluster that are looked at.
 const CLUSTER: usize = 32;
 
-/// The passage of the record with the most different terms close together. The title comes last,
-/// since it is shown anyway; without any match it is the start of the longest text.
-pub(super) fn excerpt(data: &RecordData, terms: &HashSet<&str>) -> Excerpt {
+/// Where a record matches.
+#[derive(Debug, Default)]
+pub(super) struct Matched {
+    /// The passage with the most different terms close together. The title is not looked at, since it is shown anyway;
+    /// without any match it is the start of the longest text.
+    pub(super) excerpt: Excerpt,
+    /// The field that a passage with a match is from.
+    pub(super) field: Option<String>,
+    /// The fields with a match, in the order of the record.
+    pub(super) fields: Vec<String>,
+    /// The field of the title and its match, when nothing else matches.
+    pub(super) title_match: Option<(String, Excerpt)>,
+}
+
+/// Finds where a record has the terms.
+pub(super) fn matched(data: &RecordData, terms: &HashSet<&str>) -> Matched {
     let title = own_title(data);
-    let mut texts = Vec::new();
-    data.values().for_each(|value| collect_texts(value, &mut texts));
-    let (titles, others): (Vec<&str>, Vec<&str>) = texts.into_iter().partition(|text| Some(*text) == title);
+    let mut texts: Vec<(&str, &str)> = Vec::new();
+    for (name, value) in data {
+        let mut inside = Vec::new();
+        collect_texts(value, &mut inside);
+        texts.extend(inside.into_iter().map(|text| (name.as_str(), text)));
+    }
+    let mut fields: Vec<&str> = Vec::new();
     let mut budget = SCAN_BYTES;
-    let mut best: Option<(usize, &str, Range<usize>)> = None;
-    for text in &others {
-        if budget == 0 {
-            break;
+    let mut best: Option<(usize, &str, &str, Range<usize>)> = None;
+    let mut of_title = None;
+    for (name, text) in &texts {
+        let is_title = Some(*text) == title;
+        if budget == 0 && !is_title {
+            continue;
         }
-        let scanned = text.get(..text.floor_char_boundary(budget)).unwrap_or_default();
+        let most = if is_title { SCAN_BYTES } else { budget };
+        let scanned = text.get(..text.floor_char_boundary(most)).unwrap_or_default();
+        let Some((count, range)) = best_cluster(scanned, terms) else {
+            budget -= if is_title { 0 } else { scanned.len().min(budget) };
+            continue;
+        };
+        if fields.last() != Some(name) {
+            fields.push(name);
+        }
+        if is_title {
+            of_title.get_or_insert((*name, *text, range));
+            continue;
+        }
         budget -= scanned.len().min(budget);
-        let found = best_cluster(scanned, terms);
-        if let Some((count, range)) = found
-            && best.as_ref().is_none_or(|(most, ..)| count > *most)
-        {
-            best = Some((count, text, range));
+        if best.as_ref().is_none_or(|(most, ..)| count > *most) {
+            best = Some((count, name, text, range));
         }
     }
-    let longest = || others.iter().chain(&titles).max_by_key(|text| text.len());
-    let (text, focus) = match best {
-        Some((_, text, range)) => (text, range),
-        None => (*longest().unwrap_or(&""), 0..0),
+    let excerpt_of = |text: &str, focus: Range<usize>| {
+        let (piece, focus) = passage(text, focus, RADIUS);
+        Excerpt::new(piece, focus)
     };
-    let (piece, focus) = passage(text, focus, RADIUS);
-    Excerpt::new(piece, focus)
+    let longest = || {
+        let others = texts.iter().filter(|(_, text)| Some(*text) != title);
+        others.max_by_key(|(_, text)| text.len()).or_else(|| texts.iter().max_by_key(|(_, text)| text.len()))
+    };
+    let (excerpt, field) = match &best {
+        Some((_, name, text, range)) => (excerpt_of(text, range.clone()), Some((*name).to_owned())),
+        None => (excerpt_of(longest().map_or("", |(_, text)| text), 0..0), None),
+    };
+    let title_match = of_title.filter(|_| best.is_none());
+    Matched {
+        excerpt,
+        field,
+        fields: fields.into_iter().map(str::to_owned).collect(),
+        title_match: title_match.map(|(name, text, range)| (name.to_owned(), excerpt_of(text, range))),
+    }
 }
 
 /// Every string inside a value, in order.
@@ -101,7 +141,7 @@ mod tests {
 
     #[track_caller]
     fn check(data: Value, terms: &[&str], expect: &str) {
-        let found = excerpt(&serde_json::from_value(data).unwrap(), &terms.iter().copied().collect());
+        let found = matched(&serde_json::from_value(data).unwrap(), &terms.iter().copied().collect()).excerpt;
         assert_eq!(found.text().get(found.focus()).unwrap(), expect);
     }
 
@@ -120,11 +160,17 @@ mod tests {
     #[test]
     fn the_title_is_not_shown_twice() {
         check(json!({"title": "Invoice", "body": "the invoice is due"}), &["invoice"], "invoice");
-        let only_title = excerpt(
-            &serde_json::from_value(json!({"title": "Invoice", "body": "due at once"})).unwrap(),
-            &HashSet::from(["invoice"]),
+        let of = |data: Value| matched(&serde_json::from_value(data).unwrap(), &HashSet::from(["invoice"]));
+        let only_title = of(json!({"title": "Invoice", "body": "due at once"}));
+        assert_eq!((only_title.excerpt.text(), only_title.field), ("due at once", None));
+        assert_eq!(only_title.fields, ["title"]);
+        let (field, found) = only_title.title_match.unwrap();
+        assert_eq!((field.as_str(), found.text(), found.focus()), ("title", "Invoice", 0..7));
+        let both = of(
+            json!({"body": {"a": "the invoice", "b": "an invoice"}, "n": 5, "title": "Invoice", "x": "y"}),
         );
-        assert_eq!(only_title.text(), "due at once");
+        assert_eq!((both.fields, both.field.as_deref()), (vec!["body".into(), "title".into()], Some("body")));
+        assert!(both.title_match.is_none());
     }
 
     #[test]

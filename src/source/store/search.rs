@@ -14,13 +14,13 @@ use super::allowance::Allowance;
 use super::clauses::Mode;
 use super::database::Database;
 use super::index::{CurrentIndex, IndexFault, IndexState, Snapshot, Verification, folder_of, guard};
-use super::matching::excerpt;
+use super::matching::{Matched, matched};
 use super::read::{RECORD_COLUMNS, RECORD_TABLES, record_of};
 use super::scope::Scope;
-use super::sieve::{Found, Sieve};
+use super::sieve::{Found, Match, Sieve};
 use super::terms::{Phrase, phrases, term_set};
 use super::{Store, StoreError};
-use crate::record::{Hit, HitId, Record, authored_at, fallback_title, own_link, own_title};
+use crate::record::{Evidence, Hit, HitId, Record, Score, authored_at, fallback_title, own_link, own_title};
 use crate::source::{SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
 
 /// Times a search is tried again after the index's files failed it.
@@ -164,13 +164,13 @@ fn is_lexical_instead(query: &SearchQuery) -> bool {
 }
 
 impl Snapshot {
-    /// The rows of the best matches after the first `offset`, best first.
-    fn matches(&self, query: &dyn Query, offset: usize, limit: usize) -> Result<Vec<i64>, TantivyError> {
+    /// Returns the best matches after the first `offset`, best first.
+    fn matches(&self, query: &dyn Query, offset: usize, limit: usize) -> Result<Vec<Match>, TantivyError> {
         let best = TopDocs::with_limit(limit).and_offset(offset).order_by_score();
         let best = self.searcher.search(query, &best)?;
         // A column is read whole, so once for all hits of a segment.
         let mut columns: HashMap<SegmentOrdinal, Column<u64>> = HashMap::new();
-        let mut row = |address: DocAddress| {
+        let mut row = |address: DocAddress| -> Result<Option<i64>, TantivyError> {
             let column = match columns.entry(address.segment_ord) {
                 Entry::Occupied(column) => column.into_mut(),
                 Entry::Vacant(vacant) => {
@@ -180,14 +180,17 @@ impl Snapshot {
             };
             Ok(column.first(address.doc_id).and_then(|row| i64::try_from(row).ok()))
         };
-        best.into_iter().filter_map(|(_, address)| row(address).transpose()).collect()
+        let mut found = |(score, address)| -> Result<Option<Match>, TantivyError> {
+            Ok(row(address)?.map(|row| Match { row, score }))
+        };
+        best.into_iter().filter_map(|best| found(best).transpose()).collect()
     }
 }
 
 /// The hits of some rows, in their order. A record that was deleted since is left out.
 fn hits(
     sqlite: &Connection,
-    rows: &[i64],
+    rows: &[Match],
     phrases: &[Phrase],
     allowance: &Allowance,
 ) -> Result<Vec<Hit>, rusqlite::Error> {
@@ -195,7 +198,7 @@ fn hits(
     let mut statement =
         sqlite.prepare_cached(&format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.id = ?1"))?;
     let mut hits = Vec::with_capacity(rows.len());
-    for row in rows {
+    for Match { row, score } in rows {
         // Only its hit is kept.
         allowance.clear();
         let record =
@@ -203,11 +206,21 @@ fn hits(
         if let Some(Record { address, data, emitted_at, display_name, .. }) = record {
             let when = authored_at(&data).or(emitted_at.as_deref());
             let fallback = || fallback_title(display_name.as_deref(), Some(address.stream.as_str()), when);
+            let Matched { excerpt, field, fields, title_match } = matched(&data, &terms);
+            let time = when.map(str::to_owned);
+            let title = own_title(&data).map_or_else(fallback, str::to_owned);
             hits.push(Hit {
-                title: own_title(&data).map_or_else(fallback, str::to_owned),
+                evidence: Evidence {
+                    emitted_at,
+                    matched_fields: fields,
+                    excerpt_field: field,
+                    title_match,
+                    score: Score::new(*score),
+                },
+                title,
                 link: own_link(&data),
-                excerpt: excerpt(&data, &terms),
-                time: when.map(str::to_owned),
+                excerpt,
+                time,
                 id: HitId::Record(address),
             });
         }

@@ -18,10 +18,17 @@ const CHUNK: usize = 200;
 /// Matches looked at for one page, at most.
 const LOOKED_AT_MOST: usize = 10_000;
 
-/// Matches of one page, by row.
+/// A record that the index found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Match {
+    pub(super) row: i64,
+    pub(super) score: f32,
+}
+
+/// Matches of one page.
 #[derive(Debug)]
 pub(super) struct Found {
-    pub(super) rows: Vec<i64>,
+    pub(super) rows: Vec<Match>,
     /// How many matches were looked at for them.
     pub(super) consumed: usize,
     pub(super) more: bool,
@@ -29,7 +36,7 @@ pub(super) struct Found {
 
 impl Found {
     /// Of rows of which one more than `limit` was asked.
-    pub(super) fn all(mut rows: Vec<i64>, limit: usize) -> Self {
+    pub(super) fn all(mut rows: Vec<Match>, limit: usize) -> Self {
         let more = rows.len() > limit;
         rows.truncate(limit);
         Self { consumed: rows.len(), rows, more }
@@ -71,7 +78,7 @@ impl Sieve {
         (database, allowance): (&Database, &Allowance),
         offset: usize,
         limit: usize,
-        matches: impl Fn(usize, usize) -> Result<Vec<i64>, StoreError>,
+        matches: impl Fn(usize, usize) -> Result<Vec<Match>, StoreError>,
     ) -> Result<Found, StoreError> {
         let mut found = Found { rows: Vec::new(), consumed: 0, more: true };
         let mut picked = Vec::new();
@@ -81,7 +88,7 @@ impl Sieve {
                 let passes = database.read(|sqlite| {
                     let mut statement = sqlite
                         .prepare_cached("SELECT data, octet_length(data) FROM records WHERE id = ?1")?;
-                    let mut rows = statement.query([row])?;
+                    let mut rows = statement.query([row.row])?;
                     let Some(row) = rows.next()? else { return Ok(false) };
                     // The answer is not used.
                     if !allowance.has_room_for(length_at(row, 1)?) {

@@ -9,7 +9,7 @@ use super::tolerant::{Any, Text, Tolerant};
 use super::{parse, wrong_shape};
 use crate::fit::{clip, passage};
 use crate::handle::{ConnectionId, Handle, RecordAddress};
-use crate::record::{Excerpt, Hit, HitId, WebLink, fallback_title, is_title_field};
+use crate::record::{Evidence, Excerpt, Hit, HitId, WebLink, fallback_title, is_title_field};
 use crate::source::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
 
 /// How much text around a match is kept, in bytes on either side.
@@ -42,6 +42,7 @@ pub(in super::super) fn search_page(body: &[u8]) -> Result<SearchPage, SourceErr
         next: cursor.filter(|_| !ended).map(|cursor| SearchPosition(cursor.to_owned())),
         windowed: *is_cut || levels().any(|level| level.meta.recall.is_window()),
         count: levels().find_map(|level| level.meta.count()),
+        lexical_instead: levels().any(|level| level.meta.warnings.lexical_instead),
         ..SearchPage::default()
     })
 }
@@ -117,6 +118,7 @@ struct Meta<'a> {
     recall: Recall<'a>,
     count: Text<'a>,
     accuracy: Text<'a>,
+    warnings: Warnings,
 }
 
 impl<'de: 'a, 'a> Tolerant<'de> for Meta<'a> {
@@ -124,6 +126,7 @@ impl<'de: 'a, 'a> Tolerant<'de> for Meta<'a> {
         let mut meta = Self::default();
         while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
             match &*name {
+                "warnings" => meta.warnings = fields.next_value::<Any<_>>()?.0,
                 "recall" => meta.recall = fields.next_value::<Any<_>>()?.0,
                 "count" => meta.count.or(fields.next_value()?),
                 "count_accuracy" | "countAccuracy" => meta.accuracy.or(fields.next_value()?),
@@ -144,6 +147,42 @@ impl Meta<'_> {
             _ => Accuracy::LowerBound,
         };
         Some(Count { value, accuracy })
+    }
+}
+
+/// What the warnings of a page say.
+#[derive(Default)]
+struct Warnings {
+    /// The server has no embeddings, and looked for the words.
+    lexical_instead: bool,
+}
+
+impl<'de> Tolerant<'de> for Warnings {
+    fn from_list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+        let mut warnings = Self::default();
+        while let Some(Any(WarningCode(code))) = items.next_element()? {
+            warnings.lexical_instead |= code.get() == Some(SEMANTIC_UNAVAILABLE);
+        }
+        Ok(warnings)
+    }
+}
+
+/// The code of a warning of fetchwell's own `/v1/search/semantic` and `/v1/search/hybrid`.
+const SEMANTIC_UNAVAILABLE: &str = "semantic_unavailable";
+
+#[derive(Default)]
+struct WarningCode<'a>(Text<'a>);
+
+impl<'de: 'a, 'a> Tolerant<'de> for WarningCode<'a> {
+    fn from_map<A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
+        let mut code = Self::default();
+        while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
+            match &*name {
+                "code" => code.0.or(fields.next_value()?),
+                _ => drop(fields.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(code)
     }
 }
 
@@ -268,7 +307,9 @@ fn hit(wire: &WireHit<'_>) -> Hit {
     let excerpt = if excerpt.text() == title { Excerpt::default() } else { excerpt };
     // A time that is longer is none.
     let time = time.filter(|time| time.len() <= TIME_MOST).map(str::to_owned);
-    Hit { id: hit_id(wire, stream, link.as_ref()), title, link, excerpt, time }
+    let emitted_at = wire.emitted_at.get().filter(|time| time.len() <= TIME_MOST).map(str::to_owned);
+    let evidence = Evidence { emitted_at, ..Evidence::default() };
+    Hit { id: hit_id(wire, stream, link.as_ref()), title, link, excerpt, time, evidence }
 }
 
 /// Returns the first words of a snippet; nothing when it has none.
