@@ -12,6 +12,8 @@ use http::StatusCode;
 pub enum Denial {
     /// There is no token: get one from the authorization server.
     SignIn,
+    /// There is no token, and no authorization server that gives one: ask whoever runs the server.
+    AskOperator,
     /// The header is not one bearer token: send `Authorization: Bearer` with the token.
     SendBearer(HeaderFault),
     /// The token is not good: get another.
@@ -108,7 +110,9 @@ impl Denial {
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
-            Self::SignIn | Self::SendBearer(_) | Self::RenewToken(_) => StatusCode::UNAUTHORIZED,
+            Self::SignIn | Self::AskOperator | Self::SendBearer(_) | Self::RenewToken(_) => {
+                StatusCode::UNAUTHORIZED
+            }
             Self::AskForScopes { .. } | Self::UseClientToken { .. } => StatusCode::FORBIDDEN,
             Self::TryLater { .. } => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -118,7 +122,7 @@ impl Denial {
     #[must_use]
     pub fn error(&self) -> Option<&'static str> {
         match self {
-            Self::SignIn => None,
+            Self::SignIn | Self::AskOperator => None,
             Self::SendBearer(_) | Self::RenewToken(_) => Some("invalid_token"),
             Self::AskForScopes { .. } | Self::UseClientToken { .. } => Some("insufficient_scope"),
             Self::TryLater { .. } => Some("temporarily_unavailable"),
@@ -131,6 +135,7 @@ impl Denial {
         match self {
             Self::TryLater { after } => Some(*after),
             Self::SignIn
+            | Self::AskOperator
             | Self::SendBearer(_)
             | Self::RenewToken(_)
             | Self::AskForScopes { .. }
@@ -143,6 +148,10 @@ impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SignIn => f.write_str("there is no token; send `Authorization: Bearer` with one"),
+            Self::AskOperator => f.write_str(
+                "there is no token; this server takes only tokens of its own and has no sign-in: ask whoever runs it for \
+                 one (fetchwell token new), and send it as `Authorization: Bearer`",
+            ),
             Self::SendBearer(fault) => write!(f, "{fault}; send `Authorization: Bearer` with one token"),
             Self::RenewToken(fault) => write!(f, "{fault}; get another and send that"),
             Self::AskForScopes { needed } => {
@@ -184,6 +193,7 @@ mod tests {
         let after = Duration::from_secs(5);
         for (denial, status, error, remedy) in [
             (Denial::SignIn, 401, None, "send `Authorization: Bearer`"),
+            (Denial::AskOperator, 401, None, "fetchwell token new"),
             (HeaderFault::Several.into(), 401, Some("invalid_token"), "with one token"),
             (HeaderFault::NotBearer.into(), 401, Some("invalid_token"), "send `Authorization: Bearer`"),
             (HeaderFault::TooLong.into(), 401, Some("invalid_token"), "16 KiB"),

@@ -124,7 +124,10 @@ impl Access {
         client: IpAddr,
         now: Timestamp,
     ) -> Result<Admitted, Denial> {
-        let token = bearer::token_of(authorization)?;
+        let token = bearer::token_of(authorization).map_err(|denial| match denial {
+            Denial::SignIn if !self.settings.has_authorization_server() => Denial::AskOperator,
+            denial => denial,
+        })?;
         if static_token::is_ours(&token) {
             let known = static_token::find(&self.settings.tokens, &token).ok_or(TokenFault::Unknown)?;
             let caller = Caller::Token { name: known.name.clone() };

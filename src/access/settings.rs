@@ -53,6 +53,12 @@ pub struct StaticToken {
 }
 
 impl AccessSettings {
+    /// Whether an authorization server gives tokens; else only those of the configuration are accepted.
+    #[must_use]
+    pub fn has_authorization_server(&self) -> bool {
+        self.issuer.is_some() || self.introspection.is_some()
+    }
+
     /// Whether there is any way to be admitted.
     #[must_use]
     pub fn can_admit(&self) -> bool {

@@ -47,9 +47,7 @@ pub(super) async fn admitted(
             let turn = callers.grants.turn(&caller).await.map_err(of_no_turn);
             turn.map(|turn| (caller, turn))
         }
-        Err(denial) => {
-            Err(of_denial(&denial, metadata_url(callers.public_url.as_ref(), request.uri().path())))
-        }
+        Err(denial) => Err(of_denial(&denial, &SignIn::at(&callers, request.uri().path()))),
     };
     match turn {
         Ok((caller, Turn { toolbox, permit, person })) => {
@@ -95,7 +93,7 @@ pub(super) async fn authorize_ops(
             Refusal::new(StatusCode::FORBIDDEN, "forbidden", FORBIDDEN, problem.to_owned())
         }
         Err(denial) => {
-            let refusal = of_denial(&denial, None);
+            let refusal = of_denial(&denial, &SignIn::default());
             let problem = format!("{}. {OPS_REMEDY}", refusal.problem);
             Refusal { problem, ..refusal }
         }
@@ -125,7 +123,29 @@ pub(super) async fn admit_token(
     callers.access().admit(Some(shown.expose_secret()), client).await
 }
 
-fn of_denial(denial: &Denial, metadata: Option<String>) -> Refusal {
+/// How a client gets a token; nothing where no authorization server gives any.
+#[derive(Debug, Default)]
+struct SignIn {
+    /// Where the metadata of the resource is.
+    metadata: Option<String>,
+    /// What every token needs in its scope.
+    scopes: Vec<String>,
+}
+
+impl SignIn {
+    /// Returns what a client of a path has to know.
+    fn at(callers: &Callers, path: &str) -> Self {
+        let access = callers.access();
+        let settings = access.settings();
+        if !settings.has_authorization_server() {
+            // A client that is told of a resource tries to register, and shows why that failed.
+            return Self::default();
+        }
+        Self { metadata: metadata_url(callers.public_url.as_ref(), path), scopes: settings.scopes.clone() }
+    }
+}
+
+fn of_denial(denial: &Denial, sign_in: &SignIn) -> Refusal {
     let status = denial.status();
     let (code, json_rpc) = match status {
         StatusCode::FORBIDDEN => ("forbidden", FORBIDDEN),
@@ -134,8 +154,8 @@ fn of_denial(denial: &Denial, metadata: Option<String>) -> Refusal {
     };
     Refusal {
         retry_after: denial.retry_after().map(|after| after.as_secs().max(1)),
-        challenge: challenge(denial, metadata.as_deref()),
-        resource_metadata: metadata,
+        challenge: challenge(denial, sign_in),
+        resource_metadata: sign_in.metadata.clone(),
         ..Refusal::new(status, code, json_rpc, denial.to_string())
     }
 }
@@ -146,7 +166,7 @@ pub(super) const FORBIDDEN: i32 = -32_003;
 const AUTHORIZATION_UNAVAILABLE: i32 = -32_004;
 
 /// `WWW-Authenticate` of a denial (RFC 6750, RFC 9728).
-fn challenge(denial: &Denial, metadata: Option<&str>) -> Option<HeaderValue> {
+fn challenge(denial: &Denial, sign_in: &SignIn) -> Option<HeaderValue> {
     if denial.status() == StatusCode::SERVICE_UNAVAILABLE {
         return None;
     }
@@ -154,10 +174,14 @@ fn challenge(denial: &Denial, metadata: Option<&str>) -> Option<HeaderValue> {
     parameters.extend(denial.error().map(|error| format!("error=\"{error}\"")));
     let described = |_| format!("error_description=\"{}\"", quotable(&denial.to_string()));
     parameters.extend(denial.error().map(described));
-    if let Denial::AskForScopes { needed } = denial {
-        parameters.push(format!("scope=\"{}\"", quotable(&needed.join(" "))));
+    let scopes = match denial {
+        Denial::AskForScopes { needed } => needed,
+        _ => &sign_in.scopes,
+    };
+    if !scopes.is_empty() {
+        parameters.push(format!("scope=\"{}\"", quotable(&scopes.join(" "))));
     }
-    parameters.extend(metadata.map(|url| format!("resource_metadata=\"{url}\"")));
+    parameters.extend(sign_in.metadata.as_ref().map(|url| format!("resource_metadata=\"{url}\"")));
     let challenge = match parameters.is_empty() {
         true => "Bearer".to_owned(),
         false => format!("Bearer {}", parameters.join(", ")),

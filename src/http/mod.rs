@@ -1,6 +1,7 @@
 //! HTTP: the MCP endpoints, the record-server contract, and how the server is doing.
 //!
-//! `/mcp` serves the standard profile and `/mcp/openai` the one of ChatGPT's deep research; `/v1` serves the
+//! `/mcp` serves the standard profile and `/mcp/openai` the one of ChatGPT's deep research, both with a slash behind, too;
+//! `/` points to them; `/v1` serves the
 //! source itself; `/health` and `/metrics` say how it goes, and can have an address of their own. Without authentication
 //! only loopback addresses are served, and no request that came through a proxy.
 
@@ -24,6 +25,7 @@ mod rate_limit;
 mod record_page;
 mod refusal;
 mod request_id;
+mod root;
 mod served;
 mod tls;
 mod v1;
@@ -145,11 +147,14 @@ fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
     };
     let app = Router::new()
         .route("/mcp", mcp(Profile::Standard))
+        .route("/mcp/", mcp(Profile::Standard))
         .route("/mcp/openai", mcp(Profile::OpenAi))
+        .route("/mcp/openai/", mcp(Profile::OpenAi))
         .merge(Api::new(telemetry.clone()).routes())
         .merge(RecordServer::new(telemetry.clone()).routes())
         .layer(from_fn_with_state((served.clone(), telemetry.clone()), admitted))
         .merge(open)
+        .merge(root::routes(public_url.clone()))
         .merge(record_page::routes(served, telemetry.clone(), public_url))
         .fallback(answers::unknown_path)
         .layer(from_fn_with_state((rate_limiter, telemetry.clone()), limited))

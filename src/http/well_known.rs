@@ -14,8 +14,9 @@ use super::served::Callers;
 /// The document of a server, before the path of the resource.
 const BASE: &str = "/.well-known/oauth-protected-resource";
 
-/// Resources that have a document of their own; all others have that of the server.
-const RESOURCES: [&str; 2] = ["/mcp", "/mcp/openai"];
+/// Resources that have a document of their own; all others have that of the server. A client compares the resource with
+/// the URL that it was given, which may end with a slash.
+const RESOURCES: [&str; 4] = ["/mcp", "/mcp/", "/mcp/openai", "/mcp/openai/"];
 
 /// Where the document about `path` is. Without a public URL nobody can know.
 pub(super) fn metadata_url(public_url: Option<&PublicUrl>, path: &str) -> Option<String> {
@@ -32,6 +33,10 @@ pub(super) fn routes(callers: &Arc<Callers>) -> Router {
 }
 
 async fn document(State(callers): State<Arc<Callers>>, request: Request) -> Response {
+    if !callers.access().settings().has_authorization_server() {
+        let problem = "No authorization server gives tokens for this server: ask whoever runs it for one.\n";
+        return (StatusCode::NOT_FOUND, problem).into_response();
+    }
     let Some(public_url) = &callers.public_url else {
         let problem = "This server does not know its public URL: set `public_url` in its configuration.\n";
         return (StatusCode::NOT_FOUND, problem).into_response();

@@ -30,12 +30,20 @@ fn refused(answer: &Answer, status: u16, code: &str) {
 #[test]
 fn nobody_gets_in_without_a_token() {
     let place = Place::new();
-    let server = start(&place.of_two());
+    fs::write(place.path("secret"), "s3cret").unwrap();
+    let asked = authorization_server();
+    let settings = with_authorization_server(&asked, &token("ann", ANN))
+        .replace("[auth.introspection]", "[auth]\nscopes = [\"records\"]\n[auth.introspection]");
+    let server = start(&place.configure(&format!("{settings}{STORES}")));
     let about = |path: &str| format!("{PUBLIC}/.well-known/oauth-protected-resource{path}");
     let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
-    for (target, path) in
-        [("/mcp", "/mcp"), ("/mcp/openai", "/mcp/openai"), ("/v1/schema", ""), ("/api/v1", "")]
-    {
+    for (target, path) in [
+        ("/mcp", "/mcp"),
+        ("/mcp/", "/mcp/"),
+        ("/mcp/openai", "/mcp/openai"),
+        ("/v1/schema", ""),
+        ("/api/v1", ""),
+    ] {
         let bad = bearer("fwt_guessedguessedguessedguessedguessedguessedg");
         for headers in
             [&[][..], &[bad.as_str()], &["authorization: Basic YTpi"], &[&bearer(ANN), &bearer(BOB)]]
@@ -49,11 +57,12 @@ fn nobody_gets_in_without_a_token() {
             assert!(challenge.starts_with("Bearer "), "{challenge}");
             assert!(challenge.contains(&format!("resource_metadata=\"{}\"", about(path))), "{challenge}");
             assert_eq!(challenge.contains("error=\"invalid_token\""), !headers.is_empty(), "{challenge}");
+            assert!(challenge.contains("scope=\"records\""), "{challenge}");
             assert!(answer.text.contains(&about(path)), "{}", answer.text);
             assert!(!answer.text.contains("guessed"), "{}", answer.text);
         }
     }
-    for (path, resource) in [("", ""), ("/mcp", "/mcp"), ("/mcp/openai", "/mcp/openai")] {
+    for (path, resource) in [("", ""), ("/mcp", "/mcp"), ("/mcp/", "/mcp/"), ("/mcp/openai", "/mcp/openai")] {
         let document =
             ask(&server.address, "GET", &format!("/.well-known/oauth-protected-resource{path}"), &[]);
         assert_eq!(document.json()["resource"], format!("{PUBLIC}{resource}"));
@@ -66,6 +75,28 @@ fn nobody_gets_in_without_a_token() {
     assert_eq!(get_as(&server, ANN, "/api/v1").status, 200);
     let found = call(&server, ANN, "search", &json!({"query": "letter"}));
     assert!(!found["results"].as_array().unwrap().is_empty(), "{found}");
+}
+
+#[test]
+fn a_server_with_tokens_of_its_own_says_so() {
+    let place = Place::new();
+    let server = start(&place.of_two());
+    let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    for target in ["/mcp", "/mcp/openai/", "/api/v1"] {
+        let answer = match target.starts_with("/mcp") {
+            true => post(&server.address, target, &[], message),
+            false => ask(&server.address, "GET", target, &[]),
+        };
+        refused(&answer, 401, "fetchwell token new");
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{target}");
+        assert!(!answer.text.contains("resource_metadata"), "{}", answer.text);
+    }
+    for path in ["", "/mcp", "/mcp/openai"] {
+        let document =
+            ask(&server.address, "GET", &format!("/.well-known/oauth-protected-resource{path}"), &[]);
+        assert_eq!(document.status, 404, "{path}");
+    }
+    assert_eq!(get_as(&server, ANN, "/v1/schema").status, 200);
 }
 
 #[test]

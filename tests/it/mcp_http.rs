@@ -53,6 +53,31 @@ async fn a_model_searches_and_fetches_over_http_in_every_revision() {
 }
 
 #[tokio::test]
+async fn a_slash_behind_an_endpoint_and_the_bare_host_lead_somewhere() {
+    let (_folder, store) = demo_store();
+    let server = HttpServer::start(["--store", text(&store)]);
+    for (path, tools) in [("/mcp/", 6), ("/mcp/openai/", 2)] {
+        let model = Model::over_http(server.url(path), ClientLifecycleMode::Initialize).await;
+        assert_eq!(model.tools().await.len(), tools, "{path}");
+    }
+    let root = |method: &str, headers: &str, body: &str| {
+        let head = format!("{method} / HTTP/1.1\r\nhost: {}{headers}", server.address);
+        exchange(&server.address, &head, body)
+    };
+    let (status, head, page) = root("GET", "\r\naccept: text/html,application/xhtml+xml", "");
+    assert_eq!(status, 200);
+    assert!(head.contains("content-type: text/html") && head.contains("default-src 'none'"), "{head}");
+    assert!(page.contains("/mcp/openai") && page.len() < 8_000, "{page}");
+    let (status, _, pointer) = root("GET", "", "");
+    let pointer: Value = serde_json::from_str(&pointer).unwrap();
+    assert_eq!((status, pointer["mcp"].as_str()), (200, Some("/mcp")));
+    let (status, _, refused) = root("POST", &format!("\r\ncontent-type: application/json\r\n{BOTH}"), SEARCH);
+    let refused: Value = serde_json::from_str(&refused).unwrap();
+    assert!(refused["error"]["message"].as_str().unwrap().contains("/mcp"), "{refused}");
+    assert_eq!((status, root("DELETE", "", "").0), (404, 405));
+}
+
+#[tokio::test]
 async fn a_profile_is_chosen_by_the_path() {
     let (_folder, store) = demo_store();
     let server = HttpServer::start(["--store", text(&store)]);
@@ -171,7 +196,7 @@ fn requests_are_answered_as_the_specification_says() {
         let (status, head, _) = exchange(&server.address, &head, "");
         assert!(status == 405 && head.contains("allow: post"), "{head}");
     }
-    let head = format!("GET / HTTP/1.1\r\nhost: {}", server.address);
+    let head = format!("GET /nowhere HTTP/1.1\r\nhost: {}", server.address);
     let (status, _, body) = exchange(&server.address, &head, "");
     assert!(status == 404 && body.contains("/mcp"), "{body}");
     let head =

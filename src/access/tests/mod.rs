@@ -152,5 +152,5 @@ async fn without_anything_to_check_a_token_by_nobody_is_admitted() {
         let denial = admit(&door, token, now()).await.unwrap_err();
         assert_eq!(denial, Denial::RenewToken(super::TokenFault::Unknown), "{token}");
     }
-    assert_eq!(door.admit(None, LOCAL).await.unwrap_err(), Denial::SignIn);
+    assert_eq!(door.admit(None, LOCAL).await.unwrap_err(), Denial::AskOperator);
 }

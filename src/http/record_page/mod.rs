@@ -24,6 +24,8 @@ use secrecy::SecretString;
 use tokio::time::timeout;
 use url::form_urlencoded;
 
+pub(super) use self::view::information_page;
+
 use self::sessions::{Session, Sessions};
 use self::view::{Around, Document};
 use super::PublicUrl;

@@ -134,6 +134,11 @@ pub(super) fn problem(status: StatusCode, title: &str, problem: &str, is_signed_
     let body = html! { h1 { (title) } p { (problem) } };
     page(status, title, &body, is_signed_in)
 }
+/// A page about the server itself.
+pub(in crate::http) fn information_page(title: &str, body: &Markup) -> Response {
+    page(StatusCode::OK, title, body, false)
+}
+
 
 fn page(status: StatusCode, title: &str, body: &Markup, is_signed_in: bool) -> Response {
     let html = html! {

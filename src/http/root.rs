@@ -1,0 +1,66 @@
+//! `/`, which people open and clients are given by mistake: a short page for a browser, a pointer for anything else.
+//! It says nothing of records or callers, and needs no token.
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use maud::html;
+use serde_json::json;
+
+use super::PublicUrl;
+use super::answers::json_rpc_error;
+use super::record_page::information_page;
+
+/// What the server is, in a sentence.
+const ABOUT: &str = "fetchwell lets AI clients search and read records across connected accounts, over MCP.";
+
+/// The code of a JSON-RPC error about a path that is no MCP endpoint.
+const NOT_AN_ENDPOINT: i32 = -32_600;
+
+/// The route.
+pub(super) fn routes(public_url: Option<PublicUrl>) -> Router {
+    Router::new().route("/", any(answer).with_state(public_url))
+}
+
+async fn answer(State(public_url): State<Option<PublicUrl>>, request: Request) -> Response {
+    let mcp = public_url.as_ref().map_or_else(|| "/mcp".to_owned(), |url| url.at("/mcp"));
+    match *request.method() {
+        Method::GET | Method::HEAD if accepts_html(&request) => page(&mcp),
+        Method::GET | Method::HEAD => {
+            let pointer =
+                json!({ "name": "fetchwell", "about": ABOUT, "mcp": mcp, "openapi": "/openapi.json" });
+            ([(header::CONTENT_TYPE, "application/json")], pointer.to_string()).into_response()
+        }
+        Method::POST => {
+            let problem = format!(
+                "this is not an MCP endpoint: send messages to {mcp}, or to {mcp}/openai for ChatGPT"
+            );
+            json_rpc_error(StatusCode::NOT_FOUND, NOT_AN_ENDPOINT, &problem)
+        }
+        _ => {
+            let problem = format!("There is nothing here. The MCP endpoints are {mcp} and {mcp}/openai.\n");
+            (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")], problem).into_response()
+        }
+    }
+}
+
+/// Whether a browser asks: programs name no HTML, or accept everything.
+fn accepts_html(request: &Request) -> bool {
+    let accepted = request.headers().get_all(header::ACCEPT).iter();
+    accepted
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| value.to_ascii_lowercase().contains("text/html"))
+}
+
+fn page(mcp: &str) -> Response {
+    let body = html! {
+        h1 { "fetchwell" }
+        p { (ABOUT) }
+        p { "Add this URL to your client as an MCP server (Streamable HTTP):" }
+        pre { (mcp) }
+        p { "ChatGPT takes " code { (mcp) "/openai" } "." }
+    };
+    information_page("fetchwell", &body)
+}
