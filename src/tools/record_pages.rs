@@ -1,14 +1,18 @@
 //! Where people read the records that a model cites.
 //!
-//! A page has the address of its record and is for those whose record it is. Whoever follows a citation has no token at hand,
-//! so `fetch` gives a link that opens the page once; what it opens it by is worth nothing for any other record.
+//! A page has the address of its record and is for those whose record it is. A person who follows a citation has no token
+//! at hand, so tools give a link that opens the page while it is valid; what it opens it by is worth nothing for any other
+//! record. The link of one record and grant is always the same, so that a citation of `search` is that of `fetch`.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hmac::{Hmac, KeyInit, Mac};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sha2::Sha256;
 
-use super::tickets::KEY_CHARS;
+use super::tickets::{KEY_CHARS, TicketKey};
 use super::{TicketLimits, Tickets};
 use crate::access::{Caller, GrantId};
 use crate::handle::{Handle, RecordAddress};
@@ -17,7 +21,7 @@ use crate::source::pdpp::CallersToken;
 /// What comes before the handle.
 const PATH: &str = "/records/";
 
-/// The parameter that opens a page once.
+/// The parameter that opens a page.
 pub const LINK: &str = "link";
 
 /// What a handle may have in a path as it is. A percent sign of its own is encoded, so that decoding gives the handle.
@@ -27,7 +31,7 @@ const IN_PATH: &AsciiSet =
 /// The longest address, in bytes. A longer one is not given.
 const URL_MOST: usize = 2_500;
 
-/// Links that nobody followed yet. One person has as many as a long session of research reads, which takes its time before
+/// Links that are valid. One person has as many as a long session of research reads, which takes its time before
 /// anybody follows one.
 const LINKS: TicketLimits =
     TicketLimits { most: 20_000, of_one_most: 1_000, life: Duration::from_secs(24 * 60 * 60) };
@@ -38,10 +42,42 @@ pub struct RecordPages {
     /// Where the server is, without a slash at the end.
     base: Arc<str>,
     links: Links,
+    /// What links are made with; `None` where the system gave no random bytes.
+    secret: Option<Secret>,
     /// Whose links are made. Where callers are not told apart pages open for everybody.
     reader: Option<Reader>,
     /// For whom a link is only measured: whoever reads a page is where it would lead.
     is_there: bool,
+}
+
+/// The secret of links, which ends with the process as they do.
+#[derive(Clone)]
+struct Secret(Hmac<Sha256>);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Secret {
+    fn random() -> Option<Self> {
+        let mut block = [0; 64];
+        getrandom::fill(&mut block).ok()?;
+        Some(Self(Hmac::new(&block.into())))
+    }
+
+    /// Returns what opens a record for a grant.
+    fn key(&self, grant: GrantId, handle: &Handle) -> TicketKey {
+        let mut mac = self.0.clone();
+        mac.update(grant.to_string().as_bytes());
+        mac.update(&[0]);
+        mac.update(handle.as_str().as_bytes());
+        let tag = mac.finalize().into_bytes();
+        let mut key = TicketKey::default();
+        key.iter_mut().zip(tag).for_each(|(byte, tag)| *byte = tag);
+        key
+    }
 }
 
 /// Whose records a page shows.
@@ -63,7 +99,7 @@ impl Reader {
     }
 }
 
-/// Links that were not followed yet.
+/// Links that are valid.
 pub type Links = Tickets<Link>;
 
 /// What a link opens.
@@ -79,7 +115,8 @@ impl RecordPages {
     /// Pages below `base`, the origin of the server.
     #[must_use]
     pub fn new(base: &str) -> Self {
-        Self { base: base.into(), links: Links::new(LINKS), reader: None, is_there: false }
+        let (links, secret) = (Links::new(LINKS), Secret::random());
+        Self { base: base.into(), links, secret, reader: None, is_there: false }
     }
 
     /// The same for one reader.
@@ -113,7 +150,7 @@ impl RecordPages {
         (url.len() <= URL_MOST).then_some(url)
     }
 
-    /// The same with what opens it once. Every link of a record is equally long, and has other letters at its end.
+    /// The same with what opens it for the reader. Links of one record are equally long, and each reader's has its own end.
     #[must_use]
     pub fn link(&self, handle: &Handle) -> Option<String> {
         let url = self.url(handle)?;
@@ -122,11 +159,10 @@ impl RecordPages {
             return Some(format!("{url}?{LINK}={}", "x".repeat(KEY_CHARS)));
         }
         let link = Link { reader: reader.clone(), address: handle.address().clone() };
-        match self.links.issue(reader.person, link) {
-            Some(key) => Some(format!("{url}?{LINK}={key}")),
-            // Without random bytes there is no link, and the page can be opened with a token.
-            None => Some(url),
-        }
+        // Without random bytes there is no link, and the page can be opened with a token.
+        let Some(secret) = &self.secret else { return Some(url) };
+        let key = self.links.issue_as(reader.person, secret.key(reader.grant, handle), link);
+        Some(format!("{url}?{LINK}={key}"))
     }
 
     /// What is the same in every link of a record. The rest is always as many letters, and not as many tokens.
@@ -168,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_opens_one_record_once() {
+    fn a_link_opens_one_record_for_one_grant() {
         let handle: Handle = "cin_home/messages:m1".parse().unwrap();
         assert_eq!(
             pages().link(&handle).unwrap(),
@@ -176,14 +212,19 @@ mod tests {
         );
         let pages = pages().read_by(reader());
         let (one, other) = (pages.link(&handle).unwrap(), pages.link(&handle).unwrap());
-        assert!(one != other && one.len() == other.len());
+        assert_eq!(one, other);
+        let bob = Reader::of(&Caller::Token { name: "bob".to_owned() }, CallersToken::default());
+        let of_bob = pages.read_by(bob).link(&handle).unwrap();
+        let second = pages.link(&"cin_home/messages:m2".parse().unwrap()).unwrap();
+        assert!(
+            one != of_bob && one.len() == of_bob.len() && !second.ends_with(one.split_once('=').unwrap().1)
+        );
         let measured = pages.for_a_page().link(&handle).unwrap();
         assert!(measured.len() == one.len() && measured.ends_with("xxx"));
         let (_, key) = one.split_once("?link=").unwrap();
         assert_eq!(pages.links().look(key).unwrap().address, *handle.address());
-        assert_eq!(pages.links().redeem(key).unwrap().address, *handle.address());
-        assert!(pages.links().look(key).is_none() && pages.links().redeem(key).is_none());
-        assert!(pages.links().redeem("").is_none());
+        assert_eq!(pages.links().look(key).unwrap().address, *handle.address());
+        assert!(pages.links().look("").is_none());
     }
 
     #[test]
@@ -193,7 +234,9 @@ mod tests {
         assert_eq!(open.steady("https://records.example.com/?link=x"), "https://records.example.com/?link=x");
         let pages = pages().read_by(reader());
         assert_eq!(pages.steady("https://example.com/?link=x"), "https://example.com/?link=x");
-        for _ in 0..1_000 {
+        for number in 0..1_000 {
+            let reader = Reader::of(&Caller::Token { name: format!("{number}") }, CallersToken::default());
+            let pages = pages.read_by(reader);
             let link = pages.link(&handle).unwrap();
             let steady = pages.steady(&link);
             assert_eq!(steady, pages.url(&handle).unwrap());

@@ -352,11 +352,11 @@ async fn page(
     Ok(Payload::within(&answer, budget)?.shaped(shaping))
 }
 
-/// Gives a hit without a link that of its page: ChatGPT cites what has one. Elsewhere `fetch` gives it, and a page has room
-/// for more hits.
+/// Gives a hit without a link that of its page, which is the one that `fetch` gives: ChatGPT cites what has one. In the
+/// standard profile `fetch` alone gives it, and a page has room for more hits.
 fn cite(hit: &mut Hit, pages: &RecordPages) {
     if let (HitId::Record(address), None) = (&hit.id, &hit.link) {
-        let url = Handle::mint(address).and_then(|handle| pages.url(&handle));
+        let url = Handle::mint(address).and_then(|handle| pages.link(&handle));
         hit.link = url.and_then(|url| url.parse().ok());
     }
 }

@@ -23,7 +23,7 @@ fn send(server: &HttpServer, path: &str, cookie: &str, form: &[(&str, &str)]) ->
     answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
 }
 
-/// The path of a record's page, and what opens it once.
+/// The path of a record's page, and what opens it.
 fn linked(server: &HttpServer, token: &str, id: &str) -> (String, String) {
     let record = call(server, token, "fetch", &json!({"id": id}));
     let url = record["url"].as_str().unwrap_or_else(|| panic!("{record}"));
@@ -61,7 +61,37 @@ fn a_link_opens_its_record_where_a_session_has_ended() {
     let (path, key) = linked(&server, NEWER, &one);
     let cookie = send(&server, &path, &cookie, &[("link", &key)]);
     assert_eq!(page(&server, &elsewhere, &cookie).status, 200);
-    // It was for one use.
-    let again = post(&server.address, &path, &[&format!("origin: {PUBLIC}")], &format!("link={key}"));
-    assert!(again.status == 401 && again.text.contains("followed before"), "{again:?}");
+    // It opens the record again, elsewhere too, and a made-up one opens nothing.
+    let second = send(&server, &path, "", &[("link", &key)]);
+    assert!(second != cookie && page(&server, &path, &second).text.contains("only for ann"));
+    let guessed = format!("link={}", "A".repeat(key.len()));
+    let refused = post(&server.address, &path, &[&format!("origin: {PUBLIC}")], &guessed);
+    assert!(refused.status == 401 && refused.text.contains("too old"), "{refused:?}");
+}
+
+#[test]
+fn search_and_fetch_cite_a_record_by_one_url_for_each_person() {
+    let place = Place::new();
+    let both = token("ann2", BOB).replace("[\"ann2\"]", "[\"ann\"]");
+    let server = start(&place.configure(&format!("{HEAD}{}{both}{STORES}", token("ann", ANN))));
+    let asked = |token: &str, tool: &str, arguments: &serde_json::Value| {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}});
+        let headers = [format!("authorization: Bearer {token}")];
+        let answer = post(&server.address, "/mcp/openai", &[&headers[0]], &message.to_string());
+        answer.json()["result"]["structuredContent"].clone()
+    };
+    let found = asked(ANN, "search", &json!({"query": "letter 7"}))["results"][0].clone();
+    let url = found["url"].as_str().unwrap().to_owned();
+    for _ in 0..2 {
+        assert_eq!(asked(ANN, "fetch", &json!({"id": found["id"]}))["url"], url);
+        assert_eq!(call(&server, ANN, "fetch", &json!({"id": found["id"]}))["url"], url);
+    }
+    let other = asked(BOB, "fetch", &json!({"id": found["id"]}))["url"].clone();
+    assert!(other != url && other.as_str().unwrap().split('?').next() == url.split('?').next(), "{other}");
+    let (path, key) = url.strip_prefix(PUBLIC).unwrap().split_once("?link=").unwrap();
+    for _ in 0..2 {
+        let cookie = send(&server, path, "", &[("link", key)]);
+        assert!(page(&server, path, &cookie).text.contains("only for ann"));
+    }
 }

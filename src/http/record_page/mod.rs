@@ -1,6 +1,6 @@
 //! `/records/{handle}`: one record for a person to read, so that what a model cites can be opened.
 //!
-//! Where callers are told apart a page is for those whose record it is: whoever follows the link that `fetch` gave, once, or
+//! Where callers are told apart a page is for those whose record it is: whoever follows the link that `fetch` gave, or
 //! shows a token. The same checks are made as for any call, at every page.
 
 mod sessions;
@@ -217,9 +217,9 @@ impl Pages {
     }
 }
 
-const LINK_IS_GONE: &str = "The link was followed before, or is too old.";
+const LINK_IS_GONE: &str = "The link is too old, or of a server that was started again.";
 
-/// Follows a link: once, and by a person.
+/// Follows a link, by a person.
 async fn follow(State(pages): State<Pages>, request: Request) -> Response {
     counted(&pages, "/records/{handle}", request, followed).await
 }
@@ -270,13 +270,10 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     let key = form_value(&form, LINK).filter(|key| pages.opens(callers, key, &handle));
     let Some((key, links)) = key.zip(pages.links(callers)) else { return view::sign_in(&path, LINK_IS_GONE) };
     let client = client_of(&request.extensions);
-    // One behind which there is nobody now is not used up: its grant may have another token soon.
-    if let Some(link) = links.look(&key)
-        && let Err(problem) = pages.turn_of(callers, &link.reader.token, client, record).await
-    {
+    let Some(link) = links.look(&key) else { return view::sign_in(&path, LINK_IS_GONE) };
+    if let Err(problem) = pages.turn_of(callers, &link.reader.token, client, record).await {
         return view::sign_in(&path, &problem);
     }
-    let Some(link) = links.redeem(&key) else { return view::sign_in(&path, LINK_IS_GONE) };
     let mut before = pages.sessions.of(&request.headers);
     // One that showed everything shows it no more once its own token has ended.
     if let Some(session) = before.as_ref().filter(|session| session.shows_all())

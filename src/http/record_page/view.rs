@@ -97,12 +97,11 @@ fn fact(value: &str) -> Markup {
     }
 }
 
-/// A record behind a link that was not followed yet. Programs that look at links to show what is behind must not use them
-/// up, so a person has to.
+/// A record behind a link. Programs that look at links to show what is behind must not begin sessions, so a person has to.
 pub(super) fn opening(path: &str, key: &str) -> Response {
     let body = html! {
         h1 { "Open this record" }
-        p { "The link you followed opens one record, once. It stays open in this browser." }
+        p { "The link you followed opens one record. It stays open in this browser." }
         form method="post" action=(path) {
             input type="hidden" name=(LINK) value=(key);
             button type="submit" autofocus { "Open the record" }
@@ -116,7 +115,7 @@ pub(super) fn sign_in(path: &str, problem: &str) -> Response {
     let body = html! {
         h1 { "This record is not public" }
         p { (problem) }
-        p { "Ask your assistant to fetch the record again: the address it gives then opens it once. Or show an access token:" }
+        p { "Ask your assistant to fetch the record again: the address it gives then opens it. Or show an access token:" }
         form method="post" action=(SIGN_IN) {
             input type="hidden" name="to" value=(path);
             label for="token" { "Access token" }
@@ -134,11 +133,11 @@ pub(super) fn problem(status: StatusCode, title: &str, problem: &str, is_signed_
     let body = html! { h1 { (title) } p { (problem) } };
     page(status, title, &body, is_signed_in)
 }
+
 /// A page about the server itself.
 pub(in crate::http) fn information_page(title: &str, body: &Markup) -> Response {
     page(StatusCode::OK, title, body, false)
 }
-
 
 fn page(status: StatusCode, title: &str, body: &Markup, is_signed_in: bool) -> Response {
     let html = html! {
