@@ -66,6 +66,9 @@ const AUTHORED_FIELDS: [&str; 26] = [
     "updated",
 ];
 
+/// Fields of a record whose names are compared in any case. Looking at thousands would make each list slow.
+const MAX_FIELDS_COMPARED: usize = 200;
+
 /// Objects that APIs put around the fields of a record.
 const WRAPPERS: [&str; 8] =
     ["fields", "attributes", "properties", "snippet", "data", "item", "node", "object"];
@@ -121,8 +124,19 @@ fn texts<'a>(data: &'a RecordData, names: &'static [&'static str]) -> impl Itera
 
 fn values<'a>(data: &'a RecordData, names: &'static [&'static str]) -> impl Iterator<Item = &'a Value> {
     let wrapped = WRAPPERS.iter().filter_map(|name| data.get(*name)).filter_map(Value::as_object);
-    let levels = std::iter::once(data).chain(wrapped);
-    levels.flat_map(|fields| names.iter().filter_map(|name| field_named(fields, name)))
+    std::iter::once(data).chain(wrapped).flat_map(|fields| {
+        let exact = names.iter().filter_map(|name| fields.get(*name));
+        exact.chain(std::iter::once_with(|| similar(fields, names)).flatten())
+    })
+}
+
+/// The values of fields that have almost these names, in the order of the names.
+fn similar<'a>(fields: &'a RecordData, names: &[&str]) -> Vec<&'a Value> {
+    let rank = |field: &str| names.iter().position(|name| *name != field && is_same_name(field, name));
+    let found = fields.iter().take(MAX_FIELDS_COMPARED);
+    let mut found: Vec<_> = found.filter_map(|(field, value)| Some((rank(field)?, value))).collect();
+    found.sort_by_key(|(rank, _)| *rank);
+    found.into_iter().map(|(_, value)| value).collect()
 }
 
 /// `2026-04-01`, with or without a time. Other spellings are left to the record's text.
