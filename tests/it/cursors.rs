@@ -417,7 +417,7 @@ fn a_page_is_not_lost_for_want_of_a_cursor() {
         let page = call(&server, tool, arguments);
         assert_eq!(ids(&page).len(), 5);
         assert!(page.get("next_cursor").is_none());
-        assert!(page["warnings"][0].as_str().unwrap().contains("the cursor store is locked"), "{page}");
+        assert!(page["warnings"].to_string().contains("the cursor store is locked"), "{page}");
     }
     // One that was given is still read.
     assert_eq!(ids(&call(&server, "search", &json!({"cursor": cursor}))).len(), 5);

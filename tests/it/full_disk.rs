@@ -94,7 +94,7 @@ fn page_without_a_cursor_is_never_taken_for_the_last() {
     let found = api.tool("query_records", &json!({"stream": "letters", "limit": 5}));
     assert_eq!(found["records"].as_array().unwrap().len(), 5, "{found}");
     assert!(found.get("next_cursor").is_none());
-    assert!(found["warnings"][0].as_str().unwrap().contains("the cursor store is full"), "{found}");
+    assert!(found["warnings"].to_string().contains("the cursor store is full"), "{found}");
     fs::remove_file(inside(&server.process, &state).join("filler")).unwrap();
     assert_eq!(api.ok("/api/v1/letters?limit=5")["meta"]["hasMore"], true);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::import::Workshop;
-use crate::support::stderr;
+use crate::support::{HttpServer, get, stderr};
 
 /// Returns the fields of a record and its time, as the store has them.
 #[track_caller]
@@ -193,4 +193,27 @@ fn a_wrong_key_is_one_line() {
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&summary["added"], &summary["rejected"]), (&json!(0), &json!(3_000)));
     assert!(!Path::new(&workshop.store()).exists());
+}
+
+#[test]
+fn order_of_records_without_a_time_is_told() {
+    let workshop = Workshop::new();
+    let timed = workshop.file("timed.csv", "id,date\n1,01.04.2026\n2,03.04.2026\n3,02.04.2026\n");
+    let plain = workshop.file("plain.csv", "id,name\n1,Ann\n2,Bob\n3,Cleo\n");
+    assert_eq!(workshop.counts(&["csv", &timed]), [3, 0, 0, 0, 0]);
+    assert_eq!(workshop.counts(&["csv", &plain]), [3, 0, 0, 0, 0]);
+    let server = HttpServer::start(["--store", &workshop.store()]);
+    let list = |stream: &str| get(&server.address, &format!("/v1/streams/{stream}/records")).json();
+    let keys = |page: &Value| -> Vec<Value> {
+        page["data"].as_array().unwrap().iter().map(|record| record["data"]["id"].clone()).collect()
+    };
+    let page = list("timed");
+    assert_eq!(keys(&page), [2, 3, 1], "{page}");
+    assert!(!page.to_string().contains("to order by"), "{page}");
+    let page = list("plain");
+    assert_eq!(keys(&page), [3, 2, 1], "{page}");
+    assert!(
+        page.to_string().contains("no record of `plain` has a time to order by; they are ordered by key"),
+        "{page}"
+    );
 }

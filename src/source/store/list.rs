@@ -51,6 +51,7 @@ pub(super) fn page(
             )?);
         }
         places.sort_by(|a, b| in_order(query.direction, a, b));
+        let notes = if after.is_none() { unordered(query, &streams, &places) } else { Vec::new() };
         let mut has_more = places.len() > query.limit;
         places.truncate(query.limit);
         let mut rows: Vec<Record> = Vec::with_capacity(places.len());
@@ -81,9 +82,21 @@ pub(super) fn page(
             rows: rows.into_iter().map(|record| Change::Present(Box::new(record))).collect(),
             places: values,
             count,
+            notes,
             ..RecordsPage::default()
         })
     })
+}
+
+/// Says that no record has what the stream is ordered by, where readers expect the newest first: those without it come last.
+fn unordered(query: &RecordsQuery, streams: &[StreamRow], places: &[Place]) -> Vec<String> {
+    let first = places.first().filter(|_| places.len() > 1 && query.direction == Direction::Descending);
+    if first.is_none_or(|first| first.value != SortValue::Missing) {
+        return Vec::new();
+    }
+    let by = streams.iter().find_map(|stream| stream.detail.cursor_field.as_deref());
+    let missing = by.map_or_else(|| "a time".to_owned(), |field| format!("`{field}`"));
+    vec![format!("no record of `{}` has {missing} to order by; they are ordered by key", query.stream)]
 }
 
 fn read_place(position: &RecordsPosition, question: u64) -> Result<Place, SourceError> {
