@@ -93,6 +93,8 @@ pub enum SourceError {
         what: String,
         /// The sources that have it.
         sources: Vec<SourceName>,
+        /// Its connection in each of them, as it is told apart.
+        choices: Vec<ConnectionChoice>,
     },
     /// The source failed again and again and is left alone for a while.
     #[error("it failed again and again, and is asked again in {} s", .pause.as_secs().max(1))]

@@ -320,6 +320,7 @@ fn source_hint(error: &SourceError, asked: &Asked) -> String {
         }
         SourceError::CorrectQuery { hint, .. } => clip(hint, 600),
         SourceError::RestartSearch => "Search again without `cursor`.".to_owned(),
+        SourceError::ChooseSource { choices, .. } if !choices.is_empty() => choose_hint(asked).to_owned(),
         SourceError::ChooseSource { sources, .. } => source_choice(sources, asked),
         SourceError::LeaveAlone { pause } => {
             format!(

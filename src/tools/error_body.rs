@@ -103,7 +103,8 @@ impl ErrorBody {
                     self.message.push_str(&format!("; {more}"));
                 }
             }
-            SourceError::ChooseSource { sources, .. } => {
+            SourceError::ChooseSource { sources, choices, .. } => {
+                self.choose_from(choices, asked.record.as_ref());
                 let sources = sources.iter().take(CHOICES_SHOWN);
                 self.available_sources = sources.map(|source| clip(source.as_str(), LABEL)).collect();
             }

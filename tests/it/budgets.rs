@@ -368,6 +368,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
             of_several(SourceError::ChooseSource {
                 what: "connection `cin_work`".to_owned(),
                 sources: vec!["home".parse().unwrap(), "work".parse().unwrap()],
+                choices: choices(2, "cin_work@"),
             }),
         ),
         (

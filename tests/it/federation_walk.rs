@@ -222,7 +222,10 @@ struct Page {
 
 fn row_of(address: &RecordAddress) -> Row {
     let number = |text: &str| text.trim_start_matches(['c', 'k']).parse().unwrap();
-    (number(address.connection.as_ref().unwrap().as_str()), number(address.record.as_str()))
+    let connection = address.connection.as_ref().unwrap().as_str();
+    // Where two sources have a connection, its id is printed with the source.
+    let (own, _source) = connection.split_once('@').unwrap_or((connection, ""));
+    (number(own), number(address.record.as_str()))
 }
 
 /// Which list is walked.

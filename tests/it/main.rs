@@ -76,6 +76,7 @@ mod remote_reads;
 mod rmcp_client;
 mod schemas;
 mod search_modes;
+mod shared_connections;
 mod sources;
 mod stalled_imports;
 mod stdio_in_flight;

@@ -290,10 +290,8 @@ impl From<SourceError> for ApiError {
                 let message = format!("{message} ({})", named.join(", "));
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable", message)
             }
-            SourceError::ChooseSource { sources, .. } => {
-                let named: Vec<&str> = sources.iter().map(SourceName::as_str).collect();
-                let hint = format!("Both are served here: {}. Serve one of them.", named.join(", "));
-                as_is(StatusCode::CONFLICT, AMBIGUOUS_CONNECTION).hinting(&hint)
+            SourceError::ChooseSource { sources, choices, .. } => {
+                in_several_sources(as_is(StatusCode::CONFLICT, AMBIGUOUS_CONNECTION), &sources, &choices)
             }
             SourceError::Of { source_name, error } => {
                 let of = Self::from(*error);
@@ -359,6 +357,15 @@ fn of_query(fault: QueryFault, problem: &str, hint: &str) -> ApiError {
         | QueryFault::InvalidArgument
         | QueryFault::NotSupported => error,
     }
+}
+
+/// Offers the connections to choose from, or else names the sources.
+fn in_several_sources(error: ApiError, sources: &[SourceName], choices: &[ConnectionChoice]) -> ApiError {
+    if !choices.is_empty() {
+        return error.offering(choices.iter().map(offered).collect());
+    }
+    let named: Vec<&str> = sources.iter().map(SourceName::as_str).collect();
+    error.hinting(&format!("Both are served here: {}. Serve one of them.", named.join(", ")))
 }
 
 fn offered(choice: &ConnectionChoice) -> OfferedConnection {

@@ -13,34 +13,33 @@ use crate::source::{Source, SourceError, StreamAnswer, StreamQuery};
 
 /// The connections of all sources, in their order. One that two sources have says which source it is of.
 pub(super) async fn schema(federation: &Federation) -> Result<Schema, SourceError> {
-    let reads = federation.sources.iter().map(|source| async move { (source, source.schema().await) });
+    let reads = federation.sources.iter().map(|source| async move { (source, source.own_schema().await) });
     let (mut all, mut failed) = (Schema::default(), Failures::default());
-    let mut answered = federation.sources.is_empty();
-    for (number, (source, read)) in join_all(reads).await.into_iter().enumerate() {
-        match read {
+    let mut read = Vec::new();
+    for (number, (source, answer)) in join_all(reads).await.into_iter().enumerate() {
+        match answer {
             Ok(schema) => {
-                answered = true;
                 federation.routes.learn(number, &schema);
-                all.unavailable.extend(schema.unavailable);
-                all.connections.extend(schema.connections.into_iter().map(|mut connection| {
-                    connection.source = Some(source.name().clone());
-                    connection
-                }));
+                read.push((source, schema));
             }
             Err(error) => failed.add(source.name(), error),
         }
     }
-    if !answered {
+    if read.is_empty() && !federation.sources.is_empty() {
         return Err(failed.instead_of_an_answer("no source answered"));
     }
     let mut times: HashMap<ConnectionId, usize> = HashMap::new();
-    for connection in &all.connections {
+    for connection in read.iter().flat_map(|(_, schema)| &schema.connections) {
         *times.entry(connection.connection_id.clone()).or_default() += 1;
     }
-    for connection in &mut all.connections {
-        if times.get(&connection.connection_id) == Some(&1) {
-            connection.source = None;
+    for (source, mut schema) in read {
+        for connection in &mut schema.connections {
+            let is_shared = times.get(&connection.connection_id).is_some_and(|times| *times > 1);
+            connection.source = is_shared.then(|| source.name().clone());
         }
+        source.print_schema(&mut schema);
+        all.unavailable.extend(schema.unavailable);
+        all.connections.extend(schema.connections);
     }
     all.unavailable.extend(failed.beside_an_answer());
     Ok(all)

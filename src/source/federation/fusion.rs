@@ -12,7 +12,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::handle::{Handle, SourceName};
+use super::names::unqualified;
+use crate::handle::{Handle, RecordAddress, SourceName};
 use crate::record::{Hit, HitId, SortValue};
 use crate::source::merge::{Key, Seen, Trail, digest};
 use crate::source::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
@@ -205,7 +206,8 @@ impl Fusion {
         let feeds = || self.saved.feeds.iter().zip(&self.state);
         let hits = || {
             feeds().enumerate().flat_map(|(number, (feed, state))| {
-                feed.hits.iter().zip(&state.keys).map(move |((rank, hit), key)| (number, *rank, hit, *key))
+                let hits = feed.hits.iter().zip(&state.keys);
+                hits.map(move |((rank, hit), key)| ((number, &feed.source), *rank, hit, *key))
             })
         };
         let mut worth: HashMap<Key, u64> = HashMap::new();
@@ -213,11 +215,11 @@ impl Fusion {
             *worth.entry(key).or_default() += worth_of(rank);
         }
         let mut ranked: HashMap<Key, Rank> = HashMap::new();
-        for (number, _, hit, key) in hits() {
+        for ((number, source), _, hit, key) in hits() {
             let rank = Rank {
                 worth: worth.get(&key).copied().unwrap_or_default(),
                 time: hit.time.as_deref().map_or(SortValue::Missing, SortValue::text),
-                name: Reverse(name(hit)),
+                name: Reverse(name(source, hit)),
                 feed: Reverse(number),
             };
             let known = ranked.entry(key).or_insert_with(|| rank.clone());
@@ -296,10 +298,18 @@ fn worth_of(rank: u64) -> u64 {
     ONE / (K + rank)
 }
 
-fn name(hit: &Hit) -> String {
+/// The name of a hit, in which the connection has the id that the source itself gives it: two sources can have copies.
+fn name(source: &SourceName, hit: &Hit) -> String {
     match &hit.id {
-        HitId::Record(address) => Handle::mint(address)
-            .map_or_else(|| format!("{}:{}", address.stream, address.record), |handle| handle.to_string()),
+        HitId::Record(address) => {
+            let own = address
+                .connection
+                .as_ref()
+                .map(|printed| unqualified(source, printed).unwrap_or_else(|| printed.clone()));
+            let address = RecordAddress { connection: own, ..address.clone() };
+            Handle::mint(&address)
+                .map_or_else(|| format!("{}:{}", address.stream, address.record), |handle| handle.to_string())
+        }
         HitId::Opaque(id) => id.clone(),
         HitId::Nameless => hit.title.clone(),
     }
@@ -308,7 +318,7 @@ fn name(hit: &Hit) -> String {
 /// An id of a source's own is told apart from the same id of another; a record with its connection is the same
 /// record wherever it is found. A hit that names nothing is only counted, so it has no doubles.
 fn key(source: &SourceName, rank: u64, hit: &Hit) -> Key {
-    let (name, rank) = (name(hit), rank.to_be_bytes());
+    let (name, rank) = (name(source, hit), rank.to_be_bytes());
     match &hit.id {
         HitId::Record(address) if address.connection.is_some() => digest([name.as_bytes()]),
         HitId::Record(_) | HitId::Opaque(_) => digest([source.as_str().as_bytes(), name.as_bytes()]),
@@ -346,7 +356,7 @@ mod tests {
     }
 
     fn names(page: &SearchPage) -> Vec<String> {
-        page.hits.iter().map(name).collect()
+        page.hits.iter().map(|hit| name(&"s".parse().unwrap(), hit)).collect()
     }
 
     #[test]

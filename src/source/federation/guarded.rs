@@ -1,4 +1,5 @@
-//! One source of a federation: with its deadline, its share of questions at a time, and its circuit.
+//! One source of a federation: with its deadline, its share of questions at a time, and its circuit. It is asked with its
+//! own ids of connections, and answers with those that are printed.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
 use super::circuit::{Circuit, CircuitState, Outcome, Pass};
-use crate::handle::{RecordAddress, SourceName};
+use super::names::Names;
+use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
 use crate::source::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
@@ -27,6 +29,7 @@ pub(super) struct Guarded {
     circuit: Circuit,
     /// Of its own: silent sources must not take the turns of the others.
     turns: Semaphore,
+    names: Arc<Names>,
 }
 
 /// A question on its way, whose end decides what it says of the source.
@@ -57,9 +60,31 @@ impl Drop for OnItsWay<'_> {
 }
 
 impl Guarded {
-    pub(super) fn new(source: Arc<dyn Source>, deadline: Duration) -> Self {
+    pub(super) fn new(source: Arc<dyn Source>, deadline: Duration, names: Arc<Names>) -> Self {
         let turns = Semaphore::new(QUESTIONS_AT_A_TIME);
-        Self { source, deadline, circuit: Circuit::default(), turns }
+        Self { source, deadline, circuit: Circuit::default(), turns, names }
+    }
+
+    /// Reads the schema with the source's own ids.
+    pub(super) async fn own_schema(&self) -> Result<Schema, SourceError> {
+        self.ask(self.source.schema()).await
+    }
+
+    /// Writes printed ids into a schema.
+    pub(super) fn print_schema(&self, schema: &mut Schema) {
+        let printer = self.names.printer(self.name(), None);
+        for connection in &mut schema.connections {
+            printer.id(&mut connection.connection_id);
+        }
+    }
+
+    /// Returns the source's own id of a connection.
+    fn own(&self, printed: Option<&ConnectionId>) -> Option<ConnectionId> {
+        printed.map(|printed| self.names.own(self.name(), printed))
+    }
+
+    fn own_address(&self, address: &RecordAddress) -> RecordAddress {
+        RecordAddress { connection: self.own(address.connection.as_ref()), ..address.clone() }
     }
 
     /// Returns how long a question to it may take.
@@ -126,34 +151,64 @@ impl Source for Guarded {
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {
-        self.ask(self.source.schema()).await
+        let mut schema = self.own_schema().await?;
+        self.names.learn(self.name(), &schema);
+        self.print_schema(&mut schema);
+        Ok(schema)
     }
 
     async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
-        self.ask(self.source.stream(query)).await
+        let own = StreamQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
+        let printer = self.names.printer(self.name(), query.connection.as_ref());
+        let mut answer = self.ask(self.source.stream(&own)).await.map_err(|error| printer.error(error))?;
+        self.names.settle().await;
+        answer.details.iter_mut().for_each(|detail| printer.id(&mut detail.connection_id));
+        Ok(answer)
     }
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        self.ask(self.source.search(query)).await
+        let own = SearchQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
+        let printer = self.names.printer(self.name(), query.connection.as_ref());
+        let mut page = self.ask(self.source.search(&own)).await.map_err(|error| printer.error(error))?;
+        self.names.settle().await;
+        page.hits.iter_mut().for_each(|hit| printer.hit(hit));
+        Ok(page)
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        self.ask(self.source.records(query)).await
+        let own = RecordsQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
+        let printer = self.names.printer(self.name(), query.connection.as_ref());
+        let mut page = self.ask(self.source.records(&own)).await.map_err(|error| printer.error(error))?;
+        self.names.settle().await;
+        page.rows.iter_mut().for_each(|row| printer.change(row));
+        Ok(page)
     }
 
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
-        self.ask(self.source.record(query)).await
+        let own = RecordQuery { address: self.own_address(&query.address), ..query.clone() };
+        let printer = self.names.printer(self.name(), query.address.connection.as_ref());
+        let mut record = self.ask(self.source.record(&own)).await.map_err(|error| printer.error(error))?;
+        self.names.settle().await;
+        printer.record(&mut record);
+        Ok(record)
     }
 
     async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
-        self.ask(self.source.version(address)).await
+        self.ask(self.source.version(&self.own_address(address))).await
     }
 
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
-        self.ask(self.source.window(query)).await
+        let own = WindowQuery { address: self.own_address(&query.address), ..query.clone() };
+        let printer = self.names.printer(self.name(), query.address.connection.as_ref());
+        let mut window = self.ask(self.source.window(&own)).await.map_err(|error| printer.error(error))?;
+        self.names.settle().await;
+        printer.address(&mut window.address);
+        Ok(window)
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-        self.ask(self.source.aggregate(query)).await
+        let own = AggregateQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
+        let printer = self.names.printer(self.name(), query.connection.as_ref());
+        self.ask(self.source.aggregate(&own)).await.map_err(|error| printer.error(error))
     }
 }

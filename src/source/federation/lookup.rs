@@ -70,7 +70,7 @@ where
     }
     if found.len() > 1 {
         let sources = found.into_iter().map(|(source, _)| source).collect();
-        return Err(SourceError::ChooseSource { what, sources });
+        return Err(SourceError::ChooseSource { what, sources, choices: Vec::new() });
     }
     // Who did not answer may have it too.
     if !failed.is_empty() {
@@ -90,7 +90,11 @@ fn choose(what: String, choices: Vec<(SourceName, Vec<ConnectionChoice>)>) -> So
         let choices = choices.into_iter().flat_map(|(_, own)| own).collect();
         return SourceError::ChooseConnection { what, choices };
     }
-    SourceError::ChooseSource { what, sources: choices.into_iter().map(|(source, _)| source).collect() }
+    SourceError::ChooseSource {
+        what,
+        sources: choices.into_iter().map(|(source, _)| source).collect(),
+        choices: Vec::new(),
+    }
 }
 
 /// Whether the source answered that it has no such record.

@@ -16,6 +16,7 @@ mod gathered;
 mod groups;
 mod guarded;
 mod lookup;
+mod names;
 mod records;
 mod routes;
 mod search;
@@ -31,6 +32,7 @@ pub use circuit::CircuitState;
 
 use self::failures::{Failures, is_elsewhere};
 use self::guarded::Guarded;
+use self::names::Names;
 use self::routes::Routes;
 use super::unknown_place::unknown_stream;
 use super::{
@@ -81,9 +83,11 @@ impl Federation {
     /// A federation in the order of its members, of which the first wins ties.
     #[must_use]
     pub fn new(name: SourceName, members: Vec<Member>) -> Self {
-        let guarded = |Member { source, deadline }| Arc::new(Guarded::new(source, deadline));
+        let names: Arc<Names> = Arc::default();
+        let guarded =
+            |Member { source, deadline }| Arc::new(Guarded::new(source, deadline, Arc::clone(&names)));
         let sources: Vec<Arc<Guarded>> = members.into_iter().map(guarded).collect();
-        Self { name, routes: Routes::new(&sources), sources, patience: PATIENCE }
+        Self { name, routes: Routes::new(&sources, Arc::clone(&names)), sources, patience: PATIENCE }
     }
 
     /// The same, which puts together what it has after so long: a page can take several questions in a row.
@@ -194,6 +198,8 @@ impl Source for Federation {
     }
 
     fn member(&self, name: &SourceName) -> Option<Arc<dyn Source>> {
+        // What it prints depends on what the others have.
+        self.routes.freshen();
         self.named(name).map(|source| Arc::clone(source) as Arc<dyn Source>)
     }
 

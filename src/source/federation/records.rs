@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::failures::{Failures, is_elsewhere};
 use super::gathered::Gathered;
+use super::names::unqualified;
 use super::{Federation, of};
 use crate::handle::SourceName;
 use crate::record::SortValue;
@@ -55,7 +56,7 @@ pub(super) async fn records(
                     gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     let connections = page.rows.iter().filter_map(|row| row.address().connection.as_ref());
                     federation.routes.saw(&source, connections);
-                    lanes.feed(lane, lane_page(page));
+                    lanes.feed(lane, lane_page(&source, page));
                 }
                 Err(error) => match gathered.failure(&source, error) {
                     true => lanes.end(lane),
@@ -100,11 +101,17 @@ fn names(federation: &Federation, query: &RecordsQuery) -> Vec<SourceName> {
     federation.with_stream(&query.stream).map(|source| source.name().clone()).collect()
 }
 
-fn lane_page(page: RecordsPage) -> LanePage {
+/// A page of a source. Copies of a record are known by the id that both sources have for its connection.
+fn lane_page(source: &SourceName, page: RecordsPage) -> LanePage {
     let values = page.places.into_iter().map(Some).chain(std::iter::repeat(None));
     let row = |(change, value): (_, Option<SortValue>)| {
         let place = Place::of(&change, value.unwrap_or(SortValue::Missing));
-        Some(Row { place, change })
+        let own = change
+            .address()
+            .connection
+            .as_ref()
+            .map(|printed| unqualified(source, printed).unwrap_or_else(|| printed.clone()));
+        Some(Row::new(place, change, own.as_ref()))
     };
     LanePage {
         rows: page.rows.into_iter().zip(values).map(row).collect(),

@@ -4,6 +4,7 @@
 //! beside the calls when it has grown old. A source that does not answer holds up only the calls that need it.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use tokio::time::timeout;
 
 use super::failures::Failures;
 use super::guarded::Guarded;
+use super::names::{Names, unqualified};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{ConnectionSchema, Schema};
 use crate::source::{ConnectionChoice, Source, SourceError};
@@ -39,11 +41,13 @@ const COLLISION_WAIT: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(super) struct Routes {
     slots: Vec<Arc<Slot>>,
+    names: Arc<Names>,
 }
 
 #[derive(Debug)]
 struct Slot {
     source: Arc<Guarded>,
+    names: Arc<Names>,
     known: RwLock<Option<Known>>,
     /// Connections of hits and records that it gave, for a source whose schema cannot be read.
     seen: Mutex<HashSet<ConnectionId>>,
@@ -51,6 +55,8 @@ struct Slot {
     reading: tokio::sync::Mutex<()>,
     /// The reading beside the calls.
     beside: Mutex<Option<AbortHandle>>,
+    /// Whether a schema was asked for beside the calls.
+    was_asked: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -81,6 +87,7 @@ impl Slot {
     }
 
     fn learn(&self, schema: &Schema) {
+        self.names.learn(self.source.name(), schema);
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known::of(schema));
     }
 
@@ -102,7 +109,7 @@ impl Slot {
         if self.known.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(is_new) {
             return Ok(());
         }
-        self.learn(&self.source.schema().await?);
+        self.learn(&self.source.own_schema().await?);
         Ok(())
     }
 
@@ -110,7 +117,7 @@ impl Slot {
     /// without an answer would be asked again after its deadline, for no one.
     async fn read_beside(&self) {
         if let Ok(_reading) = self.reading.try_lock()
-            && let Ok(schema) = self.source.schema().await
+            && let Ok(schema) = self.source.own_schema().await
         {
             self.learn(&schema);
         }
@@ -125,6 +132,17 @@ impl Slot {
     }
 }
 
+impl Slot {
+    fn is_unread(&self) -> bool {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Whether the id is `ID@SOURCE` of a connection that it has.
+    fn has_qualified(&self, connection: &ConnectionId) -> bool {
+        unqualified(self.source.name(), connection).is_some_and(|own| self.has(&own))
+    }
+}
+
 impl Drop for Routes {
     fn drop(&mut self) {
         for slot in &self.slots {
@@ -136,15 +154,17 @@ impl Drop for Routes {
 }
 
 impl Routes {
-    pub(super) fn new(sources: &[Arc<Guarded>]) -> Self {
+    pub(super) fn new(sources: &[Arc<Guarded>], names: Arc<Names>) -> Self {
         let slot = |source: &Arc<Guarded>| Slot {
             source: Arc::clone(source),
+            names: Arc::clone(&names),
             known: RwLock::default(),
             seen: Mutex::default(),
             reading: tokio::sync::Mutex::default(),
             beside: Mutex::default(),
+            was_asked: AtomicBool::new(false),
         };
-        Self { slots: sources.iter().map(slot).map(Arc::new).collect() }
+        Self { slots: sources.iter().map(slot).map(Arc::new).collect(), names }
     }
 
     /// Takes up a schema that was read for another reason.
@@ -162,9 +182,9 @@ impl Routes {
             return;
         }
         let mut seen = slot.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        for connection in connections {
-            if seen.len() < SEEN_MOST && !seen.contains(connection) {
-                seen.insert(connection.clone());
+        for connection in connections.map(|printed| self.names.own(source, printed)) {
+            if seen.len() < SEEN_MOST && !seen.contains(&connection) {
+                seen.insert(connection);
             }
         }
     }
@@ -176,7 +196,12 @@ impl Routes {
             if beside.as_ref().is_none_or(AbortHandle::is_finished) {
                 let slot = Arc::clone(slot);
                 // A source that fails says so to those who ask it.
-                *beside = Some(tokio::spawn(async move { slot.read_beside().await }).abort_handle());
+                let first = (!slot.was_asked.swap(true, Ordering::Relaxed)).then(|| self.names.first_read());
+                let read = async move {
+                    slot.read_beside().await;
+                    drop(first);
+                };
+                *beside = Some(tokio::spawn(read).abort_handle());
             }
         }
     }
@@ -221,9 +246,14 @@ impl Routes {
     pub(super) async fn source_of(&self, connection: &ConnectionId) -> Result<usize, SourceError> {
         self.freshen();
         let (mut owners, mut failed) = (self.owners(connection), Failures::default());
-        if owners.is_empty() {
+        if owners.is_empty() && (self.has_unread() || self.qualified(connection).is_none()) {
             failed = self.look_for(connection).await;
             owners = self.owners(connection);
+        }
+        if owners.is_empty()
+            && let Some(source) = self.qualified(connection)
+        {
+            return Ok(source);
         }
         match owners.as_slice() {
             [only] => Ok(*only),
@@ -238,6 +268,7 @@ impl Routes {
             several => Err(SourceError::ChooseSource {
                 what: format!("connection `{connection}`"),
                 sources: several.iter().filter_map(|source| self.name(*source)).collect(),
+                choices: several.iter().filter_map(|source| self.choice(*source, connection)).collect(),
             }),
         }
     }
@@ -256,6 +287,27 @@ impl Routes {
         slots.filter(|(_, slot)| slot.has(connection)).map(|(number, _)| number).collect()
     }
 
+    /// Returns the source of an id that is written `ID@SOURCE`.
+    fn qualified(&self, connection: &ConnectionId) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.has_qualified(connection))
+    }
+
+    fn has_unread(&self) -> bool {
+        self.slots.iter().any(|slot| slot.is_unread())
+    }
+
+    /// Returns a source's connection as it is told apart from those of the same id.
+    fn choice(&self, source: usize, connection: &ConnectionId) -> Option<ConnectionChoice> {
+        let slot = self.slots.get(source)?;
+        let known = slot.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = known.iter().flat_map(|known| &known.connections);
+        let label = known
+            .filter(|known| known.connection_id == *connection)
+            .find_map(|known| known.display_name.clone());
+        let connection_id = self.names.printed(slot.source.name(), connection);
+        Some(ConnectionChoice { connection_id, display_name: label })
+    }
+
     /// Asks every source for its schema until one has the connection, and a little longer.
     async fn look_for(&self, connection: &ConnectionId) -> Failures {
         let old = self.slots.iter().filter(|slot| slot.is_older_than(READ_AGAIN_AFTER));
@@ -265,7 +317,7 @@ impl Routes {
         while let Some((slot, read)) = reads.next().await {
             if let Err(error) = read {
                 failed.add(slot.source.name(), error);
-            } else if slot.has(connection) {
+            } else if slot.has(connection) || slot.has_qualified(connection) {
                 let rest = async { while reads.next().await.is_some() {} };
                 // Who is still silent then does not hold the call up.
                 let _ = timeout(COLLISION_WAIT, rest).await;
@@ -277,8 +329,14 @@ impl Routes {
 
     fn choices(&self) -> Vec<ConnectionChoice> {
         let of = |slot: &Arc<Slot>| -> Vec<ConnectionChoice> {
+            let printer = self.names.printer(slot.source.name(), None);
             let known = slot.known.read().unwrap_or_else(PoisonError::into_inner);
-            known.iter().flat_map(|known| &known.connections).map(ConnectionChoice::from).collect()
+            let choice = |connection: &ConnectionSchema| {
+                let mut choice = ConnectionChoice::from(connection);
+                printer.id(&mut choice.connection_id);
+                choice
+            };
+            known.iter().flat_map(|known| &known.connections).map(choice).collect()
         };
         self.slots.iter().flat_map(of).collect()
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::place::Place;
 use super::saved::SavedLane;
+use crate::handle::ConnectionId;
 use crate::source::{Change, Count};
 
 /// Names that find the place in a page again: one of them is still there when the others were deleted.
@@ -29,6 +30,17 @@ pub(in crate::source) struct Row {
     pub(in crate::source) place: Place,
     /// The record.
     pub(in crate::source) change: Change,
+    /// What copies of it have in common: their connection and key.
+    name: String,
+}
+
+impl Row {
+    /// A row of a connection, which may be printed otherwise.
+    pub(in crate::source) fn new(place: Place, change: Change, connection: Option<&ConnectionId>) -> Self {
+        let connection = connection.map_or("", |connection| connection.as_str());
+        let name = format!("{connection}/{}", change.address().record);
+        Self { place, change, name }
+    }
 }
 
 /// One lane while a page is made.
@@ -53,7 +65,7 @@ pub(super) enum State {
 impl<Name> Lane<Name> {
     /// Takes up a page behind the rows that were given of it, and says how many rows without a name it passed.
     pub(super) fn read(&mut self, rows: Vec<Option<Row>>, next: Option<String>) -> usize {
-        let row_name = |row: &Option<Row>| row.as_ref().map(|row| name(&row.change));
+        let row_name = |row: &Option<Row>| row.as_ref().map(|row| row.name.clone());
         let was_given = |row: &Option<Row>| row_name(row).is_some_and(|name| self.saved.last.contains(&name));
         // Rows without a name are passed together with the row before them.
         let behind = |place| place + 1 + rows.iter().skip(place + 1).take_while(|row| row.is_none()).count();
@@ -96,7 +108,7 @@ impl<Name> Lane<Name> {
     pub(super) fn pop(&mut self) -> (Option<(Row, String)>, usize) {
         let State::Read { rows, .. } = &mut self.state else { return (None, 0) };
         let row = rows.pop_front().flatten().map(|row| {
-            let name = name(&row.change);
+            let name = row.name.clone();
             (row, name)
         });
         self.has_given = true;
@@ -139,11 +151,4 @@ impl<Name> Lane<Name> {
             }
         }
     }
-}
-
-/// What tells rows of one lane apart: their connection and key.
-fn name(change: &Change) -> String {
-    let address = change.address();
-    let connection = address.connection.as_ref().map_or("", |connection| connection.as_str());
-    format!("{connection}/{}", address.record)
 }

@@ -22,7 +22,8 @@ fn row(connection: &str, key: &str, at: u8) -> Option<Row> {
     };
     let data = RecordData::from_iter([("at".to_owned(), at.into())]);
     let change = Change::Present(Box::new(Record::of(address, data)));
-    Some(Row { place: Place::of(&change, sort_value(&change, Some("at"))), change })
+    let connection = change.address().connection.clone();
+    Some(Row::new(Place::of(&change, sort_value(&change, Some("at"))), change, connection.as_ref()))
 }
 
 /// A page as a server cuts it: cursors are `after:<key>`.

@@ -142,7 +142,11 @@ async fn read(
 
 /// A server's page as a page of a lane that is ordered by a field.
 pub(super) fn lane_page(list: wire::RecordList, by: Option<&str>) -> LanePage {
-    let row = |change: Change| Row { place: Place::of(&change, sort_value(&change, by)), change };
+    let row = |change: Change| {
+        let (place, connection) =
+            (Place::of(&change, sort_value(&change, by)), change.address().connection.clone());
+        Row::new(place, change, connection.as_ref())
+    };
     LanePage {
         rows: list.items.into_iter().map(|item| item.map(row)).collect(),
         next: list.next_cursor,

@@ -1,0 +1,205 @@
+//! The ids under which connections of several sources are printed.
+//!
+//! An id is printed as it is, and as `ID@SOURCE` while another source has a connection of the same id. Both are read: a
+//! real connection of that literal name wins, and a source is always asked with its own id.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::handle::{ConnectionId, RecordAddress, SourceName};
+use crate::record::{Hit, HitId, Record, Schema};
+use crate::source::{Change, ConnectionChoice, SourceError};
+
+/// The connections of each source, as far as their schemas are known.
+#[derive(Debug)]
+pub(super) struct Names {
+    known: RwLock<HashMap<SourceName, HashSet<ConnectionId>>>,
+    /// First readings of schemas that have not ended.
+    first_reads: Arc<watch::Sender<usize>>,
+}
+
+/// How long an answer waits for schemas that are read for the first time: what another source has decides what is printed.
+const FIRST_READS_WAIT: Duration = Duration::from_millis(250);
+
+/// A first reading of a schema, which ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct FirstRead(Arc<watch::Sender<usize>>);
+
+impl Drop for FirstRead {
+    fn drop(&mut self) {
+        self.0.send_modify(|reads| *reads = reads.saturating_sub(1));
+    }
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { known: RwLock::default(), first_reads: Arc::new(watch::Sender::new(0)) }
+    }
+}
+
+impl Names {
+    /// Takes up the connections of a source in place of those that were known.
+    pub(super) fn learn(&self, source: &SourceName, schema: &Schema) {
+        let ids = schema.connections.iter().map(|connection| connection.connection_id.clone()).collect();
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(source.clone(), ids);
+    }
+
+    /// Counts a first reading of a schema.
+    pub(super) fn first_read(&self) -> FirstRead {
+        self.first_reads.send_modify(|reads| *reads += 1);
+        FirstRead(Arc::clone(&self.first_reads))
+    }
+
+    /// Waits a moment until schemas that are read for the first time are known. A source that is read once more is not waited
+    /// for.
+    pub(super) async fn settle(&self) {
+        let mut reads = self.first_reads.subscribe();
+        let _ = timeout(FIRST_READS_WAIT, reads.wait_for(|reads| *reads == 0)).await;
+    }
+
+    /// Returns the id that a source itself has for a printed one.
+    pub(super) fn own(&self, source: &SourceName, printed: &ConnectionId) -> ConnectionId {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let is_literal = known.get(source).is_some_and(|ids| ids.contains(printed));
+        if is_literal { printed.clone() } else { unqualified(source, printed).unwrap_or(printed.clone()) }
+    }
+
+    /// Returns the id that is printed for one of a source.
+    pub(super) fn printed(&self, source: &SourceName, own: &ConnectionId) -> ConnectionId {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let mut others = known.iter().filter(|(name, _)| *name != source);
+        if !others.any(|(_, ids)| ids.contains(own)) {
+            return own.clone();
+        }
+        let qualified = format!("{own}@{source}").parse::<ConnectionId>();
+        // A real connection of that name could not be told from it.
+        let is_free = |id: &ConnectionId| known.values().all(|ids| !ids.contains(id));
+        qualified.ok().filter(is_free).unwrap_or_else(|| own.clone())
+    }
+
+    /// Returns what prints the answers of a source to a call that named this connection.
+    pub(super) fn printer<'a>(
+        &'a self,
+        source: &'a SourceName,
+        asked: Option<&'a ConnectionId>,
+    ) -> Printer<'a> {
+        // A qualified id stays as the caller wrote it, also when the collision has ended.
+        let asked = asked.map(|asked| (self.own(source, asked), asked)).filter(|(own, asked)| own != *asked);
+        Printer { names: self, source, asked }
+    }
+}
+
+/// Returns the connection of `ID@SOURCE`, if that is how the id is written.
+pub(super) fn unqualified(source: &SourceName, printed: &ConnectionId) -> Option<ConnectionId> {
+    printed.as_str().strip_suffix(source.as_str())?.strip_suffix('@')?.parse().ok()
+}
+
+/// Writes printed ids into the answers of one source.
+#[derive(Debug)]
+pub(super) struct Printer<'a> {
+    names: &'a Names,
+    source: &'a SourceName,
+    /// The source's own id of the connection that was asked for, and how it was written.
+    asked: Option<(ConnectionId, &'a ConnectionId)>,
+}
+
+impl Printer<'_> {
+    pub(super) fn id(&self, id: &mut ConnectionId) {
+        *id = match &self.asked {
+            Some((own, asked)) if own == id => (*asked).clone(),
+            _ => self.names.printed(self.source, id),
+        };
+    }
+
+    pub(super) fn address(&self, address: &mut RecordAddress) {
+        if let Some(connection) = &mut address.connection {
+            self.id(connection);
+        }
+    }
+
+    pub(super) fn hit(&self, hit: &mut Hit) {
+        if let HitId::Record(address) = &mut hit.id {
+            self.address(address);
+        }
+    }
+
+    pub(super) fn record(&self, record: &mut Record) {
+        self.address(&mut record.address);
+        for related in record.expanded.iter_mut().flat_map(|expanded| &mut expanded.records) {
+            self.record(related);
+        }
+    }
+
+    pub(super) fn change(&self, change: &mut Change) {
+        match change {
+            Change::Present(record) => self.record(record),
+            Change::Deleted { address, .. } => self.address(address),
+        }
+    }
+
+    /// Returns an error whose choices can be chosen.
+    pub(super) fn error(&self, mut error: SourceError) -> SourceError {
+        let choices: &mut [ConnectionChoice] = match &mut error {
+            SourceError::Refused(refusal) => &mut refusal.choices,
+            SourceError::ChooseConnection { choices, .. }
+            | SourceError::UseKnownConnection { choices, .. } => choices,
+            _ => &mut [],
+        };
+        choices.iter_mut().for_each(|choice| self.id(&mut choice.connection_id));
+        error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::ConnectionSchema;
+
+    fn names(sources: &[(&str, &[&str])]) -> Names {
+        let names = Names::default();
+        for (source, ids) in sources {
+            let connection = |id: &&str| ConnectionSchema {
+                source: None,
+                connection_id: id.parse().unwrap(),
+                display_name: None,
+                connector_key: None,
+                streams: Vec::new(),
+                routes: Vec::new(),
+            };
+            let schema = Schema { connections: ids.iter().map(connection).collect(), ..Schema::default() };
+            names.learn(&source.parse().unwrap(), &schema);
+        }
+        names
+    }
+
+    #[track_caller]
+    fn check(names: &Names, source: &str, own: &str, printed: &str) {
+        let (source, own, printed) =
+            (source.parse().unwrap(), own.parse().unwrap(), printed.parse::<ConnectionId>().unwrap());
+        assert_eq!(names.printed(&source, &own), printed);
+        assert_eq!(names.own(&source, &printed), own);
+    }
+
+    #[test]
+    fn only_ids_that_collide_are_qualified() {
+        let names = names(&[("home", &["cin", "a"]), ("work", &["cin", "b"])]);
+        check(&names, "home", "cin", "cin@home");
+        check(&names, "work", "cin", "cin@work");
+        check(&names, "work", "b", "b");
+        // Still read when the collision has ended.
+        let own = names.own(&"work".parse().unwrap(), &"b@work".parse().unwrap());
+        assert_eq!(own.as_str(), "b");
+    }
+
+    #[test]
+    fn a_real_connection_of_the_literal_name_wins() {
+        let names = names(&[("home", &["cin", "cin@home"]), ("work", &["cin"])]);
+        check(&names, "home", "cin@home", "cin@home");
+        check(&names, "home", "cin", "cin");
+        check(&names, "work", "cin", "cin@work");
+    }
+}
