@@ -57,6 +57,8 @@ impl Allowed {
             HitId::Record(address) => self.has(&address.stream),
             HitId::Opaque(_) | HitId::Nameless => false,
         });
+        // A score tells how often a word is in all streams, hidden ones too.
+        page.hits.iter_mut().for_each(|hit| hit.evidence.score = None);
         if page.hits.len() < before {
             // It counted what is hidden.
             page.count = None;
