@@ -12,7 +12,8 @@ use super::failure::Failure;
 use super::print::Printer;
 use super::state::ServerStateArgs;
 use crate::cursor::{
-    Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, Sealed, Skew, SqlitePositions,
+    Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, KeyRing, POSITION_CONTEXT, Sealed, Skew,
+    SqlitePositions, open_text,
 };
 use crate::record::RecordData;
 use crate::state::StateError;
@@ -154,15 +155,27 @@ impl State {
             signature,
             reason: fault.map(CursorFault::reason),
             reference: hexadecimal(&claims.reference),
-            kept: kept.map(Position::of),
+            kept: kept.map(|kept| self.position(kept)).transpose()?,
         };
         print(printer, &inspected);
         Ok(())
     }
 
-    fn signature(&self, sealed: &Sealed) -> Result<Signature, StateError> {
+    fn keys(&self) -> Result<Option<KeyRing>, StateError> {
         let loaded = KeyFile::in_directory(&self.directory).load()?;
-        let ring = loaded.map(|loaded| loaded.ring.lasting(self.valid_for));
+        Ok(loaded.map(|loaded| loaded.ring.lasting(self.valid_for)))
+    }
+
+    /// Decrypts what is kept.
+    fn position(&self, kept: Kept) -> Result<Position, StateError> {
+        let ring = self.keys()?;
+        let key = |id| ring.as_ref().and_then(|ring| ring.key(id, self.now)).cloned();
+        let text = open_text(key, POSITION_CONTEXT, &kept.position.text).unwrap_or_default();
+        Ok(Position::of(kept, &text))
+    }
+
+    fn signature(&self, sealed: &Sealed) -> Result<Signature, StateError> {
+        let ring = self.keys()?;
         let key = ring.as_ref().and_then(|ring| ring.key(sealed.key(), self.now));
         Ok(match key.map(|key| sealed.verified(key)) {
             None => Signature::UnknownKey,
@@ -214,8 +227,8 @@ impl State {
 }
 
 impl Position {
-    fn of(kept: Kept) -> Self {
-        let text: RecordData = serde_json::from_str(&kept.position.text).unwrap_or_default();
+    fn of(kept: Kept, text: &str) -> Self {
+        let text: RecordData = serde_json::from_str(text).unwrap_or_default();
         let arguments = text.get("arguments").cloned().unwrap_or_default();
         let argument = |name: &str| arguments.get(name).cloned().unwrap_or_default();
         // A path of `/api/v1` names both in one argument.

@@ -84,15 +84,18 @@ impl Serve {
         // Whoever starts a server for themselves needs no token.
         let auth = settings.auth.as_ref().filter(|_| !self.stdio);
         let opened = open_own(&settings, auth, environment, &[])?;
-        // One client keeps its server running for as long as it pages; many clients outlive a restart.
-        let state = match self.stdio {
-            true => None,
-            false => Some(self.state.directory(settings.state_dir.clone())?),
+        let state = self.state.server_directory(settings.state_dir.clone());
+        // Many clients start one process for each call, and none of them should wait for a disk at the start. A process
+        // that has no directory, or one that cannot be used, pages as long as it runs.
+        let (state, stdio_state) = match self.stdio {
+            true => (None, state.ok().flatten()),
+            false => (state?, None),
         };
         let timing = Timing { skew, valid_for: settings.cursor_ttl };
-        let cursors = Arc::new(match &state {
-            None => Cursors::in_memory(timing).map_err(StateError::from)?,
-            Some(state) => Cursors::in_directory(state, timing)?,
+        let cursors = Arc::new(match (&state, stdio_state) {
+            (Some(state), _) => Cursors::in_directory(state, timing)?,
+            (None, Some(state)) => Cursors::lazily_in_directory(state, timing).map_err(StateError::from)?,
+            (None, None) => Cursors::in_memory(timing).map_err(StateError::from)?,
         });
         let served = served(&settings, auth, environment, &opened, Arc::clone(&cursors))?;
         let telemetry = match &state {

@@ -12,7 +12,8 @@ use crate::cursor::VALID_FOR;
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct StateArgs {
-    /// Where HTTP servers keep cursors, their keys and records of calls [default: the user's state directory]
+    /// Where servers keep cursors, their keys and, over HTTP, records of calls; `none` for memory alone [default: the
+    /// user's state directory]
     #[arg(long, global = true, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 }
@@ -47,7 +48,18 @@ impl ServerStateArgs {
     }
 }
 
+/// The directory of a server that keeps nothing.
+const NONE: &str = "none";
+
 impl StateArgs {
+    /// Returns the directory of a server, or none for one that keeps nothing.
+    pub(super) fn server_directory(self, configured: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
+        if self.state_dir.as_ref().is_some_and(|directory| directory.as_os_str() == NONE) {
+            return Ok(None);
+        }
+        self.directory(configured).map(Some)
+    }
+
     /// The directory that the flag names, or else a configuration, or else the system.
     pub(super) fn directory(self, configured: Option<PathBuf>) -> Result<PathBuf, Failure> {
         let usual = || {

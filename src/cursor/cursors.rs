@@ -1,7 +1,7 @@
 //! Cursors as tools use them: one is given for a position, and the position is given for it.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -34,9 +34,12 @@ pub enum NoPosition {
 /// Keys, a clock, and the positions.
 #[derive(Debug)]
 pub struct Cursors {
-    keys: Keys,
     clock: Arc<Clock>,
-    positions: Arc<dyn Positions>,
+    opened: OnceLock<Opened>,
+    /// The directory that keys and positions are in, when it is opened at the first use.
+    directory: Option<PathBuf>,
+    /// The keys where that directory cannot be used.
+    spare: Keys,
     /// How long a cursor is valid.
     valid_for: Duration,
     /// Told how long each cursor took to encode.
@@ -44,6 +47,19 @@ pub struct Cursors {
     /// Whether a task waits for positions to expire: what users asked for does not stay when nobody calls any more.
     waiting: Arc<AtomicBool>,
 }
+
+/// Keys and positions that are in use.
+#[derive(Debug)]
+struct Opened {
+    /// None for the keys of the process.
+    keys: Option<Keys>,
+    positions: Arc<dyn Positions>,
+    /// Whether positions are in a file, where their texts are encrypted.
+    is_kept: bool,
+}
+
+/// What the texts of positions are encrypted for.
+pub const POSITION_CONTEXT: &[&str] = &["position"];
 
 /// The clock that cursors are measured by, and how long they are valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,9 +92,22 @@ impl Cursors {
     ///
     /// The system gives no random bytes.
     pub fn in_memory(timing: impl Into<Timing>) -> Result<Self, getrandom::Error> {
-        let Timing { skew, valid_for } = timing.into();
-        let positions = Arc::new(Memory::lasting(valid_for));
-        Ok(Self::of(Keys::in_memory()?, Clock::new(skew), positions, valid_for))
+        let cursors = Self::unopened(timing.into(), None)?;
+        let _ = cursors.opened.set(Opened::in_memory(cursors.valid_for));
+        Ok(cursors)
+    }
+
+    /// Cursors that outlive the process, in a state directory that is opened at the first use. Where it cannot be used,
+    /// they end with the process.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random bytes.
+    pub fn lazily_in_directory(
+        directory: PathBuf,
+        timing: impl Into<Timing>,
+    ) -> Result<Self, getrandom::Error> {
+        Self::unopened(timing.into(), Some(directory))
     }
 
     /// Cursors that outlive the process, kept in a state directory that several may share. What is not there is made.
@@ -87,20 +116,42 @@ impl Cursors {
     ///
     /// The directory, its key file or its store cannot be used.
     pub fn in_directory(directory: &Path, timing: impl Into<Timing>) -> Result<Self, StateError> {
-        let Timing { skew, valid_for } = timing.into();
-        let clock = Clock::new(skew);
-        let database = Database::in_directory(directory);
-        database.prepare()?;
-        let positions = SqlitePositions::new(Arc::new(database)).lasting(valid_for);
-        // What was seen before the restart was; from here on it cannot be earlier.
-        clock.raise(positions.start(clock.now())?);
-        let keys = Keys::of_file(KeyFile::in_directory(directory), clock.now())?;
-        Ok(Self::of(keys, clock, Arc::new(positions), valid_for))
+        let cursors = Self::unopened(timing.into(), None)?;
+        let _ = cursors.opened.set(Opened::in_directory(directory, &cursors.clock, cursors.valid_for)?);
+        Ok(cursors)
     }
 
-    fn of(keys: Keys, clock: Clock, positions: Arc<dyn Positions>, valid_for: Duration) -> Self {
-        let (encoded, waiting) = (OnceLock::new(), Arc::default());
-        Self { keys: keys.lasting(valid_for), clock: Arc::new(clock), positions, valid_for, encoded, waiting }
+    fn unopened(timing: Timing, directory: Option<PathBuf>) -> Result<Self, getrandom::Error> {
+        let Timing { skew, valid_for } = timing;
+        Ok(Self {
+            clock: Arc::new(Clock::new(skew)),
+            opened: OnceLock::new(),
+            directory,
+            spare: Keys::in_memory()?.lasting(valid_for),
+            valid_for,
+            encoded: OnceLock::new(),
+            waiting: Arc::default(),
+        })
+    }
+
+    fn opened(&self) -> &Opened {
+        self.opened.get_or_init(|| {
+            let Some(directory) = &self.directory else { return Opened::in_memory(self.valid_for) };
+            Opened::in_directory(directory, &self.clock, self.valid_for).unwrap_or_else(|error| {
+                tracing::warn!(%error, "cursors end with this process");
+                Opened::in_memory(self.valid_for)
+            })
+        })
+    }
+
+    /// Encrypts the text of a position that is kept in a file.
+    fn sealed(&self, text: String) -> String {
+        if self.opened().is_kept { self.seal_text(POSITION_CONTEXT, &text) } else { text }
+    }
+
+    /// Decrypts what [`Self::sealed`] returned. A text of a key that is gone is none.
+    fn unsealed(&self, text: String) -> Option<String> {
+        if self.opened().is_kept { self.open_text(POSITION_CONTEXT, &text).ok() } else { Some(text) }
     }
 
     /// Tells `observer` how long each cursor takes to encode. The first observer stays.
@@ -111,7 +162,7 @@ impl Cursors {
     /// The keys, for what else has to be signed.
     #[must_use]
     pub fn keys(&self) -> &Keys {
-        &self.keys
+        self.opened().keys.as_ref().unwrap_or(&self.spare)
     }
 
     /// The time since 1970, by a clock that does not go back.
@@ -137,15 +188,16 @@ impl Cursors {
         }
         let mut reference = Reference::default();
         getrandom::fill(&mut reference)?;
+        let text = self.sealed(text);
         // As the cursor has it, which counts milliseconds.
         let issued = Duration::from_millis(u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX));
         let position = Position { kind, issued, offset, binding, text };
-        let issued = self.positions.keep(reference, position).await?;
+        let issued = self.opened().positions.keep(reference, position).await?;
         self.clock.raise(issued);
         let claims = Claims { kind, issued, offset, reference };
         self.expire_after(self.valid_for + Duration::from_secs(1));
         let started = Instant::now();
-        let cursor = self.keys.seal(&claims, issued);
+        let cursor = self.keys().seal(&claims, issued);
         if let Some(EncodeObserver(observe)) = self.encoded.get() {
             observe(started.elapsed());
         }
@@ -158,13 +210,15 @@ impl Cursors {
     ///
     /// The cursor is not one of these, its time is over, or positions cannot be read.
     pub async fn position(&self, kind: Kind, cursor: &str) -> Result<Position, NoPosition> {
+        // Opening may raise the clock.
+        let Opened { positions, .. } = self.opened();
         let now = self.clock.now();
-        let claims = match self.keys.open(cursor, now) {
+        let claims = match self.keys().open(cursor, now) {
             Ok(claims) => claims,
             Err(CursorFault::Expired) => {
                 // That it expired is remembered, so that no clock that is set back revives it. A store that cannot be
                 // written changes nothing about the answer.
-                if let Err(error) = self.positions.expire(now).await {
+                if let Err(error) = positions.expire(now).await {
                     tracing::warn!(%error, "cursor store");
                 }
                 return Err(CursorFault::Expired.into());
@@ -174,8 +228,28 @@ impl Cursors {
         if claims.kind != kind {
             return Err(CursorFault::Mismatched.into());
         }
-        let position = self.positions.find(claims.reference, now).await?;
-        Ok(position.filter(|position| position.kind == kind).ok_or(CursorFault::Expired)?)
+        let position = positions.find(claims.reference, now).await?;
+        let position = position.filter(|position| position.kind == kind).and_then(|position| {
+            let text = self.unsealed(position.text)?;
+            Some(Position { text, ..position })
+        });
+        Ok(position.ok_or(CursorFault::Expired)?)
+    }
+}
+
+impl Opened {
+    fn in_memory(valid_for: Duration) -> Self {
+        Self { keys: None, positions: Arc::new(Memory::lasting(valid_for)), is_kept: false }
+    }
+
+    fn in_directory(directory: &Path, clock: &Clock, valid_for: Duration) -> Result<Self, StateError> {
+        let database = Database::in_directory(directory);
+        database.prepare()?;
+        let positions = SqlitePositions::new(Arc::new(database)).lasting(valid_for);
+        // What was seen before the restart was; from here on it cannot be earlier.
+        clock.raise(positions.start(clock.now())?);
+        let keys = Keys::of_file(KeyFile::in_directory(directory), clock.now())?.lasting(valid_for);
+        Ok(Self { keys: Some(keys), positions: Arc::new(positions), is_kept: true })
     }
 }
 
@@ -185,7 +259,7 @@ impl Cursors {
         if self.waiting.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (clock, positions) = (Arc::clone(&self.clock), Arc::clone(&self.positions));
+        let (clock, positions) = (Arc::clone(&self.clock), Arc::clone(&self.opened().positions));
         let waiting = Arc::clone(&self.waiting);
         tokio::spawn(async move {
             // Twice: what was issued during the first wait goes after the second.

@@ -20,12 +20,12 @@ mod sqlite;
 
 pub use clock::{Clock, NotASkew, Skew};
 pub use codec::{Claims, Key, KeyId, Kind, MAX_CURSOR_CHARS, PREFIX, Reference, Sealed, VALID_FOR, seal};
-pub use cursors::{Cursors, NoPosition, Timing};
+pub use cursors::{Cursors, NoPosition, POSITION_CONTEXT, Timing};
 pub use database::Database;
 pub use fault::CursorFault;
 pub use key_file::{KeyFile, Loaded, Stamp};
 pub use key_ring::KeyRing;
 pub use keys::Keys;
 pub use positions::{Position, Positions};
-pub(crate) use sealed_text::{NonceBytes, decrypt, encrypt};
+pub(crate) use sealed_text::{NonceBytes, decrypt, encrypt, open_text};
 pub use sqlite::{Kept, KeptState, SqlitePositions};

@@ -56,15 +56,28 @@ impl Cursors {
     /// `Malformed` when it is no sealed text; `Mismatched` when it is of another context, or of a key that is gone: which
     /// of them cannot be told.
     pub fn open_text(&self, context: &[&str], sealed: &str) -> Result<String, CursorFault> {
-        let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_not_base64| CursorFault::Malformed)?;
-        let (id, sealed) = bytes.split_first_chunk::<4>().ok_or(CursorFault::Malformed)?;
-        if sealed.len() < NONCE_LEN + CHACHA20_POLY1305.tag_len() {
-            return Err(CursorFault::Malformed);
-        }
-        let key = self.keys().key(KeyId(*id), self.now()).ok_or(CursorFault::Mismatched)?;
-        let text = decrypt(&secret(&key), &context_bytes(context), sealed).ok_or(CursorFault::Mismatched)?;
-        String::from_utf8(text).map_err(|_bytes| CursorFault::Malformed)
+        open_text(|id| self.keys().key(id, self.now()), context, sealed)
     }
+}
+
+/// Returns the text of [`Cursors::seal_text`] with the key that `key` finds.
+///
+/// # Errors
+///
+/// As [`Cursors::open_text`].
+pub(crate) fn open_text(
+    key: impl FnOnce(KeyId) -> Option<Key>,
+    context: &[&str],
+    sealed: &str,
+) -> Result<String, CursorFault> {
+    let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_not_base64| CursorFault::Malformed)?;
+    let (id, sealed) = bytes.split_first_chunk::<4>().ok_or(CursorFault::Malformed)?;
+    if sealed.len() < NONCE_LEN + CHACHA20_POLY1305.tag_len() {
+        return Err(CursorFault::Malformed);
+    }
+    let key = key(KeyId(*id)).ok_or(CursorFault::Mismatched)?;
+    let text = decrypt(&secret(&key), &context_bytes(context), sealed).ok_or(CursorFault::Mismatched)?;
+    String::from_utf8(text).map_err(|_bytes| CursorFault::Malformed)
 }
 
 /// Derives the encryption key of texts, which is not used for signatures.

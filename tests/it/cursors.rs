@@ -439,12 +439,53 @@ fn a_page_is_not_lost_for_want_of_a_cursor() {
 }
 
 #[tokio::test]
-async fn over_stdio_nothing_is_kept() {
+async fn over_stdio_every_page_can_be_of_another_process() {
+    let place = Place::new();
+    let (store, state) = (place.path("store.db"), place.path("state"));
+    let start = || Model::over_stdio(["--store", text(&store), "--state-dir", text(&state)]);
+    let first = start().await.call("search", json!({"query": "invoice", "limit": 5})).await;
+    let mut seen = ids(&first);
+    let mut cursor = next(&first);
+    for _ in 0..3 {
+        let page = start().await.call("search", json!({"cursor": cursor, "limit": 5})).await;
+        seen.extend(ids(&page));
+        cursor = next(&page);
+    }
+    let unique: std::collections::BTreeSet<&String> = seen.iter().collect();
+    assert_eq!((seen.len(), unique.len()), (20, 20), "{seen:?}");
+    // What was asked cannot be read in the file.
+    for file in std::fs::read_dir(&state).unwrap().map(|file| file.unwrap().path()) {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(!bytes.windows(7).any(|bytes| bytes == b"invoice"), "{}", file.display());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{}", file.display());
+        }
+    }
+    // Its owner can.
+    let inspected = place.cursor_json(&["inspect", &cursor]);
+    assert_eq!(inspected["arguments"]["query"], "invoice", "{inspected}");
+}
+
+#[tokio::test]
+async fn over_stdio_the_state_directory_is_made_when_it_is_needed() {
     let place = Place::new();
     let (store, state) = (place.path("store.db"), place.path("state"));
     let model = Model::over_stdio(["--store", text(&store), "--state-dir", text(&state)]).await;
-    let first = model.call("search", json!({"query": "invoice", "limit": 5})).await;
-    let second = model.call("search", json!({"cursor": next(&first)})).await;
-    assert_eq!(ids(&second).len(), 5);
+    model.call("schema", json!({})).await;
     assert!(!state.exists());
+    // With `none`, or where it cannot be made, a process pages as long as it runs.
+    std::fs::write(place.path("file"), "").unwrap();
+    for (directory, is_file) in [("none".to_owned(), false), (text(&place.path("file")).to_owned(), true)] {
+        let model = Model::over_stdio(["--store", text(&store), "--state-dir", &directory]).await;
+        let first = model.call("search", json!({"query": "invoice", "limit": 5})).await;
+        let second = model.call("search", json!({"cursor": next(&first)})).await;
+        assert_eq!(ids(&second).len(), 5);
+        let other = Model::over_stdio(["--store", text(&store), "--state-dir", &directory]).await;
+        assert_eq!(other.refusal("search", json!({"cursor": next(&first)})).await["code"], "invalid_cursor");
+        assert!(!is_file || place.path("file").is_file());
+    }
+    assert!(!Path::new("none").exists());
 }
