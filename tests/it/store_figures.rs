@@ -24,27 +24,10 @@ fn values(field: &str, values: &[Value]) -> Vec<Value> {
     values.iter().map(|value| json!({field: value})).collect()
 }
 
-/// A store of a table with the column `amount`.
+/// A store of a table whose column `amount` has texts, as one that was imported before CSV was typed.
 fn table_of(amounts: &[&str]) -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, path) = (folder.path().join("s.csv"), folder.path().join("table.db"));
-    let rows: Vec<String> =
-        amounts.iter().enumerate().map(|(key, amount)| format!("{key},name {key},{amount}\n")).collect();
-    std::fs::write(&file, format!("id,name,amount\n{}", rows.concat())).unwrap();
-    stdout(&fetchwell([
-        "import",
-        "csv",
-        text(&file),
-        "--stream",
-        "s",
-        "--key",
-        "id",
-        "--store",
-        text(&path),
-        "--connection",
-        "c",
-    ]));
-    (folder, path)
+    let row = |(key, amount): (usize, &&str)| json!({"name": format!("name {key}"), "amount": amount});
+    store_of(&amounts.iter().enumerate().map(row).collect::<Vec<_>>())
 }
 
 fn open(path: &Path) -> Store {
