@@ -26,7 +26,7 @@ fn values(field: &str, values: &[Value]) -> Vec<Value> {
 
 /// A store of a table whose column `amount` has texts, as one that was imported before CSV was typed.
 fn table_of(amounts: &[&str]) -> (tempfile::TempDir, PathBuf) {
-    let row = |(key, amount): (usize, &&str)| json!({"name": format!("name {key}"), "amount": amount});
+    let row = |(key, amount): (usize, &&str)| json!({"id": key.to_string(), "name": format!("name {key}"), "amount": amount});
     store_of(&amounts.iter().enumerate().map(row).collect::<Vec<_>>())
 }
 
