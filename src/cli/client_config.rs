@@ -173,12 +173,9 @@ pub(super) fn snippet(client: Client, launch: &Launch) -> Snippet {
         let entries = variables.iter().map(|name| (name.clone(), Value::from(value(name))));
         serde_json::Map::from_iter(entries)
     };
-    let server = |value: fn(&str) -> String| {
-        let mut server = json!({ "command": program, "args": stdio });
-        if !variables.is_empty() {
-            server["env"] = environment(value).into();
-        }
-        server
+    let server = |value: fn(&str) -> String| match variables.is_empty() {
+        true => json!({ "command": program, "args": stdio }),
+        false => json!({ "command": program, "args": stdio, "env": environment(value) }),
     };
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
     let command_line =
@@ -204,12 +201,13 @@ pub(super) fn snippet(client: Client, launch: &Launch) -> Snippet {
             text: pretty(&json!({ "mcpServers": { "fetchwell": server(placeholder) } })),
         },
         Client::Vscode => {
-            let mut configuration =
-                json!({ "servers": { "fetchwell": server(|name| format!("${{input:{name}}}")) } });
-            if !variables.is_empty() {
-                let input = |name: &String| json!({ "type": "promptString", "id": name, "description": name, "password": true });
-                configuration["inputs"] = variables.iter().map(input).collect();
-            }
+            let servers = json!({ "fetchwell": server(|name| format!("${{input:{name}}}")) });
+            let input = |name: &String| json!({ "type": "promptString", "id": name, "description": name, "password": true });
+            let inputs: Vec<Value> = variables.iter().map(input).collect();
+            let configuration = match inputs.is_empty() {
+                true => json!({ "servers": servers }),
+                false => json!({ "servers": servers, "inputs": inputs }),
+            };
             Snippet { goes: "VS Code: .vscode/mcp.json in the project", text: pretty(&configuration) }
         }
         Client::Chatgpt => Snippet {

@@ -252,7 +252,6 @@ fn the_end_of_the_input_ends_it_while_a_source_hangs() {
     // The call may be told that it was cancelled.
     assert!(rest.len() <= 1 && rest.iter().all(|answer| answer["error"]["code"] == -32603), "{rest:?}");
     assert!(status.success());
-    println!("ended after {:?}", started.elapsed());
     assert!(started.elapsed().as_secs() < 30);
 }
 

@@ -50,7 +50,6 @@ fn call_at_once(server: &mut StdioServer) {
         }
     }
     let peak = memory(server, "VmHWM:");
-    println!("{answered} of {CALLS} answered, {before} KiB before, peak {peak} KiB");
     assert!(answered > 0);
     assert!(peak < before + MAX_GROWTH, "peak {peak} KiB, {before} KiB before");
 }
