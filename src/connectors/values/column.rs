@@ -22,7 +22,8 @@ pub(in super::super) struct Locale {
 pub(in super::super) enum Column {
     Text,
     Boolean,
-    Number(Locale),
+    /// Amounts of one unit, a currency or `%`; empty for plain numbers.
+    Number(Locale, &'static str),
     Time(Locale),
 }
 
@@ -59,7 +60,7 @@ impl Column {
         let has_one_unit = amounts.iter().all(|amount| amount.unit == unit);
         let mark = amounts.iter().find_map(|amount| amount.only_mark()).unwrap_or(locale.mark);
         let reads = has_one_unit && amounts.iter().all(|amount| amount.value(mark).is_some());
-        reads.then_some(Self::Number(Locale { mark, ..locale }))
+        reads.then_some(Self::Number(Locale { mark, ..locale }, unit))
     }
 
     fn of_times(values: &[&str], locale: Locale) -> Option<Self> {
@@ -78,7 +79,9 @@ impl Column {
             Self::Text => None,
             _ if field.trim().is_empty() => Some(Value::Null),
             Self::Boolean => read_boolean(field.trim()).map(Value::Bool),
-            Self::Number(locale) => Amount::read(field).and_then(|amount| amount.value(locale.mark)),
+            Self::Number(locale, unit) => Amount::read(field)
+                .filter(|amount| amount.unit == unit)
+                .and_then(|amount| amount.value(locale.mark)),
             Self::Time(locale) => read_time(field, locale.order).map(Value::String),
         };
         read.unwrap_or_else(|| Value::from(field))
@@ -102,6 +105,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_later_amount_of_another_unit_stays_text() {
+        let column = Column::of_sample(["$1", "$2.50"].into_iter(), Locale::of_table(false));
+        let typed = ["$3", "5", "€5", "5%"].map(|value| column.value(value));
+        assert_eq!(json!(typed), json!([3, "5", "€5", "5%"]));
+    }
 
     #[track_caller]
     fn check(has_semicolons: bool, values: &[&str], expect: &Value) {

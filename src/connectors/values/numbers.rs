@@ -25,7 +25,7 @@ pub(super) struct Amount<'a> {
     /// Digits with separators.
     digits: &'a str,
     /// A currency or `%`; empty when there is none.
-    pub(super) unit: &'a str,
+    pub(super) unit: &'static str,
 }
 
 impl<'a> Amount<'a> {
