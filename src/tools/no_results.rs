@@ -116,8 +116,10 @@ async fn words_without_match(source: &dyn Source, query: &SearchQuery) -> String
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for (word, page) in words.into_iter().zip(found) {
         match page {
-            Ok(page) if page.hits.is_empty() => without.push(word),
-            Ok(_) => with.push(word),
+            Ok(page) if !page.hits.is_empty() => with.push(word),
+            Ok(page) if page.unavailable.is_empty() => without.push(word),
+            // A source that did not answer may have the word.
+            Ok(_incomplete) => return NOTHING.to_owned(),
             Err(_unknown) => return NOTHING.to_owned(),
         }
     }

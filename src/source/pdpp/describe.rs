@@ -103,7 +103,9 @@ pub(super) async fn holders(pdpp: &Pdpp, stream: &StreamName) -> Result<Holders,
     };
     let mut known = HashSet::new();
     details.retain(|detail| known.insert(detail.connection_id.clone()));
-    Ok(Holders { details: pdpp.known.keep_stream(key, details), is_kept: false })
+    // A server that told none, perhaps because it failed, is asked again at the next call.
+    let details = if details.is_empty() { Arc::default() } else { pdpp.known.keep_stream(key, details) };
+    Ok(Holders { details, is_kept: false })
 }
 
 /// The full description of a stream of one connection, as it was lately.
