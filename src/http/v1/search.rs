@@ -94,7 +94,7 @@ struct SearchResult {
     /// How well it matches, when the source says so. Scores of two sources do not compare.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<ScoreBody>,
-    /// Longer passages with the field each is from. Sources here do not name that field, so there are none.
+    /// Always empty: `snippet` has the passage and its field.
     evidence_excerpts: [(); 0],
 }
 
