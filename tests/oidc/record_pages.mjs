@@ -10,7 +10,7 @@ const page = async (url, cookie) => {
 };
 
 export async function recordPages(fetchwell, token, id) {
-  await check('the link that `fetch` gives opens the record in one browser, once', async () => {
+  await check('the link that `fetch` gives opens the record in a browser, as often as it is followed', async () => {
     const { payload } = await call(fetchwell.mcp, token, 'fetch', { id });
     const link = new URL(payload.url);
     assert.ok(payload.url.startsWith(`${fetchwell.url}/records/`), payload.url);
@@ -38,7 +38,9 @@ export async function recordPages(fetchwell, token, id) {
     assert.equal(record.status, 200);
     assert.ok(record.text.includes(telling), record.text);
 
-    assert.equal((await follow(fetchwell.url)).headers.getSetCookie().length, 0, 'it opens twice');
+    // A user follows a citation again, in another browser perhaps.
+    const [again] = (await follow(fetchwell.url)).headers.getSetCookie()[0].split(';');
+    assert.ok((await page(bare, again)).text.includes(telling));
     assert.ok(!(await page(payload.url)).text.includes(telling));
   });
 }
