@@ -4,12 +4,11 @@
 //! gets a key with a hash of its [`identity`]. **Invariant:** these fields are those that records of messages had in
 //! version 0.1.0, so that an import of the same mailbox gives the same keys for ever, whatever records have today.
 
-use std::collections::HashSet;
-
-use mail_parser::{Message, MimeHeaders, PartType};
+use mail_parser::{Message, MimeHeaders};
 use serde_json::Value;
 
-use super::super::mail_limits::{is_digest, unmask};
+use super::super::mail_limits::unmask;
+use super::text::digest_messages;
 use super::{addresses, labels};
 use crate::record::RecordData;
 
@@ -37,15 +36,7 @@ pub(super) fn identity(message: &Message<'_>, date: Option<&str>) -> RecordData 
 
 /// Returns the texts of a message, without those of attached messages, with the HTML conversion of `mail_parser`.
 fn own_text(message: &Message<'_>) -> String {
-    let digests = message.parts.iter().filter_map(|part| match &part.body {
-        PartType::Multipart(ids) if part.content_type()?.subtype().is_some_and(is_digest) => Some(ids),
-        _ => None,
-    });
-    let is_untyped = |id: &&u32| {
-        let part = usize::try_from(**id).ok().and_then(|at| message.parts.get(at));
-        part.is_some_and(|part| part.content_type().is_none())
-    };
-    let attached: HashSet<u32> = digests.flatten().filter(is_untyped).copied().collect();
+    let attached = digest_messages(message);
     let texts = message.text_body.iter().enumerate().filter(|(_, id)| !attached.contains(id));
     let texts: Vec<String> =
         texts.filter_map(|(at, _)| message.body_text(at)).map(|text| unmask(&text).into_owned()).collect();

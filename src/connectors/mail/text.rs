@@ -116,7 +116,8 @@ fn append(texts: &mut String, text: &str) {
 }
 
 /// Returns the messages of digests by the number of their part. They have no header that says that they are messages.
-fn digest_messages(message: &Message<'_>) -> HashSet<u32> {
+/// Keys of messages with a repeated id depend on it, too.
+pub(super) fn digest_messages(message: &Message<'_>) -> HashSet<u32> {
     let digests = message.parts.iter().filter_map(|part| match &part.body {
         PartType::Multipart(ids) if part.content_type()?.subtype().is_some_and(is_digest) => Some(ids),
         _ => None,
