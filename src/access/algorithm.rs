@@ -1,10 +1,15 @@
-//! The signature algorithms that a token may have.
+//! The signature algorithms that a token may have, verified by ring, which TLS uses too.
 //!
 //! All of them are asymmetric. `none` and the HMAC family have no variant here, so they can neither be configured nor
 //! accepted, and a public key can never be taken for a shared secret.
 
 use std::fmt;
 use std::str::FromStr;
+
+use jsonwebtoken::{DecodingKey, DecodingKeyKind};
+use ring::signature::{
+    self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+};
 
 /// A signature algorithm, by its name of RFC 7518 and RFC 8037.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,19 +61,46 @@ impl Algorithm {
         }
     }
 
-    /// The same, for the crate that checks signatures.
-    pub(super) fn checked_as(self) -> jsonwebtoken::Algorithm {
+    /// Returns true if `signature` is one of `message` under this algorithm and the public key `key`.
+    ///
+    /// Returns false for a key of another type, too. RSA keys have 2,048 to 8,192 bits.
+    pub(super) fn verify(self, key: &DecodingKey, message: &[u8], signature: &[u8]) -> bool {
         match self {
-            Self::RS256 => jsonwebtoken::Algorithm::RS256,
-            Self::RS384 => jsonwebtoken::Algorithm::RS384,
-            Self::RS512 => jsonwebtoken::Algorithm::RS512,
-            Self::PS256 => jsonwebtoken::Algorithm::PS256,
-            Self::PS384 => jsonwebtoken::Algorithm::PS384,
-            Self::PS512 => jsonwebtoken::Algorithm::PS512,
-            Self::ES256 => jsonwebtoken::Algorithm::ES256,
-            Self::ES384 => jsonwebtoken::Algorithm::ES384,
-            Self::EdDSA => jsonwebtoken::Algorithm::EdDSA,
+            Self::RS256 => verify_rsa(&signature::RSA_PKCS1_2048_8192_SHA256, key, message, signature),
+            Self::RS384 => verify_rsa(&signature::RSA_PKCS1_2048_8192_SHA384, key, message, signature),
+            Self::RS512 => verify_rsa(&signature::RSA_PKCS1_2048_8192_SHA512, key, message, signature),
+            Self::PS256 => verify_rsa(&signature::RSA_PSS_2048_8192_SHA256, key, message, signature),
+            Self::PS384 => verify_rsa(&signature::RSA_PSS_2048_8192_SHA384, key, message, signature),
+            Self::PS512 => verify_rsa(&signature::RSA_PSS_2048_8192_SHA512, key, message, signature),
+            Self::ES256 => verify_point(&signature::ECDSA_P256_SHA256_FIXED, key, message, signature),
+            Self::ES384 => verify_point(&signature::ECDSA_P384_SHA384_FIXED, key, message, signature),
+            Self::EdDSA => verify_point(&signature::ED25519, key, message, signature),
         }
+    }
+}
+
+/// Verifies a signature by a key that is a modulus and an exponent, as a JWK has them.
+fn verify_rsa(parameters: &'static RsaParameters, key: &DecodingKey, message: &[u8], signature: &[u8]) -> bool {
+    match key.kind() {
+        DecodingKeyKind::RsaModulusExponent { n, e } => {
+            RsaPublicKeyComponents { n, e }.verify(parameters, message, signature).is_ok()
+        }
+        DecodingKeyKind::SecretOrDer(_) => false,
+    }
+}
+
+/// Verifies a signature by a key that is a point of a curve.
+fn verify_point(
+    algorithm: &'static dyn VerificationAlgorithm,
+    key: &DecodingKey,
+    message: &[u8],
+    signature: &[u8],
+) -> bool {
+    match key.kind() {
+        DecodingKeyKind::SecretOrDer(point) => {
+            UnparsedPublicKey::new(algorithm, point).verify(message, signature).is_ok()
+        }
+        DecodingKeyKind::RsaModulusExponent { .. } => false,
     }
 }
 

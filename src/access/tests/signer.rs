@@ -2,15 +2,15 @@
 
 use std::sync::LazyLock;
 
-use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::rsa::KeySize;
-use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair,
-    RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RSA_PSS_SHA256, RSA_PSS_SHA384, RSA_PSS_SHA512,
-    RsaEncoding, RsaKeyPair,
-};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::rsa::PublicKeyComponents;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm,
+    Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RSA_PSS_SHA256,
+    RSA_PSS_SHA384, RSA_PSS_SHA512, RsaEncoding, RsaKeyPair,
+};
 use serde_json::{Value, json};
 
 /// A private key.
@@ -20,16 +20,29 @@ pub(super) enum Signer {
     Ed(Ed25519KeyPair),
 }
 
-pub(super) static RSA: LazyLock<Signer> =
-    LazyLock::new(|| Signer::Rsa(RsaKeyPair::generate(KeySize::Rsa2048).unwrap()));
+pub(super) static RSA: LazyLock<Signer> = LazyLock::new(|| rsa(include_bytes!("keys/rsa.pk8")));
 pub(super) static OTHER_RSA: LazyLock<Signer> =
-    LazyLock::new(|| Signer::Rsa(RsaKeyPair::generate(KeySize::Rsa2048).unwrap()));
+    LazyLock::new(|| rsa(include_bytes!("keys/other_rsa.pk8")));
 pub(super) static P256: LazyLock<Signer> =
-    LazyLock::new(|| Signer::Ec(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap(), "P-256"));
+    LazyLock::new(|| ec(&ECDSA_P256_SHA256_FIXED_SIGNING, "P-256"));
 pub(super) static P384: LazyLock<Signer> =
-    LazyLock::new(|| Signer::Ec(EcdsaKeyPair::generate(&ECDSA_P384_SHA384_FIXED_SIGNING).unwrap(), "P-384"));
-pub(super) static ED25519: LazyLock<Signer> =
-    LazyLock::new(|| Signer::Ed(Ed25519KeyPair::generate().unwrap()));
+    LazyLock::new(|| ec(&ECDSA_P384_SHA384_FIXED_SIGNING, "P-384"));
+pub(super) static ED25519: LazyLock<Signer> = LazyLock::new(|| {
+    let key = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+    Signer::Ed(Ed25519KeyPair::from_pkcs8(key.as_ref()).unwrap())
+});
+
+/// Reads a PKCS #8 key of `keys/`, which only these tests use: ring does not generate RSA keys.
+fn rsa(pkcs8: &[u8]) -> Signer {
+    Signer::Rsa(RsaKeyPair::from_pkcs8(pkcs8).unwrap())
+}
+
+/// Generates a key of a curve.
+fn ec(algorithm: &'static EcdsaSigningAlgorithm, curve: &'static str) -> Signer {
+    let random = SystemRandom::new();
+    let key = EcdsaKeyPair::generate_pkcs8(algorithm, &random).unwrap();
+    Signer::Ec(EcdsaKeyPair::from_pkcs8(algorithm, key.as_ref(), &random).unwrap(), curve)
+}
 
 pub(super) fn base64(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
@@ -40,10 +53,8 @@ impl Signer {
     pub(super) fn jwk(&self) -> Value {
         match self {
             Self::Rsa(pair) => {
-                let key = pair.public_key();
-                let [n, e] =
-                    [key.modulus(), key.exponent()].map(|n| base64(n.big_endian_without_leading_zero()));
-                json!({"kty": "RSA", "n": n, "e": e})
+                let key = PublicKeyComponents::<Vec<u8>>::from(pair.public());
+                json!({"kty": "RSA", "n": base64(key.n), "e": base64(key.e)})
             }
             Self::Ec(pair, curve) => {
                 let point = pair.public_key().as_ref();
@@ -75,7 +86,7 @@ impl Signer {
                     Some("PS512") => &RSA_PSS_SHA512,
                     _ => &RSA_PKCS1_SHA256,
                 };
-                let mut signature = vec![0; pair.public_modulus_len()];
+                let mut signature = vec![0; pair.public().modulus_len()];
                 pair.sign(encoding, &random, message.as_bytes(), &mut signature).unwrap();
                 signature
             }
@@ -94,6 +105,6 @@ pub(super) fn message(header: &Value, claims: &Value) -> String {
 /// A token that is signed with a shared secret.
 pub(super) fn hmac_token(secret: &[u8], header: &Value, claims: &Value) -> String {
     let message = message(header, claims);
-    let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, secret);
-    format!("{message}.{}", base64(aws_lc_rs::hmac::sign(&key, message.as_bytes())))
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, secret);
+    format!("{message}.{}", base64(ring::hmac::sign(&key, message.as_bytes())))
 }
