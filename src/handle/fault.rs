@@ -1,18 +1,18 @@
-//! What can be wrong with a text that should be a handle.
+//! Reasons to reject a string as a handle.
 
 use std::fmt;
 
 use super::grammar::MAX_HANDLE_BYTES;
 use super::name::InvalidName;
 
-/// The piece of a handle that a fault is about.
+/// The segment of a handle that a fault is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segment {
     /// The account or folder, before the first `/`.
     Connection,
-    /// The table.
+    /// The table of the connection, before the `:`.
     Stream,
-    /// The record's key.
+    /// The key of the record.
     Record,
 }
 
@@ -26,65 +26,65 @@ impl fmt::Display for Segment {
     }
 }
 
-/// Why a text is not a handle. The message continues the sentence "`…` is not a handle: ".
+/// A reason to reject a string as a handle. The message continues the sentence "`…` is not a handle: ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandleFault {
-    /// There is no text.
+    /// The string is empty.
     #[error("it is empty")]
     Empty,
-    /// Longer than any handle that was ever printed.
+    /// The string is longer than [`MAX_HANDLE_BYTES`], the maximum of handles that are printed.
     #[error("it is {bytes} bytes long and a handle has at most {MAX_HANDLE_BYTES}")]
     TooLong {
         /// Length of the refused text in UTF-8 bytes.
         bytes: usize,
     },
-    /// Neither of the older forms: the `:` between stream and record is missing.
+    /// The `:` between stream and record is missing, so it is neither of the plain forms.
     #[error("it has no `:` between a stream and a record")]
     NoSeparator,
-    /// A segment fails the guard of its form.
+    /// A segment contains characters of a path, which the plain forms do not allow.
     #[error("its {segment} `{name}` could be read as a path")]
     UnsafeName {
-        /// Which segment.
+        /// The rejected segment.
         segment: Segment,
         /// The segment as it was sent.
         name: String,
     },
-    /// A segment cannot be a name in any form.
+    /// A segment cannot be a name in any form of a handle.
     #[error("its {segment} is not a name: {problem}")]
     NotAName {
-        /// Which segment.
+        /// The rejected segment.
         segment: Segment,
-        /// What is wrong with it.
+        /// The rule that the name breaks.
         problem: InvalidName,
     },
-    /// A `%` that does not start an escape.
+    /// A `%` is not followed by two hexadecimal digits.
     #[error("its {segment} has a `%` that is not followed by two hexadecimal digits")]
     BadEscape {
-        /// Which segment.
+        /// The rejected segment.
         segment: Segment,
     },
-    /// The escapes of a segment decode to bytes that are no text.
+    /// The escapes of a segment decode to bytes that are not UTF-8.
     #[error("its {segment} does not decode to UTF-8")]
     NotUtf8 {
-        /// Which segment.
+        /// The rejected segment.
         segment: Segment,
     },
-    /// More separators than any form has.
+    /// The string has more than three `/`, more than any form.
     #[error("it has more than three `/`; inside a connection, stream or record a `/` is written `%2F`")]
     TooManySlashes,
-    /// The fourth segment is not `p` and a number.
+    /// The fourth segment is not `p` and a number without leading zeros.
     #[error("`{part}` is not a part; parts are `p0`, `p1`, `p2` and so on")]
     BadPart {
         /// The fourth segment as it was sent.
         part: String,
     },
-    /// The text names a record, but not in the one way its handle is printed.
+    /// The string names a record, but not in the spelling in which its handle is printed.
     #[error("it is not spelled as handles are printed")]
     NotCanonical,
 }
 
 impl HandleFault {
-    /// A stable word for the fault, as `fixtures/handles.json` lists them.
+    /// Returns the stable name of the fault, as `fixtures/handles.json` lists them.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
@@ -102,14 +102,14 @@ impl HandleFault {
     }
 }
 
-/// A text that was refused as a handle, with the spelling that was probably meant.
+/// A string that was rejected as a handle, with the spelling that was probably meant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{fault}")]
 pub struct InvalidHandle {
-    /// What is wrong.
+    /// The reason for the rejection.
     pub fault: HandleFault,
-    /// The printed handle of the record that the text seems to mean. It is shown as a hint and
-    /// never followed: following it would be guessing.
+    /// The printed handle of the record that the string seems to mean. It is shown as a hint and never used to fetch
+    /// a record, because that would be a guess.
     pub canonical: Option<String>,
 }
 

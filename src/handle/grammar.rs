@@ -1,4 +1,4 @@
-//! The grammar of handles: one reader, one writer.
+//! The grammar of handles, with their one parser and one printer.
 //!
 //! ```text
 //! legacy  = stream ":" record                                   no "/" anywhere
@@ -8,16 +8,15 @@
 //! part    = "p" number                                          from 0, no leading zeros
 //! ```
 //!
-//! The number of `/` alone tells the forms apart, because the guard of the older two refuses `/`
-//! inside every segment. In both older forms the stream ends at the first `:`, so a record may hold
-//! more of them. The exact form carries every other record: paths, labels, compound keys, text that
-//! a model would not copy faithfully.
+//! The number of `/` alone distinguishes the forms, because the plain forms (legacy and scoped) allow no `/` inside a
+//! segment. In both plain forms the stream ends at the first `:`, so a record may contain more of them. The exact
+//! form carries every other record: paths, labels, compound keys, and text that a model would not copy faithfully.
 //!
-//! Laws, checked as properties and by the fuzz target: `parse(mint(t)) == t` for every address `t`
+//! Properties, tested by proptest and the fuzz target: `parse(mint(t)) == t` for every address `t`
 //! that has a handle, and `mint(parse(h)) == h` for every exact `h`.
 //!
-//! A `.` or `..` between the separators of a record's key is written `%2E` or `%2E%2E`, so that nothing that handles
-//! the text as a path resolves it.
+//! A `.` or `..` between the separators of a record's key is written `%2E` or `%2E%2E`, so that software that treats
+//! the text as a path does not resolve it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,13 +27,13 @@ use super::RecordAddress;
 use super::fault::{HandleFault, InvalidHandle, Segment};
 use super::name::{ConnectionId, InvalidName, RecordId, SEPARATORS, StreamName, dot_segment, is_safe_name};
 
-/// The longest handle, in bytes. A longer one is never printed, and never shortened.
+/// Maximum size of a handle in bytes. A longer handle is never printed and never truncated.
 pub const MAX_HANDLE_BYTES: usize = 2_048;
 
-/// Everything but RFC 3986's unreserved characters.
+/// All characters but the unreserved ones of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The same with the dot, for segments of dots alone.
+/// All characters but the unreserved ones, and the dot: for segments that consist of dots.
 const ENCODED_DOTS: &AsciiSet = &ENCODED.add(b'.');
 
 /// A string that names one record, or one part of a record's text.
@@ -48,41 +47,40 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// The handle to print for a record, or `None` when it has none.
+    /// Returns the handle to print for a record, or `None` if the record has none.
     ///
-    /// The plain form is taken when it reads back as the same address and a model can copy it:
-    /// printable ASCII without space, quotes, backtick, `<`, `>` and `\`. A connection id with a
-    /// `:` is always written in the exact form, since `a:b/c:d` looks like a stream `a` to a
-    /// reader that splits at the first `:`. There is no handle when neither form fits, or when it
-    /// would be longer than [`MAX_HANDLE_BYTES`].
+    /// Uses the plain form if it parses back to the same address and a model can copy it: printable ASCII without
+    /// space, quotes, backtick, `<`, `>` and `\`. A connection id that contains `:` always gets the exact form,
+    /// because `a:b/c:d` looks like a stream `a` to a parser that splits at the first `:`. There is no handle if
+    /// neither form fits or if it would be longer than [`MAX_HANDLE_BYTES`].
     #[must_use]
     pub fn mint(address: &RecordAddress) -> Option<Self> {
         let text = if is_plain(address) { plain_text(address) } else { exact_text(address)? };
         Self::sized(text, address, None)
     }
 
-    /// The handle of part `number` of this record's text, always in the exact form.
+    /// Returns the handle of part `number` of this record's text, always in the exact form.
     ///
-    /// `None` when the address has no connection, or the text would be too long.
+    /// Returns `None` if the address has no connection or the handle would be too long.
     #[must_use]
     pub fn with_part(&self, number: u32) -> Option<Self> {
         let text = format!("{}/p{number}", exact_text(&self.address)?);
         Self::sized(text, &self.address, Some(number))
     }
 
-    /// The record that is meant.
+    /// Returns the address of the record.
     #[must_use]
     pub fn address(&self) -> &RecordAddress {
         &self.address
     }
 
-    /// The part of the record's text that is meant, counted from 0.
+    /// Returns the number of the part of the record's text, counted from 0.
     #[must_use]
     pub fn part(&self) -> Option<u32> {
         self.part
     }
 
-    /// The handle as it was read or minted.
+    /// Returns the handle as it was parsed or minted.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -139,7 +137,7 @@ fn exact_text(address: &RecordAddress) -> Option<String> {
     Some(format!("{connection}/{stream}/{}", encode_key(address.record.as_str())))
 }
 
-/// Encodes a record's key, in which dots are encoded where they are a whole path segment.
+/// Percent-encodes a record's key. Dots are encoded where they are a whole path segment.
 fn encode_key(key: &str) -> String {
     let mut text = String::with_capacity(key.len());
     for piece in key.split_inclusive(SEPARATORS) {
@@ -158,8 +156,8 @@ fn is_plain(address: &RecordAddress) -> bool {
         && survives_copying(record.as_str())
 }
 
-/// Whether a model repeats the text byte for byte: no white space, nothing that ends a quotation
-/// or a link in Markdown, JSON or HTML, and nothing that has look-alikes.
+/// Returns true if a model repeats the text byte for byte: no white space, no look-alikes, and nothing that ends a
+/// quotation or a link in Markdown, JSON or HTML.
 fn survives_copying(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\'))
@@ -167,7 +165,7 @@ fn survives_copying(text: &str) -> bool {
 
 // --- reading -----------------------------------------------------------------------------------
 
-/// Reads `rest` as `stream ":" record`, which are the older forms with and without a connection.
+/// Parses `rest` as `stream ":" record`: the plain forms, with or without a connection.
 fn parse_plain(text: &str, connection: Option<&str>, rest: &str) -> Result<Handle, InvalidHandle> {
     let (stream, record) = rest.split_once(':').ok_or(HandleFault::NoSeparator)?;
     if let Some(connection) = connection {
@@ -212,7 +210,7 @@ fn parse_exact(text: &str, keys: [&str; 3], part: Option<&str>) -> Result<Handle
     match minted {
         Some(handle) if handle.text == text => Ok(handle),
         other => {
-            // The exact reading of an unescaped text is of another record.
+            // The exact reading of an unescaped text names another record.
             let canonical = other.filter(|_| !is_unescaped).map(|handle| handle.text);
             Err(InvalidHandle { fault: HandleFault::NotCanonical, canonical })
         }
@@ -243,9 +241,9 @@ fn name_of<Name: FromStr<Err = InvalidName>>(segment: Segment, name: &str) -> Re
     name.parse().map_err(|problem| HandleFault::NotAName { segment, problem })
 }
 
-/// The handle of `connection/stream:record` where the record was left unescaped, as in
-/// `cin_1/files:notes/a.md`, which other adapters print. A stream with a `/` has no such form: in `c/s/a:b` the `:` is
-/// of the record.
+/// Returns the handle of `connection/stream:record` with the record left unescaped, as in `cin_1/files:notes/a.md`,
+/// which other adapters print. Returns `None` if the stream contains a `/`: in `c/s/a:b` the `:` belongs to the
+/// record.
 fn unescaped_reading(text: &str) -> Option<String> {
     let (connection, stream, record) = unescaped_segments(text)?;
     let address = RecordAddress {
@@ -256,7 +254,7 @@ fn unescaped_reading(text: &str) -> Option<String> {
     Handle::mint(&address).map(|handle| handle.text)
 }
 
-/// Splits `connection/stream:record` where the first `:` is in the second segment.
+/// Splits `connection/stream:record` if the first `:` is in the second segment.
 fn unescaped_segments(text: &str) -> Option<(&str, &str, &str)> {
     let (connection, rest) = text.split_once('/')?;
     let (stream, record) = rest.split_once(':')?;
@@ -297,7 +295,7 @@ mod tests {
         assert_eq!(Handle::mint(&address(Some("c"), "s", &"😀".repeat(400))), None);
     }
 
-    /// Names that meet every branch of the grammar: separators, escapes, dots, quotes, any text.
+    /// Names that cover every branch of the grammar: separators, escapes, dots, quotes, any text.
     fn any_name() -> impl Strategy<Value = String> {
         prop_oneof![
             "[a-z_0-9]{1,8}",
@@ -319,7 +317,7 @@ mod tests {
         })
     }
 
-    /// Texts close to the grammar, so that many of them parse.
+    /// Strings close to the grammar, so that many of them parse.
     fn any_handle_text() -> impl Strategy<Value = String> {
         let key = || "([a-zA-Z0-9._~-]|%[0-9A-F][0-9A-F]|%[a-f]7|:){1,6}";
         prop_oneof![
@@ -341,7 +339,7 @@ mod tests {
                 prop_assert_eq!(read.address(), &address);
                 prop_assert_eq!(read.part(), None);
             } else {
-                // Only an address without a connection, or too long a text, has no handle.
+                // Only an address without a connection, or with too long a text, has no handle.
                 let too_long = exact_text(&address).is_some_and(|text| text.len() > MAX_HANDLE_BYTES);
                 prop_assert!(address.connection.is_none() || too_long);
             }

@@ -1,11 +1,14 @@
-//! Names and handles: the strings that say which record is meant.
+//! Names and handles: the strings that identify a record.
 //!
-//! A *handle* is the one string a model carries from `search` to `fetch`. This room holds its
-//! grammar ([`Handle`]: one `FromStr`, one `Display`), the names it is made of
-//! ([`ConnectionId`], [`StreamName`], [`RecordId`]) and the guards that keep a name from becoming a
-//! path. Nothing else in the crate contains the separators `:` and `/` of a handle.
+//! A *handle* is the one string that a model carries from `search` to `fetch`. [`Handle`] is its grammar, with one
+//! `FromStr` and one `Display`; [`ConnectionId`], [`StreamName`] and [`RecordId`] are the names in it. Nothing else
+//! in the crate contains the separators `:` and `/` of a handle. The module knows no JSON, HTTP or MCP and does no
+//! I/O.
 //!
-//! The room knows nothing of JSON, HTTP or MCP, and does no input or output.
+//! * `address`: [`RecordAddress`], the triple that identifies a record
+//! * `fault`: the reasons to reject a handle
+//! * `grammar`: the parser and the printer of handles
+//! * `name`: the name newtypes and their validation
 
 mod address;
 mod fault;

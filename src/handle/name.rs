@@ -1,8 +1,8 @@
-//! Name newtypes and the guards a name can pass.
+//! Name newtypes and their validation.
 //!
-//! Connections, streams and sources have passed [`check_name`], record keys [`check_key`]: both can be a path
-//! segment of a URL once they are percent-encoded. The narrow guard, [`is_safe_name`], is the one of
-//! the older handle forms and decides which form a handle takes.
+//! Connections, streams and sources pass [`check_name`], record keys pass [`check_key`]; both can be a path segment
+//! of a URL once they are percent-encoded. [`is_safe_name`] is the stricter rule of the plain handle forms and
+//! decides which form a handle takes.
 //!
 //! ```compile_fail
 //! use fetchwell::handle::{ConnectionId, StreamName};
@@ -17,42 +17,42 @@ use serde::{Deserialize, Serialize};
 
 use super::grammar::MAX_HANDLE_BYTES;
 
-/// Why a text cannot be a name of anything.
+/// A reason to reject a string as a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
-    /// There is no text.
+    /// The string is empty.
     #[error("it is empty")]
     Empty,
-    /// Longer than any handle could carry.
+    /// The name is longer than a handle may be.
     #[error("it is {bytes} bytes long, more than the {MAX_HANDLE_BYTES} a handle can carry")]
     TooLong {
         /// Length of the refused text in UTF-8 bytes.
         bytes: usize,
     },
-    /// Holds U+0000, which ends strings in too many systems.
+    /// The name contains U+0000, which ends strings in many systems.
     #[error("it holds the character U+0000")]
     Nul,
-    /// Is `.` or `..`, or, in anything but a record key, holds it as a path segment.
+    /// The name is `.` or `..`, or, unless it is a record key, contains one as a path segment.
     #[error("it holds the path segment `{0}`")]
     DotSegment(&'static str),
 }
 
-/// The guard of connections, streams and sources: no `.` or `..` between separators in any form of a handle.
+/// Validates the name of a connection, stream or source: no `.` or `..` between separators, in any form of a handle.
 fn check_name(text: &str) -> Result<(), InvalidName> {
     check_text(text)?;
     text.split(SEPARATORS).find_map(dot_segment).map_or(Ok(()), |dots| Err(InvalidName::DotSegment(dots)))
 }
 
-/// The guard of record keys, which are file paths and mail labels in real servers: `../a` is one of them.
+/// Validates a record key. Keys are file paths and mail labels in real servers, so `../a` is valid.
 ///
-/// A key that is `.` or `..` is refused, because URL libraries resolve such a path segment even when it is
-/// percent-encoded, and the request would go to another path than the one meant.
+/// A key that is `.` or `..` is rejected: URL libraries resolve such a path segment even when it is percent-encoded,
+/// and the request would go to a path other than the one meant.
 fn check_key(text: &str) -> Result<(), InvalidName> {
     check_text(text)?;
     dot_segment(text).map_or(Ok(()), |dots| Err(InvalidName::DotSegment(dots)))
 }
 
-/// What some system takes for a separator of a path.
+/// Characters that some system treats as a path separator.
 pub(super) const SEPARATORS: [char; 2] = ['/', '\\'];
 
 /// Returns the segment of a path if it is `.` or `..`.
@@ -77,8 +77,8 @@ fn check_text(text: &str) -> Result<(), InvalidName> {
     Ok(())
 }
 
-/// The narrow guard of the `stream:record` and `connection/stream:record` forms: rejects the empty
-/// name, `/`, `\`, `.` and any `..` inside.
+/// Returns true for a name that the `stream:record` and `connection/stream:record` forms can hold: not empty, not
+/// `.`, no `/` or `\`, and no `..` inside.
 pub(super) fn is_safe_name(text: &str) -> bool {
     !text.is_empty() && text != "." && !text.contains(['/', '\\']) && !text.contains("..")
 }
@@ -91,7 +91,7 @@ macro_rules! name_type {
         pub struct $name(Box<str>);
 
         impl $name {
-            /// The name as it is written, unencoded.
+            /// Returns the name, unencoded.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -157,8 +157,8 @@ name_type! {
 }
 
 impl RecordId {
-    /// Returns whether `.` or `..` stands between separators. A proxy that resolves paths can lead such a key to another
-    /// record.
+    /// Returns true if `.` or `..` stands between separators. A proxy that resolves paths may map such a key to
+    /// another record.
     #[must_use]
     pub fn has_dot_segment(&self) -> bool {
         self.0.split(SEPARATORS).any(|segment| dot_segment(segment).is_some())
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_guard_is_the_seeds() {
+    fn safe_names_have_no_path_characters() {
         for bad in ["", "/", "\\", ".", "..", "a..b", "a/b", "a\\b"] {
             assert!(!is_safe_name(bad), "{bad:?}");
         }
