@@ -1,9 +1,9 @@
-//! Decimal numbers that add up exactly: a tenth three times is three tenths.
+//! Decimal numbers with exact addition: 0.1 three times is 0.3.
 
-/// The most digits behind the point that are kept exactly.
+/// Maximum number of digits after the decimal point.
 const MAX_SCALE: u32 = 24;
 
-/// A number of so many ten-to-the-`scale`ths.
+/// The number `mantissa` divided by ten to the power of `scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Decimal {
     mantissa: i128,
@@ -11,7 +11,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Returns the decimal that a floating point number is written as, its shortest; `None` for one that is too large, too
+    /// Returns the shortest decimal that a floating point number is written as, or `None` if it is too large, too
     /// small or not finite.
     pub(crate) fn of(number: f64) -> Option<Self> {
         let written = format!("{number:e}");
@@ -30,12 +30,12 @@ impl Decimal {
         }
     }
 
-    /// Returns a whole number as a decimal.
+    /// Returns an integer as a decimal.
     pub(crate) fn whole(number: i128) -> Self {
         Self { mantissa: number, scale: 0 }
     }
 
-    /// Returns the exact sum; `None` where it has too many digits.
+    /// Returns the exact sum, or `None` on overflow.
     pub(crate) fn plus(self, other: Self) -> Option<Self> {
         let scale = self.scale.max(other.scale);
         let mantissa = self.at_scale(scale)?.checked_add(other.at_scale(scale)?)?;
@@ -46,13 +46,13 @@ impl Decimal {
         self.mantissa.checked_mul(10_i128.checked_pow(scale.checked_sub(self.scale)?)?)
     }
 
-    /// Returns the number when it is whole.
+    /// Returns the number if it is an integer.
     pub(crate) fn as_whole(self) -> Option<i128> {
         let unit = 10_i128.checked_pow(self.scale)?;
         (self.mantissa % unit == 0).then(|| self.mantissa / unit)
     }
 
-    /// Returns the nearest floating point number, which is written as the decimal when that has up to 15 digits.
+    /// Returns the nearest floating point number. It is printed as the same decimal if that has at most 15 digits.
     pub(crate) fn as_f64(self) -> f64 {
         format!("{}e-{}", self.mantissa, self.scale).parse().unwrap_or(f64::NAN)
     }

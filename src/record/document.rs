@@ -1,17 +1,17 @@
-//! A record as one text, for a reader.
+//! The text of a whole record.
 
 use serde_json::Value;
 
 use super::RecordData;
 
-/// Strings up to this many characters stand on the line of their name.
+/// Maximum length, in characters, of a string on the line of its field name.
 const INLINE_CHARS: usize = 200;
 
-/// The record's fields as text: first the short ones, a line each (`subject: Work invoice 2`), then
-/// each long or many-lined string under its name, verbatim.
+/// Returns the record's fields as text: first the short ones, a line each (`subject: Work invoice 2`), then each long
+/// or multi-line string under its name, verbatim.
 ///
-/// Nothing is left out and long strings are not escaped, so a reader of the whole text has every
-/// character of them. A record of one string is that string.
+/// Nothing is left out and long strings are not escaped, so the text contains every character of them. For a record
+/// of one string, the text is that string.
 #[must_use]
 pub fn document_text(data: &RecordData) -> String {
     if let [Value::String(only)] = data.values().collect::<Vec<_>>().as_slice() {

@@ -1,14 +1,13 @@
-//! The piece of a record's text that shows why it was found.
+//! The passage of a record's text that matches a query.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// A passage of one line, and where in it the match is.
+/// A single-line passage with the range of the match in it.
 ///
-/// White space is folded to single spaces when the passage is made, because a reader of a list gains
-/// nothing from line breaks and each costs two bytes of JSON. `fit` shortens the passage around the
-/// match.
+/// White space is folded to single spaces when the passage is created, because line breaks do not help in a list and
+/// each costs two bytes of JSON. `fit` shortens the passage around the match.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Kept")]
 pub struct Excerpt {
@@ -16,7 +15,7 @@ pub struct Excerpt {
     focus: Range<usize>,
 }
 
-/// An excerpt as it was kept with a position, which is read as any other text is.
+/// The serialized form of an excerpt, which is folded again when it is read.
 #[derive(Deserialize)]
 struct Kept {
     text: String,
@@ -30,8 +29,8 @@ impl From<Kept> for Excerpt {
 }
 
 impl Excerpt {
-    /// Folds `passage`, whose bytes `focus` are the match. A `focus` outside the passage, or inside a
-    /// character, means the start.
+    /// Creates an excerpt of `passage`, in which the bytes `focus` are the match, and folds its white space. A `focus`
+    /// outside the passage, or inside a character, becomes an empty range at the start.
     #[must_use]
     pub fn new(passage: &str, focus: Range<usize>) -> Self {
         if is_folded(passage) && passage.is_char_boundary(focus.start) && passage.is_char_boundary(focus.end)
@@ -62,20 +61,21 @@ impl Excerpt {
         Self { focus: start..folded.end.clamp(start, text.len()), text }
     }
 
-    /// The passage.
+    /// Returns the folded passage.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The bytes of [`Excerpt::text`] that are the match; empty at the start when nothing is known.
+    /// Returns the byte range of the match in [`Excerpt::text`], or an empty range at the start if the match is
+    /// unknown.
     #[must_use]
     pub fn focus(&self) -> Range<usize> {
         self.focus.clone()
     }
 }
 
-/// Whether there is nothing to fold: most passages are one line of ASCII already.
+/// Returns true if the passage needs no folding. Most passages are one line of ASCII.
 fn is_folded(passage: &str) -> bool {
     passage.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
         && !passage.contains("  ")

@@ -1,8 +1,8 @@
-//! What a record says of itself: its title, its link, when it was written.
+//! The title, link and time of a record, found by the names of its fields.
 //!
-//! Connectors name these fields in a few dozen ways. The lists are in order of preference and hold
-//! the names that the connectors we have read use. Case, `_`, `-` and spaces do not matter (`createdAt`, `Created at`),
-//! and where a record has none of them, an object that APIs put around its fields is looked into (`snippet.title`).
+//! Connectors name these fields in a few dozen ways. The lists are in order of preference and contain the names that
+//! known connectors use. Case, `_`, `-` and spaces are ignored (`createdAt`, `Created at`). If a record has none of
+//! the fields, the lookup continues in the wrapper objects that APIs put around fields (`snippet.title`).
 
 use serde_json::Value;
 
@@ -66,50 +66,49 @@ const AUTHORED_FIELDS: [&str; 26] = [
     "updated",
 ];
 
-/// Fields of a record whose names are compared in any case. Looking at thousands would make each list slow.
+/// Maximum number of fields with loosely compared names. Comparing thousands would make each list slow.
 const MAX_FIELDS_COMPARED: usize = 200;
 
-/// Objects that APIs put around the fields of a record.
+/// Names of objects that APIs wrap the fields of a record in.
 const WRAPPERS: [&str; 8] =
     ["fields", "attributes", "properties", "snippet", "data", "item", "node", "object"];
 
-/// The record's own title: the first title field that holds text.
+/// Returns the record's own title: the first title field that contains text.
 #[must_use]
 pub fn own_title(data: &RecordData) -> Option<&str> {
     texts(data, &TITLE_FIELDS).next()
 }
 
-/// Whether a field of this name holds a title.
+/// Returns true if a field of this name holds a title.
 #[must_use]
 pub(crate) fn is_title_field(name: &str) -> bool {
     TITLE_FIELDS.iter().any(|title| is_same_name(name, title))
 }
 
-/// The record's own link: the first link field that holds one a person can open.
+/// Returns the record's own link: the first link field with a URL that a person can open.
 #[must_use]
 pub fn own_link(data: &RecordData) -> Option<WebLink> {
     texts(data, &LINK_FIELDS).find_map(|text| text.parse().ok())
 }
 
-/// When the record was written, as its own text says: the first time field that holds something
-/// shaped like a date.
+/// Returns the time at which the record was written: the first time field with a value that looks like a date.
 #[must_use]
 pub fn authored_at(data: &RecordData) -> Option<&str> {
     texts(data, &AUTHORED_FIELDS).find(|text| looks_like_a_date(text))
 }
 
-/// The values of the fields that tell when a record was written, the best first, whatever they hold.
+/// Returns the values of all time fields, the preferred first, of any type.
 pub(crate) fn authored_values(data: &RecordData) -> impl Iterator<Item = &Value> {
     values(data, &AUTHORED_FIELDS)
 }
 
-/// The value of a field of this name: exactly, else in any case and with any separators.
+/// Returns the value of a field of this name: an exact match, or else one that ignores case and separators.
 pub(crate) fn field_named<'a>(data: &'a RecordData, name: &str) -> Option<&'a Value> {
     data.get(name)
         .or_else(|| data.iter().find(|(field, _)| is_same_name(field, name)).map(|(_, value)| value))
 }
 
-/// Returns whether two names differ in case and separators at most.
+/// Returns true if two names are equal apart from case and separators.
 pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
     letters_of(one).eq(letters_of(other))
 }
@@ -130,7 +129,7 @@ fn values<'a>(data: &'a RecordData, names: &'static [&'static str]) -> impl Iter
     })
 }
 
-/// The values of fields that have almost these names, in the order of the names.
+/// Returns the values of fields with almost these names, in the order of `names`.
 fn similar<'a>(fields: &'a RecordData, names: &[&str]) -> Vec<&'a Value> {
     let rank = |field: &str| names.iter().position(|name| *name != field && is_same_name(field, name));
     let found = fields.iter().take(MAX_FIELDS_COMPARED);
@@ -139,7 +138,7 @@ fn similar<'a>(fields: &'a RecordData, names: &[&str]) -> Vec<&'a Value> {
     found.into_iter().map(|(_, value)| value).collect()
 }
 
-/// `2026-04-01`, with or without a time. Other spellings are left to the record's text.
+/// Returns true for `2026-04-01` with or without a time. Other formats stay in the record's text.
 fn looks_like_a_date(text: &str) -> bool {
     let mut bytes = text.bytes();
     let day = [b'0', b'0', b'0', b'0', b'-', b'0', b'0', b'-', b'0', b'0'];
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_nobody_can_open_is_passed_over() {
+    fn a_link_that_cannot_be_opened_is_skipped() {
         let record = data(json!({"url": "/api/1", "html_url": "https://example.com/1"}));
         assert_eq!(own_link(&record).unwrap().as_str(), "https://example.com/1");
         assert_eq!(own_link(&data(json!({"url": "urn:x"}))), None);

@@ -1,4 +1,4 @@
-//! Where a value is inside a record: `guestAddress.city`, `guests[].name`, `payments[-1].amount`, `"a.b".c`.
+//! Paths to values inside a record: `guestAddress.city`, `guests[].name`, `payments[-1].amount`, `"a.b".c`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use super::RecordData;
 
-/// The longest path that is read, in bytes.
-const PATH_MOST: usize = 500;
+/// Maximum length of a path in bytes.
+const MAX_PATH_BYTES: usize = 500;
 
-/// The most steps of a path.
-const STEPS_MOST: usize = 16;
+/// Maximum number of steps in a path.
+const MAX_STEPS: usize = 16;
 
-/// The way to a value, or to several below lists. It is written as it is read.
+/// The path to a value, or to several values in lists. It is printed as it is parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldPath {
-    /// The field of the record.
+    /// Name of the record's field.
     field: String,
     steps: Vec<Step>,
 }
@@ -27,11 +27,11 @@ enum Step {
     Field(String),
     /// Every item of a list.
     Each,
-    /// One item of a list, counted from its end when negative.
+    /// One item of a list, counted from the end when negative.
     Item(i64),
 }
 
-/// Why a text is not a path.
+/// A reason to reject a string as a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{quoted}` is no path of fields: {problem}; write `field`, `field.inner`, `list[].inner`, `list[-1]` or `\"a.b\".inner`"
@@ -42,19 +42,19 @@ pub struct PathFault {
 }
 
 impl FieldPath {
-    /// A field of the record itself, whatever its name.
+    /// Returns the path to a field of the record itself. The name may contain any character.
     #[must_use]
     pub fn field(name: &str) -> Self {
         Self { field: name.to_owned(), steps: Vec::new() }
     }
 
-    /// The field of the record that it begins with.
+    /// Returns the name of the record's field that the path starts at.
     #[must_use]
     pub fn root(&self) -> &str {
         &self.field
     }
 
-    /// The way to a field of what it leads to.
+    /// Returns the path to the field `name` of the value at this path.
     #[must_use]
     pub fn then(&self, name: &str) -> Self {
         let mut path = self.clone();
@@ -62,7 +62,7 @@ impl FieldPath {
         path
     }
 
-    /// Bytes of the names on the way as JSON writes them at most.
+    /// Returns an upper bound for the bytes of the path's names in JSON.
     #[must_use]
     pub fn names_len(&self) -> usize {
         let inner = self.steps.iter().map(|step| match step {
@@ -72,7 +72,7 @@ impl FieldPath {
         written_len(&self.field) + inner.sum::<usize>()
     }
 
-    /// Whether a JSON Schema of the record's fields names all that is on the way.
+    /// Returns true if a JSON Schema of the record's fields declares every step of the path.
     #[must_use]
     pub fn is_declared_in(&self, properties: &RecordData) -> bool {
         let step = |schema: Option<&'_ Value>, step: &Step| -> Option<Value> {
@@ -85,15 +85,15 @@ impl FieldPath {
         self.steps.iter().fold(first, |schema, next| step(schema.as_ref(), next)).is_some()
     }
 
-    /// Whether it leads to a whole field of the record.
+    /// Returns true if the path is a whole field of the record.
     #[must_use]
     pub fn is_whole_field(&self) -> bool {
         self.steps.is_empty()
     }
 }
 
-/// The parts of a record that are at some paths, with the objects and lists around them and nothing else in them. Fields
-/// come in the order of the paths, items in the order of their list.
+/// Returns the values at some paths, with the objects and lists around them and nothing else. Fields come in the
+/// order of the paths, items in the order of their list.
 #[must_use]
 pub fn project(data: &RecordData, paths: &[FieldPath]) -> RecordData {
     let mut wanted = Wanted::default();
@@ -103,7 +103,7 @@ pub fn project(data: &RecordData, paths: &[FieldPath]) -> RecordData {
     wanted.of_fields(data)
 }
 
-/// What is wanted of a value.
+/// The selected parts of a value, as a tree of paths.
 #[derive(Debug, Clone, Default)]
 struct Wanted {
     whole: bool,
@@ -130,7 +130,7 @@ impl Wanted {
         entry(&mut self.fields, name)
     }
 
-    /// Wants what another wants, too.
+    /// Adds the selection of `other` to this one.
     fn absorb(&mut self, other: &Self) {
         self.whole |= other.whole;
         for (name, wanted) in &other.fields {
@@ -147,7 +147,7 @@ impl Wanted {
         self.fields.iter().filter_map(picked).collect()
     }
 
-    /// What of it is there; nothing when there is nothing of it.
+    /// Returns the selected parts of a value, or `None` if it has none of them.
     fn of(&self, value: &Value) -> Option<Value> {
         match value {
             value if self.whole => Some(value.clone()),
@@ -166,7 +166,7 @@ impl Wanted {
         }
     }
 
-    /// What is wanted of one of so many items.
+    /// Returns the selection for item number `at` of a list of `items`.
     fn of_item(&self, at: usize, items: usize) -> Self {
         let mut wanted = self.each.as_deref().cloned().unwrap_or_default();
         let is_it = |number: i64| match usize::try_from(number) {
@@ -180,7 +180,7 @@ impl Wanted {
     }
 }
 
-/// The one of a name, made when it is not there.
+/// Returns the selection of the field `name`, which is added if it is missing.
 fn entry<'a>(fields: &'a mut Vec<(String, Wanted)>, name: &str) -> &'a mut Wanted {
     let at = fields.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
         fields.push((name.to_owned(), Wanted::default()));
@@ -190,7 +190,7 @@ fn entry<'a>(fields: &'a mut Vec<(String, Wanted)>, name: &str) -> &'a mut Wante
     &mut fields[at].1
 }
 
-/// Bytes of a name as a key of JSON.
+/// Returns the maximum bytes of a name as a JSON key, with quotes and colon.
 fn written_len(name: &str) -> usize {
     let escaped: usize = name
         .bytes()
@@ -204,13 +204,13 @@ impl FromStr for FieldPath {
 
     fn from_str(text: &str) -> Result<Self, PathFault> {
         let fault = |problem| PathFault { quoted: text.chars().take(80).collect(), problem };
-        if text.len() > PATH_MOST {
+        if text.len() > MAX_PATH_BYTES {
             return Err(fault("it is too long"));
         }
         let (field, mut rest) = name(text).map_err(fault)?;
         let mut steps = Vec::new();
         while !rest.is_empty() {
-            if steps.len() == STEPS_MOST {
+            if steps.len() == MAX_STEPS {
                 return Err(fault("it has too many steps"));
             }
             if let Some(inner) = rest.strip_prefix('.') {
@@ -237,7 +237,7 @@ impl FromStr for FieldPath {
     }
 }
 
-/// The name that a text begins with, and what stands behind it.
+/// Splits a text into the name that it starts with and the rest.
 fn name(text: &str) -> Result<(String, &str), &'static str> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(['.', '[', ']', '"']).unwrap_or(text.len());
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_paths_are_rejected() {
         for text in
             ["", ".", "a.", "a..b", "a[", "a[x]", "a[+1]", "a[]b", "a]", "\"a", "\"a\\n\"", "a\"b\"", "[]"]
         {

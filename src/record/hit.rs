@@ -5,36 +5,36 @@ use serde::{Deserialize, Serialize};
 use super::{Excerpt, WebLink};
 use crate::handle::RecordAddress;
 
-/// One search result, with everything a reader of the list should see of it.
+/// One search result with the fields that a list shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hit {
-    /// What it can be fetched by.
+    /// Address or id by which the record is fetched.
     pub id: HitId,
-    /// A readable title.
+    /// Readable title of the record.
     pub title: String,
-    /// A link a person can open, when the record has one.
+    /// Link that a person can open, if the record has one.
     pub link: Option<WebLink>,
-    /// Why it was found.
+    /// Passage that matches the query.
     pub excerpt: Excerpt,
-    /// When it was written, or else emitted, as its source wrote it.
+    /// Time at which the record was written, or else emitted, as its source wrote it.
     pub time: Option<String>,
-    /// What else the source says of the match. It is not kept with a position.
+    /// Further details of the match. They are not stored with a position.
     #[serde(skip)]
     pub evidence: Evidence,
 }
 
-/// What a source says of a match, beside what a reader of the list sees.
+/// Details of a match that a list does not show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Evidence {
-    /// When the record was emitted, as its source wrote it.
+    /// Time at which the record was emitted, as its source wrote it.
     pub emitted_at: Option<String>,
-    /// The fields with words of the query, in the order of the record.
+    /// The fields that contain words of the query, in the order of the record.
     pub matched_fields: Vec<String>,
-    /// The field that the excerpt is from.
+    /// The field that the excerpt is taken from.
     pub excerpt_field: Option<String>,
-    /// The field of the title and its match, when no other text of the record has one: the excerpt has none then.
+    /// The title's field and its match, if only the title matches. The excerpt then has no match.
     pub title_match: Option<(String, Excerpt)>,
-    /// How well it matches; higher is better, among the hits of one source.
+    /// Score of the match. Higher is better; only hits of one source are comparable.
     pub score: Option<Score>,
 }
 
@@ -43,31 +43,31 @@ pub struct Evidence {
 pub struct Score(u32);
 
 impl Score {
-    /// Returns a score; `None` for a number that is not finite.
+    /// Returns a score, or `None` for a number that is not finite.
     #[must_use]
     pub fn new(score: f32) -> Option<Self> {
         score.is_finite().then(|| Self(score.to_bits()))
     }
 
-    /// The number.
+    /// Returns the score as a number.
     #[must_use]
     pub fn value(self) -> f32 {
         f32::from_bits(self.0)
     }
 }
 
-/// How a hit is addressed.
+/// The address or id of a hit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HitId {
-    /// The source says which record it is.
+    /// Address of the record, if the source gave it.
     Record(RecordAddress),
-    /// The source gave an id or link of its own and no record. It is passed on as it is.
+    /// An id or link of the source, which gave no record address. It is returned unchanged.
     Opaque(String),
     /// The source gave nothing that could be fetched.
     Nameless,
 }
 
-/// The title of a record that has none of its own: connection label, stream and day.
+/// Returns the title of a record without one of its own: connection label, stream and day.
 #[must_use]
 pub fn fallback_title(label: Option<&str>, stream: Option<&str>, time: Option<&str>) -> String {
     let day = time.map(|time| time.get(..10).unwrap_or(time));
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_without_a_title_is_named_by_where_it_is() {
+    fn a_record_without_a_title_gets_one_from_its_address() {
         let title = fallback_title(Some("Work mail"), Some("messages"), Some("2026-04-01T00:00:00Z"));
         assert_eq!(title, "Work mail / messages / 2026-04-01");
         assert_eq!(fallback_title(None, Some("messages"), None), "messages");

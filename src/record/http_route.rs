@@ -1,69 +1,69 @@
 //! A path under which a connector's own API served a stream.
 //!
-//! People who move to fetchwell know the paths of the service their records came from, and so do their clients. A
-//! manifest lists these paths, each with its stream, and records can be asked for under them. A path goes into the
-//! table of an HTTP server and into answers, so it is plain: what could be read in two ways is no route.
+//! Users who migrate to fetchwell, and their clients, know the paths of the service that their records came from. A
+//! manifest maps such paths to streams, and records can be requested under them. A path becomes a route of an HTTP
+//! server and part of responses, so only an unambiguous path is valid.
 
 use crate::handle::StreamName;
 
-/// Where every route begins.
+/// Prefix of every route.
 const BASE: &str = "/api/v1/";
 
-/// The most segments after the base.
-const SEGMENTS_MOST: usize = 6;
+/// Maximum number of segments after the base.
+const MAX_SEGMENTS: usize = 6;
 
-/// The longest route, in bytes.
-const PATH_BYTES_MOST: usize = 200;
+/// Maximum length of a route in bytes.
+const MAX_PATH_BYTES: usize = 200;
 
-/// The longest name of a kind of record, in bytes.
-const TYPE_BYTES_MOST: usize = 64;
+/// Maximum length of a record type's name in bytes.
+const MAX_TYPE_BYTES: usize = 64;
 
-/// A first segment after the base that is not a connector's to take.
+/// First segment after the base that is reserved for fetchwell.
 const RESERVED: &str = "content";
 
-/// A path, the stream that is served there, and what a record of it is called.
+/// A path with the stream that it serves and the type name of its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRoute {
-    /// Such as `/api/v1/bookings`. One record is below it, under its key.
+    /// Path of the list, such as `/api/v1/bookings`. A single record is at this path, `/` and its key.
     pub path: String,
-    /// The stream, which is one of the same connection.
+    /// Stream of the same connection that the path serves.
     pub stream: StreamName,
-    /// What one of its records is called, such as `Booking`.
+    /// Type name of a record of the stream, such as `Booking`.
     pub record_type: Option<String>,
 }
 
-/// Why a route cannot be served.
+/// A reason to reject a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRoute {
-    /// It is elsewhere.
+    /// The path does not start with `/api/v1/`.
     #[error("it does not begin with `{BASE}`")]
     OutsideBase,
-    /// It is too long.
-    #[error("it is longer than {PATH_BYTES_MOST} bytes")]
+    /// The path is too long.
+    #[error("it is longer than {MAX_PATH_BYTES} bytes")]
     TooLong,
-    /// It has no segment after the base, or too many.
-    #[error("it does not have 1 to {SEGMENTS_MOST} segments after `{BASE}`")]
+    /// The path has no segment after the base, or too many.
+    #[error("it does not have 1 to {MAX_SEGMENTS} segments after `{BASE}`")]
     SegmentCount,
-    /// A segment is empty, leads elsewhere, or would have to be encoded.
+    /// A segment is empty, `.` or `..`, or has characters that would have to be encoded.
     #[error("a segment of it is `.`, `..`, empty, or has more than letters, digits, `.`, `_` and `-`")]
     Segment,
-    /// It is not a connector's to take.
+    /// The path is reserved for fetchwell.
     #[error("`{BASE}{RESERVED}` is taken")]
     Reserved,
-    /// The type is no name.
-    #[error("its `type` is not 1 to {TYPE_BYTES_MOST} letters, digits, `.`, `_` and `-`")]
+    /// The type is not a valid name.
+    #[error("its `type` is not 1 to {MAX_TYPE_BYTES} letters, digits, `.`, `_` and `-`")]
     Type,
 }
 
 impl HttpRoute {
-    /// A route, if it can be served.
+    /// Creates a route after validating its path and type.
     ///
     /// # Errors
     ///
     /// The path or the type is not plain.
     pub fn new(path: &str, stream: StreamName, record_type: Option<&str>) -> Result<Self, InvalidRoute> {
         check_path(path)?;
-        if record_type.is_some_and(|name| name.len() > TYPE_BYTES_MOST || !is_plain(name)) {
+        if record_type.is_some_and(|name| name.len() > MAX_TYPE_BYTES || !is_plain(name)) {
             return Err(InvalidRoute::Type);
         }
         Ok(Self { path: path.to_owned(), stream, record_type: record_type.map(str::to_owned) })
@@ -72,10 +72,10 @@ impl HttpRoute {
 
 fn check_path(path: &str) -> Result<(), InvalidRoute> {
     let below = path.strip_prefix(BASE).ok_or(InvalidRoute::OutsideBase)?;
-    if path.len() > PATH_BYTES_MOST {
+    if path.len() > MAX_PATH_BYTES {
         return Err(InvalidRoute::TooLong);
     }
-    if below.is_empty() || below.split('/').count() > SEGMENTS_MOST {
+    if below.is_empty() || below.split('/').count() > MAX_SEGMENTS {
         return Err(InvalidRoute::SegmentCount);
     }
     if !below.split('/').all(|segment| is_plain(segment) && segment != "." && segment != "..") {

@@ -8,28 +8,28 @@ use url::Url;
 
 use crate::terminal::is_bidi_control;
 
-/// The longest link that is passed on, in bytes. A link is never cut, so a longer one is dropped.
+/// Maximum length of a link in bytes. A link is never truncated, so a longer one is dropped.
 const MAX_LINK_BYTES: usize = 1_024;
 
 /// An absolute `http` or `https` URL without user name or password.
 ///
-/// Clients make a citation only from such a link, and a model may repeat it to a person: hence no
-/// credentials in it, and no other scheme. Programs that read a URL differently must not come to another host:
-/// backslashes and control characters are refused, and a host that is not written as it is read (an international
-/// name, an IPv4 address in another notation) is written as it is read.
+/// Clients use only such a link as a citation, and a model may repeat it to a person: hence no credentials and no
+/// other scheme. Programs that parse a URL differently must not reach another host: backslashes and control
+/// characters are rejected, and a host that is not in its parsed form (an international name, an IPv4 address in
+/// another notation) is replaced by its parsed form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct WebLink(String);
 
 impl WebLink {
-    /// The link, as the record holds it where its host is written as it is read.
+    /// Returns the link. It is the record's text unless its host had to be rewritten to the parsed form.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The text is not a link that a person can open.
+/// The error for a text that is not a link that a person can open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an absolute http or https URL without credentials")]
 pub struct NotAWebLink;
@@ -60,8 +60,8 @@ impl FromStr for WebLink {
     }
 }
 
-/// Returns whether the authority of a link is that of the parsed URL, and no character changes the order in which a
-/// person sees the rest.
+/// Returns true if the authority in `text` is that of the parsed URL, and no bidirectional control character changes
+/// the order in which a person sees the rest.
 fn is_written_as_read(text: &str, url: &Url) -> bool {
     let authority = text.split_once("://").map_or("", |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
@@ -113,7 +113,7 @@ mod tests {
             "https://exa mple.com/",
             "https://",
             "mailto:a@b.c",
-            // Browsers read `\` as `/`, other programs read what is before `@` as a user name.
+            // Browsers read `\` as `/`, other programs read the part before `@` as a user name.
             "https://evil.example\\@good.example/",
             "https:\\\\evil.example/",
             "https://good.example/\\..\\x",
@@ -142,7 +142,7 @@ mod tests {
         ] {
             let link = text.parse::<WebLink>();
             assert_eq!(link.as_ref().map_or("", WebLink::as_str), expect, "{text}");
-            // A link that was read once is read again as it is.
+            // A parsed link parses to itself.
             if let Ok(link) = link {
                 assert_eq!(link.as_str().parse(), Ok(link), "{text}");
             }

@@ -1,8 +1,15 @@
-//! What a source answers, in words of our own: hits, records, schemas.
+//! Normalised values that sources return: hits, records, schemas.
 //!
-//! Values here are normalised: they do not know how a server spelled them, and every rule about what
-//! a reader should see (a readable title, a link a person can open, the text of a document) is a pure
-//! function of the values. Nothing here cuts text; that is `fit`'s.
+//! The values do not depend on how a server spells them. The rules about what a reader sees (a readable title, a link
+//! that a person can open, the text of a document) are pure functions of the values. This module truncates no text;
+//! `fit` does.
+//!
+//! * `hit`, `excerpt`, `window`: a search result, the passage that matched, a piece of a text field
+//! * `schema`, `stream`, `http_route`: connections with their streams, the fields of a stream, API paths of streams
+//! * `document`, `facts`, `link`: the text, title, link and time of a record
+//! * `field_path`: paths to values inside a record
+//! * `scalar`, `number`, `decimal`, `moment`, `sort_value`: comparing, adding and ordering values
+//! * `unavailable`: a source that failed while others answered
 
 mod decimal;
 mod document;
@@ -43,33 +50,33 @@ pub use crate::memory::MemoryPermit;
 
 use crate::handle::RecordAddress;
 
-/// The fields of one record: a JSON object in the order its source gave it.
+/// The fields of one record: a JSON object in the order of its source.
 pub type RecordData = serde_json::Map<String, serde_json::Value>;
 
-/// One record as a source gave it.
+/// One record as its source returned it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// Where it is. The connection is what the source says, which may be more than was asked.
+    /// Address of the record. The connection comes from the source, so it may be known although the request named
+    /// none.
     pub address: RecordAddress,
-    /// Its fields.
+    /// Fields of the record.
     pub data: RecordData,
-    /// When its connector emitted it, as the source wrote it (RFC 3339 in practice).
+    /// Time at which the connector emitted the record, as the source wrote it (RFC 3339 in practice).
     pub emitted_at: Option<String>,
-    /// The short key of its connector, such as `gmail`.
+    /// Short key of the record's connector, such as `gmail`.
     pub connector_key: Option<String>,
-    /// The label of its connection, such as `Work mail`.
+    /// Label of the record's connection, such as `Work mail`.
     pub display_name: Option<String>,
-    /// Where the record server itself serves it. It answers only to a bearer token, so it is never a
-    /// citation.
+    /// URL of the record on its record server. It requires a bearer token, so it is never used as a citation.
     pub record_url: Option<String>,
-    /// Related records that were asked for, by the name of their relation.
+    /// Related records that were requested, by relation.
     pub expanded: Vec<Expanded>,
-    /// The share of the memory budget that its text takes, where it is long.
+    /// Permit for the share of the memory budget that a long text takes.
     pub memory: MemoryPermit,
 }
 
 impl Record {
-    /// A record of which nothing is known but its fields.
+    /// Returns a record without metadata.
     #[must_use]
     pub fn of(address: RecordAddress, data: RecordData) -> Self {
         Self {
@@ -88,12 +95,12 @@ impl Record {
 /// The records of one relation of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expanded {
-    /// The relation.
+    /// Name of the relation.
     pub relation: String,
-    /// Whether there can be more than one.
+    /// True if the relation can have more than one record.
     pub many: bool,
-    /// The records, up to the limit.
+    /// The related records, up to the limit.
     pub records: Vec<Record>,
-    /// There are more than that.
+    /// True if records beyond the limit were left out.
     pub has_more: bool,
 }

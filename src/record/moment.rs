@@ -1,10 +1,11 @@
-//! Moments that are written as text.
+//! Timestamps that are written as text.
 
 use std::fmt::Write;
 
 use jiff::Timestamp;
 
-/// The moment that a text names, with its offset from UTC. Looks at the text's shape first: most texts are none.
+/// Parses a timestamp with its offset from UTC. Checks the shape of the text first, because most texts are no
+/// timestamp.
 pub(crate) fn moment(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let shaped = (17..=40).contains(&bytes.len())
@@ -14,7 +15,7 @@ pub(crate) fn moment(text: &str) -> Option<Timestamp> {
     if shaped { text.parse().ok() } else { None }
 }
 
-/// A moment in the form in which moments order as texts.
+/// Returns a timestamp in UTC with nine digits of a second, a form in which timestamps sort as strings.
 pub(crate) fn comparable(text: &str) -> Option<String> {
     let moment = moment(text)?;
     let mut written = String::with_capacity(30);

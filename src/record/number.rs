@@ -1,22 +1,23 @@
-//! Numbers as they compare, exactly: ids of 19 digits are not the same for agreeing in their first 15.
+//! Numbers that compare exactly: ids of 19 digits differ although their first 15 digits are equal.
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// 2^127, the first whole number that `i128` does not have.
+/// 2^127, the first integer above the range of `i128`.
 const WHOLE_END: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
 
-/// A number. Whole ones are `Whole` however they were written, so numbers that are equal are the same.
+/// A number. Every integer in range is `Whole`, however it was written, so that equal numbers are identical.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Numeric {
     Whole(i128),
-    /// As bits: a fraction, or a number too large for `Whole`.
+    /// The bits of an `f64`: a fraction, or a number outside the range of `Whole`.
     Part(u64),
 }
 
 impl Numeric {
-    /// The number that a value is: a JSON number, or a text that is one, as every number of a table is.
+    /// Returns the number of a value: a JSON number, or a string that is one, because the numbers of a table are
+    /// strings.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Number(number) => Self::of_number(number),
@@ -33,7 +34,7 @@ impl Numeric {
         }
     }
 
-    /// A text that is a number and nothing else.
+    /// Parses a string that contains a number and nothing else.
     pub(crate) fn of_text(text: &str) -> Option<Self> {
         if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
             return None;
@@ -63,7 +64,7 @@ impl Numeric {
         }
     }
 
-    /// As JSON, which has whole numbers of 64 bits.
+    /// Returns the number as JSON, in which integers have 64 bits.
     pub(crate) fn to_json(self) -> Option<Number> {
         let whole = match self {
             Self::Whole(whole) => i64::try_from(whole)
@@ -93,7 +94,7 @@ impl Ord for Numeric {
     }
 }
 
-/// How a whole number stands to one that is not, or is outside its range.
+/// Compares an integer with a number that is a fraction or outside its range.
 #[expect(clippy::cast_possible_truncation, reason = "a cast takes what is out of range to the end of it")]
 fn whole_to_part(whole: i128, part: f64) -> Ordering {
     if part >= WHOLE_END {
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_none() {
+    fn text_that_is_no_number_is_rejected() {
         for text in
             ["", "-", "n/a", "1,000", "1 ", "+1", "-inf", "nan", "1e400", "0x10", "2026-04-01", "1.2.3"]
         {
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_written_as_whole_as_it_is() {
+    fn integers_are_printed_without_a_fraction() {
         for (given, expect) in [
             (json!(-0.0), "0"),
             (json!(1.0), "1"),
@@ -170,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_one_order(a in any_number(), b in any_number(), c in any_number()) {
+        fn numbers_have_a_total_order(a in any_number(), b in any_number(), c in any_number()) {
             let mut sorted = [a, b, c];
             sorted.sort();
             prop_assert!(sorted[0] <= sorted[1] && sorted[1] <= sorted[2] && sorted[0] <= sorted[2]);

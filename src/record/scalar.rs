@@ -1,24 +1,24 @@
-//! A value that can be compared and counted.
+//! Values that can be compared and counted.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A text, a number or a boolean. `null`, lists and objects are none.
+/// A string, a number or a boolean. `null`, arrays and objects are not scalars.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Scalar {
-    /// `true` or `false`.
+    /// The boolean `true` or `false`.
     Bool(bool),
-    /// Any number.
+    /// A number of any size.
     Number(serde_json::Number),
-    /// Text, or a time as text.
+    /// A string, or a time as a string.
     Text(String),
 }
 
 impl Scalar {
-    /// The scalar that a value is, if it is one.
+    /// Returns a value as a scalar, or `None` for `null`, arrays and objects.
     #[must_use]
     pub fn of(value: &Value) -> Option<Self> {
         match value {

@@ -1,44 +1,45 @@
-//! What there is to search and read.
+//! The connections and streams of a source.
 
 use super::{HttpRoute, Unavailable};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 
-/// The connections of a source, in the source's order.
+/// The connections of a source, in the order of the source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schema {
     /// One entry per account or folder.
     pub connections: Vec<ConnectionSchema>,
-    /// Sources whose connections are missing.
+    /// Sources that failed, so that their connections are missing.
     pub unavailable: Vec<Unavailable>,
 }
 
 /// One connection and its streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionSchema {
-    /// Its id.
+    /// Id of the connection.
     pub connection_id: ConnectionId,
-    /// The source it is of, when another source has a connection of the same id.
+    /// Source of the connection, set if another source has a connection with the same id.
     pub source: Option<SourceName>,
-    /// Its label, when the source has one.
+    /// Label of the connection, if the source has one.
     pub display_name: Option<String>,
-    /// The short key of its connector.
+    /// Short key of the connection's connector.
     pub connector_key: Option<String>,
-    /// Its tables.
+    /// Tables of the connection.
     pub streams: Vec<StreamSchema>,
-    /// The paths under which its connector's own API served them.
+    /// Paths under which the connector's own API served the streams.
     pub routes: Vec<HttpRoute>,
 }
 
 /// One table of one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamSchema {
-    /// Its name.
+    /// Name of the stream.
     pub name: StreamName,
-    /// How many records it holds, when the source says so.
+    /// Number of records, if the source reports it.
     pub record_count: Option<u64>,
 }
 
-/// The short key of a connector. Some servers and manifests name it by the URL of its page in a registry.
+/// Returns the short key of a connector: the last path segment. Some servers and manifests name a connector by the
+/// URL of its registry page.
 #[must_use]
 pub fn short_connector_key(name: &str) -> &str {
     let name = name.trim_end_matches('/');

@@ -1,9 +1,9 @@
-//! What a record is ordered by: one order for the embedded store, for SQLite in it, and for the merged lists of
-//! remote servers.
+//! The sort key of a record: one order for the embedded store, its SQLite queries, and the merged lists of remote
+//! servers.
 //!
-//! Records without a value come first, then numbers, then texts by code points. A text that is a moment is
-//! written in UTC with nine digits of a second, so moments order as such whatever offset they were written
-//! with. Numbers are all floating point: two ways to compare them would be two orders.
+//! Records without a value come first, then numbers, then strings by code points. A string that is a timestamp is
+//! converted to UTC with nine digits of a second, so timestamps sort by time whatever their offset. All numbers are
+//! floating point: two ways of comparing would give two orders.
 
 use std::cmp::Ordering;
 
@@ -12,16 +12,16 @@ use serde_json::Value;
 
 use super::comparable;
 
-/// What a record is ordered by.
+/// The value that a record is sorted by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum SortValue {
-    /// No value, or one that has no place in the order.
+    /// No value, or a value that cannot be ordered.
     #[serde(rename = "m")]
     Missing,
-    /// A number as bits, because a number written as text may not come back the same.
+    /// The bits of an `f64`, because a number printed as text may not parse to the same value.
     #[serde(rename = "n")]
     Number(u64),
-    /// A text, or a moment as UTC.
+    /// A string, or a timestamp in UTC.
     #[serde(rename = "t")]
     Text(String),
 }
@@ -40,9 +40,9 @@ impl SortValue {
         Self::Text(comparable(text).unwrap_or_else(|| text.to_owned()))
     }
 
-    /// A number that JSON has.
+    /// Returns the sort key of a finite number.
     pub(crate) fn number(number: f64) -> Self {
-        // -0 and 0 are one number.
+        // -0 and 0 are the same number.
         Self::Number((if number == 0.0 { 0.0_f64 } else { number }).to_bits())
     }
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_order_as_such() {
+    fn timestamps_sort_by_time() {
         let early = SortValue::of(Some(&json!("2026-04-01T01:00:00+02:00")));
         let late = SortValue::of(Some(&json!("2026-03-31T23:30:00.5Z")));
         assert_eq!(early, SortValue::Text("2026-03-31T23:00:00.000000000Z".to_owned()));

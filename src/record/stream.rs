@@ -1,4 +1,4 @@
-//! What one stream of one connection can be asked.
+//! The fields of one stream of one connection, with the operations that each supports.
 
 use std::collections::BTreeSet;
 
@@ -7,141 +7,141 @@ use serde_json::Value;
 use super::{FieldPath, RecordData};
 use crate::handle::{ConnectionId, StreamName};
 
-/// A stream as its source describes it.
+/// The description of a stream by its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamDetail {
-    /// Its name.
+    /// Name of the stream.
     pub name: StreamName,
-    /// The connection it is of.
+    /// Connection of the stream.
     pub connection_id: ConnectionId,
-    /// The label of the connection.
+    /// Label of the connection.
     pub display_name: Option<String>,
-    /// The short key of the connector.
+    /// Short key of the connector.
     pub connector_key: Option<String>,
-    /// How many records it holds, when the source says so.
+    /// Number of records, if the source reports it.
     pub record_count: Option<u64>,
-    /// The fields that make up a record's key.
+    /// Fields that form the key of a record.
     pub primary_key: Vec<String>,
-    /// The field records are ordered by.
+    /// Field that records are sorted by.
     pub cursor_field: Option<String>,
-    /// Its fields.
+    /// Fields of its records.
     pub fields: Vec<FieldDetail>,
     /// Named selections of fields.
     pub views: Vec<View>,
-    /// Records of other streams that can be brought along.
+    /// Relations to records of other streams, which can be expanded.
     pub relations: Vec<Relation>,
-    /// The connector's own description of the stream, as it was given.
+    /// The connector's own description of the stream, unchanged.
     pub declaration: Option<RecordData>,
 }
 
-/// A field, and what can be done with it.
+/// A field with its types and the operations that it supports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldDetail {
-    /// Its name.
+    /// Name of the field.
     pub name: String,
-    /// Its types as JSON Schema names them, `date-time` for a text that is a time; empty when unknown.
+    /// Types as in JSON Schema, and `date-time` for a string that is a time; empty if unknown.
     pub types: Vec<String>,
-    /// What it can be asked for.
+    /// Operations that the field supports.
     pub capabilities: BTreeSet<Capability>,
 }
 
-/// What can be done with a field.
+/// An operation that a field supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Capability {
-    /// Filter by its value.
+    /// Filter by its exact value.
     Equal,
     /// Filter by a range.
     Range,
-    /// Find its words.
+    /// Search for words in it.
     Lexical,
-    /// Find its meaning.
+    /// Search by its meaning.
     Semantic,
     /// Group by its value.
     GroupBy,
-    /// Group by the time in it.
+    /// Group by the period of its time.
     GroupByTime,
-    /// Add it up.
+    /// Sum of its values.
     Sum,
-    /// Find its least value.
+    /// Minimum of its values.
     Min,
-    /// Find its greatest value.
+    /// Maximum of its values.
     Max,
-    /// Count its different values.
+    /// Number of its distinct values.
     CountDistinct,
 }
 
 /// A named selection of fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
-    /// Its name.
+    /// Name of the view.
     pub name: String,
-    /// Its fields.
+    /// Fields of the view.
     pub fields: Vec<String>,
 }
 
-/// Fields that are asked for under one name, such as `guestDetails`.
+/// Fields that are requested under one name, such as `guestDetails`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldGroup {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
-    /// Its fields, or places inside them.
+    /// Fields of the group, or paths inside fields.
     pub paths: Vec<FieldPath>,
 }
 
-/// How records of another stream of the same connection belong to one of this.
+/// A relation between the records of a stream and those of another stream of the same connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relation {
-    /// Its name.
+    /// Name of the relation.
     pub name: String,
-    /// The other stream.
+    /// The related stream.
     pub stream: StreamName,
-    /// How many records there are on the other side, and which side names the other.
+    /// Cardinality of the relation, and the side that has the foreign key.
     pub kind: RelationKind,
-    /// The field that names the other side: of the other stream, or of this one for `BelongsTo`.
+    /// Field with the key of the other side. It is a field of the related stream, or of this one for `BelongsTo`.
     pub foreign_key: String,
-    /// How many records are brought along when no limit is given.
+    /// Number of records to expand if the request has no limit.
     pub default_limit: Option<usize>,
-    /// How many records are brought along at most.
+    /// Maximum number of records to expand.
     pub max_limit: Option<usize>,
 }
 
-/// Which side of a relation names the other.
+/// The cardinality of a relation and the side of its foreign key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RelationKind {
-    /// The others name this one, any number of them.
+    /// Any number of related records refer to this one.
     HasMany,
-    /// One other names this one.
+    /// One related record refers to this one.
     HasOne,
-    /// This one names one other.
+    /// This record refers to one related record.
     BelongsTo,
 }
 
 impl StreamDetail {
-    /// The field of a name.
+    /// Returns the field with this name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&FieldDetail> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The relation of a name.
+    /// Returns the relation with this name.
     #[must_use]
     pub fn relation(&self, name: &str) -> Option<&Relation> {
         self.relations.iter().find(|relation| relation.name == name)
     }
 
-    /// The view of a name.
+    /// Returns the view with this name.
     #[must_use]
     pub fn view(&self, name: &str) -> Option<&View> {
         self.views.iter().find(|view| view.name == name)
     }
 
-    /// The groups of fields that the connector declares under `groups`: `{"name": ["field"]}`, or a list as `views` is one.
-    /// What is of another shape is left out.
+    /// Returns the groups of fields that the connector declares under `groups`, as `{"name": ["field"]}` or as a list
+    /// shaped like `views`. Skips entries of another shape.
     #[must_use]
     pub fn groups(&self) -> Vec<FieldGroup> {
         let group = |name: &str, fields: &Value| {
             let fields = fields.get("fields").unwrap_or(fields).as_array()?;
-            // A name that is no path is one of the record's fields all the same.
+            // A name that does not parse as a path is still the name of a field.
             let path = |name: &str| name.parse().unwrap_or_else(|_no_path| FieldPath::field(name));
             let paths: Vec<FieldPath> = fields.iter().filter_map(Value::as_str).map(path).collect();
             (!paths.is_empty()).then(|| FieldGroup { name: name.to_owned(), paths })
@@ -157,8 +157,8 @@ impl StreamDetail {
         }
     }
 
-    /// The fields of records that a view is about. A view may name a part of a field, `guest.city`; the record's
-    /// field is then what stands before the first dot, unless one is called just that.
+    /// Returns the record fields of a view. A view may name a part of a field, `guest.city`; the text before the
+    /// first dot is then the field, unless a field has the whole name.
     #[must_use]
     pub fn view_fields(&self, name: &str) -> Option<Vec<String>> {
         let mut fields: Vec<String> = Vec::new();
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_in_a_view_stands_for_its_field() {
+    fn a_path_in_a_view_selects_its_field() {
         let field = |name: &str| FieldDetail { name: name.to_owned(), ..FieldDetail::default() };
         let fields = ["id", "guest.city", "guest.street", "dotted.name"].map(str::to_owned).to_vec();
         let detail = StreamDetail {

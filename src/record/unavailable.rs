@@ -1,17 +1,17 @@
-//! A source that did not answer although others did.
+//! A source that failed although others answered.
 
 use serde::{Deserialize, Serialize};
 
 use crate::handle::SourceName;
 
-/// A source whose part of an answer is missing.
+/// A source that failed, so that its part of a response is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unavailable {
-    /// Which source.
+    /// Name of the source.
     pub source: SourceName,
-    /// The stable code of what went wrong, such as `source_timeout`.
+    /// Stable error code, such as `source_timeout`.
     pub code: String,
-    /// What mends it, when waiting does not.
+    /// Remedy, if waiting does not help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

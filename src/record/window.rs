@@ -2,23 +2,24 @@
 
 use crate::handle::RecordAddress;
 
-/// A piece of a text field. Offsets are code points from the start of the field.
+/// A piece of a text field. Offsets count code points from the start of the field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// Where the record is. The connection is what the source says, which may be more than was asked.
+    /// Address of the record. The connection comes from the source, so it may be known although the request named
+    /// none.
     pub address: RecordAddress,
-    /// The piece.
+    /// Text of the piece.
     pub text: String,
-    /// Where it starts.
+    /// Offset at which the piece starts.
     pub start_chars: usize,
-    /// How long the whole field is.
+    /// Length of the whole field in code points.
     pub total_chars: usize,
-    /// Where in the field the text is that was looked for, if one was.
+    /// Range of the searched text in the field, if the request searched for one and it was found.
     pub found_chars: Option<std::ops::Range<usize>>,
 }
 
 impl Window {
-    /// Where it ends.
+    /// Returns the offset at which the piece ends.
     #[must_use]
     pub fn end_chars(&self) -> usize {
         self.start_chars + self.text.chars().count()
