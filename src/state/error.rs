@@ -1,4 +1,4 @@
-//! What can go wrong with a file of a state directory, each with what to do about it.
+//! Errors of the files in a state directory, each with its remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -6,130 +6,130 @@ use rusqlite::ErrorCode;
 
 use super::{FileKind, ForeignFile};
 
-/// Why state cannot be kept or read. The message names the file and the remedy.
+/// The reason why state cannot be stored or read. The message contains the path and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The state directory is not there and cannot be made.
+    /// The state directory does not exist and cannot be created.
     #[error("the state directory {} cannot be made ({problem}); name one that can with --state-dir", .path.display())]
     Directory {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error message of the system.
         problem: String,
     },
-    /// Others can read the keys.
+    /// The file with the keys is readable by other users.
     #[error("others can read the keys in {} (mode {mode:o}); run `chmod 600 {}`, then `fetchwell cursor rotate`", .path.display(), .path.display())]
     OpenToOthers {
-        /// The key file.
+        /// Path of the key file.
         path: PathBuf,
-        /// Its permissions.
+        /// Unix permissions of the file.
         mode: u32,
     },
-    /// The key file does not hold keys.
+    /// The content of the key file is invalid.
     #[error("the key file {} is damaged ({problem}); delete it, and a new one is made: cursors given so far end", .path.display())]
     DamagedKeys {
-        /// The file.
+        /// Path of the key file.
         path: PathBuf,
-        /// Where it is wrong, without quoting it.
+        /// Position of the error in the file, without its content.
         problem: String,
     },
     /// A file cannot be opened.
     #[error("{} cannot be opened ({problem}); check its permissions, or name another directory with --state-dir", .path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error message of the system.
         problem: String,
     },
-    /// The file is a database, or something else, of another program.
+    /// The file is a database, or another file, of another program.
     #[error("{} is not a {what} of fetchwell; move it away, or name another directory with --state-dir", .path.display())]
     Foreign {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it should be.
+        /// Expected content, such as `cursor store`.
         what: &'static str,
     },
-    /// A file of another program lies where one of ours would be.
+    /// A file of another program is at the path of one of ours.
     #[error("{} is not used or changed because {problem}; move it away, or name another directory with --state-dir", .path.display())]
     ForeignFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason why it is not ours.
+        /// The reason why the file is not ours.
         problem: &'static str,
     },
-    /// There is none.
+    /// The file does not exist.
     #[error("there is no {what} at {}; `fetchwell serve` over HTTP makes it, in the directory of --state-dir", .path.display())]
     Missing {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it should be.
+        /// Expected content, such as `cursor store`.
         what: &'static str,
     },
-    /// The store was written by another version.
+    /// The file was written by another version of this program.
     #[error("the {what} {} has format {found} and this fetchwell reads {known}; delete it, or name another directory with --state-dir", .path.display())]
     OtherFormat {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its format.
+        /// Format version of the file.
         found: i64,
-        /// The format this program reads.
+        /// Format version that this program reads.
         known: i64,
-        /// What it is.
+        /// Content of the file, such as `cursor store`.
         what: &'static str,
     },
-    /// The store is damaged.
+    /// The database is damaged.
     #[error("the {what} {} is damaged ({problem}); delete it: only {holds} are lost", .path.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the database said.
+        /// Error message of SQLite.
         problem: String,
-        /// What it is.
+        /// Content of the file, such as `cursor store`.
         what: &'static str,
-        /// What it holds.
+        /// Data that is lost if the file is deleted, in the plural.
         holds: &'static str,
     },
-    /// Another program holds the store for too long.
+    /// Another program has held the database lock for longer than the timeout.
     #[error("the {what} {} is locked by another program; end that program", .path.display())]
     Locked {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it is.
+        /// Content of the file, such as `cursor store`.
         what: &'static str,
     },
-    /// There is no space.
+    /// The disk, or the maximum size of the database, is full.
     #[error("the {what} {} is full ({problem}); free space on its disk", .path.display())]
     Full {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the database said.
+        /// Error message of SQLite or the system.
         problem: String,
-        /// What it is.
+        /// Content of the file, such as `cursor store`.
         what: &'static str,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("{} cannot be written ({problem}); change its permissions, or name another directory with --state-dir", .path.display())]
     Unwritable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error message of the system.
         problem: String,
     },
-    /// A position is larger than any should be.
+    /// A cursor position exceeds its maximum size.
     #[error("a position would take {bytes} bytes, and {most} is the most; ask for less at once")]
     TooLarge {
-        /// What it takes.
+        /// Size of the position in bytes.
         bytes: usize,
-        /// What it may take.
+        /// Maximum size in bytes.
         most: usize,
     },
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     #[error("the system gives no random bytes ({0})")]
     NoRandom(getrandom::Error),
 }
 
 impl StateError {
-    /// What is the matter, in a word or two.
+    /// Returns the kind of the error in one to three words.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -147,7 +147,7 @@ impl StateError {
         }
     }
 
-    /// Reads a database error as one about the file at `path`, which is of some kind.
+    /// Converts a database error of the file at `path`.
     pub(super) fn from_sqlite(path: &Path, kind: &FileKind, error: &rusqlite::Error) -> Self {
         let FileKind { what, holds, .. } = *kind;
         let path = path.to_owned();
@@ -162,17 +162,17 @@ impl StateError {
         }
     }
 
-    /// Reports a file of another program.
+    /// Creates the error for a file of another program.
     pub(super) fn from_foreign(ForeignFile { path, problem }: ForeignFile) -> Self {
         Self::ForeignFile { path, problem }
     }
 
-    /// A file cannot be read.
+    /// Creates the error for a file that cannot be read.
     pub(crate) fn unreadable(path: &Path, problem: &std::io::Error) -> Self {
         Self::Unreadable { path: path.to_owned(), problem: problem.to_string() }
     }
 
-    /// A file cannot be written.
+    /// Creates the error for a file that cannot be written.
     pub(crate) fn unwritable(path: &Path, problem: &std::io::Error) -> Self {
         let (path, text) = (path.to_owned(), problem.to_string());
         match problem.kind() {

@@ -1,4 +1,4 @@
-//! One SQLite file of a state directory: made when it is needed, told apart from others by its header.
+//! One SQLite file of a state directory, created on first use and identified by its header.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,45 +10,45 @@ use super::foreign::{foreign_beside_database, not_a_file};
 use super::private::{create_private_directory, create_private_file};
 use super::{StateError, StateLock};
 
-/// How long a connection waits for another process. What is kept here is written in well under a millisecond, and nobody
-/// waits for longer than that is worth.
+/// Timeout for the lock of another process. Writes to these files take well under a millisecond, so a longer wait is
+/// not useful.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// What a file is for.
+/// The properties of one kind of state file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileKind {
-    /// Its name in the directory.
+    /// File name in the state directory.
     pub name: &'static str,
-    /// What it is called in errors, such as `cursor store`.
+    /// Description for errors, such as `cursor store`.
     pub what: &'static str,
-    /// What is lost with it, in the plural.
+    /// Data that is lost with the file, in the plural, for errors.
     pub holds: &'static str,
-    /// In its header, so that other programs' databases are told apart.
+    /// SQLite application id in the header, which distinguishes the file from databases of other programs.
     pub application_id: i64,
-    /// The format this program reads and writes.
+    /// Format version that this program reads and writes.
     pub format: i64,
-    /// What it is made of.
+    /// SQL that creates the tables.
     pub schema: &'static str,
-    /// Earlier formats that are taken over, each with what makes the next one of it.
+    /// Earlier format versions that can be upgraded, each with the SQL that upgrades it to the next version.
     pub upgrades: &'static [(i64, &'static str)],
-    /// The most pages of 4,096 bytes.
+    /// Maximum number of pages of 4,096 bytes.
     pub pages_most: i64,
-    /// What is deleted is overwritten.
+    /// True if deleted content is overwritten with zeros (SQLite's `secure_delete`).
     pub overwrites: bool,
 }
 
-/// A file of a state directory, whether it is there or not.
+/// A file of a state directory, which may not exist yet.
 #[derive(Debug)]
 pub struct StateFile {
     kind: FileKind,
     directory: PathBuf,
     path: PathBuf,
-    /// The most pages of 4,096 bytes.
+    /// Maximum number of pages of 4,096 bytes.
     pub(crate) pages_most: i64,
 }
 
 impl StateFile {
-    /// That of a state directory.
+    /// Returns the file of this kind in a state directory. Does not access the disk.
     #[must_use]
     pub fn in_directory(kind: FileKind, directory: &Path) -> Self {
         Self {
@@ -59,31 +59,31 @@ impl StateFile {
         }
     }
 
-    /// Whether there is a file.
+    /// Returns true if the file exists.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.path.exists()
     }
 
-    /// What a database error says of it.
+    /// Converts a database error of this file.
     #[must_use]
     pub fn error(&self, error: &rusqlite::Error) -> StateError {
         StateError::from_sqlite(&self.path, &self.kind, error)
     }
 
-    /// A connection that writes. The directory and the file are made where they are not there, and the file is proved to
-    /// be of this program.
+    /// Opens a connection for writing. Creates the directory and the file if they do not exist, upgrades a file of an
+    /// earlier version, and verifies that the file belongs to this program.
     ///
     /// # Errors
     ///
-    /// The directory or the file cannot be made, read or written, or is another program's or another version's.
+    /// The directory or the file cannot be created, read or written, or belongs to another program or version.
     pub fn prepare(&self) -> Result<Connection, StateError> {
         create_private_directory(&self.directory).map_err(|error| StateError::Directory {
             path: self.directory.clone(),
             problem: error.to_string(),
         })?;
         self.check_files()?;
-        // SQLite fills the empty file, and gives the files beside it the same permissions.
+        // SQLite fills the empty file and gives its companion files (`-wal`, `-shm`) the same permissions.
         match create_private_file(&self.path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                 return Err(StateError::unwritable(&self.path, &error));
@@ -93,14 +93,14 @@ impl StateFile {
         let mut connection = self.connect()?;
         if self.is_empty(&connection)? {
             let _lock = StateLock::of(&self.directory)?;
-            // Another process may have filled it meanwhile.
+            // Another process may have created the tables meanwhile.
             if self.is_empty(&connection)? {
                 self.create(&mut connection).map_err(|error| self.error(&error))?;
             }
         }
         if self.upgrade_of(&connection)?.is_some() {
             let _lock = StateLock::of(&self.directory)?;
-            // Another process may have taken it over meanwhile.
+            // Another process may have upgraded the file meanwhile.
             while let Some((format, upgrade)) = self.upgrade_of(&connection)? {
                 self.upgrade(&mut connection, format, upgrade).map_err(|error| self.error(&error))?;
             }
@@ -109,7 +109,7 @@ impl StateFile {
         Ok(connection)
     }
 
-    /// Checks that SQLite follows no link, and that it finds no file of another program beside the file.
+    /// Checks that the path is no symbolic link and that SQLite finds no file of another program beside the database.
     fn check_files(&self) -> Result<(), StateError> {
         let problem = std::fs::symlink_metadata(&self.path).ok().and_then(|metadata| not_a_file(&metadata));
         if let Some(problem) = problem {
@@ -118,7 +118,7 @@ impl StateFile {
         foreign_beside_database(&self.path).map_or(Ok(()), |foreign| Err(StateError::from_foreign(foreign)))
     }
 
-    /// A connection that writes to a file that was prepared.
+    /// Opens a connection for writing to a file that was prepared.
     ///
     /// # Errors
     ///
@@ -127,11 +127,12 @@ impl StateFile {
         self.connect_with(OpenFlags::SQLITE_OPEN_READ_WRITE)
     }
 
-    /// A connection that reads, beside whoever writes.
+    /// Opens a connection for reading, which may run concurrently with a writer. Upgrades a file of an earlier
+    /// version.
     ///
     /// # Errors
     ///
-    /// The file is not there, cannot be read, or is another program's or another version's.
+    /// The file does not exist, cannot be read, or belongs to another program or version.
     pub fn reader(&self) -> Result<Connection, StateError> {
         if !self.is_there() {
             return Err(StateError::Missing { path: self.path.clone(), what: self.kind.what });
@@ -151,7 +152,8 @@ impl StateFile {
         let connect = || {
             let connection = Connection::open_with_flags(&self.path, flags)?;
             connection.busy_timeout(BUSY)?;
-            // In the write-ahead log every commit is whole, and survives the process; a power cut loses the last ones.
+            // In write-ahead mode every commit is atomic and survives the process; a power failure loses the latest
+            // ones.
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "secure_delete", self.kind.overwrites)?;
             connection.pragma_update(None, "max_page_count", self.pages_most)?;
@@ -165,14 +167,14 @@ impl StateFile {
         connection.query_one(none, (), |row| row.get(0)).map_err(|error| self.error(&error))
     }
 
-    /// Whose file it is, and its format.
+    /// Returns the file's application id and format version.
     fn header(&self, connection: &Connection) -> Result<(i64, i64), StateError> {
         let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let read = || Ok((pragma("application_id")?, pragma("user_version")?));
         read().map_err(|error| self.error(&error))
     }
 
-    /// The format of an earlier file of this program, and what makes the next one of it.
+    /// Returns the version of a file in an earlier format of this program, with the SQL that upgrades it to the next.
     fn upgrade_of(&self, connection: &Connection) -> Result<Option<(i64, &'static str)>, StateError> {
         let (id, format) = self.header(connection)?;
         let known = self.kind.upgrades.iter().find(|(from, _)| *from == format);
@@ -205,7 +207,7 @@ impl StateFile {
 
     fn create(&self, connection: &mut Connection) -> Result<(), rusqlite::Error> {
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        // One transaction: a reader sees no store, or a whole one.
+        // One transaction, so that a reader sees either no tables or all of them.
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(self.kind.schema)?;
         transaction.pragma_update(None, "user_version", self.kind.format)?;

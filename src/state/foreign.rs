@@ -1,8 +1,8 @@
-//! Files of others in the places of ours.
+//! Detection of other programs' files at the paths of ours.
 //!
-//! Lock files, and the files that SQLite keeps beside a database, have names that a user's file can have too. They are
-//! checked here before they are used. A file that is not ours is never opened for writing, truncated or deleted, and no
-//! symbolic link is followed.
+//! Lock files, and the companion files that SQLite creates beside a database, have names that a user's file can have
+//! too. They are checked here before they are used. A file that is not ours is never opened for writing, truncated or
+//! deleted, and no symbolic link is followed.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use super::private::{create_private_file, private_options};
 
-/// A file that lies where one of ours would be.
+/// A file of another program at the path of one of ours.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ForeignFile {
     pub(crate) path: PathBuf,
-    /// The reason why it is not ours, for people.
+    /// The reason why the file is not ours, for error messages.
     pub(crate) problem: &'static str,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn open_lock_file(path: &Path) -> Result<File, LockFileError> {
         None if metadata.len() > 0 => Some("it is not empty, as lock files of fetchwell are"),
         problem => problem,
     };
-    // A pipe is not opened at all, because that waits for its other end.
+    // A pipe is not opened at all, because opening one waits for its other end.
     if let Some(problem) = problem(&fs::symlink_metadata(path)?) {
         return Err(foreign(problem));
     }
@@ -58,14 +58,14 @@ pub(crate) fn open_lock_file(path: &Path) -> Result<File, LockFileError> {
     }
 }
 
-/// Returns the first file beside a database that SQLite would take for its own, and that is not.
+/// Returns the first file beside a database that SQLite would use as its own, but did not write.
 pub(crate) fn foreign_beside_database(database: &Path) -> Option<ForeignFile> {
     let not_sqlite = "it is not a file of SQLite, which keeps one of this name beside the database";
     let check = |suffix, is_sqlite: fn(&Path, &Metadata) -> io::Result<bool>| {
         let path = beside(database, suffix);
         let metadata = fs::symlink_metadata(&path).ok()?;
         let problem = not_a_file(&metadata).or_else(|| {
-            // A file that goes away meanwhile was SQLite's.
+            // A file that disappears meanwhile belonged to SQLite.
             (!is_sqlite(&path, &metadata).unwrap_or(true)).then_some(not_sqlite)
         })?;
         Some(ForeignFile { path, problem })
@@ -76,9 +76,9 @@ pub(crate) fn foreign_beside_database(database: &Path) -> Option<ForeignFile> {
         .or_else(|| check("-shm", |_, metadata| Ok(metadata.len() == 3 || metadata.len() % 4096 == 0)))
 }
 
-/// Returns the first file that belonged to a database which is not there. SQLite deletes such files when a database of
-/// this name is created, although they may hold the last changes of the missing one. `-shm` holds none: a server that was
-/// killed leaves it behind.
+/// Returns the first non-empty companion file of a database that does not exist. SQLite deletes such files when a
+/// database of this name is created, although they may contain the last changes of the missing one. `-shm` is not
+/// checked, because it contains no changes and stays behind when a server is killed.
 pub(crate) fn orphan_of_database(database: &Path) -> Option<ForeignFile> {
     let mut paths = ["-wal", "-journal"].into_iter().map(|suffix| beside(database, suffix));
     let path = paths.find(|path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.len() > 0))?;
@@ -88,14 +88,14 @@ pub(crate) fn orphan_of_database(database: &Path) -> Option<ForeignFile> {
     is_missing.then_some(ForeignFile { path, problem })
 }
 
-/// Returns a path beside a database, as SQLite names its own files: `DATABASE-wal`.
+/// Returns the path of a companion file, as SQLite names it: `DATABASE-wal`.
 pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut path = database.as_os_str().to_owned();
     path.push(suffix);
     PathBuf::from(path)
 }
 
-/// Returns what a thing is that is not a file.
+/// Returns the reason why a path is not a regular file, or `None` if it is one.
 pub(crate) fn not_a_file(metadata: &Metadata) -> Option<&'static str> {
     match metadata.file_type() {
         kind if kind.is_symlink() => Some("it is a symbolic link"),
@@ -105,8 +105,8 @@ pub(crate) fn not_a_file(metadata: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Returns whether a file is empty, begins with one of these magic numbers, or with zeros: SQLite clears the beginning of
-/// a file that it no longer needs.
+/// Returns true if a file is empty, or starts with one of these magic numbers or with zeros: SQLite zeroes the start
+/// of a file that it no longer needs.
 fn begins_as(path: &Path, magic: &[[u8; 4]]) -> io::Result<bool> {
     let mut head = Vec::with_capacity(4);
     File::open(path)?.take(4).read_to_end(&mut head)?;

@@ -1,4 +1,4 @@
-//! The lock of a state directory, held while one of its files is made or replaced.
+//! The lock of a state directory, held while one of its files is created or replaced.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::path::Path;
 use super::StateError;
 use super::foreign::{LockFileError, open_lock_file};
 
-/// Lets one process at a time through. The system releases it when the process ends, however it ends.
+/// An exclusive lock between processes. The system releases it when the process ends, however it ends.
 #[derive(Debug)]
 pub struct StateLock {
     _file: File,
 }
 
 impl StateLock {
-    /// Waits for the lock. Nobody holds it for longer than writing a small file takes.
+    /// Waits for the lock, without a timeout: a holder keeps it only while it writes a small file.
     ///
     /// # Errors
     ///
-    /// The lock file cannot be made, or something else has its name.
+    /// The lock file cannot be created, or another file has its name.
     pub fn of(directory: &Path) -> Result<Self, StateError> {
         let path = directory.join("lock");
         let unwritable = |error| StateError::unwritable(&path, &error);

@@ -1,6 +1,13 @@
-//! Files of a state directory: what has to outlive a server, such as cursors with their keys and what calls came to.
+//! Files of a state directory: data that outlives a server, such as cursors with their keys, and call telemetry.
 //!
-//! Several processes may share a directory. What is in it is its owner's alone, and each file says of itself what it is.
+//! Several processes may share a directory. Its files are readable by their owner only, and each identifies itself by
+//! its header.
+//!
+//! * `error`: [`StateError`], with the remedy of each error
+//! * `file`: [`StateFile`], one SQLite file, created and upgraded on first use
+//! * `foreign`: detection of other programs' files at the paths of ours
+//! * `lock`: [`StateLock`], the lock for creating and replacing files
+//! * `private`: creation of files and folders that only their owner may read
 
 mod error;
 mod file;

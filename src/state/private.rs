@@ -1,7 +1,7 @@
 //! Files and folders that only their owner may read.
 //!
-//! Everything that fetchwell creates and that may hold records, positions or keys is created here: files with mode 0600,
-//! folders with mode 0700. On systems without such modes the system's defaults apply.
+//! Everything that fetchwell creates and that may contain records, positions or keys is created here: files with mode
+//! 0600, folders with mode 0700. On systems without Unix permissions the defaults of the system apply.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -16,7 +16,7 @@ pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
     private_options().read(true).write(true).create_new(true).open(path)
 }
 
-/// Returns options that give mode 0600 to a file they create.
+/// Returns options that create a file with mode 0600.
 pub(crate) fn private_options() -> OpenOptions {
     let mut options = File::options();
     #[cfg(unix)]
@@ -24,7 +24,7 @@ pub(crate) fn private_options() -> OpenOptions {
     options
 }
 
-/// Creates a folder, and the folders above it, with mode 0700. An existing folder keeps its mode.
+/// Creates a folder and its parents with mode 0700. An existing folder keeps its mode.
 ///
 /// # Errors
 ///
