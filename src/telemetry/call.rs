@@ -1,4 +1,4 @@
-//! One call, from its start to its end.
+//! One call, measured from start to end.
 
 use std::fmt;
 use std::time::Instant;
@@ -11,24 +11,24 @@ use super::{Origin, Outcome, RequestId, Telemetry, TraceParent};
 use crate::access::GrantId;
 use crate::fit::Shaping;
 
-/// What is called: a tool, or a route. Never what a client wrote.
+/// The called tool or route. It never contains text of a client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint(String);
 
 impl Endpoint {
-    /// A tool of ours; one that there is not is `unknown`.
+    /// Returns the endpoint of a tool. A tool that does not exist is recorded as `unknown`.
     #[must_use]
     pub fn tool(name: &str) -> Self {
         Self(format!("tool:{name}"))
     }
 
-    /// The template of a path, such as `/v1/streams/{stream}`.
+    /// Returns the endpoint of a route template, such as `/v1/streams/{stream}`.
     #[must_use]
     pub fn route(template: &str) -> Self {
         Self(template.to_owned())
     }
 
-    /// The text.
+    /// Returns the text that is logged and recorded.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -41,16 +41,16 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// What is known of an error that went out.
+/// Details of an error response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Refused {
-    /// Bytes of its body.
+    /// Size of the response body in bytes.
     pub bytes: usize,
-    /// A finer word than its code.
+    /// More specific reason than the error code, for the metrics of invalid cursors.
     pub reason: Option<&'static str>,
 }
 
-/// One call, to be recorded when it ends. One that is dropped was cancelled.
+/// One running call, which is recorded when it ends. A call that is dropped was cancelled.
 #[derive(Debug)]
 pub struct Call {
     telemetry: Telemetry,
@@ -69,22 +69,22 @@ impl Call {
         Self { telemetry, endpoint, request_id, caller, parent, started: Instant::now(), is_over: false }
     }
 
-    /// It became known only now by whose grant it is.
+    /// Sets the grant of the caller, if it became known only after the start of the call.
     pub fn is_by(&mut self, caller: GrantId) {
         self.caller = Some(caller);
     }
 
-    /// It was answered.
+    /// Records a successful end.
     pub fn answered(mut self, shaping: &Shaping) {
         self.end(Outcome::OK, shaping, None);
     }
 
-    /// It ended with an error of this code.
+    /// Records an end with this error code.
     pub fn failed(self, code: &str) {
         self.refused(code, Refused::default());
     }
 
-    /// It ended with an error of this code, of which more is known.
+    /// Records an end with this error code and details of the response.
     pub fn refused(mut self, code: &str, refused: Refused) {
         let shaping = Shaping { bytes: refused.bytes, ..Shaping::default() };
         self.end(Outcome::of_code(code), &shaping, refused.reason);
@@ -106,7 +106,7 @@ impl Call {
             summarization_used: shaping.summarized,
             oversized: shaping.oversized,
             outcome,
-            optimization: Optimization::of(shaping),
+            optimization: Optimization::from_shaping(shaping),
         };
         log(&record);
         self.telemetry.ended(record, reason, self.parent.take());
@@ -124,7 +124,7 @@ impl Drop for Call {
 fn log(record: &TelemetryRecord) {
     let TelemetryRecord { endpoint, request_id, outcome, response_bytes, latency_us, .. } = record;
     let outcome = outcome.as_str();
-    // A field that is nothing is left out.
+    // A field that is `None` is left out of the line.
     let caller = record.caller.map(|caller| display(caller.short()));
     let oversized = record.oversized.then_some(true);
     let Optimization { original_tokens, .. } = record.optimization;
@@ -135,7 +135,7 @@ fn log(record: &TelemetryRecord) {
     );
 }
 
-/// A moment as it is written everywhere: UTC, with milliseconds.
+/// Formats a timestamp in the form of all output: UTC with milliseconds.
 pub(super) fn shown_time(time: Timestamp) -> String {
     format!("{time:.3}")
 }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_has_milliseconds_and_is_utc() {
+    fn timestamps_are_utc_with_milliseconds() {
         let time: Timestamp = "2026-10-15T16:30:00.1239+02:00".parse().unwrap();
         assert_eq!(shown_time(time), "2026-10-15T14:30:00.123Z");
     }

@@ -1,10 +1,10 @@
-//! The SQLite file that keeps calls. Several processes of a state directory write to one.
+//! The SQLite file that stores calls. Several processes of a state directory write to it.
 
 use std::path::Path;
 
 use crate::state::{FileKind, StateFile};
 
-/// `fwte` is in its header. 128 MiB in pages of 4,096 bytes: three times what the most rows take.
+/// The file's header contains `fwte`. Maximum 128 MiB, in pages of 4,096 bytes: three times the size of [`MAX_ROWS`].
 const KIND: FileKind = FileKind {
     name: "telemetry.db",
     what: "store of calls",
@@ -14,7 +14,7 @@ const KIND: FileKind = FileKind {
     schema: include_str!("schema.sql"),
     upgrades: &[
         (1, "ALTER TABLE telemetry ADD COLUMN caller TEXT CHECK (length(caller) = 8)"),
-        // Lists were not counted: those that gave pages are known.
+        // Format 2 did not count lists, so the count starts with the paginated ones.
         (
             2,
             "ALTER TABLE totals ADD COLUMN lists INTEGER NOT NULL DEFAULT 0; UPDATE totals SET lists = paginated",
@@ -24,19 +24,19 @@ const KIND: FileKind = FileKind {
     overwrites: false,
 };
 
-/// Rows that are kept; the oldest go.
-const ROWS_MOST: i64 = 100_000;
+/// Maximum number of rows. The oldest are deleted.
+const MAX_ROWS: i64 = 100_000;
 
-/// The file of a state directory.
+/// The telemetry file of a state directory.
 #[derive(Debug)]
 pub(super) struct Database {
     pub(super) file: StateFile,
-    /// The most rows.
-    pub(super) rows_most: i64,
+    /// Maximum number of rows.
+    pub(super) max_rows: i64,
 }
 
 impl Database {
     pub(super) fn in_directory(directory: &Path) -> Self {
-        Self { file: StateFile::in_directory(KIND, directory), rows_most: ROWS_MOST }
+        Self { file: StateFile::in_directory(KIND, directory), max_rows: MAX_ROWS }
     }
 }

@@ -1,4 +1,4 @@
-//! What the calls of each endpoint come to.
+//! Aggregates of the calls of each endpoint.
 
 use std::collections::BTreeMap;
 
@@ -8,37 +8,37 @@ use super::StoredCall;
 use super::record::whole;
 use super::totals::{millis, percentile, ratio};
 
-/// The calls of one endpoint.
+/// Aggregates of the calls of one endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EndpointFigures {
-    /// What was called.
+    /// Tool or route that was called.
     pub endpoint: String,
-    /// How often.
+    /// Number of calls.
     pub calls: u64,
-    /// How often it was not answered.
+    /// Number of calls that failed or were cancelled.
     pub errors: u64,
-    /// Milliseconds that half of the calls took at most.
+    /// Median latency in milliseconds.
     pub p50_ms: f64,
-    /// Milliseconds that 95 of 100 calls took at most.
+    /// 95th percentile of the latency in milliseconds.
     pub p95_ms: f64,
-    /// Milliseconds that 99 of 100 calls took at most.
+    /// 99th percentile of the latency in milliseconds.
     pub p99_ms: f64,
-    /// Bytes of an answer, on average.
+    /// Mean size of a response in bytes.
     pub avg_response_bytes: f64,
-    /// Tokens of an answer, on average.
+    /// Mean size of a response in tokens.
     pub avg_tokens: f64,
-    /// The share of the answers that are pages of a list.
+    /// Fraction of the successful calls that returned a page of a list.
     pub pagination_adoption: f64,
-    /// The share that gave previews in place of texts.
+    /// Fraction of the calls that returned previews in place of texts.
     pub summarization_adoption: f64,
-    /// The share that gave a piece of a text.
+    /// Fraction of the calls that returned a piece of a text.
     pub chunking_adoption: f64,
-    /// Answers that were over their threshold before they were shaped.
+    /// Number of responses that exceeded their threshold before they were shaped.
     pub oversized: u64,
 }
 
 impl EndpointFigures {
-    /// Of each endpoint that was called, by name.
+    /// Aggregates calls by endpoint, sorted by its name.
     #[must_use]
     pub fn of(calls: &[StoredCall]) -> Vec<Self> {
         let mut by_endpoint: BTreeMap<&str, Vec<&StoredCall>> = BTreeMap::new();

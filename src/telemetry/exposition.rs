@@ -1,8 +1,8 @@
-//! Prometheus' text format (0.0.4), written.
+//! A writer of Prometheus' text format (0.0.4).
 
 use std::fmt::{Display, Write};
 
-/// What kind of figure it is.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Type {
     Counter,
@@ -10,12 +10,12 @@ pub(super) enum Type {
     Histogram,
 }
 
-/// A text being written, one metric after the other.
+/// The text of an exposition, written one metric after the other.
 #[derive(Debug, Default)]
 pub(super) struct Exposition(String);
 
 impl Exposition {
-    /// Starts a metric; its samples follow.
+    /// Writes the header of a metric. Its samples follow.
     pub(super) fn metric(&mut self, name: &str, kind: Type, help: &str) {
         let kind = match kind {
             Type::Counter => "counter",
@@ -26,7 +26,7 @@ impl Exposition {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// A sample.
+    /// Writes one sample, with escaped label values.
     pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
         self.0.push_str(name);
         for (number, (label, text)) in labels.iter().enumerate() {
@@ -40,7 +40,7 @@ impl Exposition {
         let _ = writeln!(self.0, " {value}");
     }
 
-    /// A metric of one sample without labels.
+    /// Writes a metric with one sample and no labels.
     pub(super) fn single(&mut self, name: &str, kind: Type, help: &str, value: impl Display) {
         self.metric(name, kind, help);
         self.sample(name, &[], value);
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_cannot_end_its_quotes() {
+    fn label_values_are_escaped() {
         let mut exposition = Exposition::default();
         exposition.metric("calls_total", Type::Counter, "Calls.");
         exposition.sample("calls_total", &[("a", "x\"y\\z\n"), ("b", "")], 3);

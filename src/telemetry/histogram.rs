@@ -1,20 +1,20 @@
-//! How many of the numbers seen are at most so large.
+//! A cumulative histogram (Prometheus `le` buckets).
 
 use super::exposition::Exposition;
 
-/// Numbers counted in buckets.
+/// Counts of observed numbers by bucket.
 #[derive(Debug, Clone)]
 pub(super) struct Histogram {
-    /// The largest number of each bucket, in order.
+    /// Upper bound of each bucket, inclusive, ascending.
     bounds: &'static [f64],
-    /// Numbers in each bucket; those above the last bound are counted in `count` alone.
+    /// Number of observations in each bucket. Those above the last bound are in `count` only.
     buckets: Vec<u64>,
     count: u64,
     sum: f64,
 }
 
 impl Histogram {
-    pub(super) fn of(bounds: &'static [f64]) -> Self {
+    pub(super) fn new(bounds: &'static [f64]) -> Self {
         Self { bounds, buckets: vec![0; bounds.len()], count: 0, sum: 0.0 }
     }
 
@@ -27,7 +27,7 @@ impl Histogram {
         }
     }
 
-    /// Its samples, with these labels.
+    /// Writes the histogram's samples with these labels.
     pub(super) fn expose(&self, exposition: &mut Exposition, name: &str, labels: &[(&str, &str)]) {
         let bucket = format!("{name}_bucket");
         let mut below = 0;
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn buckets_hold_all_that_is_at_most_their_bound() {
-        let mut histogram = Histogram::of(&[0.5, 1.0, 10.0]);
+        let mut histogram = Histogram::new(&[0.5, 1.0, 10.0]);
         for number in [0.0, 0.5, 0.75, 1.0, 10.0, 11.0] {
             histogram.observe(number);
         }

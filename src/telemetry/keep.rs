@@ -1,4 +1,4 @@
-//! Writing calls to their file, many in one transaction, and reading what a server starts with.
+//! The SQL of the telemetry file: inserting calls in batches, and reading the values that a server starts with.
 
 use std::sync::Arc;
 
@@ -10,27 +10,28 @@ use super::record::Optimization;
 use super::totals::Totals;
 use crate::fit::Strategy;
 
-/// What a file holds.
+/// The aggregates of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Held {
+pub(super) struct FileTotals {
     pub(super) totals: Totals,
     pub(super) rows: u64,
 }
 
-/// Adds calls, and what they and others whose rows were lost come to. Gives what the file holds then.
+/// Inserts calls, adds `more` to the totals, and deletes the oldest rows. `more` includes calls that were dropped
+/// before they were written. Returns the new aggregates.
 pub(super) fn add<'a>(
     connection: &mut Connection,
     records: impl Iterator<Item = &'a Arc<TelemetryRecord>>,
     more: Totals,
-    rows_most: i64,
-) -> Result<Held, rusqlite::Error> {
-    // Immediate: a transaction that reads first could find that it may no longer write.
+    max_rows: i64,
+) -> Result<FileTotals, rusqlite::Error> {
+    // Immediate: a transaction that starts with a read may fail to become a writer.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for record in records {
         insert(&transaction, record)?;
     }
     let oldest = "DELETE FROM telemetry WHERE id <= (SELECT max(id) FROM telemetry) - ?1";
-    transaction.prepare_cached(oldest)?.execute([rows_most])?;
+    transaction.prepare_cached(oldest)?.execute([max_rows])?;
     let add = "UPDATE totals SET requests = requests + ?1, paginated = paginated + ?2, \
         summarized = summarized + ?3, chunked = chunked + ?4, oversized = oversized + ?5, \
         response_bytes = response_bytes + ?6, latency_us = latency_us + ?7, lists = lists + ?8";
@@ -44,13 +45,13 @@ pub(super) fn add<'a>(
         signed(more.latency_us),
         signed(more.lists),
     ])?;
-    let held = held(&transaction)?;
+    let held = read_totals(&transaction)?;
     transaction.commit()?;
     Ok(held)
 }
 
-/// What a file holds.
-pub(super) fn held(connection: &Connection) -> Result<Held, rusqlite::Error> {
+/// Reads the aggregates of a file.
+pub(super) fn read_totals(connection: &Connection) -> Result<FileTotals, rusqlite::Error> {
     let read = "SELECT requests, paginated, summarized, chunked, oversized, response_bytes, latency_us, lists, \
         coalesce((SELECT max(id) FROM telemetry) - (SELECT min(id) FROM telemetry) + 1, 0) FROM totals";
     connection.prepare_cached(read)?.query_one((), |row| {
@@ -64,11 +65,11 @@ pub(super) fn held(connection: &Connection) -> Result<Held, rusqlite::Error> {
             latency_us: unsigned(row, 6)?,
             lists: unsigned(row, 7)?,
         };
-        Ok(Held { totals, rows: unsigned(row, 8)? })
+        Ok(FileTotals { totals, rows: unsigned(row, 8)? })
     })
 }
 
-/// How long the latest calls took, in microseconds, the oldest first.
+/// Returns the latencies of the latest calls in microseconds, the oldest first.
 pub(super) fn latencies(connection: &Connection, most: usize) -> Result<Vec<u64>, rusqlite::Error> {
     let latest = "SELECT latency_us FROM telemetry ORDER BY id DESC LIMIT ?1";
     let mut statement = connection.prepare(latest)?;
@@ -106,7 +107,7 @@ fn as_json(optimization: &Optimization) -> String {
     serde_json::to_string(optimization).unwrap_or_else(|_unwritable| "{}".to_owned())
 }
 
-/// SQLite's numbers have a sign; no figure comes near their end.
+/// Converts to SQLite's signed integers. No value comes near their maximum.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

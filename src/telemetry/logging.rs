@@ -1,7 +1,7 @@
-//! What is logged: one line per call, and never what was asked or found.
+//! Logging: one line per call, never the text of a query or a result.
 //!
-//! Logs go to standard error, since standard output belongs to the protocol. Libraries are logged from
-//! their warnings up whatever is asked for: below that some log requests and their bodies.
+//! Logs go to standard error, because standard output belongs to the protocol. Libraries log at most warnings,
+//! whatever the filter says: some log requests and their bodies at lower levels.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -17,7 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::terminal::{self, Escaping};
 
-/// A filter that cannot be read.
+/// The error for a log filter that cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "`{filter}` is not a log filter; write a level (error, warn, info, debug) or a filter like fetchwell=debug"
@@ -26,17 +26,17 @@ pub struct InvalidFilter {
     filter: String,
 }
 
-/// How a line is written.
+/// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
     /// One flat JSON object: `timestamp`, `level`, `target`, `message`, and the fields beside them.
     Json,
 }
 
-/// A format that there is not.
+/// The error for an unknown format.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write text or json")]
 pub struct InvalidLogFormat;
@@ -53,11 +53,11 @@ impl FromStr for LogFormat {
     }
 }
 
-/// Starts logging by `filter`, written as `RUST_LOG` is. The second call in a process does nothing.
+/// Starts logging with `filter`, in the syntax of `RUST_LOG`. The second call in a process has no effect.
 ///
 /// # Errors
 ///
-/// The filter cannot be read.
+/// The filter cannot be parsed.
 pub fn start_logging(filter: &str, format: LogFormat) -> Result<(), InvalidFilter> {
     let wanted = EnvFilter::builder()
         .with_default_directive(LevelFilter::WARN.into())
@@ -82,17 +82,17 @@ pub fn start_logging(filter: &str, format: LogFormat) -> Result<(), InvalidFilte
             .boxed(),
     };
     let lines = lines.with_filter(wanted.and(ours_or_serious));
-    // Only a test that starts logging twice gets here with a logger already set.
+    // Only a test that starts logging twice finds a logger already set.
     let _ = tracing_subscriber::registry().with(lines).try_init();
     std::panic::set_hook(Box::new(|panic| {
-        // The message of a panic may quote the text it stumbled over; its place is enough to mend it.
+        // The message of a panic may quote the text that caused it. The location is enough to fix it.
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         tracing::error!(place, "a defect stopped a call");
     }));
     Ok(())
 }
 
-/// Writes the message, or `name=value`, escaped: fields hold paths, names and texts of servers.
+/// Writes the message, or `name=value`, escaped: fields contain paths, names and texts of servers.
 fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     let mut writer = Escaping(writer);
     match field.name() {

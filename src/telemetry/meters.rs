@@ -1,6 +1,6 @@
-//! The counters of a process, for Prometheus: they start at nothing with it, as Prometheus expects.
+//! The metrics of a process for Prometheus. They start at zero with the process, as Prometheus expects.
 //!
-//! What a label says is a word of ours or the template of a path, so there is a bounded number of each.
+//! A label value is a fixed string of this program or the template of a path, so the number of values is bounded.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,21 +10,21 @@ use super::histogram::Histogram;
 use super::record::estimate_tokens;
 use super::{Endpoint, Outcome, TelemetryRecord};
 
-/// In bytes; the budget of a document is 48,000.
+/// Bucket bounds in bytes. The budget of a document is 48,000.
 const BYTES: &[f64] =
     &[256.0, 512.0, 1_024.0, 2_048.0, 4_096.0, 8_192.0, 16_384.0, 32_768.0, 65_536.0, 262_144.0, 1_048_576.0];
 
-/// In tokens; answers are summarised above 4,000, and none is above 12,000.
+/// Bucket bounds in tokens. Responses are summarised above 4,000 and have at most 12,000.
 const TOKENS: &[f64] = &[50.0, 100.0, 250.0, 500.0, 1_000.0, 2_000.0, 4_000.0, 8_000.0, 12_000.0, 50_000.0];
 
-/// In seconds.
+/// Bucket bounds in seconds.
 const SECONDS: &[f64] =
     &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0];
 
-/// In seconds: a cursor is encoded in microseconds.
+/// Bucket bounds in seconds, for encoding a cursor, which takes microseconds.
 const ENCODE_SECONDS: &[f64] = &[1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 1e-2];
 
-/// The counters.
+/// The metrics of this process.
 #[derive(Debug)]
 pub(super) struct Meters {
     requests: BTreeMap<(Endpoint, Outcome), u64>,
@@ -33,7 +33,8 @@ pub(super) struct Meters {
     tokens: Histogram,
     oversized: u64,
     invalid_cursors: BTreeMap<&'static str, u64>,
-    /// Of the answers whose tokens were counted: by how much the estimate is off, in all, and how many there are.
+    /// For responses with counted tokens: the sum of the differences between estimate and count, and the sum of the
+    /// counts.
     estimates_off: u64,
     tokens_counted: u64,
     cursor_encode_seconds: Histogram,
@@ -42,7 +43,7 @@ pub(super) struct Meters {
     reloads: u64,
 }
 
-/// Figures that are known elsewhere.
+/// Values that are computed elsewhere.
 #[derive(Debug)]
 pub(super) struct Gauges {
     pub(super) pagination_adoption: f64,
@@ -57,14 +58,14 @@ impl Default for Meters {
         Self {
             requests: BTreeMap::new(),
             durations: BTreeMap::new(),
-            bytes: Histogram::of(BYTES),
-            tokens: Histogram::of(TOKENS),
+            bytes: Histogram::new(BYTES),
+            tokens: Histogram::new(TOKENS),
             oversized: 0,
             invalid_cursors: BTreeMap::new(),
             estimates_off: 0,
             tokens_counted: 0,
-            cursor_encode_seconds: Histogram::of(ENCODE_SECONDS),
-            reload_seconds: Histogram::of(SECONDS),
+            cursor_encode_seconds: Histogram::new(ENCODE_SECONDS),
+            reload_seconds: Histogram::new(SECONDS),
             reloads_refused: 0,
             reloads: 0,
         }
@@ -72,11 +73,11 @@ impl Default for Meters {
 }
 
 impl Meters {
-    /// Counts a call, with the finer word for its error.
+    /// Counts a call, with the specific reason of an invalid cursor.
     pub(super) fn count(&mut self, record: &TelemetryRecord, reason: Option<&'static str>) {
         *self.requests.entry((record.endpoint.clone(), record.outcome)).or_default() += 1;
         let durations =
-            self.durations.entry(record.endpoint.clone()).or_insert_with(|| Histogram::of(SECONDS));
+            self.durations.entry(record.endpoint.clone()).or_insert_with(|| Histogram::new(SECONDS));
         durations.observe(Duration::from_micros(record.latency_us).as_secs_f64());
         if record.outcome != Outcome::CANCELLED {
             self.bytes.observe(record.response_bytes as f64);
@@ -105,7 +106,7 @@ impl Meters {
         self.reloads_refused += 1;
     }
 
-    /// All of it as Prometheus reads it.
+    /// Returns all metrics in Prometheus' text format.
     pub(super) fn exposition(&self, gauges: &Gauges) -> String {
         let mut text = Exposition::default();
         self.calls(&mut text);

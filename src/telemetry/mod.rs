@@ -1,7 +1,15 @@
-//! What is known of calls: a line in the log and a record for each, and never what was asked or found.
+//! Telemetry of calls: a log line and a record for each, with sizes and times, never the text of a query or a result.
 //!
-//! Records are kept in memory, and by HTTP servers in a file of the state directory. Recording never fails a call and
-//! never makes it wait.
+//! Records are kept in memory, and by HTTP servers also in a SQLite file of the state directory. Recording never
+//! fails a call and never blocks it.
+//!
+//! * `call`, `origin`, `outcome`, `request_id`: one call, its caller and trace, its result, its id
+//! * `record`, `recorder`, `ring`: the record of a call and the bounded list of the latest ones
+//! * `writer`, `keep`, `database`, `stored`: the thread that writes the file, its SQL, and reading it
+//! * `totals`, `endpoints`: aggregates of all calls, and per endpoint
+//! * `meters`, `histogram`, `exposition`: metrics for Prometheus
+//! * `spans`: export to an OpenTelemetry collector
+//! * `logging`: the log
 
 mod call;
 mod database;

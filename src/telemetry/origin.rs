@@ -1,5 +1,5 @@
-//! Where a call came from: which request it is, by whose grant, and in which trace. All of it is read off the request by
-//! whoever answers it, and none of it is text that a caller wrote at will.
+//! The origin of a call: its request id, the grant of its caller, and its trace. The adapter that answers the request
+//! reads them from it. None of them is free text of a caller.
 
 use http::{Extensions, HeaderMap};
 use opentelemetry::propagation::{Extractor, TextMapPropagator};
@@ -9,23 +9,24 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use super::RequestId;
 use crate::access::GrantId;
 
-/// Where a call came from.
+/// The request id, grant and trace of a call.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
-    /// What its caller called it.
+    /// Id that the caller gave to the request.
     pub(super) request_id: Option<RequestId>,
-    /// By whose grant; nothing where callers are not told apart.
+    /// Grant of the caller, or `None` if callers are anonymous.
     pub(super) caller: Option<GrantId>,
-    /// The span that it is a part of.
+    /// Span of the caller that this call belongs to.
     pub(super) parent: Option<TraceParent>,
 }
 
-/// A span of a caller, by `traceparent` (W3C Trace Context). `tracestate` is not read: it has text of others.
+/// A span of a caller, from `traceparent` (W3C Trace Context). `tracestate` is not read, because it contains free
+/// text.
 #[derive(Debug, Clone)]
 pub struct TraceParent(pub(super) SpanContext);
 
 impl Origin {
-    /// That of an HTTP request, as its middleware left it among the extensions.
+    /// Reads the origin that the HTTP middleware stored in a request's extensions.
     #[must_use]
     pub fn of(extensions: &Extensions) -> Self {
         Self {
@@ -35,13 +36,13 @@ impl Origin {
         }
     }
 
-    /// A request that its caller named, if the name is one that can be logged and echoed.
+    /// Returns the origin of a request with an id from its caller. An id that cannot be logged and echoed is ignored.
     #[must_use]
     pub fn named(request_id: &str) -> Self {
         Self { request_id: RequestId::of_caller(request_id.to_owned()), ..Self::default() }
     }
 
-    /// The same, by this grant.
+    /// Sets the grant of the caller.
     #[must_use]
     pub fn by(self, caller: GrantId) -> Self {
         Self { caller: Some(caller), ..self }
@@ -49,7 +50,7 @@ impl Origin {
 }
 
 impl TraceParent {
-    /// The span that the headers of a request speak of.
+    /// Parses the `traceparent` header of a request, if it has a valid one.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let text = headers.get(HEADER)?.to_str().ok()?;
@@ -62,7 +63,7 @@ impl TraceParent {
 
 const HEADER: &str = "traceparent";
 
-/// That one header.
+/// An extractor of the one header.
 struct Only<'a>(&'a str);
 
 impl Extractor for Only<'_> {
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_taken_over_and_what_is_none_is_left() {
+    fn a_valid_traceparent_is_used_and_an_invalid_one_is_ignored() {
         let good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         assert_eq!(parent(good).unwrap(), "0af7651916cd43dd8448eb211c80319c/b7ad6b7169203331/true");
         for bad in [

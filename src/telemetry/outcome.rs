@@ -1,10 +1,10 @@
-//! How a call ended, in one of a known number of words.
+//! The outcome of a call, as one of a fixed set of strings.
 //!
-//! What a record server calls its own errors is its text: it is counted as `source_error` and never written down.
+//! An error code of a record server is free text of that server: it is counted as `source_error` and never logged.
 
 use std::fmt;
 
-/// Codes of errors of this program. Whoever adds an error adds its code; any other counts as `source_error`.
+/// Error codes of this program. A new error needs an entry here, or it counts as `source_error`.
 const CODES: [&str; 38] = [
     "ambiguous_connection",
     "ambiguous_schema_detail",
@@ -46,27 +46,27 @@ const CODES: [&str; 38] = [
     "unknown_tool",
 ];
 
-/// How a call ended.
+/// The outcome of a call: `ok`, `cancelled` or an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Outcome(&'static str);
 
 impl Outcome {
-    /// It was answered.
+    /// The call was answered.
     pub const OK: Self = Self("ok");
-    /// Its caller left, or the server stopped, before it was answered.
+    /// The caller disconnected, or the server stopped, before the call was answered.
     pub const CANCELLED: Self = Self("cancelled");
-    /// A record server refused with a code of its own.
+    /// A record server returned an error with a code of its own.
     pub const SOURCE_ERROR: Self = Self("source_error");
-    /// A cursor was not good, or no longer.
+    /// The cursor of the call was invalid or expired.
     pub const INVALID_CURSOR: Self = Self("invalid_cursor");
 
-    /// That of an error of this code.
+    /// Returns the outcome of an error code.
     #[must_use]
     pub fn of_code(code: &str) -> Self {
         CODES.into_iter().find(|known| *known == code).map_or(Self::SOURCE_ERROR, Self)
     }
 
-    /// The word for it.
+    /// Returns the outcome as a string.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.0
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_of_a_record_server_is_not_written_down() {
+    fn a_code_of_a_record_server_is_not_recorded() {
         for code in ["grant_revoked", "Bob's secret", "", "cancelled", "ok"] {
             assert_eq!(Outcome::of_code(code), Outcome::SOURCE_ERROR, "{code}");
         }

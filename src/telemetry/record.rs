@@ -1,4 +1,4 @@
-//! What is recorded of one call: sizes, times and words of ours, and nothing of what was asked or found.
+//! The telemetry record of one call: sizes, times and fixed strings, never the text of a query or a result.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -7,59 +7,59 @@ use super::{Endpoint, Outcome, RequestId};
 use crate::access::GrantId;
 use crate::fit::{Shaping, Strategy};
 
-/// One call.
+/// The telemetry of one call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TelemetryRecord {
-    /// What it is known by.
+    /// Id of the request.
     pub request_id: RequestId,
-    /// What was called.
+    /// Tool or route that was called.
     pub endpoint: Endpoint,
-    /// By whose grant; nothing where callers are not told apart.
+    /// Grant of the caller, or `None` if callers are anonymous.
     pub caller: Option<GrantId>,
-    /// When it ended.
+    /// Time at which the call ended.
     pub timestamp: Timestamp,
-    /// Tokens of the answer: counted where they were, else estimated.
+    /// Tokens of the response: counted if possible, else estimated.
     pub estimated_tokens: u64,
-    /// Bytes of the body, or of the payload of a tool.
+    /// Size of the body, or of the payload of a tool, in bytes.
     pub response_bytes: u64,
-    /// Records, results or groups in it.
+    /// Number of records, results or groups in the response.
     pub item_count: u64,
-    /// How long it took, in microseconds.
+    /// Latency in microseconds.
     pub latency_us: u64,
-    /// Whether it is a page, or a piece of a text; never both.
+    /// Shape of the response: a page, a piece of a text, or neither.
     pub strategy: Strategy,
-    /// Something in it was replaced by a preview.
+    /// True if the response contains a preview in place of a text.
     pub summarization_used: bool,
-    /// Before it was shaped it was over its threshold.
+    /// True if the response exceeded its threshold before it was shaped.
     pub oversized: bool,
-    /// How it ended.
+    /// Outcome of the call.
     pub outcome: Outcome,
-    /// What shaping saved.
+    /// Savings by shaping.
     pub optimization: Optimization,
 }
 
-/// What shaping saved, as far as it is known.
+/// The savings by shaping, as far as they are known.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Optimization {
-    /// Tokens of what the answer was made of.
+    /// Tokens of the records that the response was made of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_tokens: Option<u64>,
-    /// Tokens of the answer, counted.
+    /// Counted tokens of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_tokens: Option<u64>,
-    /// The difference, in hundredths of the first.
+    /// Reduction from the original to the final tokens, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_reduction_percent: Option<f64>,
-    /// Fields of the records it was made of.
+    /// Number of fields of the original records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_fields: Option<u64>,
-    /// How many of them it has.
+    /// Number of those fields in the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_fields: Option<u64>,
 }
 
 impl Optimization {
-    pub(super) fn of(shaping: &Shaping) -> Self {
+    pub(super) fn from_shaping(shaping: &Shaping) -> Self {
         let (original, last) = (shaping.candidate_tokens.map(whole), shaping.tokens.map(whole));
         let reduction = original.zip(last).filter(|(original, _)| *original > 0).map(|(original, last)| {
             let saved = original.saturating_sub(last);
@@ -75,7 +75,7 @@ impl Optimization {
     }
 }
 
-/// Tokens of so many bytes: a quarter of them and a fifth more, rounded up.
+/// Estimates the tokens of a text from its bytes: a quarter of them plus 20 %, rounded up.
 #[must_use]
 pub fn estimate_tokens(bytes: u64) -> u64 {
     bytes.saturating_mul(3).div_ceil(10)
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_a_quarter_of_the_bytes_and_a_fifth_more() {
+    fn estimated_tokens_are_a_quarter_of_the_bytes_plus_20_percent() {
         for (bytes, tokens) in [(0, 0), (1, 1), (4, 2), (40, 12), (1_000, 300), (16_384, 4_916)] {
             assert_eq!(estimate_tokens(bytes), tokens, "{bytes}");
         }
@@ -99,11 +99,11 @@ mod tests {
 
     #[track_caller]
     fn check(shaping: Shaping, expect: &str) {
-        assert_eq!(serde_json::to_string(&Optimization::of(&shaping)).unwrap(), expect);
+        assert_eq!(serde_json::to_string(&Optimization::from_shaping(&shaping)).unwrap(), expect);
     }
 
     #[test]
-    fn what_is_not_known_is_not_said() {
+    fn unknown_values_are_omitted() {
         check(Shaping::default(), "{}");
         check(Shaping { tokens: Some(10), ..Shaping::default() }, r#"{"final_tokens":10}"#);
         check(
@@ -115,7 +115,7 @@ mod tests {
             },
             r#"{"original_tokens":1200,"final_tokens":400,"token_reduction_percent":66.7,"original_fields":20,"kept_fields":6}"#,
         );
-        // A preview can be longer than what it stands for; that saved nothing, and not less than nothing.
+        // A preview can be longer than the original. The reduction is then zero, not negative.
         check(
             Shaping { tokens: Some(3), candidate_tokens: Some(2), ..Shaping::default() },
             r#"{"original_tokens":2,"final_tokens":3,"token_reduction_percent":0.0}"#,

@@ -1,4 +1,4 @@
-//! Where calls are recorded: in memory, and in a file where there is one to outlive the process.
+//! The recorder of calls: in memory, and in a file if they have to outlive the process.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -15,10 +15,10 @@ use super::totals::{ContextProtection, Totals};
 use super::writer::Writer;
 use super::{Call, Endpoint, Origin, Spans, TelemetryRecord, TraceParent};
 
-/// Calls that are kept in memory when nothing else is said: a few megabytes.
+/// Default number of calls that are kept in memory, a few megabytes.
 pub const RECORDS_IN_MEMORY: usize = 10_000;
 
-/// Where calls are recorded. Clones record in one place.
+/// The recorder of calls. Cheap to clone; clones share the records.
 #[derive(Debug, Clone)]
 pub struct Telemetry(Arc<Recorder>);
 
@@ -26,11 +26,11 @@ pub struct Telemetry(Arc<Recorder>);
 struct Recorder {
     started: Instant,
     recent: Mutex<Recent>,
-    /// Counters of this process.
+    /// Metrics of this process.
     meters: Mutex<Meters>,
-    /// Nothing when calls are kept in memory alone.
+    /// Writer of the file, or `None` if calls are kept in memory only.
     writer: Option<Writer>,
-    /// Where spans of calls go, when they go anywhere.
+    /// Exporter of spans, if one is configured.
     spans: OnceLock<Spans>,
 }
 
@@ -38,18 +38,18 @@ struct Recorder {
 #[derive(Debug)]
 struct Recent {
     records: Ring<Arc<TelemetryRecord>>,
-    /// In microseconds, those of an earlier process included.
+    /// Latencies in microseconds, including those of an earlier process.
     latencies: Ring<u64>,
-    /// All calls of this process.
+    /// Totals of this process.
     totals: Totals,
 }
 
-/// What there is to know of telemetry as a whole.
+/// The aggregates of all calls, and the state of the recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figures {
-    /// What calls come to.
+    /// Aggregates of all calls.
     pub context_protection: ContextProtection,
-    /// How they are kept.
+    /// State of the recorder.
     pub telemetry: Keeping,
 }
 
@@ -83,14 +83,14 @@ impl Default for Telemetry {
 }
 
 impl Telemetry {
-    /// Keeps the latest `most` calls, until the process ends.
+    /// Creates a recorder that keeps the latest `most` calls until the process ends.
     #[must_use]
     pub fn in_memory(most: usize) -> Self {
-        Self::of(None, Vec::new(), most)
+        Self::new(None, Vec::new(), most)
     }
 
-    /// Keeps calls in a state directory, and the latest `most` in memory. It works whatever is wrong with the
-    /// directory, and says so in its figures.
+    /// Creates a recorder that stores calls in a state directory and keeps the latest `most` in memory. It also works
+    /// if the directory is unusable; its state is then degraded.
     #[must_use]
     pub fn in_directory(directory: &Path, most: usize) -> Self {
         Self::in_database(Database::in_directory(directory), most)
@@ -98,15 +98,15 @@ impl Telemetry {
 
     pub(super) fn in_database(database: Database, most: usize) -> Self {
         let (writer, latencies) = Writer::start(database, most);
-        Self::of(Some(writer), latencies, most)
+        Self::new(Some(writer), latencies, most)
     }
 
-    fn of(writer: Option<Writer>, earlier: Vec<u64>, most: usize) -> Self {
-        let mut latencies = Ring::of(most);
+    fn new(writer: Option<Writer>, earlier: Vec<u64>, most: usize) -> Self {
+        let mut latencies = Ring::new(most);
         for latency in earlier {
             latencies.push(latency);
         }
-        let recent = Recent { records: Ring::of(most), latencies, totals: Totals::default() };
+        let recent = Recent { records: Ring::new(most), latencies, totals: Totals::default() };
         Self(Arc::new(Recorder {
             started: Instant::now(),
             recent: Mutex::new(recent),
@@ -116,13 +116,13 @@ impl Telemetry {
         }))
     }
 
-    /// A call has come.
+    /// Starts to measure a call.
     #[must_use]
     pub fn call(&self, endpoint: Endpoint, origin: Origin) -> Call {
         Call::start(self.clone(), endpoint, origin)
     }
 
-    /// A call has ended.
+    /// Records a call that has ended.
     pub(super) fn ended(
         &self,
         record: TelemetryRecord,
@@ -135,7 +135,7 @@ impl Telemetry {
         }
         let record = Arc::new(record);
         self.recent(|recent| {
-            recent.totals = recent.totals.plus(Totals::of(&record));
+            recent.totals = recent.totals.plus(Totals::from_record(&record));
             recent.latencies.push(record.latency_us);
             recent.records.push(Arc::clone(&record));
         });
@@ -144,12 +144,12 @@ impl Telemetry {
         }
     }
 
-    /// Calls that end from now on are exported as spans, too. The first place they are sent to stays.
+    /// Exports calls that end from now on as spans. The first exporter that is set stays.
     pub fn export_to(&self, spans: Spans) {
         let _ = self.0.spans.set(spans);
     }
 
-    /// Sends the spans that wait, for `most` at the longest, and no more after them.
+    /// Sends the queued spans, for at most `most`, and stops the export.
     pub fn stop_exporting(&self, most: Duration) {
         if let Some(spans) = self.0.spans.get() {
             spans.stop(most);
@@ -161,17 +161,17 @@ impl Telemetry {
         self.meters(|meters| meters.cursor_encoded(took));
     }
 
-    /// A configuration was read again and is used; how long that took.
+    /// Counts an applied reload of the configuration, with the time that it took.
     pub fn reloaded(&self, took: Duration) {
         self.meters(|meters| meters.reloaded(took));
     }
 
-    /// A configuration was read again and is not used.
+    /// Counts a rejected reload of the configuration.
     pub fn reload_refused(&self) {
         self.meters(Meters::reload_refused);
     }
 
-    /// What calls come to, and how they are kept.
+    /// Returns the aggregates of all calls and the state of the recorder.
     #[must_use]
     pub fn figures(&self) -> Figures {
         let (latencies, in_memory, own) = self.recent(|recent| {
@@ -189,7 +189,7 @@ impl Telemetry {
         Figures { context_protection: totals.shown(latencies, self.0.started.elapsed().as_secs()), telemetry }
     }
 
-    /// The counters of this process, as Prometheus reads them.
+    /// Returns the metrics of this process in Prometheus' text format.
     #[must_use]
     pub fn exposition(&self) -> String {
         let Figures { context_protection: figures, telemetry } = self.figures();
@@ -203,13 +203,13 @@ impl Telemetry {
         self.meters(|meters| meters.exposition(&gauges))
     }
 
-    /// The latest calls of this process, the newest first.
+    /// Returns the latest calls of this process, the newest first.
     #[must_use]
     pub fn latest(&self, most: usize) -> Vec<Arc<TelemetryRecord>> {
         self.recent(|recent| recent.records.iter().rev().take(most).cloned().collect())
     }
 
-    /// Waits until all calls so far are in the file, for `most` at the longest.
+    /// Waits until all calls so far are in the file, for at most `most`.
     pub fn flush(&self, most: Duration) {
         if let Some(writer) = &self.0.writer {
             writer.flush(most);

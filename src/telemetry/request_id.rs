@@ -1,11 +1,11 @@
-//! What a call is known by: the id that its caller gave it, or one of ours.
+//! Request ids, given by callers or generated.
 
 use std::fmt;
 
-/// The longest id that is taken from a caller, in characters.
-const CHARS_MOST: usize = 128;
+/// Maximum length of a caller's id in characters.
+const MAX_CHARS: usize = 128;
 
-/// The id of a request. It goes into headers, logs and records, so it holds nothing but `[A-Za-z0-9._:-]`.
+/// The id of a request. It is used in headers, logs and records, so it contains only `[A-Za-z0-9._:-]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestId {
     text: String,
@@ -13,30 +13,30 @@ pub struct RequestId {
 }
 
 impl RequestId {
-    /// The id that a caller gave, when it is one that can be logged and echoed.
+    /// Validates an id of a caller. Returns `None` if it cannot be logged and echoed.
     #[must_use]
     pub fn of_caller(text: String) -> Option<Self> {
         let usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
-        let is_sane = (1..=CHARS_MOST).contains(&text.len()) && text.bytes().all(usual);
+        let is_sane = (1..=MAX_CHARS).contains(&text.len()) && text.bytes().all(usual);
         is_sane.then_some(Self { text, is_callers: true })
     }
 
-    /// A new one.
+    /// Generates a random id.
     #[must_use]
     pub fn fresh() -> Self {
         let mut random = [0; 8];
-        // Without random bytes the id is all zeros, which is no reason to refuse the request.
+        // Without random bytes the id is all zeros, which is no reason to reject the request.
         let _ = getrandom::fill(&mut random);
         Self { text: format!("req_{:016x}", u64::from_be_bytes(random)), is_callers: false }
     }
 
-    /// The text.
+    /// Returns the id as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether the caller gave it, and will look for it.
+    /// Returns true if the id came from the caller, who expects it in the response.
     #[must_use]
     pub fn is_callers(&self) -> bool {
         self.is_callers
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_can_be_logged_and_echoed_is_kept() {
+    fn only_ids_that_can_be_logged_and_echoed_are_accepted() {
         check("trace-7.a", true);
         check("urn:uuid:0_1", true);
         check(&"x".repeat(128), true);

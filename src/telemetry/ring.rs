@@ -1,8 +1,8 @@
-//! The newest of what comes, as many as there is room for.
+//! A bounded list that evicts its oldest items.
 
 use std::collections::VecDeque;
 
-/// Keeps the newest.
+/// The newest items, up to a maximum.
 #[derive(Debug)]
 pub(super) struct Ring<Item> {
     most: usize,
@@ -10,17 +10,17 @@ pub(super) struct Ring<Item> {
 }
 
 impl<Item> Ring<Item> {
-    pub(super) fn of(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Self { most, items: VecDeque::new() }
     }
 
-    /// Keeps one more, and gives the oldest when it had to go.
+    /// Appends an item. Returns the oldest item if it was evicted.
     pub(super) fn push(&mut self, item: Item) -> Option<Item> {
         self.items.push_back(item);
         if self.items.len() > self.most { self.items.pop_front() } else { None }
     }
 
-    /// The oldest first.
+    /// Iterates over the items, the oldest first.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Item> {
         self.items.iter()
     }
@@ -33,7 +33,7 @@ impl<Item> Ring<Item> {
         self.items.is_empty()
     }
 
-    /// Whether the next one costs the oldest.
+    /// Returns true if the next push evicts an item.
     pub(super) fn is_full(&self) -> bool {
         self.items.len() >= self.most
     }
@@ -48,14 +48,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_go() {
-        let mut ring = Ring::of(3);
+    fn the_oldest_items_are_evicted() {
+        let mut ring = Ring::new(3);
         let gone: Vec<Option<u8>> = (0..5).map(|item| ring.push(item)).collect();
         assert_eq!(gone, [None, None, None, Some(0), Some(1)]);
         assert_eq!(ring.iter().copied().collect::<Vec<u8>>(), [2, 3, 4]);
         assert!(ring.is_full());
         ring.clear();
         assert!(!ring.is_full());
-        assert_eq!(Ring::of(0).push(7), Some(7));
+        assert_eq!(Ring::new(0).push(7), Some(7));
     }
 }

@@ -1,8 +1,9 @@
-//! Calls as spans of OpenTelemetry, sent to a collector over HTTP (OTLP, protobuf).
+//! Export of calls as OpenTelemetry spans to a collector over HTTP (OTLP, protobuf).
 //!
-//! No call waits for it or fails by it: a span goes into a bounded queue, and is lost when that is full. A thread of its
-//! own takes batches to the collector, through a runtime of its own; a collector that does not answer costs a warning
-//! now and then. A span has what the log line of its call has, and nothing of what was asked or found.
+//! No call waits for the export or fails because of it: a span goes into a bounded queue and is dropped when that is
+//! full. A separate thread with its own runtime sends batches to the collector. A collector that does not answer
+//! causes a warning now and then. A span contains the fields of its call's log line, never the text of a query or a
+//! result.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,36 +25,36 @@ use url::Url;
 use super::{Outcome, TelemetryRecord, TraceParent};
 use crate::outbound::{Exchange, is_confidential};
 
-/// Spans that may wait.
+/// Maximum number of queued spans.
 const QUEUE: usize = 2_048;
 
-/// Spans that go at once.
+/// Maximum number of spans in a batch.
 const BATCH: usize = 512;
 
-/// Between two batches that are not full.
+/// Delay before a batch that is not full is sent.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a collector may take for a batch.
+/// Timeout of one batch.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// The largest answer of a collector that is read.
-const ANSWER_MOST: usize = 64 * 1024;
+/// Maximum size of a collector's response in bytes.
+const MAX_RESPONSE: usize = 64 * 1024;
 
-/// Between two warnings that the collector does not take spans.
+/// Minimum time between two warnings that the collector does not accept spans.
 const WARN_EVERY: Duration = Duration::from_secs(600);
 
-/// Where a collector takes OTLP over HTTP, such as `http://127.0.0.1:4318`; spans go to `/v1/traces` below it.
+/// The base URL of an OTLP collector, such as `http://127.0.0.1:4318`. Spans are sent to `/v1/traces` below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtlpEndpoint(Url);
 
-/// A text that is no place for spans.
+/// The error for a text that is not a valid collector URL.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "write where the collector takes OTLP over HTTP, such as http://127.0.0.1:4318, without a user name or a query"
 )]
 pub struct InvalidOtlpEndpoint;
 
-/// Why no spans can be sent.
+/// The reason why no spans can be sent.
 #[derive(Debug, thiserror::Error)]
 #[error("spans cannot be exported ({0})")]
 pub struct SpanError(String);
@@ -73,7 +74,7 @@ impl FromStr for OtlpEndpoint {
 }
 
 impl OtlpEndpoint {
-    /// Returns whether no other machine can read what is sent there: it is `https`, or `http` for a loopback address.
+    /// Returns true if no other machine can read what is sent to the URL: `https`, or `http` to a loopback address.
     #[must_use]
     pub fn is_confidential(&self) -> bool {
         is_confidential(&self.0)
@@ -90,34 +91,34 @@ impl fmt::Display for OtlpEndpoint {
     }
 }
 
-/// The way of spans to a collector.
+/// The exporter of spans to a collector.
 #[derive(Debug)]
 pub struct Spans {
     provider: SdkTracerProvider,
     tracer: SdkTracer,
-    /// Gone once it was stopped.
+    /// Runtime of the export, or `None` after it was stopped.
     runtime: Mutex<Option<Runtime>>,
 }
 
 impl Spans {
-    /// Starts the threads that send them.
+    /// Starts the threads of the export.
     ///
     /// # Errors
     ///
-    /// The system gives no threads.
+    /// A thread cannot be started, or the client cannot be built.
     pub fn start(endpoint: &OtlpEndpoint) -> Result<Self, SpanError> {
         let threads = Builder::new_multi_thread().worker_threads(1).thread_name("spans").enable_all().build();
         let runtime = threads.map_err(|error| SpanError(error.to_string()))?;
         let collector = Collector {
             endpoint: endpoint.clone(),
-            exchange: Exchange::new(&endpoint.0, WITHIN, ANSWER_MOST).map_err(SpanError)?,
+            exchange: Exchange::new(&endpoint.0, WITHIN, MAX_RESPONSE).map_err(SpanError)?,
             handle: runtime.handle().clone(),
             trouble: Mutex::default(),
         };
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(collector)
-            // A batch that is lost is worth less than the queue behind it.
+            // No retry: it would delay the queued spans, which are worth more than the lost batch.
             .with_retry_policy(RetryPolicy::disabled())
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(endpoint.traces())
@@ -132,7 +133,7 @@ impl Spans {
             .with_span_processor(
                 BatchSpanProcessor::builder(exporter).with_batch_config(batches.build()).build(),
             )
-            // A caller that does not trace its call says so in its `traceparent`.
+            // A caller that does not trace its call says so in `traceparent`.
             .with_sampler(Sampler::ParentBased(Box::new(Sampler::AlwaysOn)))
             .with_resource(
                 Resource::builder_empty()
@@ -145,7 +146,7 @@ impl Spans {
         Ok(Self { provider, tracer, runtime: Mutex::new(Some(runtime)) })
     }
 
-    /// Puts a call that has ended into the queue.
+    /// Queues the span of a call that has ended.
     pub(super) fn export(&self, record: &TelemetryRecord, parent: Option<TraceParent>) {
         let ended = SystemTime::from(record.timestamp);
         let took = Duration::from_micros(record.latency_us);
@@ -172,11 +173,11 @@ impl Spans {
         span.end_with_timestamp(ended);
     }
 
-    /// Sends what waits, for `most` at the longest, and no more after it.
+    /// Sends the queued spans, for at most `most`, and stops the export.
     pub(super) fn stop(&self, most: Duration) {
         let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(runtime) = runtime {
-            // Whatever goes wrong now has been warned of.
+            // All failures have already been logged.
             let _ = self.provider.shutdown_with_timeout(most);
             runtime.shutdown_background();
         }
@@ -189,19 +190,19 @@ impl Drop for Spans {
     }
 }
 
-/// The client of the exporter, by ours.
+/// The HTTP client of the OpenTelemetry exporter, which uses the crate's own client.
 #[derive(Debug)]
 struct Collector {
     endpoint: OtlpEndpoint,
     exchange: Exchange,
     handle: Handle,
-    /// When its last warning was, while it takes no spans.
+    /// Time of the last warning, while the collector does not accept spans.
     trouble: Mutex<Option<Instant>>,
 }
 
 #[async_trait]
 impl HttpClient for Collector {
-    /// The exporter's thread waits for it, outside of any runtime.
+    /// Runs the request on the export's own runtime, because the exporter's thread has none.
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let exchange = self.exchange.clone();
         let sent = self.handle.spawn(async move { exchange.send(request).await }).await;
@@ -237,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_the_place_of_a_collector() {
+    fn an_endpoint_is_a_plain_http_url() {
         for (text, expect) in [
             ("http://127.0.0.1:4318", Some("http://127.0.0.1:4318/v1/traces")),
             ("https://otel.example.com/in/", Some("https://otel.example.com/in/v1/traces")),

@@ -1,4 +1,4 @@
-//! The calls of a state directory, read for people while servers write.
+//! Reading the calls of a state directory, concurrently with servers that write them.
 
 use std::path::Path;
 
@@ -10,61 +10,61 @@ use super::database::Database;
 use super::keep::unsigned;
 use crate::state::StateError;
 
-/// A call as it was recorded.
+/// A stored call.
 #[derive(Debug, Clone, Serialize)]
 pub struct StoredCall {
-    /// What it is known by.
+    /// Id of the request.
     pub request_id: String,
-    /// What was called.
+    /// Tool or route that was called.
     pub endpoint: String,
-    /// By whose grant; nothing where callers were not told apart.
+    /// Short id of the caller's grant, or `None` if callers were anonymous.
     pub caller: Option<String>,
-    /// When it ended: UTC, with milliseconds.
+    /// Time at which the call ended: UTC with milliseconds.
     pub timestamp: String,
-    /// How it ended.
+    /// Outcome of the call.
     pub outcome: String,
-    /// Tokens of the answer, counted or estimated.
+    /// Tokens of the response, counted or estimated.
     pub estimated_tokens: u64,
-    /// Tokens of what it was made of.
+    /// Tokens of the records that the response was made of.
     pub original_tokens: Option<u64>,
-    /// Bytes of the answer.
+    /// Size of the response in bytes.
     pub response_bytes: u64,
-    /// Records, results or groups in it.
+    /// Number of records, results or groups in the response.
     pub item_count: u64,
-    /// Tokens for each of them.
+    /// Tokens per item.
     pub tokens_per_item: f64,
-    /// How long it took, in whole milliseconds.
+    /// Latency in whole milliseconds.
     pub latency_ms: u64,
-    /// The same in microseconds.
+    /// Latency in microseconds.
     pub latency_us: u64,
-    /// It gave a page of a list.
+    /// True if the response is a page of a list.
     pub pagination_used: bool,
-    /// It gave previews in place of texts.
+    /// True if the response contains previews in place of texts.
     pub summarization_used: bool,
-    /// It gave a piece of a text.
+    /// True if the response is a piece of a text.
     pub chunking_used: bool,
-    /// Before it was shaped it was over its threshold.
+    /// True if the response exceeded its threshold before it was shaped.
     pub oversized: bool,
-    /// What shaping saved.
+    /// Savings by shaping, as JSON.
     pub optimization_metadata: Box<RawValue>,
 }
 
-/// Which calls are asked for. Nothing asks for all.
+/// A filter for stored calls. A `None` matches all calls.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Calls of this.
+    /// Endpoint of the calls.
     pub endpoint: Option<String>,
-    /// Calls that ended so.
+    /// Outcome of the calls.
     pub outcome: Option<String>,
-    /// Calls of this caller.
+    /// Short id of the caller's grant.
     pub caller: Option<String>,
-    /// Calls since then: UTC, with milliseconds.
+    /// Earliest end of the calls: UTC with milliseconds.
     pub since: Option<String>,
-    /// The latest so many.
+    /// Maximum number of calls, the latest.
     pub most: Option<u32>,
 }
 
-/// The calls of a state directory.
+/// The stored calls of a state directory.
 #[derive(Debug)]
 pub struct StoredCalls {
     database: Database,
@@ -72,18 +72,18 @@ pub struct StoredCalls {
 }
 
 impl StoredCalls {
-    /// Opens the file to read from.
+    /// Opens the file for reading.
     ///
     /// # Errors
     ///
-    /// There is none, or it cannot be read.
+    /// The file does not exist or cannot be read.
     pub fn open(directory: &Path) -> Result<Self, StateError> {
         let database = Database::in_directory(directory);
         let connection = database.file.reader()?;
         Ok(Self { database, connection })
     }
 
-    /// Calls, the oldest first.
+    /// Returns the matching calls, the oldest first.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ fn stored(row: &Row<'_>) -> Result<StoredCall, rusqlite::Error> {
         summarization_used: row.get(12)?,
         chunking_used: row.get(13)?,
         oversized: row.get(14)?,
-        // The table takes nothing that is no JSON.
+        // A constraint of the table ensures valid JSON.
         optimization_metadata: RawValue::from_string(row.get(15)?).unwrap_or_default(),
     })
 }

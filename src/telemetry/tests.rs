@@ -1,4 +1,4 @@
-//! Calls recorded, kept, lost and found again, over real files.
+//! Tests of recording, storing, losing and reading calls, with real files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -110,7 +110,7 @@ fn a_call_becomes_a_row_with_all_that_is_known_of_it() {
 }
 
 #[test]
-fn the_table_refuses_what_no_call_can_be() {
+fn the_table_rejects_impossible_values() {
     let folder = tempfile::tempdir().unwrap();
     let telemetry = open(&folder);
     answered(&telemetry, &page());
@@ -134,7 +134,7 @@ fn figures_survive_a_restart_and_the_rows_that_are_gone() {
     let folder = tempfile::tempdir().unwrap();
     let bounded = || {
         let mut database = Database::in_directory(folder.path());
-        database.rows_most = 50;
+        database.max_rows = 50;
         Telemetry::in_database(database, 1_000)
     };
     let before = {
@@ -228,7 +228,7 @@ fn a_locked_file_delays_no_call_and_is_written_when_it_can_be() {
     let other = Connection::open(folder.path().join("telemetry.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let telemetry = Telemetry::in_directory(folder.path(), 10);
-    // More than the queue takes, so that some are lost before and some behind it.
+    // More than the queue holds, so that some are lost before it and some in it.
     for _ in 0..6_000 {
         answered(&telemetry, &page());
     }
@@ -240,7 +240,7 @@ fn a_locked_file_delays_no_call_and_is_written_when_it_can_be() {
     telemetry.flush(LONG);
     let figures = telemetry.figures();
     assert_eq!((figures.telemetry.state, figures.telemetry.stored), (KeepingState::Ok, 10));
-    // Rows were lost, and no figure was.
+    // Rows were lost, but the totals count them.
     assert_eq!(total(&open(&folder)), 6_000);
     assert!(telemetry.exposition().contains("\nfetchwell_telemetry_dropped_total 5990\n"));
 }
@@ -259,7 +259,7 @@ fn a_damaged_file_fails_no_call_and_is_made_anew_when_it_is_gone() {
     std::fs::remove_file(&path).unwrap();
     telemetry.flush(LONG);
     assert_eq!((state(&telemetry), total(&telemetry)), (KeepingState::Ok, 1));
-    // Deleted under the feet of a running process.
+    // The file is deleted while the process runs.
     std::fs::remove_dir_all(folder.path()).unwrap();
     answered(&telemetry, &page());
     telemetry.flush(LONG);
@@ -307,7 +307,7 @@ fn a_full_file_fails_no_call() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_place_that_cannot_be_written_fails_no_call() {
-    // Not even root can make a file there.
+    // Not even root can create a file there.
     let telemetry = Telemetry::in_directory(Path::new("/proc/fetchwell"), 10);
     answered(&telemetry, &page());
     telemetry.flush(LONG);
@@ -329,7 +329,7 @@ fn only_its_owner_reads_it() {
 }
 
 #[test]
-fn calls_are_found_by_what_they_were_and_how_they_ended() {
+fn calls_are_filtered_by_endpoint_outcome_and_time() {
     let folder = tempfile::tempdir().unwrap();
     let telemetry = open(&folder);
     answered(&telemetry, &page());
@@ -396,14 +396,14 @@ fn counters_name_what_failed_and_nothing_else() {
 }
 
 #[test]
-fn a_missing_file_says_what_makes_one() {
+fn a_missing_file_says_what_creates_one() {
     let folder = tempfile::tempdir().unwrap();
     let missing = StoredCalls::open(folder.path()).unwrap_err().to_string();
     assert!(missing.contains("telemetry.db") && missing.contains("fetchwell serve"), "{missing}");
 }
 
 #[test]
-fn calls_are_found_by_their_caller_and_a_file_of_an_earlier_format_is_taken_over() {
+fn calls_are_filtered_by_caller_and_an_earlier_format_is_upgraded() {
     let folder = tempfile::tempdir().unwrap();
     let telemetry = open(&folder);
     answered(&telemetry, &page());

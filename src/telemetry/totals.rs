@@ -1,4 +1,4 @@
-//! What all calls come to, since the first one.
+//! Totals of all calls since the first one.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,11 +6,11 @@ use serde::Serialize;
 use super::TelemetryRecord;
 use crate::fit::Strategy;
 
-/// Figures that only grow.
+/// Sums over calls, which only grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Totals {
     pub(super) requests: u64,
-    /// Answers that are lists, in pages or not.
+    /// Number of responses that are lists, paginated or not.
     pub(super) lists: u64,
     pub(super) paginated: u64,
     pub(super) summarized: u64,
@@ -48,8 +48,8 @@ pub struct ContextProtection {
 }
 
 impl Totals {
-    /// Those of one call.
-    pub(super) fn of(record: &TelemetryRecord) -> Self {
+    /// Returns the totals of a single call.
+    pub(super) fn from_record(record: &TelemetryRecord) -> Self {
         Self {
             requests: 1,
             lists: u64::from(matches!(record.strategy, Strategy::Paginated | Strategy::List)),
@@ -83,7 +83,7 @@ impl Totals {
         }
     }
 
-    /// As they are shown, with the latencies of the latest calls in microseconds.
+    /// Returns the aggregates for output. `latencies` are those of the latest calls in microseconds.
     pub(super) fn shown(self, mut latencies: Vec<u64>, uptime_seconds: u64) -> ContextProtection {
         latencies.sort_unstable();
         let of_requests = |figure| ratio(figure, self.requests);
@@ -104,7 +104,7 @@ impl Totals {
     }
 }
 
-/// How many times the second goes into the first, to four digits; 0 of nothing.
+/// Returns `part` divided by `whole`, rounded to four digits, or 0 if `whole` is 0.
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     round(ratio_exact(part, whole))
 }
@@ -121,7 +121,7 @@ pub(super) fn millis(micros: u64) -> f64 {
     micros as f64 / 1_000.0
 }
 
-/// The least of sorted numbers that so many of 100 do not exceed; 0 of nothing.
+/// Returns a percentile of sorted numbers (nearest rank), or 0 if there are none.
 pub(super) fn percentile(sorted: &[u64], per_cent: usize) -> u64 {
     let rank = (sorted.len() * per_cent).div_ceil(100).saturating_sub(1);
     sorted.get(rank).copied().unwrap_or(0)
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_calls_and_zero_of_none() {
+    fn fractions_are_of_calls_and_zero_without_calls() {
         let none = Totals::default().shown(Vec::new(), 3);
         assert_eq!(none, ContextProtection { uptime_seconds: 3, ..ContextProtection::default() });
         let totals = Totals {

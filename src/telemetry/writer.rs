@@ -1,7 +1,7 @@
-//! The thread that takes calls to their file.
+//! The thread that writes calls to the telemetry file.
 //!
-//! No call waits for it: a call is put into a queue, or counted as dropped when the queue is full. A file that cannot
-//! be written is tried again at growing intervals; what comes meanwhile is kept in memory, as far as there is room.
+//! No call waits for it: a call is queued, or counted as dropped if the queue is full. Failed writes are retried with
+//! exponential backoff; meanwhile calls are kept in memory, up to a maximum.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
@@ -13,27 +13,27 @@ use rusqlite::Connection;
 
 use super::TelemetryRecord;
 use super::database::Database;
-use super::keep::{Held, add, held, latencies};
+use super::keep::{FileTotals, add, latencies, read_totals};
 use super::ring::Ring;
 use super::totals::Totals;
 use crate::state::StateError;
 
-/// Calls that may wait for the thread.
+/// Maximum number of queued calls.
 const QUEUE: usize = 4_096;
 
-/// Between two writes: a single call is written at once, and of many each write takes all that came.
+/// Pause between two writes. A single call is written at once; under load each write takes all queued calls.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How long the thread leaves the queue alone while it waits for its next write.
-const NAP_MOST: Duration = Duration::from_millis(50);
+/// Maximum time for which the thread does not look at the queue while it waits for its next write.
+const MAX_NAP: Duration = Duration::from_millis(50);
 
-/// Before the second try of a write that failed, doubled for each after it.
-const RETRY_FIRST: Duration = Duration::from_secs(1);
+/// Delay before the first retry of a failed write. It doubles with each retry.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
 
-/// The most between two tries.
-const RETRY_MOST: Duration = Duration::from_secs(30);
+/// Maximum delay between two retries.
+const MAX_RETRY: Duration = Duration::from_secs(30);
 
-/// The way to the thread. It writes what is left and ends when this is dropped.
+/// A handle to the thread. When it is dropped, the thread writes the remaining calls and ends.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: SyncSender<Message>,
@@ -43,14 +43,14 @@ pub(super) struct Writer {
 #[derive(Debug)]
 enum Message {
     Record(Arc<TelemetryRecord>),
-    /// To be told when all that came before is written, or cannot be.
+    /// Requests a reply once all earlier calls are written, or cannot be.
     Flush(SyncSender<()>),
 }
 
-/// What calls and the thread both look at.
+/// State that is shared by calls and the thread.
 #[derive(Debug, Default)]
 struct Shared {
-    /// Both halves change together, so that their sum is right at any time.
+    /// Both fields change together, so that their sum is always right.
     tally: Mutex<Tally>,
     dropped: AtomicU64,
     is_degraded: AtomicBool,
@@ -58,8 +58,8 @@ struct Shared {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
-    held: Held,
-    /// Calls that are not in the file yet.
+    held: FileTotals,
+    /// Totals of the calls that are not in the file yet.
     pending: Totals,
 }
 
@@ -70,14 +70,14 @@ impl Shared {
 }
 
 impl Writer {
-    /// Opens the file and starts the thread. Gives the latencies, in microseconds, of the latest `most` calls too.
+    /// Opens the file and starts the thread. Also returns the latencies, in microseconds, of the latest `most` calls.
     pub(super) fn start(database: Database, most: usize) -> (Self, Vec<u64>) {
         let shared = Arc::new(Shared::default());
         let (queue, messages) = sync_channel(QUEUE);
         let mut keeper = Keeper {
             connection: None,
             shared: Arc::clone(&shared),
-            waiting: Ring::of(most),
+            waiting: Ring::new(most),
             next_try: Instant::now(),
             failures: 0,
             database,
@@ -92,39 +92,39 @@ impl Writer {
         (Self { queue, shared }, latencies)
     }
 
-    /// Counts a call and has it written, without waiting for anything.
+    /// Counts a call and queues it, without blocking.
     pub(super) fn keep(&self, record: Arc<TelemetryRecord>) {
-        self.shared.tally(|tally| tally.pending = tally.pending.plus(Totals::of(&record)));
+        self.shared.tally(|tally| tally.pending = tally.pending.plus(Totals::from_record(&record)));
         if self.queue.try_send(Message::Record(record)).is_err() {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// What all calls come to, those of earlier processes and those that are not written yet included.
+    /// Returns the totals of all calls, including those of earlier processes and those not yet written.
     pub(super) fn totals(&self) -> Totals {
         self.shared.tally(|tally| tally.held.totals.plus(tally.pending))
     }
 
-    /// Rows in the file.
+    /// Returns the number of rows in the file.
     pub(super) fn rows(&self) -> u64 {
         self.shared.tally(|tally| tally.held.rows)
     }
 
-    /// Calls whose rows were lost.
+    /// Returns the number of calls that were dropped before they were written.
     pub(super) fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Whether the file cannot be written now.
+    /// Returns true if the file cannot be written at present.
     pub(super) fn is_degraded(&self) -> bool {
         self.shared.is_degraded.load(Ordering::Relaxed)
     }
 
-    /// Waits until all that came so far is written, for `most` at the longest.
+    /// Waits until all calls so far are written, for at most `most`.
     pub(super) fn flush(&self, most: Duration) {
         let until = Instant::now() + most;
         let (done, is_done) = sync_channel(1);
-        // The queue has no send that ends at a time.
+        // `SyncSender` has no send with a timeout.
         while let Err(TrySendError::Full(_)) = self.queue.try_send(Message::Flush(done.clone())) {
             if Instant::now() >= until {
                 return;
@@ -136,23 +136,23 @@ impl Writer {
     }
 }
 
-/// The thread's own.
+/// The state of the thread.
 #[derive(Debug)]
 struct Keeper {
     database: Database,
     connection: Option<Connection>,
     shared: Arc<Shared>,
-    /// Calls that are not in the file yet.
+    /// Calls that are not in the file yet, up to a maximum.
     waiting: Ring<Arc<TelemetryRecord>>,
     next_try: Instant,
     failures: u32,
 }
 
 impl Keeper {
-    /// Looks into the file. Whatever is wrong with it is tried again by the first write.
+    /// Opens the file. If that fails, the first write tries again.
     fn open(&mut self, most: usize) -> Vec<u64> {
         let opened = self.database.file.prepare().and_then(|connection| {
-            let read = || Ok((held(&connection)?, latencies(&connection, most)?));
+            let read = || Ok((read_totals(&connection)?, latencies(&connection, most)?));
             let (held, latencies) = read().map_err(|error| self.database.file.error(&error))?;
             Ok((connection, held, latencies))
         });
@@ -176,9 +176,9 @@ impl Keeper {
                 let Ok(message) = messages.recv() else { return };
                 self.take(message);
             } else {
-                // Not with the queue: whoever put something into it would have to wake this thread.
+                // Not `recv_timeout`: a call that is queued would then have to wake this thread.
                 let nap = self.next_try.saturating_duration_since(Instant::now());
-                thread::park_timeout(nap.min(NAP_MOST));
+                thread::park_timeout(nap.min(MAX_NAP));
             }
             is_open = self.take_all(messages);
             if !is_open || Instant::now() >= self.next_try {
@@ -187,7 +187,7 @@ impl Keeper {
         }
     }
 
-    /// Takes what has come. Says whether more can come.
+    /// Takes all queued messages. Returns false if the queue is closed.
     fn take_all(&mut self, messages: &Receiver<Message>) -> bool {
         loop {
             match messages.try_recv() {
@@ -201,7 +201,7 @@ impl Keeper {
     fn take(&mut self, message: Message) {
         match message {
             Message::Record(record) => {
-                // Few records in memory are no reason to lose one that the file would take.
+                // A small in-memory list is no reason to drop a call that the file would accept.
                 if self.failures == 0 && self.waiting.is_full() {
                     self.write();
                 }
@@ -234,25 +234,25 @@ impl Keeper {
     }
 
     fn try_write(&mut self) -> Result<(), StateError> {
-        // A file that was deleted is made again.
+        // A file that was deleted is created again.
         let kept = self.connection.take().filter(|_| self.database.file.is_there());
         let mut connection = kept.map_or_else(|| self.database.file.prepare(), Ok)?;
         let more = self.shared.tally(|tally| tally.pending);
-        let added = add(&mut connection, self.waiting.iter(), more, self.database.rows_most);
+        let added = add(&mut connection, self.waiting.iter(), more, self.database.max_rows);
         let held = added.map_err(|error| self.database.file.error(&error))?;
         self.shared.tally(|tally| *tally = Tally { held, pending: tally.pending.minus(more) });
         self.connection = Some(connection);
         Ok(())
     }
 
-    /// Says so once, and leaves the file alone for a while.
+    /// Logs the first failure and schedules a retry.
     fn failed(&mut self, error: &StateError) {
         if self.failures == 0 {
             tracing::warn!(%error, "telemetry cannot be written; it is kept in memory and tried again");
         }
         self.shared.is_degraded.store(true, Ordering::Relaxed);
-        let pause = RETRY_FIRST * 2_u32.saturating_pow(self.failures.min(5));
+        let pause = FIRST_RETRY * 2_u32.saturating_pow(self.failures.min(5));
         self.failures = self.failures.saturating_add(1);
-        self.next_try = Instant::now() + pause.min(RETRY_MOST);
+        self.next_try = Instant::now() + pause.min(MAX_RETRY);
     }
 }
