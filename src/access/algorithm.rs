@@ -1,7 +1,7 @@
-//! The signature algorithms that a token may have, verified by ring, which TLS uses too.
+//! The signature algorithms of accepted tokens, verified by ring, which TLS uses too.
 //!
-//! All of them are asymmetric. `none` and the HMAC family have no variant here, so they can neither be configured nor
-//! accepted, and a public key can never be taken for a shared secret.
+//! All of them are asymmetric. `none` and the HMAC family have no variant, so they can neither be configured nor
+//! accepted, and a public key can never be used as a shared secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use ring::signature::{
     self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
 };
 
-/// A signature algorithm, by its name of RFC 7518 and RFC 8037.
+/// A signature algorithm, named as in RFC 7518 and RFC 8037.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "their names are all there is to say")]
 pub enum Algorithm {
@@ -26,13 +26,13 @@ pub enum Algorithm {
     EdDSA,
 }
 
-/// A name that is no algorithm we take.
+/// The error for the name of an algorithm that is not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it is none of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384 and EdDSA")]
 pub struct UnknownAlgorithm;
 
 impl Algorithm {
-    /// Every one, which is what is accepted when nothing is said.
+    /// All algorithms, which are accepted by default.
     pub const ALL: [Self; 9] = [
         Self::RS256,
         Self::RS384,
@@ -45,7 +45,7 @@ impl Algorithm {
         Self::EdDSA,
     ];
 
-    /// Its name.
+    /// Returns the name of the algorithm, as in `alg`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

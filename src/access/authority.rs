@@ -1,6 +1,6 @@
-//! Calls to an authorization server: bounded in size, and never with more than has to be said.
+//! The HTTP client for authorization servers, with a maximum response size.
 //!
-//! How long a call may take is up to whoever makes it, since one answer can take several.
+//! Timeouts are up to the caller, because one operation can need several requests.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -12,28 +12,28 @@ use url::Url;
 
 use crate::outbound::{BodyFault, build_client, innermost, read_body};
 
-/// How long an authorization server has for an answer.
+/// Default timeout of an operation on an authorization server.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 
-/// The largest answer that is read, in bytes.
-const BODY_BYTES_MOST: usize = 256 * 1024;
+/// Maximum size of a response in bytes.
+const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// The way to authorization servers.
+/// A client for authorization servers.
 #[derive(Debug, Default)]
 pub(super) struct AuthorityClient {
-    /// For `https`. Built at the first call: most servers never need one.
+    /// Client for `https` URLs, built on first use because most servers never need one.
     https: OnceLock<Client>,
-    /// For `http` on this machine.
+    /// Client for `http` URLs, which are on this machine.
     http: OnceLock<Client>,
 }
 
-/// Why there is no answer. It says nothing of what was sent.
+/// The reason why there is no usable response. It contains nothing of the request.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AuthorityFault {
     #[error("it cannot be reached ({0})")]
     Unreachable(String),
     #[error("it does not answer in time")]
-    Slow,
+    Timeout,
     #[error("it answers with status {0}")]
     Status(u16),
     #[error("its answer is larger than 256 KiB")]
@@ -43,12 +43,12 @@ pub(super) enum AuthorityFault {
 }
 
 impl AuthorityClient {
-    /// The body of `url`.
+    /// Sends a GET request and returns the body of the response.
     pub(super) async fn get(&self, url: &Url) -> Result<Bytes, AuthorityFault> {
         answer(self.client(url)?.get(url.clone())).await
     }
 
-    /// The body that a form is answered with.
+    /// Sends a form and returns the body of the response.
     pub(super) async fn post(
         &self,
         url: &Url,
@@ -79,7 +79,7 @@ async fn answer(request: RequestBuilder) -> Result<Bytes, AuthorityFault> {
     if response.status() != StatusCode::OK {
         return Err(AuthorityFault::Status(response.status().as_u16()));
     }
-    read_body(response, BODY_BYTES_MOST).await.map_err(|fault| match fault {
+    read_body(response, MAX_BODY_BYTES).await.map_err(|fault| match fault {
         BodyFault::TooLarge => AuthorityFault::TooLarge,
         BodyFault::Broken(error) => broken(&error),
     })

@@ -1,7 +1,7 @@
 //! A URL of an authorization server: `https`, or `http` on this machine.
 //!
-//! It keeps the text as it was written, since an issuer is compared as text (RFC 8414, 3.3): `https://a.example` and
-//! `https://a.example/` are two issuers, and a parsed URL cannot tell them apart.
+//! It keeps the original text, because issuers are compared as text (RFC 8414, 3.3): `https://a.example` and
+//! `https://a.example/` are two issuers, but parse to equal URLs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,14 +11,14 @@ use url::Url;
 
 use crate::outbound::is_confidential;
 
-/// Where an authorization server is asked. Equal to another when it is written alike.
+/// A URL of an authorization server. Two are equal if their texts are equal.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AuthorityUrl {
     written: String,
     url: Url,
 }
 
-/// Why a text is no such URL. It does not say the text, in which a password may be.
+/// The reason to reject a text as a URL of an authorization server. It omits the text, which may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it is not a URL of an authorization server: {problem}; write it as https://login.example.com")]
 pub struct InvalidAuthorityUrl {
@@ -26,13 +26,13 @@ pub struct InvalidAuthorityUrl {
 }
 
 impl AuthorityUrl {
-    /// As it was written.
+    /// Returns the original text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.written
     }
 
-    /// As it is asked.
+    /// Returns the parsed URL, for requests.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url

@@ -1,4 +1,4 @@
-//! The token of a request: one `Authorization` header, `Bearer` and a token (RFC 6750, 2.1).
+//! The bearer token of a request: one `Authorization` header with `Bearer` and a token (RFC 6750, 2.1).
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -6,14 +6,14 @@ use secrecy::SecretString;
 
 use super::{Denial, HeaderFault};
 
-/// The longest token that is looked at, in bytes. JWTs with many claims have a few thousand.
-const TOKEN_BYTES_MOST: usize = 16 * 1024;
+/// Maximum length of a token in bytes. JWTs with many claims have a few thousand.
+const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
-/// The one `Authorization` header of a request, for [`Access::admit`](super::Access::admit).
+/// Returns the only `Authorization` header of a request, for [`Access::admit`](super::Access::admit).
 ///
 /// # Errors
 ///
-/// There are several, or it is no text.
+/// There are several, or it contains characters that are not visible ASCII.
 pub fn authorization(headers: &HeaderMap) -> Result<Option<&str>, Denial> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -23,15 +23,15 @@ pub fn authorization(headers: &HeaderMap) -> Result<Option<&str>, Denial> {
     value.to_str().map(Some).map_err(|_no_text| HeaderFault::Characters.into())
 }
 
-/// The token of a header's value.
-pub(super) fn token_of(authorization: Option<&str>) -> Result<SecretString, Denial> {
+/// Extracts the token from the value of a header.
+pub(super) fn parse_token(authorization: Option<&str>) -> Result<SecretString, Denial> {
     let authorization = authorization.ok_or(Denial::SignIn)?;
     let (scheme, token) = authorization.trim().split_once(' ').ok_or(HeaderFault::NotBearer)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(HeaderFault::NotBearer.into());
     }
     let token = token.trim_start_matches(' ');
-    if token.len() > TOKEN_BYTES_MOST {
+    if token.len() > MAX_TOKEN_BYTES {
         return Err(HeaderFault::TooLong.into());
     }
     if !is_b64token(token) {
@@ -40,7 +40,7 @@ pub(super) fn token_of(authorization: Option<&str>) -> Result<SecretString, Deni
     Ok(SecretString::from(token))
 }
 
-/// `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`
+/// Returns true for `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`.
 fn is_b64token(text: &str) -> bool {
     let text = text.trim_end_matches('=');
     let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
@@ -55,16 +55,16 @@ mod tests {
 
     #[test]
     fn one_bearer_token_and_nothing_else() {
-        let longest = "a".repeat(TOKEN_BYTES_MOST);
+        let longest = "a".repeat(MAX_TOKEN_BYTES);
         for (header, token) in [
             ("Bearer abc.DEF-_~+/09==", "abc.DEF-_~+/09=="),
             ("bearer abc", "abc"),
             ("BEARER   abc", "abc"),
             (&format!("Bearer {longest}"), &longest),
         ] {
-            assert_eq!(token_of(Some(header)).unwrap().expose_secret(), token);
+            assert_eq!(parse_token(Some(header)).unwrap().expose_secret(), token);
         }
-        assert_eq!(token_of(None).unwrap_err(), Denial::SignIn);
+        assert_eq!(parse_token(None).unwrap_err(), Denial::SignIn);
         for (header, fault) in [
             ("", HeaderFault::NotBearer),
             ("Bearer", HeaderFault::NotBearer),
@@ -80,7 +80,7 @@ mod tests {
             ("Bearer tokén", HeaderFault::Characters),
             (&format!("Bearer {longest}a"), HeaderFault::TooLong),
         ] {
-            assert_eq!(token_of(Some(header)).unwrap_err(), Denial::SendBearer(fault), "{header:.40}");
+            assert_eq!(parse_token(Some(header)).unwrap_err(), Denial::SendBearer(fault), "{header:.40}");
         }
     }
 

@@ -1,6 +1,7 @@
-//! Who asks, and by which grant.
+//! The authenticated caller and its grant.
 //!
-//! A grant is what two callers must not share: caches, cursors and counts are kept apart by its id.
+//! A grant is the unit of isolation: caches, cursors and counters are keyed by its id, so that callers do not share
+//! them.
 
 use std::fmt;
 
@@ -8,76 +9,80 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
-/// Somebody who may ask.
+/// An authenticated caller with its token.
 #[derive(Debug, Clone)]
 pub struct Admitted {
-    /// Who it is.
+    /// Identity of the caller.
     pub caller: Caller,
-    /// What they came with.
+    /// Token of the request.
     pub token: SecretString,
-    /// Until when it is good, as far as it says.
+    /// Expiry of the token, if it has one.
     pub expires_at: Option<Timestamp>,
 }
 
-/// Who asks.
+/// The identity of a caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Caller {
     /// The holder of a static token.
     Token {
-        /// What the configuration calls it.
+        /// Name of the token in the configuration.
         name: String,
     },
-    /// Somebody an authorization server speaks for.
+    /// A subject of an authorization server.
     Subject(Subject),
 }
 
-/// Somebody an authorization server speaks for, through one grant.
+/// A subject of an authorization server, with one grant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Subject {
-    /// Which authorization server.
+    /// Issuer of the token (`iss`), or the URL that introspected it.
     pub issuer: String,
-    /// Whom: `sub`.
+    /// Subject of the token (`sub`).
     pub subject: String,
-    /// The client they use: `client_id`, or `azp`.
+    /// Client of the caller (`client_id`, or else `azp`).
     pub client: Option<String>,
-    /// A digest of what else the token says of what it may see: two grants of one person are two callers.
+    /// Digest of all other claims that may limit access. Two grants of one person are two callers.
     pub grant: String,
 }
 
 impl Caller {
-    /// The person, whatever grants they have: what is counted for each of them is counted by this.
+    /// Returns the id of the person, which is the same for all their grants. Quotas per person are keyed by it.
     #[must_use]
     pub fn person_id(&self) -> GrantId {
         match self {
             Self::Token { .. } => self.grant_id(),
             Self::Subject(Subject { issuer, subject, .. }) => {
-                GrantId::of(&[Some("person"), Some(issuer), Some(subject)])
+                GrantId::from_parts(&[Some("person"), Some(issuer), Some(subject)])
             }
         }
     }
 
-    /// The grant by which they ask.
+    /// Returns the id of the caller's grant.
     #[must_use]
     pub fn grant_id(&self) -> GrantId {
         match self {
-            Self::Token { name } => GrantId::of(&[Some("token"), Some(name)]),
-            Self::Subject(Subject { issuer, subject, client, grant }) => {
-                GrantId::of(&[Some("subject"), Some(issuer), Some(subject), client.as_deref(), Some(grant)])
-            }
+            Self::Token { name } => GrantId::from_parts(&[Some("token"), Some(name)]),
+            Self::Subject(Subject { issuer, subject, client, grant }) => GrantId::from_parts(&[
+                Some("subject"),
+                Some(issuer),
+                Some(subject),
+                client.as_deref(),
+                Some(grant),
+            ]),
         }
     }
 }
 
-/// What a grant is known by: 128 bits of a SHA-256, which say nothing of the caller.
+/// The id of a grant: 128 bits of a SHA-256, from which the caller cannot be derived.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GrantId([u8; 16]);
 
 impl GrantId {
-    fn of(parts: &[Option<&str>]) -> Self {
+    fn from_parts(parts: &[Option<&str>]) -> Self {
         Self(digest(parts).first_chunk().copied().unwrap_or_default())
     }
 
-    /// Its first 8 characters, for logs.
+    /// Returns the first 8 characters of the id, for logs.
     #[must_use]
     pub fn short(&self) -> String {
         hex(&self.0).chars().take(8).collect()
@@ -96,7 +101,7 @@ impl fmt::Debug for GrantId {
     }
 }
 
-/// SHA-256 of parts, each with its length before it, so that no two lists of parts are alike.
+/// Computes the SHA-256 of parts, each prefixed with its length, so that different lists never have equal input.
 pub(super) fn digest(parts: &[Option<&str>]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in parts {
@@ -112,7 +117,7 @@ pub(super) fn digest(parts: &[Option<&str>]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Bytes as lower-case hex digits.
+/// Formats bytes as lower-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -146,9 +151,9 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_32_digits_that_stay() {
+    fn an_id_is_32_stable_digits() {
         let id = Caller::Token { name: "ci".to_owned() }.grant_id();
-        // It is in files: another way to make it would lose what is kept by it.
+        // The id is stored in files: another derivation would lose the data that is keyed by it.
         assert_eq!(id.to_string(), "6b53285c795da46ac9b1ea6bfe9a3135");
         assert!(id.to_string().starts_with(&id.short()) && id.short().len() == 8);
     }

@@ -1,6 +1,7 @@
-//! What a token says, and whether that admits anybody: the same for a JWT and for the answer of an introspection.
+//! The claims of a token and the checks that decide whether it is accepted. JWTs and introspection responses are
+//! treated alike.
 //!
-//! No clock and no network is known here: the time comes in as a value.
+//! The module has no clock and no network: the time is a parameter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,16 +13,16 @@ use super::caller::{digest, hex};
 use super::distinct::Distinct;
 use super::{Denial, Subject, TokenFault};
 
-/// How far the clock of an authorization server may be off.
+/// Tolerance for the clock of an authorization server.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
-/// The longest `sub`, in bytes, as OpenID Connect has it.
-const SUBJECT_BYTES_MOST: usize = 255;
+/// Maximum length of `sub` in bytes, as in OpenID Connect.
+const MAX_SUBJECT_BYTES: usize = 255;
 
-/// The kinds of tokens (`pdpp_token_kind`) that are accepted.
+/// Accepted kinds of tokens (`pdpp_token_kind`).
 const CLIENT_KINDS: [&str; 2] = ["client", "mcp_package"];
 
-/// What a token says that matters here.
+/// The claims of a token that are checked or identify its grant.
 #[derive(Debug, PartialEq)]
 pub(super) struct Claims {
     issuer: Option<String>,
@@ -29,45 +30,47 @@ pub(super) struct Claims {
     client: Option<String>,
     audience: Vec<String>,
     expires_at: Option<Timestamp>,
-    /// `nbf` and `iat`: neither may be to come.
+    /// Timestamps of `nbf` and `iat`, neither of which may be in the future.
     since: Vec<Timestamp>,
     scopes: BTreeSet<String>,
     kinds: Vec<Value>,
     grant: String,
-    /// What makes it another thing than an access token that whoever has it may show.
-    unfit: Option<TokenFault>,
+    /// Set if this is not a plain bearer access token (for example an ID token, or a token bound to a key).
+    rejection: Option<TokenFault>,
 }
 
-/// What they have to say.
+/// The values that claims are checked against.
 #[derive(Debug)]
-pub(super) struct Expected<'a> {
-    /// What `iss` has to be.
+pub(super) struct ClaimRequirements<'a> {
+    /// Rule for `iss`.
     pub(super) issuer: Issuer<'a>,
-    /// Audiences, of which one has to be in `aud`.
+    /// Accepted audiences, one of which must be in `aud`.
     pub(super) resources: &'a [String],
-    /// Scopes, of which all have to be there.
+    /// Required scopes, all of which must be present.
     pub(super) scopes: &'a [String],
 }
 
-/// What `iss` has to be.
+/// The rule for `iss`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Issuer<'a> {
-    /// This one, and the token has to have an end: nobody is asked whether it is still good.
+    /// A signed token: `iss` must be this issuer and `exp` must be present, because no server confirms that the token
+    /// is still valid.
     Signed(&'a str),
-    /// This one when the answer says one at all, and it is known; else the issuer is who answered.
+    /// An introspected token: `iss` may be missing, and the issuer is then the URL that answered. If present it must
+    /// be `known`, if that is set.
     Answered { known: Option<&'a str>, by: &'a str },
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawClaims {
     iss: Option<String>,
     sub: Option<String>,
-    aud: Option<Words>,
+    aud: Option<OneOrMany>,
     exp: Option<Number>,
     nbf: Option<Number>,
     iat: Option<Number>,
-    scope: Option<Words>,
-    scp: Option<Words>,
+    scope: Option<OneOrMany>,
+    scp: Option<OneOrMany>,
     client_id: Option<String>,
     azp: Option<String>,
     #[serde(default)]
@@ -86,16 +89,16 @@ struct Raw {
     rest: BTreeMap<String, Value>,
 }
 
-/// Claims that are others in each token of one grant. All else may say what a token is good for: two tokens that differ in it
-/// are two grants.
-const OF_ONE_TOKEN: [&str; 12] = [
+/// Claims that differ in each token of one grant. Any other claim may limit access, so two tokens that differ in it
+/// belong to two grants.
+const PER_TOKEN_CLAIMS: [&str; 12] = [
     "active",
     "jti",
     "expires_in",
     "auth_time",
     "sid",
     "session_state",
-    // Of Entra ID, Cognito and ForgeRock.
+    // Claims of Entra ID, Cognito and ForgeRock.
     "uti",
     "rh",
     "aio",
@@ -104,38 +107,38 @@ const OF_ONE_TOKEN: [&str; 12] = [
     "auditTrackingId",
 ];
 
-/// Claims that only tokens of identity have.
-const OF_IDENTITY: [&str; 3] = ["nonce", "at_hash", "c_hash"];
+/// Claims that only ID tokens have.
+const ID_TOKEN_CLAIMS: [&str; 3] = ["nonce", "at_hash", "c_hash"];
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum OneOrMany {
     One(String),
     Several(Vec<String>),
 }
 
 impl Claims {
-    /// Reads them from JSON. `None` when it is none, or a claim is of the wrong type or there twice.
+    /// Parses claims from JSON. Returns `None` if it is invalid, or if a claim has a wrong type or is duplicated.
     pub(super) fn read(json: &[u8]) -> Option<Self> {
         serde_json::from_slice::<Distinct>(json).ok()?;
-        let raw: Raw = serde_json::from_slice(json).ok()?;
+        let raw: RawClaims = serde_json::from_slice(json).ok()?;
         let scopes: BTreeSet<String> = [&raw.scope, &raw.scp]
             .into_iter()
             .flatten()
-            .flat_map(Words::all)
+            .flat_map(OneOrMany::all)
             .flat_map(str::split_ascii_whitespace)
             .map(str::to_owned)
             .collect();
         let kinds = [raw.pdpp_token_kind, raw.token_kind].into_iter().filter(|kind| !kind.is_null());
         let scope = scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
-        let audience: BTreeSet<&str> = raw.aud.iter().flat_map(Words::all).collect();
+        let audience: BTreeSet<&str> = raw.aud.iter().flat_map(OneOrMany::all).collect();
         let audience = audience.into_iter().collect::<Vec<_>>().join(" ");
-        let unfit = unfit(&raw.rest);
-        let rest = raw.rest.into_iter().filter(|(name, _)| !OF_ONE_TOKEN.contains(&name.as_str()));
-        let rest = in_order(Value::Object(rest.collect())).to_string();
+        let rejection = rejection(&raw.rest);
+        let rest = raw.rest.into_iter().filter(|(name, _)| !PER_TOKEN_CLAIMS.contains(&name.as_str()));
+        let rest = canonical(Value::Object(rest.collect())).to_string();
         let [grant_id, pdpp_grant_id, package_id, details] =
             [raw.grant_id, raw.pdpp_grant_id, raw.grant_package_id, raw.authorization_details]
-                .map(|value| (!value.is_null()).then(|| in_order(value).to_string()));
+                .map(|value| (!value.is_null()).then(|| canonical(value).to_string()));
         let grant = digest(&[
             grant_id.as_deref(),
             pdpp_grant_id.as_deref(),
@@ -149,27 +152,27 @@ impl Claims {
             issuer: raw.iss,
             subject: raw.sub,
             client: raw.client_id.or(raw.azp),
-            audience: raw.aud.iter().flat_map(Words::all).map(str::to_owned).collect(),
+            audience: raw.aud.iter().flat_map(OneOrMany::all).map(str::to_owned).collect(),
             expires_at: match raw.exp {
-                Some(date) => Some(moment(&date)?),
+                Some(date) => Some(timestamp(&date)?),
                 None => None,
             },
-            since: [raw.nbf, raw.iat].iter().flatten().map(moment).collect::<Option<_>>()?,
+            since: [raw.nbf, raw.iat].iter().flatten().map(timestamp).collect::<Option<_>>()?,
             scopes,
             kinds: kinds.collect(),
             grant: hex(&grant),
-            unfit,
+            rejection,
         })
     }
 
-    /// Until when they are good.
+    /// Returns the expiry of the token.
     pub(super) fn expires_at(&self) -> Option<Timestamp> {
         self.expires_at
     }
 
-    /// Whom they admit.
-    pub(super) fn check(&self, expected: &Expected<'_>, now: Timestamp) -> Result<Subject, Denial> {
-        self.unfit.map_or(Ok(()), Err)?;
+    /// Checks the claims and returns the subject.
+    pub(super) fn check(&self, expected: &ClaimRequirements<'_>, now: Timestamp) -> Result<Subject, Denial> {
+        self.rejection.map_or(Ok(()), Err)?;
         self.check_time(now)?;
         let issuer = self.check_issuer(expected.issuer)?;
         let audience = |resource: &String| {
@@ -182,10 +185,10 @@ impl Claims {
         if !expected.scopes.iter().all(|scope| self.scopes.contains(scope)) {
             return Err(Denial::AskForScopes { needed: expected.scopes.to_vec() });
         }
-        let is_name = |subject: &&String| {
-            (1..=SUBJECT_BYTES_MOST).contains(&subject.len()) && !subject.chars().any(char::is_control)
+        let is_valid = |subject: &&String| {
+            (1..=MAX_SUBJECT_BYTES).contains(&subject.len()) && !subject.chars().any(char::is_control)
         };
-        let subject = self.subject.as_ref().filter(is_name).ok_or(TokenFault::Subject)?;
+        let subject = self.subject.as_ref().filter(is_valid).ok_or(TokenFault::Subject)?;
         Ok(Subject {
             issuer: issuer.to_owned(),
             subject: subject.clone(),
@@ -215,7 +218,7 @@ impl Claims {
         }
     }
 
-    /// A token without a kind is one of a client: only PDPP has others.
+    /// Checks the token kind. A token without one is accepted: only PDPP servers issue other kinds.
     fn check_kind(&self) -> Result<(), Denial> {
         let said: Vec<&str> = self.kinds.iter().map(|kind| kind.as_str().unwrap_or_default()).collect();
         if said.iter().all(|kind| CLIENT_KINDS.contains(kind)) {
@@ -226,7 +229,7 @@ impl Claims {
     }
 }
 
-impl Words {
+impl OneOrMany {
     fn all(&self) -> impl Iterator<Item = &str> {
         match self {
             Self::One(word) => std::slice::from_ref(word),
@@ -237,8 +240,9 @@ impl Words {
     }
 }
 
-/// Seconds since 1970, of which there may be a part. What is beyond all times is the last one, or the first.
-fn moment(seconds: &Number) -> Option<Timestamp> {
+/// Converts seconds since 1970, with an optional fraction, to a timestamp. Values out of range become the first or
+/// the last timestamp.
+fn timestamp(seconds: &Number) -> Option<Timestamp> {
     let since = match seconds.as_i64() {
         Some(seconds) => SignedDuration::from_secs(seconds),
         None => SignedDuration::try_from_secs_f64(seconds.as_f64()?).ok()?,
@@ -247,10 +251,11 @@ fn moment(seconds: &Number) -> Option<Timestamp> {
     Some(Timestamp::UNIX_EPOCH.checked_add(since).unwrap_or(beyond))
 }
 
-fn unfit(rest: &BTreeMap<String, Value>) -> Option<TokenFault> {
+/// Returns a fault if a token is an ID token, a refresh token, or bound to a key.
+fn rejection(rest: &BTreeMap<String, Value>) -> Option<TokenFault> {
     let is_refresh = rest.get("token_type").and_then(Value::as_str) == Some("refresh_token");
     let has = |claim: &str| rest.get(claim).is_some_and(|value| !value.is_null());
-    if is_refresh || OF_IDENTITY.iter().any(|claim| has(claim)) {
+    if is_refresh || ID_TOKEN_CLAIMS.iter().any(|claim| has(claim)) {
         return Some(TokenFault::Type);
     }
     has("cnf").then_some(TokenFault::Bound)
@@ -260,18 +265,18 @@ fn without_slash(url: &str) -> &str {
     url.strip_suffix('/').unwrap_or(url)
 }
 
-/// A value with the keys of its objects and the words of its lists in order, so that values that say the same are written alike:
-/// servers list roles as they find them.
-fn in_order(value: Value) -> Value {
+/// Sorts the keys of objects and the strings of lists, so that equal values have equal JSON: servers list roles in
+/// any order.
+fn canonical(value: Value) -> Value {
     match value {
         Value::Array(mut items) if items.iter().all(Value::is_string) => {
             items.sort_by(|one, other| one.as_str().cmp(&other.as_str()));
             Value::Array(items)
         }
-        Value::Array(items) => items.into_iter().map(in_order).collect(),
+        Value::Array(items) => items.into_iter().map(canonical).collect(),
         Value::Object(fields) => {
             let mut fields: Vec<(String, Value)> =
-                fields.into_iter().map(|(key, value)| (key, in_order(value))).collect();
+                fields.into_iter().map(|(key, value)| (key, canonical(value))).collect();
             fields.sort_by(|one, other| one.0.cmp(&other.0));
             Value::Object(fields.into_iter().collect())
         }

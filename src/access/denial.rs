@@ -1,112 +1,112 @@
-//! Why somebody is not admitted, named by what to do about it.
+//! Reasons to reject a request, named by their remedy.
 //!
-//! No text here has a part of the token or of what is in it: it goes to whoever sent it, and into logs.
+//! No text here contains a part of the token or its claims, because it is logged and sent to the client.
 
 use std::fmt;
 use std::time::Duration;
 
 use http::StatusCode;
 
-/// A refusal.
+/// A rejection of a request, named by what the client should do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denial {
-    /// There is no token: get one from the authorization server.
+    /// The token is missing: get one from the authorization server.
     SignIn,
-    /// There is no token, and no authorization server that gives one: ask whoever runs the server.
+    /// The token is missing, and no authorization server is configured: ask the operator of the server.
     AskOperator,
-    /// The header is not one bearer token: send `Authorization: Bearer` with the token.
+    /// The header is not a single bearer token: send `Authorization: Bearer` with the token.
     SendBearer(HeaderFault),
-    /// The token is not good: get another.
+    /// The token is invalid: get another.
     RenewToken(TokenFault),
-    /// The token is good for less than what is asked: ask the authorization server for these scopes.
+    /// The scope of the token is insufficient: request these scopes from the authorization server.
     AskForScopes {
-        /// All that are needed.
+        /// All required scopes.
         needed: Vec<String>,
     },
-    /// The token is not one of a client: sign in with a client.
+    /// The token is not a client's token: sign in with a client.
     UseClientToken {
-        /// It is the owner's own.
+        /// True for the owner's own token.
         is_owner: bool,
     },
-    /// The authorization server cannot say whether the token is good: try again.
+    /// The authorization server cannot check the token now: try again.
     TryLater {
-        /// After this time.
+        /// Time until the next attempt is useful.
         after: Duration,
     },
 }
 
-/// What is wrong with the header.
+/// A fault of the `Authorization` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderFault {
-    /// Two tokens are no token.
+    /// The request has more than one `Authorization` header.
     #[error("there is more than one Authorization header")]
     Several,
-    /// Basic, or no scheme at all.
+    /// The scheme is not `Bearer`, or is missing.
     #[error("the Authorization header is not `Bearer` and a token")]
     NotBearer,
-    /// The longest is `bearer::TOKEN_BYTES_MOST`.
+    /// The token is longer than `bearer::MAX_TOKEN_BYTES`.
     #[error("the token is longer than 16 KiB")]
     TooLong,
-    /// A token is letters, digits and `-._~+/`, with `=` at its end.
+    /// The token has characters other than letters, digits and `-._~+/`, with `=` at its end.
     #[error("the token has characters that no bearer token has")]
     Characters,
 }
 
-/// What is wrong with a token.
+/// A fault of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFault {
-    /// No static token, or none that can be checked.
+    /// The token is not a known static token, and nothing is configured that could check it.
     #[error("the token is unknown")]
     Unknown,
-    /// It looks like a JWT and is none.
+    /// The token looks like a JWT but is malformed.
     #[error("the token is malformed")]
     Malformed,
-    /// `alg` is not in the list.
+    /// The algorithm (`alg`) is not in the accepted list.
     #[error("the token's signature algorithm is not accepted")]
     Algorithm,
-    /// `typ` says that it is something else.
+    /// The type (`typ`) is not that of an access token.
     #[error("the token is not an access token")]
     Type,
-    /// It has extensions that must be understood (`crit`).
+    /// The token has extensions that must be understood (`crit`).
     #[error("the token has critical extensions, of which none is known")]
     Critical,
-    /// No key has its `kid`, or none is the only one it can be.
+    /// The key set has no key with its `kid`, or no single key that fits.
     #[error("the token is signed by an unknown key")]
     UnknownKey,
-    /// The key is of another type than the signature.
+    /// The key with its `kid` is for another algorithm.
     #[error("the token's signature algorithm is not that of its key")]
     OtherKeyType,
-    /// The signature is not the key's.
+    /// The signature does not match the key.
     #[error("the token's signature is wrong")]
     Signature,
-    /// `exp` is past.
+    /// The token has expired (`exp`).
     #[error("the token is expired")]
     Expired,
-    /// `exp` is missing.
+    /// The expiry (`exp`) is missing.
     #[error("the token has no expiry")]
     Endless,
-    /// `nbf` or `iat` is to come.
+    /// The start (`nbf` or `iat`) is in the future.
     #[error("the token is not valid yet")]
     NotYet,
-    /// `iss` is another, or missing.
+    /// The issuer (`iss`) is another, or missing.
     #[error("the token is of another issuer")]
     Issuer,
-    /// `aud` has none of ours.
+    /// The audience (`aud`) contains no URL of this server.
     #[error("the token is for another audience")]
     Audience,
-    /// `sub` is missing, or too long.
+    /// The subject (`sub`) is missing, empty, too long, or has control characters.
     #[error("the token does not say whose it is")]
     Subject,
-    /// It is good only with a proof of a key (`cnf`), and shown without one it may be stolen.
+    /// The token requires a proof of possession of a key (`cnf`). Without one it may be stolen.
     #[error("the token is bound to a key, of which no proof is taken")]
     Bound,
-    /// The authorization server says so.
+    /// The authorization server says that the token is not active.
     #[error("the token is not active")]
     Inactive,
 }
 
 impl Denial {
-    /// 401, 403 or 503.
+    /// Returns the HTTP status: 401, 403 or 503.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
@@ -118,7 +118,7 @@ impl Denial {
         }
     }
 
-    /// The word of RFC 6750 for `error`, which is left out when there was no token.
+    /// Returns the `error` code of RFC 6750, or `None` if there was no token.
     #[must_use]
     pub fn error(&self) -> Option<&'static str> {
         match self {
@@ -129,7 +129,7 @@ impl Denial {
         }
     }
 
-    /// For `Retry-After`.
+    /// Returns the value of `Retry-After`.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -211,7 +211,7 @@ mod tests {
             let text = denial.to_string();
             assert_eq!((denial.status().as_u16(), denial.error()), (status, error), "{text}");
             assert!(text.contains(remedy), "{text}");
-            // RFC 6750, 3: it goes between quotes.
+            // The text goes between quotes in a header (RFC 6750, 3).
             assert!(
                 text.bytes().all(|byte| matches!(byte, b' '..=b'~') && !b"\"\\".contains(&byte)),
                 "{text}"

@@ -1,4 +1,4 @@
-//! Where the keys of an issuer are, by its own metadata: RFC 8414 first, then OpenID Connect Discovery.
+//! Discovery of an issuer's key set URL: RFC 8414 metadata first, then OpenID Connect Discovery.
 
 use serde::Deserialize;
 use url::Url;
@@ -6,20 +6,20 @@ use url::Url;
 use super::AuthorityUrl;
 use super::authority::{AuthorityClient, AuthorityFault};
 
-/// The URL of an issuer's keys. When its first document says nothing useful the second is asked, and what is wrong
-/// with that is told.
-pub(super) async fn keys_of(
+/// Returns the URL of an issuer's key set. If the first document is unusable the second is tried, and an error is
+/// that of the second.
+pub(super) async fn discover_jwks_url(
     client: &AuthorityClient,
     issuer: &AuthorityUrl,
 ) -> Result<AuthorityUrl, AuthorityFault> {
-    let [first, second] = documents_of(issuer.url());
-    if let Ok(keys) = keys_in(client, &first, issuer).await {
+    let [first, second] = document_urls(issuer.url());
+    if let Ok(keys) = jwks_url_in(client, &first, issuer).await {
         return Ok(keys);
     }
-    keys_in(client, &second, issuer).await
+    jwks_url_in(client, &second, issuer).await
 }
 
-async fn keys_in(
+async fn jwks_url_in(
     client: &AuthorityClient,
     document: &Url,
     issuer: &AuthorityUrl,
@@ -28,8 +28,9 @@ async fn keys_in(
     read(&body, issuer).map_err(|problem| AuthorityFault::Unusable(problem.to_owned()))
 }
 
-/// RFC 8414 puts its path between host and path of the issuer, OpenID Connect behind both.
-fn documents_of(issuer: &Url) -> [Url; 2] {
+/// Returns the URLs of both documents. RFC 8414 inserts its path between host and path of the issuer, OpenID Connect
+/// appends its path.
+fn document_urls(issuer: &Url) -> [Url; 2] {
     let path = issuer.path().trim_end_matches('/');
     let at = |path: &str| {
         let mut url = issuer.clone();
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_are_where_the_two_rfcs_have_them() {
+    fn document_urls_follow_both_standards() {
         for (issuer, rfc, openid) in [
             (
                 "https://a.example",
@@ -80,7 +81,7 @@ mod tests {
                 "/realms/b/.well-known/openid-configuration",
             ),
         ] {
-            let [first, second] = documents_of(issuer.parse::<AuthorityUrl>().unwrap().url());
+            let [first, second] = document_urls(issuer.parse::<AuthorityUrl>().unwrap().url());
             assert_eq!(
                 [first.as_str(), second.as_str()],
                 [rfc, openid].map(|path| format!("https://a.example{path}"))

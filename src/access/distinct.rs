@@ -1,5 +1,5 @@
-//! JSON whose objects have no member twice. RFC 7519 (section 4) lets a parser of claims take the last of two; another
-//! parser may take the first, and then one of them checks a claim that the other does not see.
+//! Validation that JSON has no duplicate members. RFC 7519 (section 4) allows a parser to take the last of two;
+//! another parser may take the first, and one of them would then check a claim that the other does not see.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Any JSON value without duplicate members, at any depth. Nothing of it is kept.
+/// Any JSON value without duplicate members, at any depth. The content is discarded.
 #[derive(Debug)]
 pub(super) struct Distinct;
 

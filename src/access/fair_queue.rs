@@ -1,7 +1,7 @@
-//! A queue for the questions to an authorization server in which no client address takes the places of others.
+//! A queue for introspection requests in which no client address can take the permits of others.
 //!
-//! Each address has at most a quarter of the places, so that made-up tokens delay only other tokens from
-//! the same address. An address has a bounded number of questions that wait; more are refused at once.
+//! Each address has at most a quarter of the permits, so that invalid tokens delay only other tokens from the same
+//! address. The number of waiting requests per address is bounded; more are rejected at once.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,77 +10,77 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Questions to the server at the same time. More wait, within the deadline.
+/// Maximum number of concurrent requests to the server. More wait, within the timeout.
 const MAX_IN_FLIGHT: usize = 16;
 
-/// Questions of one address at the same time.
+/// Maximum number of concurrent requests of one address.
 const MAX_IN_FLIGHT_OF_ADDRESS: usize = 4;
 
-/// Questions of one address that are asked or wait.
+/// Maximum number of running and waiting requests of one address.
 const MAX_QUEUED_OF_ADDRESS: usize = 64;
 
-/// The places in the queue.
+/// A queue of requests, bounded in total and per address.
 #[derive(Debug)]
 pub(super) struct FairQueue {
-    places: Arc<Semaphore>,
-    /// The addresses with questions that are asked or wait.
-    addresses: Mutex<HashMap<IpAddr, Share>>,
+    permits: Arc<Semaphore>,
+    /// Shares of the addresses with running or waiting requests.
+    addresses: Mutex<HashMap<IpAddr, AddressShare>>,
 }
 
-/// The share of one address.
+/// The permits and the request count of one address.
 #[derive(Debug)]
-struct Share {
-    places: Arc<Semaphore>,
-    questions: usize,
+struct AddressShare {
+    permits: Arc<Semaphore>,
+    requests: usize,
 }
 
-/// A question that may be asked, until it is dropped.
+/// A permit for one request, released when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place<'queue> {
+pub(super) struct QueuePermit<'queue> {
     _of_address: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
     _entry: QueueEntry<'queue>,
 }
 
-/// One question of an address, asked or not.
+/// The entry of one running or waiting request in the count of its address.
 #[derive(Debug)]
 struct QueueEntry<'queue> {
     queue: &'queue FairQueue,
     address: IpAddr,
 }
 
-/// An address has too many questions.
+/// The error for an address with too many requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct QueueFull;
 
 impl FairQueue {
     pub(super) fn new() -> Self {
-        Self { places: Arc::new(Semaphore::new(MAX_IN_FLIGHT)), addresses: Mutex::default() }
+        Self { permits: Arc::new(Semaphore::new(MAX_IN_FLIGHT)), addresses: Mutex::default() }
     }
 
-    /// Waits for a place.
-    pub(super) async fn place(&self, address: IpAddr) -> Result<Place<'_>, QueueFull> {
-        let (entry, places) = self.enter(address)?;
-        // The address's share comes first, so that one address never has more than its share in the common queue.
-        let of_address = places.acquire_owned().await.map_err(|_closed| QueueFull)?;
-        let of_all = Arc::clone(&self.places).acquire_owned().await.map_err(|_closed| QueueFull)?;
-        Ok(Place { _of_address: of_address, _of_all: of_all, _entry: entry })
+    /// Waits for a permit.
+    pub(super) async fn acquire(&self, address: IpAddr) -> Result<QueuePermit<'_>, QueueFull> {
+        let (entry, permits) = self.enter(address)?;
+        // The address's permit comes first, so that one address never has more than its share in the common queue.
+        let of_address = permits.acquire_owned().await.map_err(|_closed| QueueFull)?;
+        let of_all = Arc::clone(&self.permits).acquire_owned().await.map_err(|_closed| QueueFull)?;
+        Ok(QueuePermit { _of_address: of_address, _of_all: of_all, _entry: entry })
     }
 
     fn enter(&self, address: IpAddr) -> Result<(QueueEntry<'_>, Arc<Semaphore>), QueueFull> {
         let mut addresses = self.addresses();
-        let share = addresses.entry(address).or_insert_with(|| Share {
-            places: Arc::new(Semaphore::new(MAX_IN_FLIGHT_OF_ADDRESS)),
-            questions: 0,
+        let share = addresses.entry(address).or_insert_with(|| AddressShare {
+            permits: Arc::new(Semaphore::new(MAX_IN_FLIGHT_OF_ADDRESS)),
+            requests: 0,
         });
-        if share.questions >= MAX_QUEUED_OF_ADDRESS {
+        if share.requests >= MAX_QUEUED_OF_ADDRESS {
             return Err(QueueFull);
         }
-        share.questions += 1;
-        Ok((QueueEntry { queue: self, address }, Arc::clone(&share.places)))
+        share.requests += 1;
+        Ok((QueueEntry { queue: self, address }, Arc::clone(&share.permits)))
     }
 
-    fn addresses(&self) -> MutexGuard<'_, HashMap<IpAddr, Share>> {
+    fn addresses(&self) -> MutexGuard<'_, HashMap<IpAddr, AddressShare>> {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -88,8 +88,8 @@ impl FairQueue {
 impl Drop for QueueEntry<'_> {
     fn drop(&mut self) {
         if let Entry::Occupied(mut share) = self.queue.addresses().entry(self.address) {
-            share.get_mut().questions -= 1;
-            if share.get().questions == 0 {
+            share.get_mut().requests -= 1;
+            if share.get().requests == 0 {
                 share.remove();
             }
         }
@@ -103,15 +103,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_waits_for_itself_alone() {
+    fn an_address_waits_only_for_its_own_requests() {
         let queue = FairQueue::new();
-        let place = |address: u8| queue.place(IpAddr::from([192, 0, 2, address])).now_or_never();
+        let place = |address: u8| queue.acquire(IpAddr::from([192, 0, 2, address])).now_or_never();
         let mut held: Vec<_> = (0..4).map(|_| place(1).unwrap().unwrap()).collect();
         assert!(place(1).is_none());
         for address in 2..=4 {
             held.extend((0..4).map(|_| place(address).unwrap().unwrap()));
         }
-        // All sixteen places are taken.
+        // All sixteen permits are taken.
         assert!(place(5).is_none());
         held.remove(0);
         assert!(place(5).unwrap().is_ok() && place(1).unwrap().is_ok());
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_of_an_address_are_bounded() {
+    fn requests_of_an_address_are_bounded() {
         let queue = FairQueue::new();
         let (junk, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
         let waiting: Vec<_> = (0..MAX_QUEUED_OF_ADDRESS).map(|_| queue.enter(junk).unwrap()).collect();

@@ -1,9 +1,9 @@
-//! Asking an authorization server about a token (RFC 7662).
+//! Token introspection by an authorization server (RFC 7662).
 //!
-//! What it says of a good token is remembered for a minute at most and never beyond the token's end, so a token that
-//! was revoked is refused a minute later. That a token is not good is not remembered. All who bring one token at once
-//! wait for one answer, and tokens from one client address have a share of the questions. Without an answer nobody is
-//! admitted.
+//! The claims of an active token are cached for at most a minute and never beyond the token's expiry, so a revoked
+//! token is rejected after a minute at the latest. Negative responses are not cached. Concurrent requests with one
+//! token share one introspection, and each client address has a share of the introspections. Without a response the
+//! token is rejected.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -28,27 +28,28 @@ use super::fair_queue::FairQueue;
 use super::static_token::sha256;
 use super::{Denial, IntrospectionSettings, TokenFault};
 
-/// How long an answer is good.
-const REMEMBERED_FOR: SignedDuration = SignedDuration::from_secs(60);
+/// Maximum age of a cached response.
+const CACHE_TTL: SignedDuration = SignedDuration::from_secs(60);
 
-/// Tokens whose answers are remembered. A token of 10,000 callers is used within the minute by most of them.
-const TOKENS_MOST: u64 = 10_000;
+/// Maximum number of cached tokens. Most tokens of 10,000 callers are used within the minute.
+const MAX_TOKENS: u64 = 10_000;
 
-/// When to ask again after a failure.
+/// `Retry-After` of a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// How often a failure is logged.
-const LOGGED_EVERY: SignedDuration = SignedDuration::from_secs(30);
+/// Minimum time between two log lines of a failure.
+const LOG_INTERVAL: SignedDuration = SignedDuration::from_secs(30);
 
-/// An authorization server that knows tokens.
+/// Introspects tokens at one authorization server and caches the claims.
 pub(super) struct Introspection {
     settings: IntrospectionSettings,
     client: AuthorityClient,
     deadline: Duration,
-    /// By the SHA-256 of the token. The least recently used is forgotten first: the usual policy would refuse new ones.
-    remembered: Cache<[u8; 32], Remembered>,
-    /// Questions that are being answered.
-    asked: Cache<[u8; 32], Arc<OnceCell<Answer>>>,
+    /// Claims by the SHA-256 of the token. Evicts the least recently used, because the default policy would reject
+    /// new entries.
+    cache: Cache<[u8; 32], CacheEntry>,
+    /// Introspections in flight, by the SHA-256 of the token.
+    in_flight: Cache<[u8; 32], Arc<OnceCell<Answer>>>,
     queue: FairQueue,
     logged_at: Mutex<Option<Timestamp>>,
 }
@@ -56,7 +57,7 @@ pub(super) struct Introspection {
 type Answer = Result<Arc<Claims>, Denial>;
 
 #[derive(Clone)]
-struct Remembered {
+struct CacheEntry {
     claims: Arc<Claims>,
     from: Timestamp,
     until: Timestamp,
@@ -64,23 +65,23 @@ struct Remembered {
 
 impl Introspection {
     pub(super) fn new(settings: IntrospectionSettings, deadline: Duration) -> Self {
-        let remembered = Cache::builder()
-            .max_capacity(TOKENS_MOST)
-            .time_to_live(REMEMBERED_FOR.unsigned_abs())
+        let cache = Cache::builder()
+            .max_capacity(MAX_TOKENS)
+            .time_to_live(CACHE_TTL.unsigned_abs())
             .eviction_policy(EvictionPolicy::lru());
-        let asked = Cache::builder().max_capacity(TOKENS_MOST).eviction_policy(EvictionPolicy::lru());
+        let in_flight = Cache::builder().max_capacity(MAX_TOKENS).eviction_policy(EvictionPolicy::lru());
         Self {
             settings,
             client: AuthorityClient::default(),
             deadline,
-            remembered: remembered.build(),
-            asked: asked.build(),
+            cache: cache.build(),
+            in_flight: in_flight.build(),
             queue: FairQueue::new(),
             logged_at: Mutex::default(),
         }
     }
 
-    /// The server that is asked.
+    /// Returns the settings of the authorization server.
     pub(super) fn settings(&self) -> &IntrospectionSettings {
         &self.settings
     }
@@ -88,32 +89,32 @@ impl Introspection {
     /// Returns the claims of a token that the server says is active. `client` is the address that the token came from.
     pub(super) async fn claims(&self, token: &SecretString, client: IpAddr, now: Timestamp) -> Answer {
         let hash = sha256(token);
-        if let Some(claims) = self.remembered_at(&hash, now) {
+        if let Some(claims) = self.cached(&hash, now) {
             return Ok(claims);
         }
-        let answer = self.asked.get_with(hash, Arc::default);
-        let ask = async {
-            // Somebody else may have been answered since the first look.
-            if let Some(claims) = self.remembered_at(&hash, now) {
+        let answer = self.in_flight.get_with(hash, Arc::default);
+        let introspect = async {
+            // Another request may have filled the cache meanwhile.
+            if let Some(claims) = self.cached(&hash, now) {
                 return Ok(claims);
             }
-            let answer = self.ask(token, client, now).await;
+            let answer = self.introspect(token, client, now).await;
             if let Ok(claims) = &answer {
-                self.remember(hash, claims, now);
+                self.store(hash, claims, now);
             }
-            self.asked.invalidate(&hash);
+            self.in_flight.invalidate(&hash);
             answer
         };
-        answer.get_or_init(|| ask).await.clone()
+        answer.get_or_init(|| introspect).await.clone()
     }
 
-    async fn ask(&self, token: &SecretString, client: IpAddr, now: Timestamp) -> Answer {
-        // A wait in the queue is no fault of the server, and a client could fill the log with it.
-        let Ok(Ok(_place)) = timeout(self.deadline, self.queue.place(client)).await else {
+    async fn introspect(&self, token: &SecretString, client: IpAddr, now: Timestamp) -> Answer {
+        // A wait in the queue is not the fault of the server, and a client could fill the log with it.
+        let Ok(Ok(_permit)) = timeout(self.deadline, self.queue.acquire(client)).await else {
             return Err(Denial::TryLater { after: RETRY_AFTER });
         };
         let answer = timeout(self.deadline, self.post(token)).await;
-        let answer = answer.unwrap_or(Err(AuthorityFault::Slow));
+        let answer = answer.unwrap_or(Err(AuthorityFault::Timeout));
         match answer.and_then(|body| read(&body)) {
             Ok(Some(claims)) => Ok(Arc::new(claims)),
             Ok(None) => Err(TokenFault::Inactive.into()),
@@ -135,22 +136,22 @@ impl Introspection {
         self.client.post(self.settings.url.url(), authorization, form).await
     }
 
-    fn remembered_at(&self, hash: &[u8; 32], now: Timestamp) -> Option<Arc<Claims>> {
-        let remembered = self.remembered.get(hash)?;
-        // Before `from` the clock was set back, and nothing is known of how long ago that was.
-        (remembered.from <= now && now < remembered.until).then_some(remembered.claims)
+    fn cached(&self, hash: &[u8; 32], now: Timestamp) -> Option<Arc<Claims>> {
+        let entry = self.cache.get(hash)?;
+        // Before `from` the clock was set back, so the age of the entry is unknown.
+        (entry.from <= now && now < entry.until).then_some(entry.claims)
     }
 
-    fn remember(&self, hash: [u8; 32], claims: &Arc<Claims>, now: Timestamp) {
-        let end = now.saturating_add(REMEMBERED_FOR).unwrap_or(now);
+    fn store(&self, hash: [u8; 32], claims: &Arc<Claims>, now: Timestamp) {
+        let end = now.saturating_add(CACHE_TTL).unwrap_or(now);
         let until = claims.expires_at().map_or(end, |expires_at| expires_at.min(end));
-        self.remembered.insert(hash, Remembered { claims: Arc::clone(claims), from: now, until });
+        self.cache.insert(hash, CacheEntry { claims: Arc::clone(claims), from: now, until });
     }
 
-    /// A server that is down is down for every call.
+    /// Logs a failure, at most once per interval, because a server that is down fails every request.
     fn log(&self, problem: &AuthorityFault, now: Timestamp) {
         let mut logged_at = self.logged_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if logged_at.is_none_or(|at| now.duration_since(at).abs() >= LOGGED_EVERY) {
+        if logged_at.is_none_or(|at| now.duration_since(at).abs() >= LOG_INTERVAL) {
             *logged_at = Some(now);
             tracing::warn!(url = %self.settings.url, %problem, "tokens cannot be introspected");
         }
@@ -163,7 +164,8 @@ impl fmt::Debug for Introspection {
     }
 }
 
-/// HTTP Basic as OAuth has it: both parts are form-encoded first (RFC 6749, 2.3.1).
+/// Returns the `Authorization` header for HTTP Basic as in OAuth: both parts are form-encoded first (RFC 6749,
+/// 2.3.1).
 fn basic(settings: &IntrospectionSettings) -> Option<HeaderValue> {
     let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let (id, secret) = (encoded(&settings.client_id), encoded(settings.client_secret.expose_secret()));
@@ -173,7 +175,7 @@ fn basic(settings: &IntrospectionSettings) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// What the server says; `None` when it says that the token is not active.
+/// Parses an introspection response. Returns `None` if the token is not active.
 fn read(body: &[u8]) -> Result<Option<Claims>, AuthorityFault> {
     #[derive(Deserialize)]
     struct State {

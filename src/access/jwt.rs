@@ -1,8 +1,8 @@
-//! A JWT: its header is read first, says which key is needed, and nothing else of it is read before that key's
-//! signature is found to be right.
+//! Verification of JWTs. The header is parsed first and names the key; the payload is parsed only after the signature
+//! has been verified with that key.
 //!
-//! Only `alg`, `typ`, `kid` and `crit` of a header are looked at. What a token says of where its key is (`jku`,
-//! `x5u`, `jwk`) is nobody's word but its sender's.
+//! Only `alg`, `typ`, `kid` and `crit` of a header are used. Key locations in the token (`jku`, `x5u`, `jwk`) are
+//! ignored, because they are chosen by the sender.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,17 +11,17 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::claims::Claims;
-use super::keys::Wanted;
+use super::keys::KeyQuery;
 use super::{Algorithm, TokenFault};
 
-/// What `typ` may be when it is there, in any case and with or without `application/`.
+/// Accepted values of `typ`, in any case and with or without `application/`. The header may also omit it.
 const TYPES: [&str; 2] = ["jwt", "at+jwt"];
 
-/// A JWT of which only the header is read.
+/// A JWT with a parsed header and an unverified signature.
 #[derive(Debug)]
-pub(super) struct Unverified<'a> {
-    wanted: Wanted,
-    /// Header and payload, which are signed.
+pub(super) struct UnverifiedJwt<'a> {
+    key_query: KeyQuery,
+    /// Header and payload, which the signature covers.
     message: &'a str,
     payload: &'a str,
     signature: &'a str,
@@ -35,15 +35,15 @@ struct Header {
     crit: Option<Value>,
 }
 
-/// Whether it is made of three parts, the first of which is a JSON object.
+/// Returns true if a token has three parts, the first of which encodes a JSON object.
 pub(super) fn looks_like_jwt(token: &str) -> bool {
     let header = (token.split('.').count() == 3).then(|| token.split('.').next()).flatten();
     let header = header.and_then(|header| URL_SAFE_NO_PAD.decode(header).ok());
     header.is_some_and(|json| matches!(serde_json::from_slice(&json), Ok(Value::Object(_))))
 }
 
-impl<'a> Unverified<'a> {
-    /// Reads the header, and refuses what no key can make good.
+impl<'a> UnverifiedJwt<'a> {
+    /// Parses the header, and rejects tokens that no key can verify.
     pub(super) fn read(token: &'a str, accepted: &[Algorithm]) -> Result<Self, TokenFault> {
         let malformed = TokenFault::Malformed;
         let (message, signature) = token.rsplit_once('.').ok_or(malformed)?;
@@ -60,20 +60,20 @@ impl<'a> Unverified<'a> {
         if header.typ.is_some_and(|typ| !is_access_token(&typ)) {
             return Err(TokenFault::Type);
         }
-        let wanted = Wanted { key_id: header.kid, algorithm };
-        Ok(Self { wanted, message, payload, signature })
+        let key_query = KeyQuery { key_id: header.kid, algorithm };
+        Ok(Self { key_query, message, payload, signature })
     }
 
-    /// The key that it needs.
-    pub(super) fn wanted(&self) -> &Wanted {
-        &self.wanted
+    /// Returns the id and the algorithm of the required key.
+    pub(super) fn key_query(&self) -> &KeyQuery {
+        &self.key_query
     }
 
-    /// What it says, when it is signed by `key`, whose type is that of the algorithm.
-    pub(super) fn verified_by(&self, key: &DecodingKey) -> Result<Claims, TokenFault> {
+    /// Verifies the signature and parses the claims.
+    pub(super) fn verify(&self, key: &DecodingKey) -> Result<Claims, TokenFault> {
         let signature =
             URL_SAFE_NO_PAD.decode(self.signature).map_err(|_no_base64| TokenFault::Signature)?;
-        if !self.wanted.algorithm.verify(key, self.message.as_bytes(), &signature) {
+        if !self.key_query.algorithm.verify(key, self.message.as_bytes(), &signature) {
             return Err(TokenFault::Signature);
         }
         let payload = URL_SAFE_NO_PAD.decode(self.payload).map_err(|_no_base64| TokenFault::Malformed)?;

@@ -1,9 +1,9 @@
-//! The keys of an issuer as they were seen last, and when they are fetched again.
+//! The cached key set of an issuer (JWKS) and the rules for refreshing it.
 //!
-//! They are fetched when the first token comes, not at the start; again when they are 15 minutes old; and when a token
-//! names a key that is not there, but for that once in 30 seconds, whatever is sent. One fetch answers all who wait,
-//! and goes on when the one who caused it goes away: else whoever hangs up could keep the others waiting. While the
-//! issuer cannot be reached its keys stay good for a day.
+//! The keys are fetched when the first token arrives, not at startup; again when they are 15 minutes old; and when a
+//! token names an unknown key, but for that at most once in 30 seconds. All waiting requests share one fetch, which
+//! continues if the request that started it is cancelled: otherwise a client could delay the others by disconnecting.
+//! While the issuer is unreachable its cached keys are used for a day.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,31 +14,31 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
 
 use super::authority::{AuthorityClient, AuthorityFault};
-use super::keys::{Found, Keys, Wanted};
+use super::keys::{KeyMatch, KeyQuery, Keys};
 use super::{Denial, IssuerSettings, TokenFault, discovery};
 
-/// How old keys may be before they are fetched again.
-const FRESH: SignedDuration = SignedDuration::from_mins(15);
+/// Maximum age of keys before they are fetched again.
+const MAX_FRESH_AGE: SignedDuration = SignedDuration::from_mins(15);
 
-/// How old they may be when they cannot be.
-const GOOD: SignedDuration = SignedDuration::from_hours(24);
+/// Maximum age of keys if they cannot be fetched.
+const MAX_STALE_AGE: SignedDuration = SignedDuration::from_hours(24);
 
-/// The pause between two fetches for unknown keys, and after a failed fetch while there are keys.
+/// Minimum time between two fetches for unknown keys, and after a failed fetch if there are cached keys.
 const PAUSE: SignedDuration = SignedDuration::from_secs(30);
 
-/// The pause after a failed fetch while there are none, and nobody can be admitted.
+/// Minimum time after a failed fetch if there are no cached keys, so that no token can be verified.
 const PAUSE_WITHOUT_KEYS: SignedDuration = SignedDuration::from_secs(5);
 
-/// The keys of one issuer.
+/// The cached keys of one issuer.
 #[derive(Debug)]
 pub(super) struct KeySet {
     settings: IssuerSettings,
     client: AuthorityClient,
     deadline: Duration,
-    /// What is known, for as long as a look takes.
+    /// Cached keys and fetch times. Locked only for short accesses, never during a fetch.
     state: Mutex<State>,
-    /// Whoever fetches has it.
-    turn: Arc<tokio::sync::Mutex<()>>,
+    /// Lock that is held during a fetch.
+    fetch_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -46,90 +46,92 @@ struct State {
     keys: Option<(Keys, Timestamp)>,
     tried_at: Option<Timestamp>,
     has_failed: bool,
-    /// When they were fetched last for a key that was not there.
+    /// Time of the last fetch for an unknown key.
     unknown_at: Option<Timestamp>,
 }
 
-/// What a look at the state comes to.
+/// The result of a key lookup.
 #[derive(Debug)]
-enum Look {
-    Found(Arc<DecodingKey>),
-    /// There is one, and it is time to fetch them again.
-    Old(Arc<DecodingKey>),
-    Fetch(Due),
+enum Lookup {
+    Cached(Arc<DecodingKey>),
+    /// The key is cached, but old enough for a refresh.
+    Stale(Arc<DecodingKey>),
+    Fetch(FetchReason),
     Refused(Denial),
 }
 
+/// The reason for a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Due {
-    /// There are none, or they are old.
+enum FetchReason {
+    /// The cache is empty or old.
     Age,
-    /// A key is not there.
+    /// The key is not in the cache.
     UnknownKey,
 }
 
 impl KeySet {
     pub(super) fn new(settings: IssuerSettings, deadline: Duration) -> Self {
         let client = AuthorityClient::default();
-        Self { settings, client, deadline, state: Mutex::default(), turn: Arc::default() }
+        Self { settings, client, deadline, state: Mutex::default(), fetch_lock: Arc::default() }
     }
 
-    /// Whether its keys are those of an issuer.
-    pub(super) fn is_of(&self, settings: &IssuerSettings) -> bool {
+    /// Returns true if this is the key set of the issuer in `settings`.
+    pub(super) fn is_for(&self, settings: &IssuerSettings) -> bool {
         self.settings.issuer == settings.issuer && self.settings.jwks_url == settings.jwks_url
     }
 
-    /// The key that a token needs.
+    /// Returns the key that a token requires. Fetches the key set if necessary.
     pub(super) async fn key(
         self: &Arc<Self>,
-        wanted: &Wanted,
+        query: &KeyQuery,
         now: Timestamp,
     ) -> Result<Arc<DecodingKey>, Denial> {
-        match self.state().look(wanted, now) {
-            Look::Found(key) => return Ok(key),
-            Look::Refused(denial) => return Err(denial),
-            Look::Old(_) | Look::Fetch(_) => {}
+        match self.state().look(query, now) {
+            Lookup::Cached(key) => return Ok(key),
+            Lookup::Refused(denial) => return Err(denial),
+            Lookup::Stale(_) | Lookup::Fetch(_) => {}
         }
-        self.fetched(wanted, now).await;
-        match self.state().look(wanted, now) {
-            Look::Found(key) | Look::Old(key) => Ok(key),
-            Look::Refused(denial) => Err(denial),
-            // They were fetched for another reason just now.
-            Look::Fetch(_) => Err(TokenFault::UnknownKey.into()),
+        self.refresh(query, now).await;
+        match self.state().look(query, now) {
+            Lookup::Cached(key) | Lookup::Stale(key) => Ok(key),
+            Lookup::Refused(denial) => Err(denial),
+            // The keys were fetched for another reason just now.
+            Lookup::Fetch(_) => Err(TokenFault::UnknownKey.into()),
         }
     }
 
-    /// Comes back when the keys are as new as they have to be, or cannot be had.
-    async fn fetched(self: &Arc<Self>, wanted: &Wanted, now: Timestamp) {
-        let turn = Arc::clone(&self.turn);
-        // Whoever has a key already does not wait for the one who fetches.
-        let has_key = matches!(self.state().look(wanted, now), Look::Old(_));
-        let turn = if has_key { turn.try_lock_owned().ok() } else { Some(turn.lock_owned().await) };
-        let Some(turn) = turn else { return };
-        let due = match self.state().look(wanted, now) {
-            Look::Old(_) => Due::Age,
-            Look::Fetch(due) => due,
-            // Somebody else has fetched them meanwhile.
-            Look::Found(_) | Look::Refused(_) => return,
+    /// Refreshes the keys if necessary. Returns when they are fresh or cannot be fetched.
+    async fn refresh(self: &Arc<Self>, query: &KeyQuery, now: Timestamp) {
+        let fetch_lock = Arc::clone(&self.fetch_lock);
+        // A request with a cached key does not wait for a fetch in progress.
+        let has_key = matches!(self.state().look(query, now), Lookup::Stale(_));
+        let fetch_lock =
+            if has_key { fetch_lock.try_lock_owned().ok() } else { Some(fetch_lock.lock_owned().await) };
+        let Some(fetch_lock) = fetch_lock else { return };
+        let reason = match self.state().look(query, now) {
+            Lookup::Stale(_) => FetchReason::Age,
+            Lookup::Fetch(reason) => reason,
+            // Another request has fetched the keys meanwhile.
+            Lookup::Cached(_) | Lookup::Refused(_) => return,
         };
-        self.state().start(due, now);
-        let fetch = tokio::spawn(Arc::clone(self).fetch(turn, now));
-        // It fails only when the program is ending, and then nothing is kept.
+        self.state().start(reason, now);
+        let fetch = tokio::spawn(Arc::clone(self).fetch(fetch_lock, now));
+        // The task fails only at shutdown.
         let _ = fetch.await;
         let mut state = self.state();
-        if matches!(state.look(wanted, now), Look::Fetch(Due::UnknownKey)) {
-            // These keys are new: there is no sense in fetching them again for this one.
+        if matches!(state.look(query, now), Lookup::Fetch(FetchReason::UnknownKey)) {
+            // The keys are new, so fetching them again for this key is useless.
             state.unknown_at = Some(now);
         }
     }
 
-    async fn fetch(self: Arc<Self>, turn: OwnedMutexGuard<()>, now: Timestamp) {
-        let fetched = timeout(self.deadline, self.read()).await.unwrap_or(Err(AuthorityFault::Slow));
+    async fn fetch(self: Arc<Self>, fetch_lock: OwnedMutexGuard<()>, now: Timestamp) {
+        let fetched = timeout(self.deadline, self.read()).await.unwrap_or(Err(AuthorityFault::Timeout));
         if let Err(problem) = &fetched {
             tracing::warn!(issuer = %self.settings.issuer, %problem, "the keys of the issuer cannot be fetched");
         }
-        self.state().keep(fetched.ok(), now);
-        drop(turn);
+        self.state().store(fetched.ok(), now);
+        drop(fetch_lock);
     }
 
     async fn read(&self) -> Result<Keys, AuthorityFault> {
@@ -137,7 +139,7 @@ impl KeySet {
         let url = match &self.settings.jwks_url {
             Some(url) => url,
             None => {
-                discovered = discovery::keys_of(&self.client, &self.settings.issuer).await?;
+                discovered = discovery::discover_jwks_url(&self.client, &self.settings.issuer).await?;
                 &discovered
             }
         };
@@ -151,45 +153,49 @@ impl KeySet {
 }
 
 impl State {
-    fn look(&self, wanted: &Wanted, now: Timestamp) -> Look {
-        let good = self.keys.as_ref().filter(|(_, fetched_at)| is_within(GOOD, Some(*fetched_at), now));
+    fn look(&self, query: &KeyQuery, now: Timestamp) -> Lookup {
+        let good =
+            self.keys.as_ref().filter(|(_, fetched_at)| is_within(MAX_STALE_AGE, Some(*fetched_at), now));
         let Some((keys, fetched_at)) = good else {
-            return match self.rest_of(PAUSE_WITHOUT_KEYS, now) {
-                Some(rest) => Look::Refused(Denial::TryLater { after: rest }),
-                None => Look::Fetch(Due::Age),
+            return match self.remaining_pause(PAUSE_WITHOUT_KEYS, now) {
+                Some(rest) => Lookup::Refused(Denial::TryLater { after: rest }),
+                None => Lookup::Fetch(FetchReason::Age),
             };
         };
-        let is_fresh = is_within(FRESH, Some(*fetched_at), now) || self.rest_of(PAUSE, now).is_some();
-        match keys.find(wanted) {
-            Found::Key(key) if is_fresh => Look::Found(key),
-            Found::Key(key) => Look::Old(key),
-            Found::OtherType | Found::Unknown if !is_fresh => Look::Fetch(Due::Age),
-            Found::OtherType => Look::Refused(TokenFault::OtherKeyType.into()),
-            Found::Unknown if !is_within(PAUSE, self.unknown_at, now) => Look::Fetch(Due::UnknownKey),
-            Found::Unknown => Look::Refused(match self.rest_of(PAUSE, now) {
+        let is_fresh =
+            is_within(MAX_FRESH_AGE, Some(*fetched_at), now) || self.remaining_pause(PAUSE, now).is_some();
+        match keys.find(query) {
+            KeyMatch::Key(key) if is_fresh => Lookup::Cached(key),
+            KeyMatch::Key(key) => Lookup::Stale(key),
+            KeyMatch::OtherType | KeyMatch::Unknown if !is_fresh => Lookup::Fetch(FetchReason::Age),
+            KeyMatch::OtherType => Lookup::Refused(TokenFault::OtherKeyType.into()),
+            KeyMatch::Unknown if !is_within(PAUSE, self.unknown_at, now) => {
+                Lookup::Fetch(FetchReason::UnknownKey)
+            }
+            KeyMatch::Unknown => Lookup::Refused(match self.remaining_pause(PAUSE, now) {
                 Some(after) => Denial::TryLater { after },
                 None => TokenFault::UnknownKey.into(),
             }),
         }
     }
 
-    fn start(&mut self, due: Due, now: Timestamp) {
+    fn start(&mut self, reason: FetchReason, now: Timestamp) {
         self.tried_at = Some(now);
-        if due == Due::UnknownKey {
+        if reason == FetchReason::UnknownKey {
             self.unknown_at = Some(now);
         }
     }
 
-    /// Old keys stay when there are no others.
-    fn keep(&mut self, keys: Option<Keys>, now: Timestamp) {
+    /// Stores the result of a fetch. Old keys stay after a failure.
+    fn store(&mut self, keys: Option<Keys>, now: Timestamp) {
         self.has_failed = keys.is_none();
         if let Some(keys) = keys {
             self.keys = Some((keys, now));
         }
     }
 
-    /// What is left of a pause after a failed fetch, in whole seconds.
-    fn rest_of(&self, pause: SignedDuration, now: Timestamp) -> Option<Duration> {
+    /// Returns the rest of a pause after a failed fetch, in whole seconds.
+    fn remaining_pause(&self, pause: SignedDuration, now: Timestamp) -> Option<Duration> {
         let tried_at =
             self.tried_at.filter(|tried_at| self.has_failed && is_within(pause, Some(*tried_at), now))?;
         let rest = (pause - now.duration_since(tried_at)).clamp(SignedDuration::from_secs(1), pause);
@@ -197,8 +203,8 @@ impl State {
     }
 }
 
-/// Whether something is not longer ago than `span`. Of a time further ahead than that a clock must have been set back
-/// since.
+/// Returns true if the time between `at` and `now` is less than `span`. A timestamp further in the future means that
+/// the clock was set back.
 fn is_within(span: SignedDuration, at: Option<Timestamp>, now: Timestamp) -> bool {
     at.is_some_and(|at| now.duration_since(at).abs() < span)
 }

@@ -1,6 +1,6 @@
-//! The public keys of an authorization server, as its key set (RFC 7517) has them, and which of them a token needs.
+//! The public keys of an issuer's key set (RFC 7517), and the selection of the key for a token.
 //!
-//! A key is found by its id and by the type that the algorithm needs, both: a token cannot choose how a key is used.
+//! A key is selected by its id and by the key type of the algorithm, so a token cannot choose how a key is used.
 
 use std::sync::Arc;
 
@@ -11,73 +11,75 @@ use serde_json::Value;
 
 use super::Algorithm;
 
-/// The most keys of a set.
-const KEYS_MOST: usize = 64;
+/// Maximum number of keys in a set.
+const MAX_KEYS: usize = 64;
 
-/// The keys that can check a signature; never none.
+/// The keys that can verify signatures. Never empty.
 #[derive(Debug)]
 pub(super) struct Keys(Vec<Key>);
 
 #[derive(Debug)]
 struct Key {
     id: Option<String>,
-    kind: Kind,
-    /// The only algorithm it is for, when the set says so.
+    key_type: KeyType,
+    /// The only algorithm of the key, if the set restricts it.
     only: Option<Algorithm>,
     key: Arc<DecodingKey>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum KeyType {
     Rsa,
     P256,
     P384,
     Ed25519,
 }
 
-/// The key that a token needs.
+/// The key that a token requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
-    /// Its `kid`.
+pub(super) struct KeyQuery {
+    /// Id of the key (`kid`), if the token has one.
     pub(super) key_id: Option<String>,
-    /// Its `alg`.
+    /// Algorithm of the signature (`alg`).
     pub(super) algorithm: Algorithm,
 }
 
-/// What there is of it.
+/// The result of a key selection.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum KeyMatch {
     Key(Arc<DecodingKey>),
-    /// A key of that id is for other algorithms.
+    /// A key has that id, but is for other algorithms.
     OtherType,
-    /// There is none, or several of which nobody says which.
+    /// No key fits, or several do.
     Unknown,
 }
 
 impl Keys {
-    /// Reads a key set. Keys that check no signatures, or that we cannot use, are left out.
+    /// Parses a key set. Skips keys that cannot verify signatures or are not supported.
     pub(super) fn read(json: &[u8]) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Set {
             keys: Vec<Value>,
         }
-        // The parser's message may quote the body.
+        // The parser's message may quote the body, so it is dropped.
         let set: Set = serde_json::from_slice(json).map_err(|_error| "it is no key set".to_owned())?;
-        if set.keys.len() > KEYS_MOST {
-            return Err(format!("it has {} keys, {KEYS_MOST} are read", set.keys.len()));
+        if set.keys.len() > MAX_KEYS {
+            return Err(format!("it has {} keys, {MAX_KEYS} are read", set.keys.len()));
         }
         let keys: Vec<Key> = set.keys.into_iter().filter_map(Key::read).collect();
         if keys.is_empty() { Err("it has no key that can be used".to_owned()) } else { Ok(Self(keys)) }
     }
 
-    /// The key that a token needs.
-    pub(super) fn find(&self, wanted: &Wanted) -> Found {
-        let named = |key: &&Key| wanted.key_id.is_none() || key.id == wanted.key_id;
-        let mut fitting = self.0.iter().filter(named).filter(|key| key.fits(wanted.algorithm));
+    /// Selects the key that a token requires.
+    pub(super) fn find(&self, query: &KeyQuery) -> KeyMatch {
+        let named = |key: &&Key| query.key_id.is_none() || key.id == query.key_id;
+        let mut fitting = self.0.iter().filter(named).filter(|key| key.fits(query.algorithm));
         match (fitting.next(), fitting.next()) {
-            (Some(key), None) => Found::Key(Arc::clone(&key.key)),
-            (None, _) if wanted.key_id.is_some() && self.0.iter().any(|key| named(&key)) => Found::OtherType,
-            (Some(_) | None, _) => Found::Unknown,
+            (Some(key), None) => KeyMatch::Key(Arc::clone(&key.key)),
+            (None, _) if query.key_id.is_some() && self.0.iter().any(|key| named(&key)) => {
+                KeyMatch::OtherType
+            }
+            (Some(_) | None, _) => KeyMatch::Unknown,
         }
     }
 }
@@ -85,15 +87,17 @@ impl Keys {
 impl Key {
     fn read(jwk: Value) -> Option<Self> {
         let jwk: Jwk = serde_json::from_value(jwk).ok()?;
-        let kind = match &jwk.algorithm {
-            AlgorithmParameters::RSA(_) => Kind::Rsa,
+        let key_type = match &jwk.algorithm {
+            AlgorithmParameters::RSA(_) => KeyType::Rsa,
             AlgorithmParameters::EllipticCurve(curve) => match curve.curve {
-                EllipticCurve::P256 => Kind::P256,
-                EllipticCurve::P384 => Kind::P384,
+                EllipticCurve::P256 => KeyType::P256,
+                EllipticCurve::P384 => KeyType::P384,
                 _ => return None,
             },
-            AlgorithmParameters::OctetKeyPair(pair) if pair.curve == EllipticCurve::Ed25519 => Kind::Ed25519,
-            // A symmetric key above all: nothing signed with one is ever accepted.
+            AlgorithmParameters::OctetKeyPair(pair) if pair.curve == EllipticCurve::Ed25519 => {
+                KeyType::Ed25519
+            }
+            // Symmetric keys in particular: nothing signed with one is ever accepted.
             _ => return None,
         };
         let is_for_signatures =
@@ -107,16 +111,16 @@ impl Key {
             None => None,
         };
         let key = Arc::new(DecodingKey::from_jwk(&jwk).ok()?);
-        Some(Self { id: jwk.common.key_id, kind, only, key })
+        Some(Self { id: jwk.common.key_id, key_type, only, key })
     }
 
     fn fits(&self, algorithm: Algorithm) -> bool {
-        self.only.is_none_or(|only| only == algorithm) && self.kind == Kind::of(algorithm)
+        self.only.is_none_or(|only| only == algorithm) && self.key_type == KeyType::from_algorithm(algorithm)
     }
 }
 
-impl Kind {
-    fn of(algorithm: Algorithm) -> Self {
+impl KeyType {
+    fn from_algorithm(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::RS256
             | Algorithm::RS384

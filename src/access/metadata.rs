@@ -1,44 +1,44 @@
-//! What clients read to find out where to sign in (RFC 9728).
+//! The protected resource metadata (RFC 9728), with which clients find the authorization server.
 
 use serde::Serialize;
 
 /// The metadata of a protected resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ResourceMetadata {
-    /// The URL that a token is asked for: its audience.
+    /// URL of the resource, which is the audience of its tokens.
     pub resource: String,
-    /// Who gives tokens for it.
+    /// Issuers of tokens for the resource.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub authorization_servers: Vec<String>,
-    /// What a token needs in its scope.
+    /// Scopes that a token requires.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes_supported: Vec<String>,
-    /// How a token is sent: only as `Authorization` header.
+    /// Methods of sending a token: only the `Authorization` header.
     pub bearer_methods_supported: [&'static str; 1],
-    /// How it searches, as record servers say it.
+    /// Supported search methods, in the format of record servers.
     pub capabilities: Capabilities,
-    /// What a person knows it by.
+    /// Display name of the resource.
     pub resource_name: &'static str,
-    /// Where a person reads about it.
+    /// URL of the documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_documentation: Option<String>,
 }
 
-/// How a server searches: by words, and not by meaning, because there are no embeddings.
+/// The supported search methods: lexical only, because there are no embeddings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
-    /// `/v1/search`.
+    /// Support for `/v1/search`.
     pub lexical_retrieval: Retrieval,
-    /// `/v1/search/semantic`.
+    /// Support for `/v1/search/semantic`.
     pub semantic_retrieval: Retrieval,
-    /// `/v1/search/hybrid`.
+    /// Support for `/v1/search/hybrid`.
     pub hybrid_retrieval: Retrieval,
 }
 
-/// One way to search.
+/// The support for one search method.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Retrieval {
-    /// Whether the server has it.
+    /// True if the server supports the method.
     pub supported: bool,
 }
 
@@ -51,7 +51,7 @@ impl Capabilities {
 }
 
 impl ResourceMetadata {
-    /// Of a resource.
+    /// Creates the metadata of a resource.
     pub(super) fn new(resource: &str, issuer: Option<String>, scopes: &[String]) -> Self {
         Self {
             resource: resource.to_owned(),
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_written_as_the_rfc_has_it() {
+    fn it_is_serialized_as_in_rfc_9728() {
         let check = |metadata: ResourceMetadata, expect: &str| {
             assert_eq!(serde_json::to_string(&metadata).unwrap(), expect);
         };

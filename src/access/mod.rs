@@ -1,8 +1,16 @@
-//! Who may ask: the token of a request, checked.
+//! Authentication of callers by the bearer token of a request.
 //!
-//! A static token is compared with the hashes of the configuration, a JWT is checked by the keys of its issuer, and
-//! the authorization server is asked about any other. What cannot be checked is refused, and nothing here tells, logs
-//! or shows a token. No HTTP server and no tool is known here.
+//! A static token is compared with the hashes in the configuration, a JWT is verified with the keys of its issuer,
+//! and any other token is checked by introspection (RFC 7662). A token that cannot be checked is rejected, and no
+//! token is ever logged or part of an error. The module knows no HTTP server and no tool.
+//!
+//! * `bearer`, `static_token`, `jwt`: the token of a request, static tokens, JWT headers and signatures
+//! * `keys`, `key_set`, `discovery`: an issuer's keys, their cache, and the discovery of their URL
+//! * `introspection`, `fair_queue`: token introspection, with a share of the requests for each client address
+//! * `authority`, `authority_url`: the HTTP client for authorization servers and the URLs it may use
+//! * `claims`, `distinct`: the checks of a token's claims, and JSON without duplicate members
+//! * `caller`, `denial`, `metadata`: the caller, the reason for a rejection, the metadata for clients (RFC 9728)
+//! * `settings`, `algorithm`: values of the configuration
 
 mod algorithm;
 mod authority;
@@ -38,12 +46,12 @@ pub use self::metadata::{Capabilities, ResourceMetadata, Retrieval};
 pub use self::settings::{AccessSettings, IntrospectionSettings, IssuerSettings, StaticToken};
 pub use self::static_token::NewToken;
 
-use self::claims::{Claims, Expected, Issuer};
+use self::claims::{ClaimRequirements, Claims, Issuer};
 use self::introspection::Introspection;
-use self::jwt::Unverified;
+use self::jwt::UnverifiedJwt;
 use self::key_set::KeySet;
 
-/// The door. A clone is the same door.
+/// Authenticates bearer tokens. Cheap to clone; clones share the key and introspection caches.
 #[derive(Debug, Clone)]
 pub struct Access {
     settings: Arc<AccessSettings>,
@@ -52,26 +60,28 @@ pub struct Access {
 }
 
 impl Access {
-    /// Nobody is asked anything before the first token comes.
+    /// Creates an authenticator. It sends no request before the first token arrives.
     #[must_use]
     pub fn new(settings: AccessSettings) -> Self {
-        Self::within(settings, authority::DEADLINE)
+        Self::with_deadline(settings, authority::DEADLINE)
     }
 
-    /// The same, with so much time for each answer of an authorization server.
-    fn within(settings: AccessSettings, deadline: Duration) -> Self {
+    /// Creates an authenticator with this timeout for requests to authorization servers.
+    fn with_deadline(settings: AccessSettings, deadline: Duration) -> Self {
         let keys = settings.issuer.clone().map(|issuer| Arc::new(KeySet::new(issuer, deadline)));
         let introspection =
             settings.introspection.clone().map(|asked| Arc::new(Introspection::new(asked, deadline)));
         Self { settings: Arc::new(settings), keys, introspection }
     }
 
-    /// The door by other settings, which goes on with the keys and answers of the same authorization servers.
+    /// Returns an authenticator with new settings. It keeps the caches of unchanged authorization servers.
     #[must_use]
     pub fn succeeded_by(&self, settings: AccessSettings) -> Self {
         let next = Self::new(settings);
-        let keys =
-            self.keys.clone().filter(|keys| next.settings.issuer.as_ref().is_some_and(|new| keys.is_of(new)));
+        let keys = self
+            .keys
+            .clone()
+            .filter(|keys| next.settings.issuer.as_ref().is_some_and(|new| keys.is_for(new)));
         let introspection = self
             .introspection
             .clone()
@@ -83,7 +93,7 @@ impl Access {
         }
     }
 
-    /// What it goes by.
+    /// Returns the settings.
     #[must_use]
     pub fn settings(&self) -> &AccessSettings {
         &self.settings
@@ -94,26 +104,26 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// There is no token, or it is not good for this server, or nobody can say now whether it is.
+    /// The token is missing or invalid for this server, or the authorization server cannot check it now.
     pub async fn admit(&self, authorization: Option<&str>, client: IpAddr) -> Result<Admitted, Denial> {
         self.admit_at(authorization, client, Timestamp::now()).await
     }
 
-    /// What clients read to find out where to sign in for `resource`, one of our URLs.
+    /// Returns the metadata with which clients find the authorization server of `resource`, a URL of this server.
     #[must_use]
     pub fn metadata(&self, resource: &str) -> ResourceMetadata {
         let issuer = self.settings.issuer.as_ref().map(|issuer| issuer.issuer.to_string());
         ResourceMetadata::new(resource, issuer, &self.settings.scopes)
     }
 
-    /// Whether somebody may read `/health` and `/metrics`, which a token of ours alone can let them: nobody else is asked
-    /// about any other.
+    /// Returns true if a request may read `/health` and `/metrics`. Only static tokens can allow that, so no
+    /// authorization server is asked.
     ///
     /// # Errors
     ///
-    /// There is no token of ours.
+    /// The token is missing, malformed, or no static token.
     pub fn may_read_metrics(&self, authorization: Option<&str>) -> Result<bool, Denial> {
-        let token = bearer::token_of(authorization)?;
+        let token = bearer::parse_token(authorization)?;
         let known = static_token::find(&self.settings.tokens, &token).ok_or(TokenFault::Unknown)?;
         Ok(known.metrics)
     }
@@ -124,7 +134,7 @@ impl Access {
         client: IpAddr,
         now: Timestamp,
     ) -> Result<Admitted, Denial> {
-        let token = bearer::token_of(authorization).map_err(|denial| match denial {
+        let token = bearer::parse_token(authorization).map_err(|denial| match denial {
             Denial::SignIn if !self.settings.has_authorization_server() => Denial::AskOperator,
             denial => denial,
         })?;
@@ -135,22 +145,22 @@ impl Access {
         }
         match (&self.keys, &self.settings.issuer, &self.introspection) {
             (Some(keys), Some(issuer), _) if jwt::looks_like_jwt(token.expose_secret()) => {
-                let unverified = Unverified::read(token.expose_secret(), &issuer.algorithms)?;
-                let key = keys.key(unverified.wanted(), now).await?;
-                let claims = unverified.verified_by(&key)?;
-                self.admitted(&claims, Issuer::Signed(issuer.issuer.as_str()), token, now)
+                let unverified = UnverifiedJwt::read(token.expose_secret(), &issuer.algorithms)?;
+                let key = keys.key(unverified.key_query(), now).await?;
+                let claims = unverified.verify(&key)?;
+                self.admit_claims(&claims, Issuer::Signed(issuer.issuer.as_str()), token, now)
             }
             (_, issuer, Some(introspection)) => {
                 let claims = introspection.claims(&token, client, now).await?;
                 let known = issuer.as_ref().map(|issuer| issuer.issuer.as_str());
                 let issuer = Issuer::Answered { known, by: introspection.settings().url.as_str() };
-                self.admitted(&claims, issuer, token, now)
+                self.admit_claims(&claims, issuer, token, now)
             }
             (_, _, None) => Err(TokenFault::Unknown.into()),
         }
     }
 
-    fn admitted(
+    fn admit_claims(
         &self,
         claims: &Claims,
         issuer: Issuer<'_>,
@@ -158,7 +168,7 @@ impl Access {
         now: Timestamp,
     ) -> Result<Admitted, Denial> {
         let expected =
-            Expected { issuer, resources: &self.settings.resources, scopes: &self.settings.scopes };
+            ClaimRequirements { issuer, resources: &self.settings.resources, scopes: &self.settings.scopes };
         let subject = claims.check(&expected, now)?;
         Ok(Admitted { caller: Caller::Subject(subject), token, expires_at: claims.expires_at() })
     }

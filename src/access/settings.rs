@@ -1,65 +1,65 @@
-//! Who may ask, as the configuration says it.
+//! The authentication settings of the configuration.
 
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Algorithm, AuthorityUrl};
 
-/// What a caller is measured by. Without an issuer, introspection and tokens nobody is admitted.
+/// The settings for authenticating callers. Without an issuer, introspection and tokens all requests are rejected.
 #[derive(Debug, Clone, Default)]
 pub struct AccessSettings {
-    /// The audiences that a token may have: URLs of this server. A trailing slash makes no difference.
+    /// Accepted audiences: URLs of this server. A trailing slash is ignored.
     pub resources: Vec<String>,
-    /// Whose JWTs are accepted.
+    /// Issuer of accepted JWTs.
     pub issuer: Option<IssuerSettings>,
-    /// Who is asked about other tokens.
+    /// Authorization server that introspects other tokens.
     pub introspection: Option<IntrospectionSettings>,
-    /// What every token of an authorization server has to have in its scope.
+    /// Scopes that every token of an authorization server requires.
     pub scopes: Vec<String>,
-    /// The tokens that were made by `fetchwell token new`.
+    /// Static tokens, created by `fetchwell token new`.
     pub tokens: Vec<StaticToken>,
 }
 
-/// An authorization server whose JWTs are checked here.
+/// The settings of an issuer of JWTs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuerSettings {
-    /// What `iss` has to be, and where the rest is discovered.
+    /// Required value of `iss`, and base URL for discovery.
     pub issuer: AuthorityUrl,
-    /// Where its keys are, when they are not to be discovered.
+    /// URL of the key set, if it is not discovered.
     pub jwks_url: Option<AuthorityUrl>,
-    /// Which signatures are accepted.
+    /// Accepted signature algorithms.
     pub algorithms: Vec<Algorithm>,
 }
 
-/// An authorization server that is asked about each token (RFC 7662).
+/// The settings of an authorization server that introspects tokens (RFC 7662).
 #[derive(Debug, Clone)]
 pub struct IntrospectionSettings {
-    /// Where it is asked.
+    /// URL of the introspection endpoint.
     pub url: AuthorityUrl,
-    /// Who we are there.
+    /// Client id of this server there.
     pub client_id: String,
-    /// What proves it.
+    /// Client secret of this server there.
     pub client_secret: SecretString,
 }
 
-/// A token that only we know, by its hash.
+/// A static token, of which only the hash is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StaticToken {
-    /// What its holder is called.
+    /// Name of the token's holder.
     pub name: String,
     /// SHA-256 of the token.
     pub sha256: [u8; 32],
-    /// Whether it may read `/health` and `/metrics`.
+    /// True if the token may read `/health` and `/metrics`.
     pub metrics: bool,
 }
 
 impl AccessSettings {
-    /// Whether an authorization server gives tokens; else only those of the configuration are accepted.
+    /// Returns true if an authorization server is configured. Otherwise only static tokens are accepted.
     #[must_use]
     pub fn has_authorization_server(&self) -> bool {
         self.issuer.is_some() || self.introspection.is_some()
     }
 
-    /// Whether there is any way to be admitted.
+    /// Returns true if any kind of token can be accepted.
     #[must_use]
     pub fn can_admit(&self) -> bool {
         self.issuer.is_some() || self.introspection.is_some() || !self.tokens.is_empty()

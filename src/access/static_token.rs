@@ -1,6 +1,6 @@
-//! Tokens that we make: `fwt_` and 32 random bytes. Only their SHA-256 is kept.
+//! Static tokens of this program: `fwt_` and 32 random bytes. Only their SHA-256 is stored.
 //!
-//! They have 256 random bits, so a plain hash cannot be guessed back, and checking costs next to nothing.
+//! The tokens have 256 random bits, so a plain hash cannot be reversed by guessing and is cheap to check.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,24 +11,24 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use super::StaticToken;
 use super::caller::hex;
 
-/// What our tokens begin with, so that they are known for what they are wherever they leak to.
+/// Prefix of the tokens, which makes leaked tokens recognizable.
 const PREFIX: &str = "fwt_";
 
-/// A new token, which is told once.
+/// A new token, which is shown once.
 #[derive(Debug)]
 pub struct NewToken {
-    /// The token.
+    /// The token itself.
     pub token: SecretString,
-    /// SHA-256 of it, as 64 hex digits, for the configuration.
+    /// SHA-256 of the token as 64 hexadecimal digits, for the configuration.
     pub sha256: String,
 }
 
 impl NewToken {
-    /// Makes one.
+    /// Generates a random token.
     ///
     /// # Errors
     ///
-    /// The system has no random bytes.
+    /// The system provides no random bytes.
     pub fn generate() -> Result<Self, getrandom::Error> {
         let mut random = [0; 32];
         getrandom::fill(&mut random)?;
@@ -38,17 +38,18 @@ impl NewToken {
     }
 }
 
-/// Whether it is one of ours, which nobody else has to know: it is never sent to an authorization server.
+/// Returns true if a token has the prefix of static tokens. Such a token is never sent to an authorization server.
 pub(super) fn is_ours(token: &SecretString) -> bool {
     token.expose_secret().starts_with(PREFIX)
 }
 
-/// SHA-256 of a token.
+/// Computes the SHA-256 of a token.
 pub(super) fn sha256(token: &SecretString) -> [u8; 32] {
     Sha256::digest(token.expose_secret()).into()
 }
 
-/// The one that it is. All are compared, each in constant time: how long it takes says nothing.
+/// Finds the static token that equals `token`. Compares all of them, each in constant time, so that the duration
+/// reveals nothing.
 pub(super) fn find<'a>(tokens: &'a [StaticToken], token: &SecretString) -> Option<&'a StaticToken> {
     let hash = sha256(token);
     let mut found = u64::MAX;

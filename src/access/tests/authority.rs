@@ -1,4 +1,4 @@
-//! An authorization server on a real socket that answers as a test wants.
+//! A mock authorization server on a real socket.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,25 +6,25 @@ use std::sync::{Arc, Mutex};
 
 use crate::access::AuthorityUrl;
 
-/// A request as it came in.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
-    /// `POST /introspect`
+    /// Method and path, such as `POST /introspect`.
     pub(super) line: String,
-    /// The header lines, in small letters up to their colons.
+    /// The header lines, with names in lower case.
     pub(super) headers: Vec<String>,
     pub(super) body: String,
 }
 
-/// How it is answered.
+/// A response of the mock server.
 #[derive(Debug, Clone)]
 pub(super) enum Reply {
     Json(String),
     Status(u16),
     Redirect(String),
-    /// This many bytes, which never become JSON.
+    /// A body of this many bytes that is no JSON.
     Huge(usize),
-    /// Not at all, keeping the connection open.
+    /// No response; the connection stays open.
     Hang,
 }
 
@@ -58,7 +58,7 @@ impl Authority {
         server
     }
 
-    /// Answers otherwise from now on.
+    /// Replaces the response function.
     pub(super) fn answer(&self, reply: impl Fn(&Request) -> Reply + Send + 'static) {
         *self.reply.lock().unwrap() = Box::new(reply);
     }
@@ -67,7 +67,7 @@ impl Authority {
         self.requests.lock().unwrap().clone()
     }
 
-    /// How many requests were for this path.
+    /// Returns the number of requests for this path.
     pub(super) fn asked(&self, path: &str) -> usize {
         self.requests().iter().filter(|request| request.line.ends_with(&format!(" {path}"))).count()
     }
@@ -80,7 +80,7 @@ impl Authority {
 impl Drop for Authority {
     fn drop(&mut self) {
         *self.stopped.lock().unwrap() = true;
-        // Wakes the listener so that it sees that it is stopped.
+        // Wakes the listener, so that it notices the stop.
         let _ = TcpStream::connect(self.url.trim_start_matches("http://"));
     }
 }
@@ -114,13 +114,13 @@ fn converse(mut stream: TcpStream, requests: &Mutex<Vec<Request>>, reply: &Mutex
         Reply::Redirect(to) => (307, format!("location: {to}\r\n"), String::new()),
         Reply::Huge(bytes) => (200, String::new(), " ".repeat(bytes)),
         Reply::Hang => {
-            // Until whoever waits goes away.
+            // Blocks until the client disconnects.
             let _ = reader.read(&mut [0]);
             return;
         }
     };
     let length = body.len();
-    // A client that has read enough goes away.
+    // A client that has read enough disconnects.
     let _ = write!(
         stream,
         "HTTP/1.1 {status} It\r\n{head}content-length: {length}\r\nconnection: close\r\n\r\n{body}"

@@ -1,9 +1,9 @@
-//! The rules of claims, at a fixed time.
+//! Tests of the claim checks, at a fixed time.
 
 use serde_json::{Value, json};
 
 use super::{RESOURCE, claims, later, now};
-use crate::access::claims::{Claims, Expected, Issuer};
+use crate::access::claims::{ClaimRequirements, Claims, Issuer};
 use crate::access::{Denial, Subject, TokenFault};
 
 const ISSUER: &str = "https://login.example.com";
@@ -12,7 +12,7 @@ fn checked_as(issuer: Issuer<'_>, others: &Value, at: jiff::Timestamp) -> Result
     let claims = Claims::read(claims(ISSUER, others).to_string().as_bytes()).unwrap();
     let resources = ["https://records.example.com/".to_owned(), RESOURCE.to_owned()];
     let scopes = ["records.read".to_owned()];
-    claims.check(&Expected { issuer, resources: &resources, scopes: &scopes }, at)
+    claims.check(&ClaimRequirements { issuer, resources: &resources, scopes: &scopes }, at)
 }
 
 fn checked(others: &Value) -> Result<Subject, Denial> {
@@ -20,7 +20,7 @@ fn checked(others: &Value) -> Result<Subject, Denial> {
 }
 
 #[test]
-fn claims_that_admit() {
+fn valid_claims_are_accepted() {
     for others in [
         json!({}),
         json!({"aud": [RESOURCE]}),
@@ -46,7 +46,7 @@ fn claims_that_admit() {
 }
 
 #[test]
-fn claims_that_do_not() {
+fn invalid_claims_are_rejected() {
     for (others, fault) in [
         (json!({"exp": later(-60).as_second()}), TokenFault::Expired),
         (json!({"exp": -1}), TokenFault::Expired),
@@ -90,7 +90,7 @@ fn claims_that_do_not() {
 }
 
 #[test]
-fn an_answer_may_leave_out_its_issuer_and_its_end() {
+fn an_introspection_response_may_omit_issuer_and_expiry() {
     let by = "https://login.example.com/introspect";
     let unknown = Issuer::Answered { known: None, by };
     let known = Issuer::Answered { known: Some(ISSUER), by };
@@ -110,7 +110,7 @@ fn an_answer_may_leave_out_its_issuer_and_its_end() {
 }
 
 #[test]
-fn what_a_token_may_see_is_its_grant_and_how_it_is_written_is_not() {
+fn claims_that_limit_access_change_the_grant_and_their_spelling_does_not() {
     let grant = |others: Value| checked(&others).unwrap().grant;
     let plain = grant(json!({}));
     let details = json!([{"type": "records", "streams": ["a", "b"], "x": {"y": 1, "z": 2}}]);
@@ -128,7 +128,7 @@ fn what_a_token_may_see_is_its_grant_and_how_it_is_written_is_not() {
     grants.sort();
     grants.dedup();
     assert_eq!(grants.len(), 8);
-    // A refreshed token has other times, and its server may write things in another order.
+    // A refreshed token has other timestamps, and its server may list values in another order.
     assert_eq!(grant(json!({"exp": later(7_200).as_second(), "jti": "2", "grant_id": null})), plain);
     assert_eq!(grant(json!({"scope": "email records.read"})), grant(json!({"scope": "records.read email"})));
     let reordered = json!([{"x": {"z": 2, "y": 1}, "streams": ["a", "b"], "type": "records"}]);
@@ -139,7 +139,7 @@ fn what_a_token_may_see_is_its_grant_and_how_it_is_written_is_not() {
 }
 
 #[test]
-fn claims_of_a_wrong_type_or_said_twice_are_none() {
+fn claims_of_a_wrong_type_or_duplicated_are_rejected() {
     for text in [
         "",
         "[]",
@@ -156,7 +156,7 @@ fn claims_of_a_wrong_type_or_said_twice_are_none() {
 }
 
 #[test]
-fn claims_that_are_there_twice_are_refused() {
+fn duplicate_claims_are_rejected() {
     let once = claims(ISSUER, &json!({})).to_string();
     assert!(Claims::read(once.as_bytes()).is_some());
     for twice in [
@@ -164,7 +164,7 @@ fn claims_that_are_there_twice_are_refused() {
         r#""cnf":null,"cnf":{"jkt":"x"}"#,
         r#""nonce":"n","nonce":null"#,
         r#""token_type":"refresh_token","token_type":null"#,
-        // The same name, written otherwise.
+        // The same name, spelled differently.
         r#""cnf":{"jkt":"x"},"\u0063nf":null"#,
         r#""sub":"alice""#,
         r#""authorization_details":[{"type":"a","type":"b"}]"#,

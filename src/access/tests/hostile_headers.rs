@@ -1,4 +1,4 @@
-//! Headers of every shape: none makes a panic, and no refusal says what was sent.
+//! Property tests with arbitrary headers: none causes a panic, and no rejection quotes the header.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::authority::{Authority, Reply};
 use super::signer::{RSA, base64};
-use super::{LOCAL, introspection_of, jwt_door, key_set, now};
+use super::{LOCAL, introspection_of, jwt_access, key_set, now};
 use crate::access::Access;
 
-/// A server that knows a key and no token.
+/// A server that has a key and knows no token.
 static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
     let keys = key_set(&[RSA.named("k1")]);
     Authority::start(move |request| match request.line.as_str() {
@@ -19,14 +19,14 @@ static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
     })
 });
 
-/// A door of every way to be admitted, which keeps its keys from case to case.
-static DOOR: LazyLock<Access> = LazyLock::new(|| {
-    let mut settings = jwt_door(&AUTHORITY).settings().clone();
+/// An authenticator with all methods, which keeps its key cache between cases.
+static ACCESS: LazyLock<Access> = LazyLock::new(|| {
+    let mut settings = jwt_access(&AUTHORITY).settings().clone();
     settings.introspection = Some(introspection_of(&AUTHORITY));
     Access::new(settings)
 });
 
-/// Tokens that come far: of JSON that is nearly a header and claims.
+/// Tokens that pass the first checks: JSON that is almost a header and claims.
 fn nearly_a_jwt() -> impl Strategy<Value = String> {
     let algorithm = prop_oneof![Just("RS256"), Just("ES256"), Just("EdDSA"), Just("none"), Just("HS256")];
     let id = prop_oneof![Just("k1"), Just("k2"), Just("")];
@@ -40,9 +40,9 @@ fn nearly_a_jwt() -> impl Strategy<Value = String> {
 
 fn check(header: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let denial = runtime.block_on(DOOR.admit_at(Some(header), LOCAL, now())).unwrap_err();
+    let denial = runtime.block_on(ACCESS.admit_at(Some(header), LOCAL, now())).unwrap_err();
     let shown = format!("{denial} {denial:?} {:?}", denial.error());
-    // Shorter words may be our own.
+    // Shorter words may occur in our own text.
     for word in header.split([' ', '.']).filter(|word| word.len() >= 10) {
         assert!(!shown.contains(word), "{word:?} is in {shown:?}");
     }
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_nearly_a_jwt_is_refused_without_quoting_it(token in nearly_a_jwt()) {
+    fn an_almost_valid_jwt_is_refused_without_quoting_it(token in nearly_a_jwt()) {
         check(&format!("bearer {token}"));
     }
 }

@@ -1,4 +1,4 @@
-//! Tokens that a server is asked about, and what is remembered of its answers.
+//! Tests of introspected tokens and the cache of responses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::authority::{Authority, Reply};
-use super::{admit, claims, introspection_door, later, now, subject_of};
+use super::{admit, claims, introspection_access, later, now, subject_of};
 use crate::access::{Access, AccessSettings, Denial, TokenFault};
 
 const TOKEN: &str = "opaque-t0ken.with+all/of~them==";
@@ -23,10 +23,10 @@ fn inactive() -> Reply {
 }
 
 #[tokio::test]
-async fn the_server_is_asked_as_the_rfc_has_it() {
+async fn the_introspection_request_follows_the_rfc() {
     let authority = Authority::start(|_| active(&json!({"grant_id": "g1"})));
-    let door = introspection_door(&authority);
-    let admitted = admit(&door, TOKEN, now()).await.unwrap();
+    let access = introspection_access(&authority);
+    let admitted = admit(&access, TOKEN, now()).await.unwrap();
     assert_eq!(admitted.expires_at, Some(later(3_600)));
     let subject = subject_of(Ok(admitted));
     assert_eq!((subject.subject.as_str(), subject.client.as_deref()), ("alice", Some("claude")));
@@ -45,44 +45,44 @@ async fn the_server_is_asked_as_the_rfc_has_it() {
 }
 
 #[tokio::test]
-async fn a_good_answer_is_remembered_for_a_minute_and_a_revoked_token_is_refused_after_it() {
+async fn an_active_token_is_cached_for_a_minute_and_rejected_once_revoked_after_it() {
     let authority = Authority::start(|_| active(&json!({})));
-    let door = introspection_door(&authority);
+    let access = introspection_access(&authority);
     for (at, asked) in [(0, 1), (1, 1), (59, 1)] {
-        assert!(admit(&door, TOKEN, later(at)).await.is_ok());
+        assert!(admit(&access, TOKEN, later(at)).await.is_ok());
         assert_eq!(authority.requests().len(), asked, "after {at} s");
     }
     authority.answer(|_| inactive());
     let inactive = Denial::RenewToken(TokenFault::Inactive);
-    assert_eq!(admit(&door, TOKEN, later(60)).await.unwrap_err(), inactive);
-    // That it is inactive is not remembered.
-    assert_eq!(admit(&door, TOKEN, later(60)).await.unwrap_err(), inactive);
+    assert_eq!(admit(&access, TOKEN, later(60)).await.unwrap_err(), inactive);
+    // A negative response is not cached.
+    assert_eq!(admit(&access, TOKEN, later(60)).await.unwrap_err(), inactive);
     assert_eq!(authority.requests().len(), 3);
-    // Nor is anything known of a time before it was learned.
+    // An entry is not used for a time before it was stored.
     authority.answer(|_| active(&json!({})));
-    assert!(admit(&door, TOKEN, later(61)).await.is_ok());
-    assert!(admit(&door, TOKEN, later(0)).await.is_ok());
+    assert!(admit(&access, TOKEN, later(61)).await.is_ok());
+    assert!(admit(&access, TOKEN, later(0)).await.is_ok());
     assert_eq!(authority.requests().len(), 5);
 }
 
 #[tokio::test]
-async fn nothing_is_remembered_beyond_the_end_of_a_token() {
+async fn nothing_is_cached_beyond_the_expiry_of_a_token() {
     let end = later(20).as_second();
     let authority = Authority::start(move |_| active(&json!({ "exp": end })));
-    let door = introspection_door(&authority);
+    let access = introspection_access(&authority);
     for (at, asked) in [(0, 1), (19, 1), (20, 2), (21, 3)] {
-        assert!(admit(&door, TOKEN, later(at)).await.is_ok());
+        assert!(admit(&access, TOKEN, later(at)).await.is_ok());
         assert_eq!(authority.requests().len(), asked, "after {at} s");
     }
-    // Beyond the leeway what the server says is not believed.
-    let denial = admit(&door, TOKEN, later(80)).await.unwrap_err();
+    // Beyond the tolerance an expired token is rejected although the server says that it is active.
+    let denial = admit(&access, TOKEN, later(80)).await.unwrap_err();
     assert_eq!(denial, Denial::RenewToken(TokenFault::Expired));
 }
 
 #[tokio::test]
-async fn what_the_token_says_counts_as_much_as_that_it_is_active() {
+async fn claims_of_an_active_token_are_checked() {
     let authority = Authority::start(|_| inactive());
-    let door = introspection_door(&authority);
+    let access = introspection_access(&authority);
     for (nth, (others, denial)) in [
         (json!({"aud": "https://other.example"}), Denial::RenewToken(TokenFault::Audience)),
         (json!({"aud": null}), Denial::RenewToken(TokenFault::Audience)),
@@ -95,15 +95,15 @@ async fn what_the_token_says_counts_as_much_as_that_it_is_active() {
     .enumerate()
     {
         authority.answer(move |_| active(&others));
-        assert_eq!(admit(&door, &format!("token{nth}"), now()).await.unwrap_err(), denial);
+        assert_eq!(admit(&access, &format!("token{nth}"), now()).await.unwrap_err(), denial);
     }
 }
 
 #[tokio::test]
-async fn without_a_clear_answer_nobody_is_admitted() {
+async fn an_unclear_response_rejects_the_token() {
     let elsewhere = Authority::start(|_| active(&json!({})));
     let authority = Authority::start(|_| inactive());
-    let door = introspection_door(&authority);
+    let access = introspection_access(&authority);
     let text = |text: &str| Reply::Json(text.to_owned());
     for reply in [
         text(""),
@@ -123,49 +123,50 @@ async fn without_a_clear_answer_nobody_is_admitted() {
     ] {
         let shown = format!("{reply:.60?}");
         authority.answer(move |_| reply.clone());
-        let denial = admit(&door, TOKEN, now()).await.unwrap_err();
+        let denial = admit(&access, TOKEN, now()).await.unwrap_err();
         assert_eq!(denial, Denial::TryLater { after: Duration::from_secs(5) }, "{shown}");
     }
     assert!(elsewhere.requests().is_empty());
-    // And with one, at once.
+    // A valid response is accepted at once.
     authority.answer(|_| active(&json!({})));
-    assert!(admit(&door, TOKEN, now()).await.is_ok());
+    assert!(admit(&access, TOKEN, now()).await.is_ok());
     drop(authority);
 }
 
 #[tokio::test]
-async fn a_server_that_is_down_admits_nobody() {
+async fn an_unreachable_server_rejects_the_token() {
     let authority = Authority::start(|_| active(&json!({})));
-    let door = introspection_door(&authority);
+    let access = introspection_access(&authority);
     let url = authority.url.clone();
     drop(authority);
     while std::net::TcpStream::connect(url.trim_start_matches("http://")).is_ok() {
         tokio::task::yield_now().await;
     }
-    assert_eq!(admit(&door, TOKEN, now()).await.unwrap_err().status().as_u16(), 503);
+    assert_eq!(admit(&access, TOKEN, now()).await.unwrap_err().status().as_u16(), 503);
 }
 
 #[tokio::test]
-async fn an_answer_that_never_comes_is_not_waited_for() {
+async fn a_missing_response_times_out() {
     let authority = Authority::start(|_| Reply::Hang);
-    let door = Access::within(introspection_door(&authority).settings().clone(), Duration::from_millis(50));
-    assert_eq!(admit(&door, TOKEN, now()).await.unwrap_err().status().as_u16(), 503);
+    let access =
+        Access::with_deadline(introspection_access(&authority).settings().clone(), Duration::from_millis(50));
+    assert_eq!(admit(&access, TOKEN, now()).await.unwrap_err().status().as_u16(), 503);
 }
 
-// On one thread every call waits before the first question is sent: a call that came after its answer would ask anew.
+// With one thread every call waits before the first request is sent: a later call would send another.
 #[tokio::test]
-async fn all_who_bring_one_token_wait_for_one_answer() {
+async fn concurrent_calls_with_one_token_share_one_introspection() {
     for is_active in [true, false] {
         let (open, gate) = std::sync::mpsc::channel();
         let authority = Authority::start(move |_| {
             gate.recv().unwrap();
             if is_active { active(&json!({})) } else { inactive() }
         });
-        let door = Arc::new(introspection_door(&authority));
+        let access = Arc::new(introspection_access(&authority));
         let mut calls = JoinSet::new();
         for _ in 0..100 {
-            let door = Arc::clone(&door);
-            calls.spawn(async move { admit(&door, TOKEN, now()).await.is_ok() });
+            let access = Arc::clone(&access);
+            calls.spawn(async move { admit(&access, TOKEN, now()).await.is_ok() });
         }
         while authority.requests().is_empty() {
             tokio::task::yield_now().await;
@@ -177,14 +178,14 @@ async fn all_who_bring_one_token_wait_for_one_answer() {
 }
 
 #[tokio::test]
-async fn a_caller_who_goes_away_leaves_the_question_to_the_others() {
+async fn a_cancelled_call_does_not_cancel_the_introspection_for_others() {
     let (open, gate) = std::sync::mpsc::channel();
     let authority = Authority::start(move |_| {
         gate.recv().unwrap();
         active(&json!({}))
     });
-    let door = introspection_door(&authority);
-    let leaving = door.clone();
+    let access = introspection_access(&authority);
+    let leaving = access.clone();
     let call = tokio::spawn(async move { admit(&leaving, TOKEN, now()).await });
     while authority.requests().is_empty() {
         tokio::task::yield_now().await;
@@ -193,21 +194,21 @@ async fn a_caller_who_goes_away_leaves_the_question_to_the_others() {
     assert!(call.await.unwrap_err().is_cancelled());
     open.send(()).unwrap();
     open.send(()).unwrap();
-    assert!(admit(&door, TOKEN, now()).await.is_ok());
+    assert!(admit(&access, TOKEN, now()).await.is_ok());
 }
 
 #[tokio::test]
-async fn another_configuration_keeps_the_answers_and_checks_them_anew() {
+async fn new_settings_keep_the_cache_and_check_cached_claims_again() {
     let authority = Authority::start(|_| active(&json!({})));
-    let door = introspection_door(&authority);
-    assert!(admit(&door, TOKEN, now()).await.is_ok());
+    let access = introspection_access(&authority);
+    assert!(admit(&access, TOKEN, now()).await.is_ok());
     let resources = vec!["https://moved.example.com/mcp".to_owned()];
-    let moved = door.succeeded_by(AccessSettings { resources, ..door.settings().clone() });
+    let moved = access.succeeded_by(AccessSettings { resources, ..access.settings().clone() });
     let denial = admit(&moved, TOKEN, later(1)).await.unwrap_err();
     assert_eq!((denial, authority.requests().len()), (TokenFault::Audience.into(), 1));
-    // Another client of the server knows nothing yet.
-    let mut other = door.settings().clone();
+    // Another client of the server starts with an empty cache.
+    let mut other = access.settings().clone();
     other.introspection.as_mut().unwrap().client_secret = secrecy::SecretString::from("new-s3cret");
-    assert!(admit(&door.succeeded_by(other), TOKEN, later(1)).await.is_ok());
+    assert!(admit(&access.succeeded_by(other), TOKEN, later(1)).await.is_ok());
     assert_eq!(authority.requests().len(), 2);
 }

@@ -1,4 +1,4 @@
-//! Tokens of every kind, against authorization servers of every kind.
+//! Tests of authentication with all kinds of tokens and authorization servers.
 
 mod authority;
 mod checked_claims;
@@ -23,7 +23,7 @@ use super::{
 
 const RESOURCE: &str = "https://records.example.com/mcp";
 
-/// When all tests begin.
+/// The time at which every test starts.
 fn now() -> Timestamp {
     "2026-11-22T12:00:00Z".parse().unwrap()
 }
@@ -32,7 +32,7 @@ fn later(seconds: i64) -> Timestamp {
     now() + SignedDuration::from_secs(seconds)
 }
 
-/// Claims that are good for an hour, with others in their places; `null` takes one away.
+/// Returns claims that are valid for an hour, with `others` replacing them; `null` removes a claim.
 fn claims(issuer: &str, others: &Value) -> Value {
     let mut claims = json!({
         "iss": issuer,
@@ -65,12 +65,12 @@ fn settings() -> AccessSettings {
     }
 }
 
-/// A door for JWTs of a server that is its own issuer, with its keys at `/keys`.
-fn jwt_door(authority: &Authority) -> Access {
-    jwt_door_for(authority, &Algorithm::ALL)
+/// An authenticator for JWTs of a server that is its own issuer, with its keys at `/keys`.
+fn jwt_access(authority: &Authority) -> Access {
+    jwt_access_for(authority, &Algorithm::ALL)
 }
 
-fn jwt_door_for(authority: &Authority, algorithms: &[Algorithm]) -> Access {
+fn jwt_access_for(authority: &Authority, algorithms: &[Algorithm]) -> Access {
     let issuer = IssuerSettings {
         issuer: authority.at(""),
         jwks_url: Some(authority.at("/keys")),
@@ -87,12 +87,12 @@ fn introspection_of(authority: &Authority) -> IntrospectionSettings {
     }
 }
 
-/// A door for tokens that a server is asked about.
-fn introspection_door(authority: &Authority) -> Access {
+/// An authenticator for introspected tokens.
+fn introspection_access(authority: &Authority) -> Access {
     Access::new(AccessSettings { introspection: Some(introspection_of(authority)), ..settings() })
 }
 
-/// A token of the key `k1`, good for an hour.
+/// A token that is signed with the key `k1` and valid for an hour.
 fn good_token(authority: &Authority, signer: &Signer, algorithm: &str) -> String {
     signer.token(&json!({"alg": algorithm, "kid": "k1"}), &claims(&authority.url, &json!({})))
 }
@@ -100,11 +100,11 @@ fn good_token(authority: &Authority, signer: &Signer, algorithm: &str) -> String
 /// The address of a client.
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-async fn admit(door: &Access, token: &str, now: Timestamp) -> Result<Admitted, Denial> {
-    let admitted = door.admit_at(Some(&format!("Bearer {token}")), LOCAL, now).await;
+async fn admit(access: &Access, token: &str, now: Timestamp) -> Result<Admitted, Denial> {
+    let admitted = access.admit_at(Some(&format!("Bearer {token}")), LOCAL, now).await;
     if let Err(denial) = &admitted {
-        let shown = format!("{denial} {denial:?} {door:?}");
-        // Shorter words may be our own.
+        let shown = format!("{denial} {denial:?} {access:?}");
+        // Shorter words may occur in our own text.
         assert!(token.len() < 10 || !shown.contains(token), "{shown}");
         assert!(!shown.contains("s3cret"), "{shown}");
     }
@@ -121,7 +121,7 @@ fn subject_of(admitted: Result<Admitted, Denial>) -> Subject {
 }
 
 #[tokio::test]
-async fn a_static_token_is_known_by_its_hash_alone() {
+async fn a_static_token_is_found_by_its_hash() {
     let new = super::NewToken::generate().unwrap();
     let authority = Authority::start(|_| panic!("a static token was sent to others"));
     let text = secrecy::ExposeSecret::expose_secret(&new.token).to_owned();
@@ -130,27 +130,27 @@ async fn a_static_token_is_known_by_its_hash_alone() {
         sha256: super::static_token::sha256(&new.token),
         metrics: true,
     };
-    let door = introspection_door(&authority);
+    let access = introspection_access(&authority);
     let unknown = Denial::RenewToken(super::TokenFault::Unknown);
-    assert_eq!(admit(&door, &text, now()).await.unwrap_err(), unknown);
-    // Adding a token does not take what was learned.
-    let door = door.succeeded_by(AccessSettings { tokens: vec![token], ..door.settings().clone() });
-    let admitted = admit(&door, &text, now()).await.unwrap();
+    assert_eq!(admit(&access, &text, now()).await.unwrap_err(), unknown);
+    // Adding a token keeps the caches.
+    let access = access.succeeded_by(AccessSettings { tokens: vec![token], ..access.settings().clone() });
+    let admitted = admit(&access, &text, now()).await.unwrap();
     assert_eq!(admitted.caller, Caller::Token { name: "ci".to_owned() });
     assert_eq!(admitted.expires_at, None);
-    assert_eq!(door.may_read_metrics(Some(&format!("Bearer {}", text))), Ok(true));
-    assert_eq!(door.may_read_metrics(Some("Bearer e.y.j")), Err(unknown.clone()));
-    assert_eq!(admit(&door, &format!("{text}x"), now()).await.unwrap_err(), unknown);
+    assert_eq!(access.may_read_metrics(Some(&format!("Bearer {}", text))), Ok(true));
+    assert_eq!(access.may_read_metrics(Some("Bearer e.y.j")), Err(unknown.clone()));
+    assert_eq!(admit(&access, &format!("{text}x"), now()).await.unwrap_err(), unknown);
     assert!(authority.requests().is_empty());
 }
 
 #[tokio::test]
-async fn without_anything_to_check_a_token_by_nobody_is_admitted() {
-    let door = Access::new(settings());
-    assert!(!door.settings().can_admit());
+async fn without_any_check_configured_tokens_are_rejected() {
+    let access = Access::new(settings());
+    assert!(!access.settings().can_admit());
     for token in ["abc", "fwt_abc", "eyJhbGciOiJub25lIn0.e30."] {
-        let denial = admit(&door, token, now()).await.unwrap_err();
+        let denial = admit(&access, token, now()).await.unwrap_err();
         assert_eq!(denial, Denial::RenewToken(super::TokenFault::Unknown), "{token}");
     }
-    assert_eq!(door.admit(None, LOCAL).await.unwrap_err(), Denial::AskOperator);
+    assert_eq!(access.admit(None, LOCAL).await.unwrap_err(), Denial::AskOperator);
 }

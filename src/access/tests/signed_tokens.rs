@@ -1,13 +1,15 @@
-//! What is believed of a JWT: only what a key of its issuer has signed, with an algorithm that is that key's.
+//! Tests of JWT verification: only a signature by a key of the issuer counts, with an algorithm of that key.
 
 use serde_json::{Value, json};
 
 use super::authority::{Authority, Reply};
 use super::signer::{ED25519, OTHER_RSA, P256, P384, RSA, Signer, base64, hmac_token, message};
-use super::{Algorithm, Denial, admit, claims, jwt_door, jwt_door_for, key_set, now, settings, subject_of};
+use super::{
+    Algorithm, Denial, admit, claims, jwt_access, jwt_access_for, key_set, now, settings, subject_of,
+};
 use crate::access::{Access, IntrospectionSettings, TokenFault};
 
-/// A server with a key of every type, and one that checks nothing.
+/// A server with a key of every type, and one that is not for signatures.
 fn authority() -> Authority {
     let symmetric = json!({"kty": "oct", "kid": "secret", "k": base64("0123456789abcdef0123456789abcdef")});
     let mut for_encryption = RSA.named("encryption");
@@ -29,17 +31,17 @@ fn authority() -> Authority {
     Authority::start(move |_| Reply::Json(keys.clone()))
 }
 
-async fn denied(door: &Access, token: &str) -> TokenFault {
-    match admit(door, token, now()).await.unwrap_err() {
+async fn denied(access: &Access, token: &str) -> TokenFault {
+    match admit(access, token, now()).await.unwrap_err() {
         Denial::RenewToken(fault) => fault,
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test]
-async fn every_algorithm_of_the_list_is_checked() {
+async fn all_supported_algorithms_are_verified() {
     let authority = authority();
-    let door = jwt_door(&authority);
+    let access = jwt_access(&authority);
     for algorithm in Algorithm::ALL {
         let (signer, id): (&Signer, _) = match algorithm {
             Algorithm::ES256 => (&P256, "p256"),
@@ -49,33 +51,33 @@ async fn every_algorithm_of_the_list_is_checked() {
         };
         let header = json!({"alg": algorithm.as_str(), "kid": id, "typ": "at+jwt"});
         let token = signer.token(&header, &claims(&authority.url, &json!({})));
-        let subject = subject_of(admit(&door, &token, now()).await);
+        let subject = subject_of(admit(&access, &token, now()).await);
         assert_eq!((subject.issuer, subject.subject), (authority.url.clone(), "alice".to_owned()));
         assert_eq!(subject.client.as_deref(), Some("claude"));
-        // One bit of the claims, and it is nobody's word.
+        // A changed payload invalidates the signature.
         let mut parts: Vec<&str> = token.split('.').collect();
         let forged = base64(claims(&authority.url, &json!({"sub": "mallory"})).to_string());
         parts[1] = &forged;
-        assert_eq!(denied(&door, &parts.join(".")).await, TokenFault::Signature, "{algorithm}");
+        assert_eq!(denied(&access, &parts.join(".")).await, TokenFault::Signature, "{algorithm}");
     }
     assert_eq!(authority.asked("/keys"), 1);
 }
 
 #[tokio::test]
-async fn what_the_header_says_chooses_no_key_and_no_way_to_use_it() {
+async fn the_token_header_cannot_choose_an_unfit_key() {
     let authority = authority();
-    let door = jwt_door(&authority);
+    let access = jwt_access(&authority);
     let good = claims(&authority.url, &json!({}));
     let signed = |signer: &Signer, header: Value| signer.token(&header, &good);
     let check =
-        async |token: String, fault: TokenFault| assert_eq!(denied(&door, &token).await, fault, "{token}");
+        async |token: String, fault: TokenFault| assert_eq!(denied(&access, &token).await, fault, "{token}");
     check(signed(&RSA, json!({"alg": "RS256", "kid": "p256"})), TokenFault::OtherKeyType).await;
     check(signed(&P256, json!({"alg": "ES256", "kid": "p384"})), TokenFault::OtherKeyType).await;
     check(signed(&P256, json!({"alg": "RS256", "kid": "p256"})), TokenFault::OtherKeyType).await;
     check(signed(&RSA, json!({"alg": "RS256", "kid": "ps256"})), TokenFault::OtherKeyType).await;
     check(signed(&OTHER_RSA, json!({"alg": "RS256", "kid": "rsa"})), TokenFault::Signature).await;
     check(signed(&RSA, json!({"alg": "PS384", "kid": "p256"})), TokenFault::OtherKeyType).await;
-    // The key in the header is its sender's.
+    // The key in the header was chosen by the sender.
     let own =
         json!({"alg": "RS256", "kid": "rsa", "jwk": OTHER_RSA.jwk(), "jku": "https://evil.example/keys"});
     check(signed(&OTHER_RSA, own), TokenFault::Signature).await;
@@ -85,30 +87,30 @@ async fn what_the_header_says_chooses_no_key_and_no_way_to_use_it() {
     }
     for typ in ["JWT", "jwt", "AT+JWT", "application/at+jwt"] {
         let token = signed(&RSA, json!({"alg": "RS256", "kid": "rsa", "typ": typ}));
-        assert!(admit(&door, &token, now()).await.is_ok(), "{typ}");
+        assert!(admit(&access, &token, now()).await.is_ok(), "{typ}");
     }
 }
 
 #[tokio::test]
 async fn none_and_shared_secrets_are_never_accepted() {
     let authority = authority();
-    let door = jwt_door(&authority);
+    let access = jwt_access(&authority);
     let good = claims(&authority.url, &json!({}));
     for none in ["none", "None", "NONE", "nOnE", ""] {
         let token = format!("{}.", message(&json!({"alg": none, "kid": "rsa"}), &good));
-        assert_eq!(denied(&door, &token).await, TokenFault::Algorithm, "{none}");
+        assert_eq!(denied(&access, &token).await, TokenFault::Algorithm, "{none}");
     }
-    // Signed with what is public: the key in every spelling that a careless server could take for a secret.
+    // Signed with public data: the key in every spelling that a careless server could use as a secret.
     let jwk = RSA.named("rsa").to_string();
     let modulus = RSA.jwk()["n"].as_str().unwrap().to_owned();
     let pem = format!("-----BEGIN PUBLIC KEY-----\n{modulus}\n-----END PUBLIC KEY-----\n");
     for secret in [jwk, modulus, pem, "0123456789abcdef0123456789abcdef".to_owned()] {
         for id in ["rsa", "secret"] {
             let token = hmac_token(secret.as_bytes(), &json!({"alg": "HS256", "kid": id}), &good);
-            assert_eq!(denied(&door, &token).await, TokenFault::Algorithm);
-            // The same signature under another name is no signature.
+            assert_eq!(denied(&access, &token).await, TokenFault::Algorithm);
+            // The same signature with another algorithm name is invalid.
             let token = hmac_token(secret.as_bytes(), &json!({"alg": "RS256", "kid": "rsa"}), &good);
-            assert_eq!(denied(&door, &token).await, TokenFault::Signature);
+            assert_eq!(denied(&access, &token).await, TokenFault::Signature);
         }
     }
 }
@@ -116,62 +118,62 @@ async fn none_and_shared_secrets_are_never_accepted() {
 #[tokio::test]
 async fn only_listed_algorithms_are_accepted() {
     let authority = authority();
-    let door = jwt_door_for(&authority, &[Algorithm::ES256]);
+    let access = jwt_access_for(&authority, &[Algorithm::ES256]);
     let token = RSA.token(&json!({"alg": "RS256", "kid": "rsa"}), &claims(&authority.url, &json!({})));
-    assert_eq!(denied(&door, &token).await, TokenFault::Algorithm);
-    // Nobody was asked for it.
+    assert_eq!(denied(&access, &token).await, TokenFault::Algorithm);
+    // No authorization server was asked.
     assert!(authority.requests().is_empty());
 }
 
 #[tokio::test]
-async fn without_a_key_id_there_must_be_one_key_that_fits() {
+async fn without_a_key_id_exactly_one_key_must_fit() {
     let authority = authority();
-    let door = jwt_door(&authority);
+    let access = jwt_access(&authority);
     let good = claims(&authority.url, &json!({}));
     let token = P256.token(&json!({"alg": "ES256"}), &good);
-    assert!(admit(&door, &token, now()).await.is_ok());
-    // `rsa` and `ps256` both could be meant.
+    assert!(admit(&access, &token, now()).await.is_ok());
+    // Both `rsa` and `ps256` would fit.
     let token = RSA.token(&json!({"alg": "PS256"}), &good);
-    assert_eq!(denied(&door, &token).await, TokenFault::UnknownKey);
+    assert_eq!(denied(&access, &token).await, TokenFault::UnknownKey);
 }
 
 #[tokio::test]
-async fn malformed_tokens_are_refused_before_anybody_is_asked() {
+async fn malformed_tokens_are_rejected_without_any_request() {
     let authority = authority();
-    let door = jwt_door(&authority);
+    let access = jwt_access(&authority);
     let header = base64(r#"{"alg":"RS256","kid":"rsa"}"#);
     for token in [
         format!("{}.e30.AAAA", base64(r#"{"typ":"JWT"}"#)),
         format!("{}.e30.AAAA", base64(r#"{"alg":5}"#)),
         format!("{}.e30.AAAA", base64(r#"{"alg":"RS256","alg":"RS256"}"#)),
     ] {
-        assert_eq!(denied(&door, &token).await, TokenFault::Malformed, "{token}");
+        assert_eq!(denied(&access, &token).await, TokenFault::Malformed, "{token}");
     }
     for token in ["a.b.c".to_owned(), "..".to_owned(), format!("{header}.e30"), format!("{header}.a.b.c")] {
-        assert_eq!(denied(&door, &token).await, TokenFault::Unknown, "{token}");
+        assert_eq!(denied(&access, &token).await, TokenFault::Unknown, "{token}");
     }
     assert!(authority.requests().is_empty());
-    // Signed, but not base64url, or not claims.
-    assert_eq!(denied(&door, &format!("{header}.e30.A+A=")).await, TokenFault::Signature);
+    // The header is valid, but the signature is not base64url or the payload has no claims.
+    assert_eq!(denied(&access, &format!("{header}.e30.A+A=")).await, TokenFault::Signature);
     for payload in [json!([]), json!({"exp": "tomorrow"}), json!({"aud": 5}), json!("x")] {
         let token = RSA.token(&json!({"alg": "RS256", "kid": "rsa"}), &payload);
-        assert_eq!(denied(&door, &token).await, TokenFault::Malformed, "{payload}");
+        assert_eq!(denied(&access, &token).await, TokenFault::Malformed, "{payload}");
     }
 }
 
 #[tokio::test]
-async fn a_jwt_is_checked_here_and_no_other_server_learns_of_it() {
+async fn a_jwt_is_verified_here_and_not_introspected() {
     let authority = authority();
     let other = Authority::start(|_| Reply::Json(r#"{"active":true}"#.to_owned()));
     let introspection = IntrospectionSettings { ..super::introspection_of(&other) };
-    let mut both = jwt_door(&authority).settings().clone();
+    let mut both = jwt_access(&authority).settings().clone();
     both.introspection = Some(introspection);
-    let door = Access::new(both);
+    let access = Access::new(both);
     let token =
         RSA.token(&json!({"alg": "RS256", "kid": "rsa"}), &claims("https://other.example", &json!({})));
-    assert_eq!(denied(&door, &token).await, TokenFault::Issuer);
+    assert_eq!(denied(&access, &token).await, TokenFault::Issuer);
     assert!(other.requests().is_empty());
-    // Without an issuer the server that gave it is asked.
+    // Without an issuer the token is introspected.
     let mut asked = settings();
     asked.introspection = Some(super::introspection_of(&other));
     assert_eq!(denied(&Access::new(asked), &token).await, TokenFault::Audience);

@@ -1,4 +1,4 @@
-//! Keys that are made for a test, and tokens signed by them.
+//! Keys that are generated for a test, and tokens signed with them.
 
 use std::sync::LazyLock;
 
@@ -49,7 +49,7 @@ pub(super) fn base64(bytes: impl AsRef<[u8]>) -> String {
 }
 
 impl Signer {
-    /// The public key, as a key set has it, without an id.
+    /// Returns the public key as in a key set, without an id.
     pub(super) fn jwk(&self) -> Value {
         match self {
             Self::Rsa(pair) => {
@@ -65,14 +65,14 @@ impl Signer {
         }
     }
 
-    /// The same with an id.
+    /// Returns the public key as in a key set, with an id.
     pub(super) fn named(&self, id: &str) -> Value {
         let mut jwk = self.jwk();
         jwk["kid"] = json!(id);
         jwk
     }
 
-    /// A token with this header and these claims, signed as `alg` says, as far as the key can.
+    /// Returns a token with this header and these claims, signed as `alg` says, as far as the key can.
     pub(super) fn token(&self, header: &Value, claims: &Value) -> String {
         let message = message(header, claims);
         let random = SystemRandom::new();
@@ -97,12 +97,12 @@ impl Signer {
     }
 }
 
-/// What is signed.
+/// Returns the signed part of a token.
 pub(super) fn message(header: &Value, claims: &Value) -> String {
     format!("{}.{}", base64(header.to_string()), base64(claims.to_string()))
 }
 
-/// A token that is signed with a shared secret.
+/// Returns a token that is signed with a shared secret.
 pub(super) fn hmac_token(secret: &[u8], header: &Value, claims: &Value) -> String {
     let message = message(header, claims);
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, secret);
