@@ -120,7 +120,7 @@ impl State {
         if is_there {
             database.prepare()?;
         }
-        let positions = is_there.then(|| SqlitePositions::new(Arc::new(database)).lasting(valid_for));
+        let positions = is_there.then(|| SqlitePositions::new(Arc::new(database)).with_ttl(valid_for));
         let clock = Clock::new(skew);
         if let Some(positions) = &positions {
             clock.raise(positions.seen()?);
@@ -163,7 +163,7 @@ impl State {
 
     fn keys(&self) -> Result<Option<KeyRing>, StateError> {
         let loaded = KeyFile::in_directory(&self.directory).load()?;
-        Ok(loaded.map(|loaded| loaded.ring.lasting(self.valid_for)))
+        Ok(loaded.map(|loaded| loaded.ring.with_ttl(self.valid_for)))
     }
 
     /// Decrypts what is kept.

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
+
 use super::CursorFault;
 use super::clock::{Clock, Skew};
 use super::codec::{Claims, Kind, Reference, VALID_FOR};
@@ -35,11 +38,11 @@ pub enum NoPosition {
 #[derive(Debug)]
 pub struct Cursors {
     clock: Arc<Clock>,
-    opened: OnceLock<Opened>,
+    storage: OnceCell<Storage>,
     /// The directory that keys and positions are in, when it is opened at the first use.
     directory: Option<PathBuf>,
-    /// The keys where that directory cannot be used.
-    spare: Keys,
+    /// The keys of cursors that end with the process.
+    process_keys: Keys,
     /// How long a cursor is valid.
     valid_for: Duration,
     /// Told how long each cursor took to encode.
@@ -50,7 +53,7 @@ pub struct Cursors {
 
 /// Keys and positions that are in use.
 #[derive(Debug)]
-struct Opened {
+struct Storage {
     /// None for the keys of the process.
     keys: Option<Keys>,
     positions: Arc<dyn Positions>,
@@ -93,7 +96,7 @@ impl Cursors {
     /// The system gives no random bytes.
     pub fn in_memory(timing: impl Into<Timing>) -> Result<Self, getrandom::Error> {
         let cursors = Self::unopened(timing.into(), None)?;
-        let _ = cursors.opened.set(Opened::in_memory(cursors.valid_for));
+        let _ = cursors.storage.set(Storage::in_memory(cursors.valid_for));
         Ok(cursors)
     }
 
@@ -117,7 +120,7 @@ impl Cursors {
     /// The directory, its key file or its store cannot be used.
     pub fn in_directory(directory: &Path, timing: impl Into<Timing>) -> Result<Self, StateError> {
         let cursors = Self::unopened(timing.into(), None)?;
-        let _ = cursors.opened.set(Opened::in_directory(directory, &cursors.clock, cursors.valid_for)?);
+        let _ = cursors.storage.set(Storage::in_directory(directory, &cursors.clock, cursors.valid_for)?);
         Ok(cursors)
     }
 
@@ -125,33 +128,44 @@ impl Cursors {
         let Timing { skew, valid_for } = timing;
         Ok(Self {
             clock: Arc::new(Clock::new(skew)),
-            opened: OnceLock::new(),
+            storage: OnceCell::new(),
             directory,
-            spare: Keys::in_memory()?.lasting(valid_for),
+            process_keys: Keys::in_memory()?.with_ttl(valid_for),
             valid_for,
             encoded: OnceLock::new(),
             waiting: Arc::default(),
         })
     }
 
-    fn opened(&self) -> &Opened {
-        self.opened.get_or_init(|| {
-            let Some(directory) = &self.directory else { return Opened::in_memory(self.valid_for) };
-            Opened::in_directory(directory, &self.clock, self.valid_for).unwrap_or_else(|error| {
-                tracing::warn!(%error, "cursors end with this process");
-                Opened::in_memory(self.valid_for)
-            })
-        })
+    /// Returns keys and positions. Opens the directory at the first use, on a thread where that may block.
+    async fn storage(&self) -> &Storage {
+        let open = async || {
+            let Some(directory) = self.directory.clone() else { return Storage::in_memory(self.valid_for) };
+            let (clock, valid_for) = (Arc::clone(&self.clock), self.valid_for);
+            match spawn_blocking(move || Storage::in_directory(&directory, &clock, valid_for)).await {
+                Ok(Ok(storage)) => storage,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "cursors end with this process");
+                    Storage::in_memory(valid_for)
+                }
+                Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+            }
+        };
+        self.storage.get_or_init(open).await
     }
 
     /// Encrypts the text of a position that is kept in a file.
-    fn sealed(&self, text: String) -> String {
-        if self.opened().is_kept { self.seal_text(POSITION_CONTEXT, &text) } else { text }
+    async fn encrypt_position(&self, text: String) -> String {
+        if self.storage().await.is_kept { self.seal_text(POSITION_CONTEXT, &text).await } else { text }
     }
 
-    /// Decrypts what [`Self::sealed`] returned. A text of a key that is gone is none.
-    fn unsealed(&self, text: String) -> Option<String> {
-        if self.opened().is_kept { self.open_text(POSITION_CONTEXT, &text).ok() } else { Some(text) }
+    /// Decrypts what [`Self::encrypt_position`] returned. A text of a key that is gone is none.
+    async fn decrypt_position(&self, text: String) -> Option<String> {
+        if self.storage().await.is_kept {
+            self.open_text(POSITION_CONTEXT, &text).await.ok()
+        } else {
+            Some(text)
+        }
     }
 
     /// Tells `observer` how long each cursor takes to encode. The first observer stays.
@@ -160,9 +174,8 @@ impl Cursors {
     }
 
     /// The keys, for what else has to be signed.
-    #[must_use]
-    pub fn keys(&self) -> &Keys {
-        self.opened().keys.as_ref().unwrap_or(&self.spare)
+    pub(super) async fn keys(&self) -> &Keys {
+        self.storage().await.keys.as_ref().unwrap_or(&self.process_keys)
     }
 
     /// The time since 1970, by a clock that does not go back.
@@ -188,16 +201,18 @@ impl Cursors {
         }
         let mut reference = Reference::default();
         getrandom::fill(&mut reference)?;
-        let text = self.sealed(text);
+        let text = self.encrypt_position(text).await;
         // As the cursor has it, which counts milliseconds.
         let issued = Duration::from_millis(u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX));
         let position = Position { kind, issued, offset, binding, text };
-        let issued = self.opened().positions.keep(reference, position).await?;
+        let positions = &self.storage().await.positions;
+        let issued = positions.keep(reference, position).await?;
         self.clock.raise(issued);
         let claims = Claims { kind, issued, offset, reference };
-        self.expire_after(self.valid_for + Duration::from_secs(1));
+        self.expire_after(self.valid_for + Duration::from_secs(1), positions);
+        let keys = self.keys().await;
         let started = Instant::now();
-        let cursor = self.keys().seal(&claims, issued);
+        let cursor = keys.seal(&claims, issued);
         if let Some(EncodeObserver(observe)) = self.encoded.get() {
             observe(started.elapsed());
         }
@@ -211,9 +226,9 @@ impl Cursors {
     /// The cursor is not one of these, its time is over, or positions cannot be read.
     pub async fn position(&self, kind: Kind, cursor: &str) -> Result<Position, NoPosition> {
         // Opening may raise the clock.
-        let Opened { positions, .. } = self.opened();
+        let Storage { positions, .. } = self.storage().await;
         let now = self.clock.now();
-        let claims = match self.keys().open(cursor, now) {
+        let claims = match self.keys().await.open(cursor, now) {
             Ok(claims) => claims,
             Err(CursorFault::Expired) => {
                 // That it expired is remembered, so that no clock that is set back revives it. A store that cannot be
@@ -229,37 +244,35 @@ impl Cursors {
             return Err(CursorFault::Mismatched.into());
         }
         let position = positions.find(claims.reference, now).await?;
-        let position = position.filter(|position| position.kind == kind).and_then(|position| {
-            let text = self.unsealed(position.text)?;
-            Some(Position { text, ..position })
-        });
-        Ok(position.ok_or(CursorFault::Expired)?)
+        let position = position.filter(|position| position.kind == kind).ok_or(CursorFault::Expired)?;
+        let text = self.decrypt_position(position.text).await.ok_or(CursorFault::Expired)?;
+        Ok(Position { text, ..position })
     }
 }
 
-impl Opened {
+impl Storage {
     fn in_memory(valid_for: Duration) -> Self {
-        Self { keys: None, positions: Arc::new(Memory::lasting(valid_for)), is_kept: false }
+        Self { keys: None, positions: Arc::new(Memory::with_ttl(valid_for)), is_kept: false }
     }
 
     fn in_directory(directory: &Path, clock: &Clock, valid_for: Duration) -> Result<Self, StateError> {
         let database = Database::in_directory(directory);
         database.prepare()?;
-        let positions = SqlitePositions::new(Arc::new(database)).lasting(valid_for);
+        let positions = SqlitePositions::new(Arc::new(database)).with_ttl(valid_for);
         // What was seen before the restart was; from here on it cannot be earlier.
         clock.raise(positions.start(clock.now())?);
-        let keys = Keys::of_file(KeyFile::in_directory(directory), clock.now())?.lasting(valid_for);
+        let keys = Keys::of_file(KeyFile::in_directory(directory), clock.now())?.with_ttl(valid_for);
         Ok(Self { keys: Some(keys), positions: Arc::new(positions), is_kept: true })
     }
 }
 
 impl Cursors {
     /// Forgets what has expired by then, also when nobody calls meanwhile.
-    fn expire_after(&self, wait: Duration) {
+    fn expire_after(&self, wait: Duration, positions: &Arc<dyn Positions>) {
         if self.waiting.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (clock, positions) = (Arc::clone(&self.clock), Arc::clone(&self.opened().positions));
+        let (clock, positions) = (Arc::clone(&self.clock), Arc::clone(positions));
         let waiting = Arc::clone(&self.waiting);
         tokio::spawn(async move {
             // Twice: what was issued during the first wait goes after the second.
@@ -325,6 +338,25 @@ mod tests {
         assert_eq!(open().position(Kind::Search, &cursor).await.unwrap().text, "here");
     }
 
+    /// On a runtime of one thread, the lock is released only if opening the directory leaves that thread to others.
+    #[tokio::test(flavor = "current_thread")]
+    async fn opening_directory_does_not_block_runtime() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Cursors::in_directory(folder.path(), Skew::default()).unwrap());
+        let lock = rusqlite::Connection::open(folder.path().join("cursors.db")).unwrap();
+        lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let lazy = Arc::new(Cursors::lazily_in_directory(folder.path().to_owned(), Skew::default()).unwrap());
+        let issuing = tokio::spawn({
+            let lazy = Arc::clone(&lazy);
+            async move { issue(&lazy, "here").await }
+        });
+        tokio::task::yield_now().await;
+        lock.execute_batch("COMMIT").unwrap();
+        let cursor = issuing.await.unwrap();
+        let other = Cursors::in_directory(folder.path(), Skew::default()).unwrap();
+        assert_eq!(other.position(Kind::Search, &cursor).await.unwrap().text, "here");
+    }
+
     #[tokio::test]
     async fn a_clock_that_is_set_back_revives_nothing() {
         let folder = tempfile::tempdir().unwrap();
@@ -369,11 +401,12 @@ mod tests {
         assert_eq!(kept(), 1);
         cursors.clock.raise(cursors.now() + VALID_FOR + Duration::from_secs(1));
         // A wait has begun with the first, so that there is one at a time.
-        cursors.expire_after(Duration::ZERO);
+        let stored = &cursors.storage().await.positions;
+        cursors.expire_after(Duration::ZERO, stored);
         tokio::task::yield_now().await;
         assert_eq!(kept(), 1);
         cursors.waiting.store(false, Ordering::Relaxed);
-        cursors.expire_after(Duration::ZERO);
+        cursors.expire_after(Duration::ZERO, stored);
         for _ in 0..1_000 {
             if kept() == 0 {
                 return;

@@ -30,7 +30,7 @@ impl KeyRing {
 
     /// Returns the ring of a server whose cursors are valid for so long.
     #[must_use]
-    pub fn lasting(self, valid_for: Duration) -> Self {
+    pub fn with_ttl(self, valid_for: Duration) -> Self {
         Self { valid_for, ..self }
     }
 

@@ -16,13 +16,13 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Keys {
     file: Option<KeyFile>,
-    held: Mutex<Held>,
+    held: Mutex<CurrentKeys>,
     /// How long a cursor is valid.
     valid_for: Duration,
 }
 
 #[derive(Debug)]
-struct Held {
+struct CurrentKeys {
     ring: Arc<KeyRing>,
     stamp: Option<Stamp>,
     looked: Instant,
@@ -41,16 +41,16 @@ impl Keys {
     /// These, for ever.
     #[must_use]
     pub fn of(ring: KeyRing) -> Self {
-        let held = Held { ring: Arc::new(ring), stamp: None, looked: Instant::now() };
+        let held = CurrentKeys { ring: Arc::new(ring), stamp: None, looked: Instant::now() };
         Self { file: None, held: Mutex::new(held), valid_for: VALID_FOR }
     }
 
     /// Returns the keys of a server whose cursors are valid for so long.
     #[must_use]
-    pub fn lasting(self, valid_for: Duration) -> Self {
+    pub fn with_ttl(self, valid_for: Duration) -> Self {
         let held = self.held.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let ring = Arc::new(KeyRing::clone(&held.ring).lasting(valid_for));
-        Self { held: Mutex::new(Held { ring, ..held }), valid_for, ..self }
+        let ring = Arc::new(KeyRing::clone(&held.ring).with_ttl(valid_for));
+        Self { held: Mutex::new(CurrentKeys { ring, ..held }), valid_for, ..self }
     }
 
     /// Those of a file, which is made when it is not there.
@@ -60,7 +60,8 @@ impl Keys {
     /// The file cannot be made or read, others can read it, or it is damaged.
     pub fn of_file(file: KeyFile, now: Duration) -> Result<Self, StateError> {
         let loaded = file.load_or_create(now)?;
-        let held = Held { ring: Arc::new(loaded.ring), stamp: Some(loaded.stamp), looked: Instant::now() };
+        let held =
+            CurrentKeys { ring: Arc::new(loaded.ring), stamp: Some(loaded.stamp), looked: Instant::now() };
         Ok(Self { file: Some(file), held: Mutex::new(held), valid_for: VALID_FOR })
     }
 
@@ -95,14 +96,14 @@ impl Keys {
     }
 
     /// The ring, read again when there is reason to look and the file is another.
-    fn ring(&self, now: Duration, has_reason: impl Fn(&Held) -> bool) -> Arc<KeyRing> {
+    fn ring(&self, now: Duration, has_reason: impl Fn(&CurrentKeys) -> bool) -> Arc<KeyRing> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = self.file.as_ref().filter(|_| has_reason(&held)) {
             held.looked = Instant::now();
             if file.stamp() != held.stamp {
                 match file.load_or_create(now) {
                     Ok(loaded) => {
-                        let ring = loaded.ring.lasting(self.valid_for);
+                        let ring = loaded.ring.with_ttl(self.valid_for);
                         (held.ring, held.stamp) = (Arc::new(ring), Some(loaded.stamp));
                     }
                     // The keys that are known stay good; those that a mended file adds are found later.

@@ -23,13 +23,13 @@ pub(super) struct Memory(Cache<Reference, Position>);
 
 impl Default for Memory {
     fn default() -> Self {
-        Self::lasting(VALID_FOR)
+        Self::with_ttl(VALID_FOR)
     }
 }
 
 impl Memory {
     /// Returns positions that are kept for so long.
-    pub(super) fn lasting(valid_for: Duration) -> Self {
+    pub(super) fn with_ttl(valid_for: Duration) -> Self {
         let weight = |_: &Reference, position: &Position| {
             u32::try_from(position.text.len() + position.binding.len() + BESIDE).unwrap_or(u32::MAX)
         };

@@ -39,9 +39,8 @@ pub(crate) fn decrypt(secret: &[u8; 32], context: &[u8], sealed: &[u8]) -> Optio
 impl Cursors {
     /// Seals a text with the newest key. The same text has the same seal: the nonce is a MAC of it, so no nonce is used
     /// for two texts.
-    #[must_use]
-    pub fn seal_text(&self, context: &[&str], text: &str) -> String {
-        let key = self.keys().newest(self.now());
+    pub async fn seal_text(&self, context: &[&str], text: &str) -> String {
+        let key = self.keys().await.newest(self.now());
         let context = context_bytes(context);
         let mac = key.mac_of(&[b"nonce", &context, text.as_bytes()]).finalize().into_bytes();
         let nonce: NonceBytes = std::array::from_fn(|at| mac.get(at).copied().unwrap_or_default());
@@ -55,8 +54,9 @@ impl Cursors {
     ///
     /// `Malformed` when it is no sealed text; `Mismatched` when it is of another context, or of a key that is gone: which
     /// of them cannot be told.
-    pub fn open_text(&self, context: &[&str], sealed: &str) -> Result<String, CursorFault> {
-        open_text(|id| self.keys().key(id, self.now()), context, sealed)
+    pub async fn open_text(&self, context: &[&str], sealed: &str) -> Result<String, CursorFault> {
+        let keys = self.keys().await;
+        open_text(|id| keys.key(id, self.now()), context, sealed)
     }
 }
 
@@ -100,22 +100,26 @@ mod tests {
     use super::*;
     use crate::cursor::Skew;
 
-    #[test]
-    fn a_sealed_text_opens_in_its_context_only() {
+    #[tokio::test]
+    async fn a_sealed_text_opens_in_its_context_only() {
         let cursors = || Cursors::in_memory(Skew::default()).unwrap();
         let (own, other) = (cursors(), cursors());
-        let sealed = own.seal_text(&["a", "b"], "version 42");
+        let sealed = own.seal_text(&["a", "b"], "version 42").await;
         assert!(!URL_SAFE_NO_PAD.decode(&sealed).unwrap().windows(2).any(|two| two == b"42"));
-        assert_eq!(own.open_text(&["a", "b"], &sealed).unwrap(), "version 42");
-        assert_eq!(own.seal_text(&["a", "b"], "version 42"), sealed);
+        assert_eq!(own.open_text(&["a", "b"], &sealed).await.unwrap(), "version 42");
+        assert_eq!(own.seal_text(&["a", "b"], "version 42").await, sealed);
         for context in [&["ab", ""][..], &["a", "c"], &["a"]] {
-            assert_eq!(own.open_text(context, &sealed), Err(CursorFault::Mismatched), "{context:?}");
+            assert_eq!(own.open_text(context, &sealed).await, Err(CursorFault::Mismatched), "{context:?}");
         }
-        assert_eq!(other.open_text(&["a", "b"], &sealed), Err(CursorFault::Mismatched));
+        assert_eq!(other.open_text(&["a", "b"], &sealed).await, Err(CursorFault::Mismatched));
         for malformed in ["", "x", "AAAA", "not base64!"] {
-            assert_eq!(own.open_text(&["a", "b"], malformed), Err(CursorFault::Malformed), "{malformed}");
+            assert_eq!(
+                own.open_text(&["a", "b"], malformed).await,
+                Err(CursorFault::Malformed),
+                "{malformed}"
+            );
         }
         let forged = format!("{}AA", sealed.get(..sealed.len() - 2).unwrap());
-        assert_eq!(own.open_text(&["a", "b"], &forged), Err(CursorFault::Mismatched));
+        assert_eq!(own.open_text(&["a", "b"], &forged).await, Err(CursorFault::Mismatched));
     }
 }

@@ -59,7 +59,7 @@ impl SqlitePositions {
 
     /// Returns the positions of a server whose cursors are valid for so long.
     #[must_use]
-    pub fn lasting(self, valid_for: Duration) -> Self {
+    pub fn with_ttl(self, valid_for: Duration) -> Self {
         Self { valid_for, ..self }
     }
 

@@ -34,11 +34,10 @@ impl ChangesSeal {
     }
 
     /// Returns the token for the client, encrypted where that is needed.
-    #[must_use]
-    pub fn close(&self, token: ChangesToken) -> String {
+    pub async fn close(&self, token: ChangesToken) -> String {
         match &self.0 {
             None => token.0,
-            Some(Sealing { cursors, identity }) => cursors.seal_text(&[CONTEXT, identity], &token.0),
+            Some(Sealing { cursors, identity }) => cursors.seal_text(&[CONTEXT, identity], &token.0).await,
         }
     }
 
@@ -47,9 +46,9 @@ impl ChangesSeal {
     /// # Errors
     ///
     /// It was not sealed by these keys.
-    pub fn open(&self, token: ChangesToken) -> Result<ChangesToken, SourceError> {
+    pub async fn open(&self, token: ChangesToken) -> Result<ChangesToken, SourceError> {
         let Some(Sealing { cursors, identity }) = &self.0 else { return Ok(token) };
-        let opened = cursors.open_text(&[CONTEXT, identity], &token.0);
+        let opened = cursors.open_text(&[CONTEXT, identity], &token.0).await;
         opened.map(ChangesToken).map_err(|_other| SourceError::CorrectQuery {
             fault: QueryFault::ExpiredCursor,
             problem: "the token of `changes_since` is not one of this server, or too old".to_owned(),

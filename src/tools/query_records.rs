@@ -109,7 +109,7 @@ pub(super) async fn query_records(
         query.start = Start::After(position);
     }
     if let Start::Changes(Some(token)) = query.start {
-        let token = ChangesSeal::new(toolbox, source.as_ref()).open(token);
+        let token = ChangesSeal::new(toolbox, source.as_ref()).open(token).await;
         let token = token.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
         query.start = Start::Changes(Some(token));
     }
@@ -156,7 +156,10 @@ async fn page(
         Some(Accuracy::Exact) | None => {}
     }
     let seal = ChangesSeal::new(toolbox, source);
-    let next_changes = answer.next_changes.map(|token| seal.close(token));
+    let next_changes = match answer.next_changes {
+        Some(token) => Some(seal.close(token).await),
+        None => None,
+    };
     if let Some(token) = next_changes.filter(|token| token.len() <= CHANGES_TOKEN) {
         page.next_changes_since = Some(token);
         page.has_more = answer.has_more.then_some(true);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::times::percentile;
 use crate::cli::failure::Failure;
 use crate::cli::print::{Printer, grouped};
-use crate::cursor::{Claims, Cursors, Kind, Skew};
+use crate::cursor::{Claims, Clock, Keys, Kind, Skew};
 use crate::state::StateError;
 
 /// How often each is measured: enough that a hundredth of it is still a crowd.
@@ -39,8 +39,8 @@ pub(super) fn run(printer: Printer) -> Result<(), Failure> {
 }
 
 pub(super) fn measure() -> Result<CursorTimes, Failure> {
-    let cursors = Cursors::in_memory(Skew::default()).map_err(StateError::from)?;
-    let (keys, now) = (cursors.keys(), cursors.now());
+    let keys = Keys::in_memory().map_err(StateError::from)?;
+    let now = Clock::new(Skew::default()).now();
     let claims = Claims { kind: Kind::Search, issued: now, offset: 50, reference: [7; 16] };
     let cursor = keys.seal(&claims, now);
     Ok(CursorTimes {

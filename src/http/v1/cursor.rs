@@ -59,14 +59,14 @@ impl Seal {
     /// Returns the cursor of a position in the search for `question`.
     pub(super) async fn close(&self, question: &str, position: String) -> IssuedCursor {
         let issued = self.keep(Kind::V1Search, question, &position).await;
-        issued.or_sealed(|| self.seal(question, &position))
+        issued.or_sealed(self.seal(question, &position)).await
     }
 
     /// The position of a cursor of the search for `question`.
     pub(super) async fn open(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
         match self.kept(Kind::V1Search, question, cursor).await {
             Some(position) => position,
-            None => self.unseal(question, cursor),
+            None => self.unseal(question, cursor).await,
         }
     }
 
@@ -78,14 +78,15 @@ impl Seal {
             return IssuedCursor { cursor: position, warning: None };
         }
         let issued = self.keep(Kind::V1Records, "", &position).await;
-        issued.or_sealed(|| format!("{SEALED}{}", self.seal(LIST, &position)))
+        let sealed = async { format!("{SEALED}{}", self.seal(LIST, &position).await) };
+        issued.or_sealed(sealed).await
     }
 
     /// The position of a cursor of a list.
     pub(super) async fn open_list(&self, cursor: &str) -> Result<String, ApiError> {
         match (self.kept(Kind::V1Records, "", cursor).await, cursor.strip_prefix(SEALED)) {
             (Some(position), _) => position,
-            (None, Some(sealed)) => self.unseal(LIST, sealed),
+            (None, Some(sealed)) => self.unseal(LIST, sealed).await,
             (None, None) if cursor.contains(' ') || self.is_sealed => {
                 Err(ApiError::cursor(CursorFault::Malformed, "Cursor is malformed".to_owned()))
             }
@@ -132,13 +133,13 @@ impl Seal {
         URL_SAFE_NO_PAD.encode(digest)
     }
 
-    fn seal(&self, question: &str, position: &str) -> String {
-        self.cursors.seal_text(&["v1 search", &self.sources, question], position)
+    async fn seal(&self, question: &str, position: &str) -> String {
+        self.cursors.seal_text(&["v1 search", &self.sources, question], position).await
     }
 
-    fn unseal(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
+    async fn unseal(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
         let context = ["v1 search", &self.sources, question];
-        self.cursors.open_text(&context, cursor).map_err(|fault| match fault {
+        self.cursors.open_text(&context, cursor).await.map_err(|fault| match fault {
             CursorFault::Malformed => ApiError::cursor(fault, "Cursor is malformed".to_owned()),
             _ => {
                 let problem = "Cursor is of another search, or too old; search again without it";
@@ -148,13 +149,13 @@ impl Seal {
     }
 
     /// Returns the token of changes for the client, encrypted where that is needed.
-    pub(super) fn close_changes(&self, token: ChangesToken) -> String {
-        self.changes.close(token)
+    pub(super) async fn close_changes(&self, token: ChangesToken) -> String {
+        self.changes.close(token).await
     }
 
     /// Decrypts the token of changes that a client sent.
-    pub(super) fn open_changes(&self, token: ChangesToken) -> Result<ChangesToken, ApiError> {
-        Ok(self.changes.open(token)?)
+    pub(super) async fn open_changes(&self, token: ChangesToken) -> Result<ChangesToken, ApiError> {
+        Ok(self.changes.open(token).await?)
     }
 }
 
@@ -177,12 +178,13 @@ enum Keep {
 }
 
 impl Keep {
-    fn or_sealed(self, seal: impl FnOnce() -> String) -> IssuedCursor {
+    /// Returns the cursor, which is what `seal` makes of the position when it is not kept.
+    async fn or_sealed(self, seal: impl Future<Output = String>) -> IssuedCursor {
         match self {
-            Self::Short => IssuedCursor { cursor: seal(), warning: None },
+            Self::Short => IssuedCursor { cursor: seal.await, warning: None },
             Self::Kept(cursor) => IssuedCursor { cursor, warning: None },
             Self::Failed(word) => {
-                let cursor = seal();
+                let cursor = seal.await;
                 let message = format!(
                     "next_cursor has {} characters because the cursor store is {word}; a proxy may refuse it. See the \
                      server's log",
@@ -251,19 +253,19 @@ mod tests {
         assert!(seal.close("q=invoice", "short".to_owned()).await.warning.is_none());
     }
 
-    #[test]
-    fn a_cursor_opens_only_for_its_search() {
+    #[tokio::test]
+    async fn a_cursor_opens_only_for_its_search() {
         let cursors = || Arc::new(Cursors::in_memory(Skew::default()).unwrap());
         let keys = cursors();
         let seal = sealing(&keys, "a store");
-        let cursor = seal.seal("q=invoice", "4.all.25");
-        assert_eq!(seal.unseal("q=invoice", &cursor).unwrap(), "4.all.25");
+        let cursor = seal.seal("q=invoice", "4.all.25").await;
+        assert_eq!(seal.unseal("q=invoice", &cursor).await.unwrap(), "4.all.25");
         for (question, sent) in [("q=other", cursor.as_str()), ("q=invoice", "xx"), ("q=invoice", "")] {
-            assert_eq!(seal.unseal(question, sent).unwrap_err().code, "invalid_cursor");
+            assert_eq!(seal.unseal(question, sent).await.unwrap_err().code, "invalid_cursor");
         }
-        assert!(sealing(&cursors(), "a store").unseal("q=invoice", &cursor).is_err());
-        assert!(sealing(&keys, "another store").unseal("q=invoice", &cursor).is_err());
+        assert!(sealing(&cursors(), "a store").unseal("q=invoice", &cursor).await.is_err());
+        assert!(sealing(&keys, "another store").unseal("q=invoice", &cursor).await.is_err());
         let forged = format!("{}MA", cursor);
-        assert!(seal.unseal("q=invoice", &forged).is_err());
+        assert!(seal.unseal("q=invoice", &forged).await.is_err());
     }
 }

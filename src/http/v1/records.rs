@@ -82,7 +82,7 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         *cursor = call.seal.open_list(cursor).await?;
     }
     if let Start::Changes(Some(token)) = query.start {
-        query.start = Start::Changes(Some(call.seal.open_changes(token)?));
+        query.start = Start::Changes(Some(call.seal.open_changes(token).await?));
     }
     let page = call.source.records(&query).await?;
     call.missing(&page.unavailable);
@@ -94,7 +94,10 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         }
         None => None,
     };
-    let next_changes_since = page.next_changes.map(|next| call.seal.close_changes(next));
+    let next_changes_since = match page.next_changes {
+        Some(next) => Some(call.seal.close_changes(next).await),
+        None => None,
+    };
     let next = match (&next_cursor, &next_changes_since) {
         (Some(cursor), _) => Some((CURSOR.name, cursor.as_str())),
         (None, Some(token)) if page.has_more => Some(("changes_since", token.as_str())),
