@@ -165,7 +165,9 @@ struct SearchPayload {
 struct SearchResult {
     id: String,
     title: String,
-    url: String,
+    /// None in the standard profile for a record without a URL of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
     text: String,
 }
 
@@ -352,8 +354,8 @@ async fn page(
     Ok(Payload::within(&answer, budget)?.shaped(shaping))
 }
 
-/// Gives a hit without a link that of its page, which is the one that `fetch` gives: ChatGPT cites what has one. In the
-/// standard profile `fetch` alone gives it, and a page has room for more hits.
+/// Sets the link of a hit without one to that of its page, as `fetch` does: ChatGPT cites what has one. In the standard
+/// profile `fetch` alone gives it, and a page has room for more hits.
 fn cite(hit: &mut Hit, pages: &RecordPages) {
     if let (HitId::Record(address), None) = (&hit.id, &hit.link) {
         let url = Handle::mint(address).and_then(|handle| pages.link(&handle));
@@ -375,7 +377,8 @@ fn planned(
     let left = PageBudget { tokens: budget.tokens.saturating_sub(cursor_tokens), ..budget };
     loop {
         let candidates = hits.iter().take(request.wanted());
-        let results: Vec<Option<SearchResult>> = candidates.clone().map(|hit| result_of(hit, room)).collect();
+        let result = |hit| result_of(hit, request.profile, room);
+        let results: Vec<Option<SearchResult>> = candidates.clone().map(result).collect();
         let items: Vec<PageItem<'_>> = candidates
             .zip(&results)
             .map(|(hit, result)| PageItem {
@@ -403,13 +406,15 @@ fn planned(
 /// How a hit is shown on a page with `room` bytes, still without its excerpt; `None` when it could not be
 /// fetched. A handle is never shortened, so where it takes nearly all the room the link gives way, then
 /// the title.
-fn result_of(hit: &Hit, room: usize) -> Option<SearchResult> {
-    let url = hit.link.as_ref().map_or_else(String::new, |link| link.as_str().to_owned());
+fn result_of(hit: &Hit, profile: Profile, room: usize) -> Option<SearchResult> {
+    // ChatGPT expects a `url` in every result.
+    let without = (profile == Profile::OpenAi).then(String::new);
+    let url = hit.link.as_ref().map(|link| link.as_str().to_owned()).or_else(|| without.clone());
     let mut result = SearchResult { id: id_of(hit)?, title: String::new(), url, text: String::new() };
     // One byte is the comma's.
     let left_of = |result: &SearchResult| room.checked_sub(bare_len(result).saturating_add(1));
     if left_of(&result).is_none() {
-        result.url = String::new();
+        result.url = without;
     }
     let left = left_of(&result).unwrap_or(0);
     result.title = clip(&one_line(&hit.title), TITLE.min(left));
@@ -457,13 +462,17 @@ mod tests {
         };
         let link = format!("https://example.com/{}", "a".repeat(990));
         let hit = hit(HitId::Record(record), "Title", Some(&link));
-        let shown = |room| {
-            let result = result_of(&hit, room).unwrap();
+        let shown = |profile, room| {
+            let result = result_of(&hit, profile, room).unwrap();
             assert!(room < 800 || bare_len(&result) < room, "{room}");
-            (result.title, result.url == link)
+            (result.title, result.url)
         };
-        assert_eq!(shown(2_000), ("Title".to_owned(), true));
-        assert_eq!(shown(1_700), ("Title".to_owned(), false));
-        assert_eq!(shown(744), (String::new(), false));
+        for (profile, without, least) in
+            [(Profile::Standard, None, 735), (Profile::OpenAi, Some(String::new()), 744)]
+        {
+            assert_eq!(shown(profile, 2_000), ("Title".to_owned(), Some(link.clone())));
+            assert_eq!(shown(profile, 1_700), ("Title".to_owned(), without.clone()));
+            assert_eq!(shown(profile, least), (String::new(), without));
+        }
     }
 }
