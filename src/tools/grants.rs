@@ -17,6 +17,7 @@ use moka::sync::Cache;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::record_pages::MAX_LINK_LIFE;
 use super::{Reader, RecordPages, Toolbox};
 use crate::access::{Admitted, Caller, GrantId};
 use crate::cursor::Cursors;
@@ -34,8 +35,8 @@ const IDLE_FOR_MOST: Duration = Duration::from_secs(30 * 60);
 /// People and grants of whom something small is kept.
 const PEOPLE_MOST: u64 = 10_000;
 
-/// How long the latest token of a grant is kept that nobody uses: as long as a link.
-const TOKENS_FOR_MOST: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long the latest token of an unused grant is kept: as long as its links open.
+const TOKENS_FOR_MOST: Duration = MAX_LINK_LIFE;
 
 /// How long a call waits for others of its caller to end.
 const TURN_WITHIN: Duration = Duration::from_secs(5);

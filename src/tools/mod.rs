@@ -50,7 +50,7 @@ pub use payload::Payload;
 pub(crate) use previews::Previews;
 pub use query_records::QUERY_RECORDS;
 pub use read_record_field::READ_RECORD_FIELD;
-pub use record_pages::{LINK, Link, Links, Reader, RecordPages};
+pub use record_pages::{LINK, Reader, RecordPages};
 pub use resource::{RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
 pub use schema::SCHEMA;
 pub use search::{SEARCH, SEARCH_OPENAI};

@@ -1,19 +1,24 @@
-//! Where people read the records that a model cites.
+//! Pages on which people read the records that a model cites.
 //!
-//! A page has the address of its record and is for those whose record it is. A person who follows a citation has no token
-//! at hand, so tools give a link that opens the page while it is valid; what it opens it by is worth nothing for any other
-//! record. The link of one record and grant is always the same, so that a citation of `search` is that of `fetch`.
+//! A page has the address of its record and is for the people whose record it is. A person who follows a citation has no
+//! token at hand, so tools give a link that opens the page. A link is authenticated by a MAC over its grant, its record
+//! and the day, so none is kept in memory and none is evicted: it opens until the end of the day after the one on which it
+//! was given. On one day, the link of one record and grant is always the same: a citation of `search` is that of `fetch`.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
+use jiff::Timestamp;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
+use subtle::ConstantTimeEq;
 
-use super::tickets::{KEY_CHARS, TicketKey};
-use super::{TicketLimits, Tickets};
 use crate::access::{Caller, GrantId};
 use crate::handle::{Handle, RecordAddress};
 use crate::source::pdpp::CallersToken;
@@ -31,26 +36,40 @@ const IN_PATH: &AsciiSet =
 /// The longest address, in bytes. A longer one is not given.
 const URL_MOST: usize = 2_500;
 
-/// Links that are valid. One person has as many as a long session of research reads, which takes its time before
-/// anybody follows one.
-const LINKS: TicketLimits =
-    TicketLimits { most: 20_000, of_one_most: 1_000, life: Duration::from_secs(24 * 60 * 60) };
+/// Bytes of a link that name its grant: 10,000 grants never have one of 2^48 numbers in common.
+const ALIAS_BYTES: usize = 6;
+
+/// Bytes of a link that authenticate it.
+const TAG_BYTES: usize = 12;
+
+/// Characters of what opens a page, in Base64.
+const KEY_CHARS: usize = (ALIAS_BYTES + TAG_BYTES) * 4 / 3;
+
+/// Grants with links; the least recently used is evicted, and its links open again after its next call.
+const MAX_READERS: u64 = 10_000;
+
+/// The longest that a link opens: the day on which it was given, and the next.
+pub(super) const MAX_LINK_LIFE: Duration = Duration::from_secs(2 * SECONDS_OF_DAY.unsigned_abs());
+
+const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
+
+/// Names a grant in its links.
+type Alias = [u8; ALIAS_BYTES];
 
 /// The pages of a server.
 #[derive(Debug, Clone)]
 pub struct RecordPages {
     /// Where the server is, without a slash at the end.
     base: Arc<str>,
-    links: Links,
+    /// The grants that have links.
+    readers: Cache<Alias, Reader>,
     /// What links are made with; `None` where the system gave no random bytes.
     secret: Option<Secret>,
-    /// Whose links are made. Where callers are not told apart pages open for everybody.
+    /// The grant that links are made for. Where callers are not told apart pages open for everybody.
     reader: Option<Reader>,
-    /// For whom a link is only measured: whoever reads a page is where it would lead.
-    is_there: bool,
 }
 
-/// The secret of links, which ends with the process as they do.
+/// The secret of links, which ends with the process.
 #[derive(Clone)]
 struct Secret(Hmac<Sha256>);
 
@@ -67,16 +86,29 @@ impl Secret {
         Some(Self(Hmac::new(&block.into())))
     }
 
-    /// Returns what opens a record for a grant.
-    fn key(&self, grant: GrantId, handle: &Handle) -> TicketKey {
+    /// Returns the name of a grant in its links.
+    fn alias(&self, grant: GrantId) -> Alias {
+        self.mac(&["grant", &grant.to_string()])
+    }
+
+    /// Returns what authenticates the link of a record that was given to a grant on a day.
+    fn tag(&self, grant: GrantId, record: &RecordAddress, day: i64) -> [u8; TAG_BYTES] {
+        let RecordAddress { connection, stream, record } = record;
+        let connection = connection.as_ref().map_or_else(String::new, |connection| format!("/{connection}"));
+        let parts = [connection, stream.to_string(), record.to_string(), day.to_string()];
+        let [connection, stream, record, day] = parts.each_ref().map(String::as_str);
+        self.mac(&["link", &grant.to_string(), connection, stream, record, day])
+    }
+
+    /// Returns the first bytes of a MAC over texts, each with its length.
+    fn mac<const BYTES: usize>(&self, texts: &[&str]) -> [u8; BYTES] {
         let mut mac = self.0.clone();
-        mac.update(grant.to_string().as_bytes());
-        mac.update(&[0]);
-        mac.update(handle.as_str().as_bytes());
-        let tag = mac.finalize().into_bytes();
-        let mut key = TicketKey::default();
-        key.iter_mut().zip(tag).for_each(|(byte, tag)| *byte = tag);
-        key
+        for text in texts {
+            mac.update(&text.len().to_be_bytes());
+            mac.update(text.as_bytes());
+        }
+        let whole = mac.finalize().into_bytes();
+        std::array::from_fn(|at| whole.get(at).copied().unwrap_or_default())
     }
 }
 
@@ -99,42 +131,22 @@ impl Reader {
     }
 }
 
-/// Links that are valid.
-pub type Links = Tickets<Link>;
-
-/// What a link opens.
-#[derive(Debug, Clone)]
-pub struct Link {
-    /// Whose record.
-    pub reader: Reader,
-    /// Which.
-    pub address: RecordAddress,
-}
-
 impl RecordPages {
     /// Pages below `base`, the origin of the server.
     #[must_use]
     pub fn new(base: &str) -> Self {
-        let (links, secret) = (Links::new(LINKS), Secret::random());
-        Self { base: base.into(), links, secret, reader: None, is_there: false }
+        let readers = Cache::builder().max_capacity(MAX_READERS).time_to_idle(MAX_LINK_LIFE);
+        let readers = readers.eviction_policy(EvictionPolicy::lru()).build();
+        Self { base: base.into(), readers, secret: Secret::random(), reader: None }
     }
 
     /// The same for one reader.
     #[must_use]
     pub fn read_by(&self, reader: Reader) -> Self {
+        if let Some(secret) = &self.secret {
+            self.readers.insert(secret.alias(reader.grant), reader.clone());
+        }
         Self { reader: Some(reader), ..self.clone() }
-    }
-
-    /// The same for somebody who reads the page: parts are as long as with a link, and none is made.
-    #[must_use]
-    pub fn for_a_page(&self) -> Self {
-        Self { is_there: true, ..self.clone() }
-    }
-
-    /// The links that were made.
-    #[must_use]
-    pub fn links(&self) -> &Links {
-        &self.links
     }
 
     /// The path of a record's page.
@@ -154,15 +166,28 @@ impl RecordPages {
     #[must_use]
     pub fn link(&self, handle: &Handle) -> Option<String> {
         let url = self.url(handle)?;
-        let Some(reader) = &self.reader else { return Some(url) };
-        if self.is_there {
-            return Some(format!("{url}?{LINK}={}", "x".repeat(KEY_CHARS)));
-        }
-        let link = Link { reader: reader.clone(), address: handle.address().clone() };
         // Without random bytes there is no link, and the page can be opened with a token.
-        let Some(secret) = &self.secret else { return Some(url) };
-        let key = self.links.issue_as(reader.person, secret.key(reader.grant, handle), link);
+        let Some((reader, secret)) = self.reader.as_ref().zip(self.secret.as_ref()) else { return Some(url) };
+        let alias = secret.alias(reader.grant);
+        // A grant whose links are used stays.
+        self.readers.get_with(alias, || reader.clone());
+        let tag = secret.tag(reader.grant, handle.address(), today());
+        let key = URL_SAFE_NO_PAD.encode([&alias[..], &tag].concat());
         Some(format!("{url}?{LINK}={key}"))
+    }
+
+    /// Returns the reader whose link to this record `key` is.
+    #[must_use]
+    pub fn reader_of(&self, key: &str, record: &RecordAddress) -> Option<Reader> {
+        self.reader_on(key, record, today())
+    }
+
+    fn reader_on(&self, key: &str, record: &RecordAddress, day: i64) -> Option<Reader> {
+        let key = (key.len() == KEY_CHARS).then(|| URL_SAFE_NO_PAD.decode(key).ok())??;
+        let (alias, tag) = key.split_first_chunk::<ALIAS_BYTES>()?;
+        let (reader, secret) = self.readers.get(alias).zip(self.secret.as_ref())?;
+        let is_of = |day: &i64| bool::from(secret.tag(reader.grant, record, *day).as_slice().ct_eq(tag));
+        [day, day - 1].iter().any(is_of).then_some(reader)
     }
 
     /// What is the same in every link of a record. The rest is always as many letters, and not as many tokens.
@@ -172,6 +197,11 @@ impl RecordPages {
         let (steady, _) = link.rsplit_once(&format!("?{LINK}=")).filter(|_| is_ours).unwrap_or((link, ""));
         steady
     }
+}
+
+/// Returns the number of this day, in UTC.
+fn today() -> i64 {
+    Timestamp::now().as_second().div_euclid(SECONDS_OF_DAY)
 }
 
 #[cfg(test)]
@@ -219,12 +249,44 @@ mod tests {
         assert!(
             one != of_bob && one.len() == of_bob.len() && !second.ends_with(one.split_once('=').unwrap().1)
         );
-        let measured = pages.for_a_page().link(&handle).unwrap();
-        assert!(measured.len() == one.len() && measured.ends_with("xxx"));
         let (_, key) = one.split_once("?link=").unwrap();
-        assert_eq!(pages.links().look(key).unwrap().address, *handle.address());
-        assert_eq!(pages.links().look(key).unwrap().address, *handle.address());
-        assert!(pages.links().look("").is_none());
+        assert_eq!(key.len(), KEY_CHARS);
+        let opened = |key: &str, handle: &Handle| pages.reader_of(key, handle.address());
+        for _ in 0..2 {
+            assert_eq!(opened(key, &handle).unwrap().grant, reader().grant);
+        }
+        for other in ["cin_home/messages:m2", "cin_work/messages:m1", "messages:m1", "cin_home/message:sm1"] {
+            assert!(opened(key, &other.parse().unwrap()).is_none(), "{other}");
+        }
+        let (alias, tag) = key.split_at(8);
+        let swapped = format!("{alias}{}", of_bob.get(of_bob.len() - 16..).unwrap());
+        for made_up in ["", "A", tag, &"A".repeat(KEY_CHARS), &swapped] {
+            assert!(opened(made_up, &handle).is_none(), "{made_up}");
+        }
+        assert!(RecordPages::new("https://records.example.com").reader_of(key, handle.address()).is_none());
+    }
+
+    #[test]
+    fn a_link_opens_on_its_day_and_the_next() {
+        let (pages, handle) = (pages().read_by(reader()), "cin_home/messages:m1".parse::<Handle>().unwrap());
+        let before = today();
+        let link = pages.link(&handle).unwrap();
+        let (_, key) = link.split_once("?link=").unwrap();
+        let opens = |day: i64| pages.reader_on(key, handle.address(), day).is_some();
+        assert!(opens(today()) && opens(before + 1));
+        assert!(!opens(before - 1) && !opens(today() + 2));
+    }
+
+    #[test]
+    fn links_are_not_evicted_by_later_ones() {
+        let pages = pages().read_by(reader());
+        let handle = |number: usize| format!("cin_home/messages:m{number}").parse::<Handle>().unwrap();
+        let first = pages.link(&handle(0)).unwrap();
+        for number in 1..30_000 {
+            pages.link(&handle(number)).unwrap();
+        }
+        let (_, key) = first.split_once("?link=").unwrap();
+        assert!(pages.reader_of(key, handle(0).address()).is_some());
     }
 
     #[test]

@@ -237,16 +237,14 @@ impl Toolbox {
         })
     }
 
-    /// A record as `fetch` gives it, in the same parts, for a page: nobody there needs a link to it.
+    /// Returns a record as `fetch` gives it, in the same parts, for a page.
     ///
     /// # Errors
     ///
     /// See [`ToolError`].
     pub async fn read(&self, handle: &Handle) -> Result<Payload, ToolError> {
         let arguments = [("id".to_owned(), handle.as_str().into())].into_iter().collect();
-        let pages = self.pages().map(RecordPages::for_a_page);
-        let read =
-            timeout(self.call_deadline, fetch(self, Profile::Standard, arguments, pages.as_ref())).await;
+        let read = timeout(self.call_deadline, fetch(self, Profile::Standard, arguments, self.pages())).await;
         read.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }))
     }
 

@@ -1,10 +1,10 @@
 //! Record pages of a server for many callers, as a browser asks for them.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::hosted::{ANN, BOB, HEAD, PUBLIC, Place, STORES, call, start, token};
-use crate::support::{Answer, HttpServer, ask, post};
+use crate::support::hosted::{ANN, BOB, HEAD, PUBLIC, Place, STORES, bearer, call, start, token};
+use crate::support::{Answer, HttpServer, ask, import_records, post};
 
 /// A page, as a browser with this cookie gets it.
 fn page(server: &HttpServer, target: &str, cookie: &str) -> Answer {
@@ -69,29 +69,59 @@ fn a_link_opens_its_record_where_a_session_has_ended() {
     assert!(refused.status == 401 && refused.text.contains("too old"), "{refused:?}");
 }
 
+/// Calls a tool of the `openai` profile.
+fn call_openai(server: &HttpServer, token: &str, tool: &str, arguments: &Value) -> Value {
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments}});
+    let answer = post(&server.address, "/mcp/openai", &[&bearer(token)], &message.to_string());
+    answer.json()["result"]["structuredContent"].clone()
+}
+
 #[test]
 fn search_and_fetch_cite_a_record_by_one_url_for_each_person() {
     let place = Place::new();
     let both = token("ann2", BOB).replace("[\"ann2\"]", "[\"ann\"]");
     let server = start(&place.configure(&format!("{HEAD}{}{both}{STORES}", token("ann", ANN))));
-    let asked = |token: &str, tool: &str, arguments: &serde_json::Value| {
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}});
-        let headers = [format!("authorization: Bearer {token}")];
-        let answer = post(&server.address, "/mcp/openai", &[&headers[0]], &message.to_string());
-        answer.json()["result"]["structuredContent"].clone()
-    };
+    let asked = |token: &str, tool: &str, arguments: &Value| call_openai(&server, token, tool, arguments);
     let found = asked(ANN, "search", &json!({"query": "letter 7"}))["results"][0].clone();
     let url = found["url"].as_str().unwrap().to_owned();
     for _ in 0..2 {
         assert_eq!(asked(ANN, "fetch", &json!({"id": found["id"]}))["url"], url);
         assert_eq!(call(&server, ANN, "fetch", &json!({"id": found["id"]}))["url"], url);
     }
+    let plain = call(&server, ANN, "search", &json!({"query": "letter 7"}))["results"][0].clone();
+    assert!(plain["id"] == found["id"] && plain.get("url").is_none(), "{plain}");
     let other = asked(BOB, "fetch", &json!({"id": found["id"]}))["url"].clone();
     assert!(other != url && other.as_str().unwrap().split('?').next() == url.split('?').next(), "{other}");
     let (path, key) = url.strip_prefix(PUBLIC).unwrap().split_once("?link=").unwrap();
     for _ in 0..2 {
         let cookie = send(&server, path, "", &[("link", key)]);
         assert!(page(&server, path, &cookie).text.contains("only for ann"));
+    }
+}
+
+#[test]
+fn the_first_link_of_a_long_research_still_opens() {
+    let place = Place::new();
+    let lines: String = (0..100)
+        .flat_map(|batch| (0..50).map(move |number| (batch, number)))
+        .map(|(batch, number)| {
+            let data = json!({"subject": format!("parcel of batch{batch}"), "secret": "kept for ann"});
+            json!({"stream": "parcels", "key": format!("{batch}-{number}"), "data": data}).to_string() + "\n"
+        })
+        .collect();
+    import_records(&place.path("parcels.db"), "cin_parcels", &lines);
+    let ann = token("ann", ANN).replace("[\"ann\"]", "[\"parcels\"]");
+    let store = "[[source]]\nname = \"parcels\"\nstore = \"parcels.db\"\n";
+    let server = start(&place.configure(&format!("{HEAD}{ann}{store}")));
+    let first_url = |batch: usize| {
+        let found = call_openai(&server, ANN, "search", &json!({"query": format!("batch{batch}")}));
+        found["results"][0]["url"].as_str().unwrap_or_else(|| panic!("{found}")).to_owned()
+    };
+    let urls: Vec<String> = (0..100).map(first_url).collect();
+    for url in [&urls[0], &urls[99]] {
+        let (path, key) = url.strip_prefix(PUBLIC).unwrap().split_once("?link=").unwrap();
+        let cookie = send(&server, path, "", &[("link", key)]);
+        assert!(page(&server, path, &cookie).text.contains("kept for ann"), "{url}");
     }
 }

@@ -37,7 +37,7 @@ use crate::fit::Shaping;
 use crate::handle::Handle;
 use crate::source::pdpp::{CallersToken, asking_with};
 use crate::telemetry::{Call, Endpoint, Origin, Refused, Telemetry};
-use crate::tools::{LINK, RecordPages, Toolbox, Turn};
+use crate::tools::{LINK, Reader, RecordPages, Toolbox, Turn};
 
 /// Where a token is shown. No handle is so.
 const SIGN_IN: &str = "/records/-/sign-in";
@@ -115,7 +115,7 @@ impl Pages {
             matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND)
         });
         let path = RecordPages::path(&handle);
-        if let Some(key) = key.as_ref().filter(|key| is_closed && self.opens(callers, key, &handle)) {
+        if let Some(key) = key.as_ref().filter(|key| is_closed && linked(callers, key, &handle).is_some()) {
             return ("", view::opening(&path, key));
         }
         let problem = if key.is_some() { LINK_IS_GONE } else { "It is shown to those whose record it is." };
@@ -140,16 +140,6 @@ impl Pages {
             }
             Err(problem) => ("unauthorized", view::sign_in(&RecordPages::path(handle), &problem)),
         }
-    }
-
-    /// Whether a link is one to this record.
-    fn opens(&self, callers: &Callers, key: &str, handle: &Handle) -> bool {
-        let link = self.links(callers).and_then(|links| links.look(key));
-        link.is_some_and(|link| link.address == *handle.address())
-    }
-
-    fn links(&self, callers: &Callers) -> Option<crate::tools::Links> {
-        Some(callers.terms().pages.as_ref()?.links().clone())
     }
 
     async fn turn_of(
@@ -267,11 +257,10 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     };
     let path = RecordPages::path(&handle);
     // A link that is shown at another record stays good for its own.
-    let key = form_value(&form, LINK).filter(|key| pages.opens(callers, key, &handle));
-    let Some((key, links)) = key.zip(pages.links(callers)) else { return view::sign_in(&path, LINK_IS_GONE) };
+    let reader = form_value(&form, LINK).and_then(|key| linked(callers, &key, &handle));
+    let Some(reader) = reader else { return view::sign_in(&path, LINK_IS_GONE) };
     let client = client_of(&request.extensions);
-    let Some(link) = links.look(&key) else { return view::sign_in(&path, LINK_IS_GONE) };
-    if let Err(problem) = pages.turn_of(callers, &link.reader.token, client, record).await {
+    if let Err(problem) = pages.turn_of(callers, &reader.token, client, record).await {
         return view::sign_in(&path, &problem);
     }
     let mut before = pages.sessions.of(&request.headers);
@@ -281,7 +270,7 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     {
         before = None;
     }
-    let session = Session::of_link(link, before);
+    let session = Session::of_link(reader, handle.address(), before);
     begun(pages, &request.headers, session, &path)
 }
 
@@ -336,6 +325,11 @@ fn add_cookie(response: &mut Response, cookie: &str) {
     if let Ok(cookie) = HeaderValue::from_str(cookie) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
+}
+
+/// Returns the reader whose link to this record `key` is.
+fn linked(callers: &Callers, key: &str, handle: &Handle) -> Option<Reader> {
+    callers.terms().pages.as_ref()?.reader_of(key, handle.address())
 }
 
 /// A form that was sent from a page of ours.

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, header};
 use crate::access::Admitted;
 use crate::handle::RecordAddress;
 use crate::source::pdpp::CallersToken;
-use crate::tools::{Link, Reader, TicketLimits, Tickets};
+use crate::tools::{Reader, TicketLimits, Tickets};
 
 /// The name of the cookie.
 const COOKIE: &str = "fetchwell_session";
@@ -83,20 +83,20 @@ impl Session {
     }
 
     /// Of somebody who followed a link, with what they could read `before`.
-    pub(super) fn of_link(link: Link, before: Option<Self>) -> Self {
+    pub(super) fn of_link(reader: Reader, record: &RecordAddress, before: Option<Self>) -> Self {
         let mut records = match before {
-            Some(session) if session.reader.grant == link.reader.grant => match session.scope {
+            Some(session) if session.reader.grant == reader.grant => match session.scope {
                 Scope::Grant => return session,
                 Scope::Records(records) => records,
             },
             _ => Vec::new(),
         };
-        records.retain(|address| *address != link.address);
-        records.push(link.address);
+        records.retain(|address| address != record);
+        records.push(record.clone());
         if records.len() > RECORDS_MOST {
             records.remove(0);
         }
-        Self { reader: link.reader, scope: Scope::Records(records) }
+        Self { reader, scope: Scope::Records(records) }
     }
 
     /// Whether a record is among what it shows.
@@ -143,10 +143,10 @@ mod tests {
         Admitted { caller, token: SecretString::from("t"), expires_at: None }
     }
 
-    fn link(name: &str, handle: &str) -> Link {
+    fn follow(name: &str, handle: &str, before: Option<Session>) -> Session {
         let handle: Handle = handle.parse().unwrap();
         let reader = Reader::of(&caller(name).caller, CallersToken::default());
-        Link { reader, address: handle.address().clone() }
+        Session::of_link(reader, handle.address(), before)
     }
 
     fn sent(cookie: &str) -> HeaderMap {
@@ -157,16 +157,16 @@ mod tests {
     #[test]
     fn a_session_of_links_shows_what_was_followed() {
         let ann = "ann";
-        let one = Session::of_link(link(ann, "c/s:1"), None);
-        let both = Session::of_link(link(ann, "c/s:2"), Some(one.clone()));
+        let one = follow(ann, "c/s:1", None);
+        let both = follow(ann, "c/s:2", Some(one.clone()));
         let shows =
             |session: &Session, handle: &str| session.shows(handle.parse::<Handle>().unwrap().address());
         assert!(shows(&one, "c/s:1") && !shows(&one, "c/s:2"));
         assert!(shows(&both, "c/s:1") && shows(&both, "c/s:2") && !shows(&both, "c/s:3"));
         let bob = "bob";
-        let other = Session::of_link(link(bob, "c/s:3"), Some(both));
+        let other = follow(bob, "c/s:3", Some(both));
         assert!(shows(&other, "c/s:3") && !shows(&other, "c/s:1"), "another grant takes nothing over");
-        let whole = Session::of_link(link(ann, "c/s:4"), Some(Session::signed_in(caller(ann))));
+        let whole = follow(ann, "c/s:4", Some(Session::signed_in(caller(ann))));
         assert!(shows(&whole, "c/s:1"));
     }
 
