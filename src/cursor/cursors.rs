@@ -54,8 +54,8 @@ pub struct Cursors {
 /// Keys and positions that are in use.
 #[derive(Debug)]
 struct Storage {
-    /// None for the keys of the process.
-    keys: Option<Keys>,
+    /// The keys of cursors and those of change tokens; none for the keys of the process.
+    keys: Option<(Keys, Keys)>,
     positions: Arc<dyn Positions>,
     /// Whether positions are in a file, where their texts are encrypted.
     is_kept: bool,
@@ -175,7 +175,12 @@ impl Cursors {
 
     /// The keys, for what else has to be signed.
     pub(super) async fn keys(&self) -> &Keys {
-        self.storage().await.keys.as_ref().unwrap_or(&self.process_keys)
+        self.storage().await.keys.as_ref().map_or(&self.process_keys, |(cursors, _)| cursors)
+    }
+
+    /// The key of change tokens, in the state directory where there is one. `cursor rotate` does not replace it.
+    pub(super) async fn change_keys(&self) -> &Keys {
+        self.storage().await.keys.as_ref().map_or(&self.process_keys, |(_, changes)| changes)
     }
 
     /// The time since 1970, by a clock that does not go back.
@@ -262,7 +267,8 @@ impl Storage {
         // What was seen before the restart was; from here on it cannot be earlier.
         clock.raise(positions.start(clock.now())?);
         let keys = Keys::of_file(KeyFile::in_directory(directory), clock.now())?.with_ttl(valid_for);
-        Ok(Self { keys: Some(keys), positions: Arc::new(positions), is_kept: true })
+        let changes = Keys::of_file(KeyFile::for_changes(directory), clock.now())?.with_ttl(Duration::MAX);
+        Ok(Self { keys: Some((keys, changes)), positions: Arc::new(positions), is_kept: true })
     }
 }
 

@@ -1,8 +1,8 @@
-//! The file that keeps the keys: in the state directory, readable by its owner alone.
+//! The files that keep the keys: in the state directory, readable by their owner alone.
 //!
 //! A change is made under a lock, in a new file that then takes the place of the old: two processes that start at once
-//! end with the same key, and a reader finds the file whole. Deleting it ends every cursor; the next to look makes a
-//! new one.
+//! end with the same key, and a reader finds the file whole. Deleting it ends everything that was made with its keys; the
+//! next to look makes a new one.
 
 use std::fs::{self, File, Metadata};
 use std::io::{ErrorKind, Write};
@@ -17,7 +17,11 @@ use super::codec::{Key, KeyId};
 use super::key_ring::{KEPT_FOR, KeyRing};
 use crate::state::{StateError, StateLock};
 
-const FILE: &str = "cursor-keys.json";
+/// The file of the keys that sign cursors.
+const CURSOR_KEYS: &str = "cursor-keys.json";
+
+/// The file of the key that seals change tokens, which is not rotated.
+const CHANGE_KEY: &str = "change-key.json";
 
 /// The most keys, and so the most rotations while a cursor is valid.
 const KEYS_MOST: usize = 64;
@@ -66,10 +70,16 @@ struct WrittenKey {
 }
 
 impl KeyFile {
-    /// That of a state directory, whether it is there or not.
+    /// The keys of cursors in a state directory, whether the file is there or not.
     #[must_use]
     pub fn in_directory(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), path: directory.join(FILE) }
+        Self { directory: directory.to_owned(), path: directory.join(CURSOR_KEYS) }
+    }
+
+    /// The key of change tokens in a state directory, whether the file is there or not.
+    #[must_use]
+    pub fn for_changes(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), path: directory.join(CHANGE_KEY) }
     }
 
     /// The keys, or `None` when there is no file.
@@ -279,7 +289,7 @@ mod tests {
         ] {
             fs::write(&file.path, &text).unwrap();
             let problem = file.load().unwrap_err().to_string();
-            assert!(problem.contains("delete it") && problem.contains(FILE), "{problem}");
+            assert!(problem.contains("delete it") && problem.contains(CURSOR_KEYS), "{problem}");
             assert!(!problem.contains(&secret));
             assert!(file.load_or_create(NOW).is_err() && file.rotate(NOW).is_err());
         }

@@ -27,10 +27,10 @@ use async_trait::async_trait;
 pub use allowed_streams::AllowedStreams;
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use query::{
-    Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesToken, Condition, Count, CountMode, Direction,
-    Expansion, Filter, Granularity, Group, Grouping, Metric, Operator, RecordQuery, RecordsPage,
-    RecordsPosition, RecordsQuery, SearchMode, SearchPage, SearchPosition, SearchQuery, Selection, Start,
-    StreamAnswer, StreamQuery, TimeZoneName, WindowQuery, WindowStart,
+    Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
+    CountMode, Direction, Expansion, Filter, Granularity, Group, Grouping, Metric, Operator, RecordQuery,
+    RecordsPage, RecordsPosition, RecordsQuery, SearchMode, SearchPage, SearchPosition, SearchQuery,
+    Selection, Start, StreamAnswer, StreamQuery, TimeZoneName, WindowQuery, WindowStart,
 };
 
 pub use unopened::Unopened;
@@ -59,8 +59,8 @@ pub trait Source: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Returns whether it encrypts its tokens of changes itself.
-    fn seals_changes(&self) -> bool {
+    /// Returns whether it verifies tokens of changes that came without a seal, as a store does with those of earlier versions.
+    fn verifies_changes(&self) -> bool {
         false
     }
 
@@ -88,6 +88,18 @@ pub trait Source: Send + Sync + fmt::Debug {
 
     /// The best matches of a query, in the source's order, from a position on.
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError>;
+
+    /// Returns the source and the connection that tell the changes of a stream.
+    async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
+        let connection = match &query.connection {
+            Some(connection) => Some(connection.clone()),
+            None => match self.stream(query).await?.details.as_slice() {
+                [only] => Some(only.connection_id.clone()),
+                _ => None,
+            },
+        };
+        Ok(ChangesOrigin { source: self.identity(), connection })
+    }
 
     /// A page of the records of a stream, or of what changed in it.
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError>;

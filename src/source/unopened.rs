@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
 use super::{
-    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
-    SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
+    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
@@ -66,6 +66,10 @@ impl Source for Unopened {
         self.identity.clone()
     }
 
+    fn verifies_changes(&self) -> bool {
+        self.opened.get().is_some_and(|source| source.verifies_changes())
+    }
+
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
         self.opened().await?.health().await
     }
@@ -80,6 +84,10 @@ impl Source for Unopened {
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         self.opened().await?.search(query).await
+    }
+
+    async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
+        self.opened().await?.changes_origin(query).await
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {

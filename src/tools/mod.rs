@@ -6,7 +6,7 @@
 mod aggregate;
 mod arguments;
 mod blocking;
-mod changes_seal;
+mod change_tokens;
 mod chunked;
 mod error;
 mod error_body;
@@ -37,7 +37,7 @@ mod unavailable;
 
 pub use aggregate::AGGREGATE;
 pub(crate) use blocking::beside_other_calls;
-pub use changes_seal::ChangesSeal;
+pub use change_tokens::ChangeTokens;
 pub(crate) use chunked::{ChunkStart, ChunkedText, TextQuery, chunked, chunked_after};
 pub use error::{Asked, Overrun, ToolError};
 pub use error_body::ErrorBody;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::ChangesSeal;
 use super::arguments::parse;
 use super::blocking::beside_other_calls;
 use super::no_results::{NoRecords, NoResults, patience};
@@ -15,7 +14,7 @@ use super::paging::{Next, Page, Paging, SoFar, begin};
 use super::previews::Previews;
 use super::record_page::{Fitted, RecordPage, fit_page};
 use super::unavailable::shown;
-use super::{Overrun, Payload, ToolError, ToolSpec, Toolbox};
+use super::{ChangeTokens, Overrun, Payload, ToolError, ToolSpec, Toolbox};
 use crate::cursor::Kind;
 use crate::fit::{Limits, PageBudget, bytes_of};
 use crate::handle::{ConnectionId, SourceName, StreamName};
@@ -44,7 +43,7 @@ const LIMIT: usize = 25;
 const NAMES_MOST: usize = 100;
 
 /// The longest token of changes that is printed, in bytes.
-const CHANGES_TOKEN: usize = 4_096;
+const MAX_CHANGES_TOKEN: usize = 4_096;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -108,11 +107,8 @@ pub(super) async fn query_records(
     if let Some(Unlisted { position }) = rest {
         query.start = Start::After(position);
     }
-    if let Start::Changes(Some(token)) = query.start {
-        let token = ChangesSeal::new(toolbox, source.as_ref()).open(token).await;
-        let token = token.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
-        query.start = Start::Changes(Some(token));
-    }
+    let changes = ChangeTokens::open(toolbox, source.as_ref(), &mut query).await;
+    let changes = changes.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
     loop {
         let answer = source.records(&query).await;
         let mut answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
@@ -126,7 +122,7 @@ pub(super) async fn query_records(
                 .await;
         }
         let context = (toolbox, source.as_ref());
-        match page(context, &request, budget, so_far.clone(), (answer, nothing)).await? {
+        match page(context, (&request, budget), so_far.clone(), changes.as_ref(), (answer, nothing)).await? {
             Fitted::Page { payload, .. } => return Ok(payload),
             // The source is asked again for as many as fit, so that its own position is after the last one shown.
             Fitted::Rows(fitting) if (1..limit).contains(&fitting) => query.limit = fitting,
@@ -141,9 +137,9 @@ pub(super) async fn query_records(
 /// The page of an answer, if all its rows fit.
 async fn page(
     (toolbox, source): (&Toolbox, &dyn Source),
-    request: &Request,
-    budget: PageBudget,
+    (request, budget): (&Request, PageBudget),
     so_far: Option<SoFar>,
+    changes: Option<&ChangeTokens>,
     (answer, nothing): (RecordsPage, NoResults),
 ) -> Result<Fitted, ToolError> {
     let (unavailable, more) = shown(&answer.unavailable);
@@ -155,14 +151,14 @@ async fn page(
         Some(Accuracy::LowerBound) => page.warnings.push("`count` is at least so many".to_owned()),
         Some(Accuracy::Exact) | None => {}
     }
-    let seal = ChangesSeal::new(toolbox, source);
-    let next_changes = match answer.next_changes {
-        Some(token) => Some(seal.close(token).await),
-        None => None,
-    };
-    if let Some(token) = next_changes.filter(|token| token.len() <= CHANGES_TOKEN) {
-        page.next_changes_since = Some(token);
+    if let (Some(token), Some(changes)) = (&answer.next_changes, changes) {
+        let token = changes.seal(token).await.map_err(ToolError::MendState)?;
         page.has_more = answer.has_more.then_some(true);
+        if token.len() <= MAX_CHANGES_TOKEN {
+            page.next_changes_since = Some(token);
+        } else {
+            page.warnings.push("Changes cannot go on: the token of the source is too long.".to_owned());
+        }
     }
     if let (Some(position), Some(so_far)) = (answer.next, so_far) {
         match so_far.next(toolbox, answer.rows.len(), &Unlisted { position }).await? {
@@ -203,7 +199,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
             ));
         }
         Some(since) if since == "beginning" => Start::Changes(None),
-        Some(since) => Start::Changes(Some(ChangesToken(since))),
+        Some(since) => Start::Changes(Some(ChangesToken::Unverified(since))),
         None => Start::First,
     };
     if start != Start::First {

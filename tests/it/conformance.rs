@@ -578,7 +578,7 @@ async fn tells_changes(source: &dyn Source) {
         ..records_of("messages")
     };
     check_changes(source, &of(Start::First), MESSAGES).await;
-    let nonsense = Start::Changes(Some(fetchwell::source::ChangesToken("nonsense".to_owned())));
+    let nonsense = Start::Changes(Some(fetchwell::source::ChangesToken::Unverified("nonsense".to_owned())));
     assert_eq!(code(source.records(&of(nonsense)).await), "invalid_cursor");
 }
 

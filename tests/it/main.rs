@@ -21,6 +21,7 @@ mod bad_messages;
 mod budgets;
 mod bundle;
 mod change_feed;
+mod change_tokens;
 mod changed_sources;
 mod cli;
 mod configuration;

@@ -111,7 +111,10 @@ fn what_changes_cannot_be_asked_with_is_refused_by_name() {
 
 #[test]
 fn changes_hold_deletions() {
-    let (folder, server) = server();
+    let (folder, store) = demo_store();
+    let state = folder.path().join("state");
+    let serve = || HttpServer::start(["--store", text(&store), "--state-dir", text(&state)]);
+    let server = serve();
     let changes = |server: &HttpServer, since: &str| {
         ok(server, &format!("{RECORDS}?connection_id=cin_work&limit=100&changes_since={since}"))
     };
@@ -120,11 +123,11 @@ fn changes_hold_deletions() {
     let token = all["next_changes_since"].as_str().unwrap().to_owned();
     drop(server);
     import_records(
-        &folder.path().join("demo.db"),
+        &store,
         "cin_work",
         "{\"stream\":\"messages\",\"key\":\"m1\",\"op\":\"delete\"}\n{\"stream\":\"messages\",\"key\":\"m9\",\"data\":{\"subject\":\"new\"}}",
     );
-    let server = HttpServer::start(["--store", text(&folder.path().join("demo.db"))]);
+    let server = serve();
     let later = changes(&server, &token);
     let rows = later["data"].as_array().unwrap();
     assert_eq!(rows.len(), 2);

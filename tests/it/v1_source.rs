@@ -321,13 +321,14 @@ fn changes_deletions_counts_and_relations_have_their_forms() {
                         deleted_at: Some("2026-05-01T00:00:00Z".to_owned()),
                     },
                 ],
-                next_changes: Some(ChangesToken("tok=1".to_owned())),
+                next_changes: Some(ChangesToken::Verified(b"tok=1".to_vec())),
                 has_more: true,
                 count: Some(Count::exact(80)),
                 notes: vec!["worth knowing".to_owned()],
                 ..RecordsPage::default()
             })
         }),
+        stream: Box::new(|| Ok(Vec::new())),
         ..Canned::new()
     };
     let body =
@@ -348,8 +349,9 @@ fn changes_deletions_counts_and_relations_have_their_forms() {
     );
     assert_eq!(body["meta"]["count"], json!({"kind": "exact", "value": 80}));
     assert_eq!(body["meta"]["warnings"][0]["message"], "worth knowing");
-    assert_eq!(body["next_changes_since"], "tok=1");
-    assert_eq!(body["links"]["next"], "/v1/streams/messages/records?limit=2&changes_since=tok%3D1");
+    let token = body["next_changes_since"].as_str().unwrap();
+    assert!(token.starts_with("fw1_"), "{token}");
+    assert_eq!(body["links"]["next"], format!("/v1/streams/messages/records?limit=2&changes_since={token}"));
 }
 
 fn detail(connection: &str) -> StreamDetail {
@@ -502,8 +504,11 @@ fn parameters_become_the_question() {
     served.check_asked(&records("fields=a,b&fields=c"), &["Fields([\"a\", \"b\", \"c\"])"]);
     served.check_asked(&records("view=brief"), &["View(\"brief\")"]);
     served.check_asked(&records("cursor=c1"), &["After(RecordsPosition(\"c1\"))"]);
-    served.check_asked(&records("changes_since=beginning"), &["Changes(None)"]);
-    served.check_asked(&records("changes_since=t%3D"), &["Changes(Some(ChangesToken(\"t=\")))"]);
+    served.check_asked(&records("connection_id=cin_a&changes_since=beginning"), &["Changes(None)"]);
+    served.check_asked(
+        &records("connection_id=cin_a&changes_since=t%3D"),
+        &["Changes(Some(Unverified(\"t=\")))"],
+    );
     served.check_asked(
         &records("filter%5Ba%20b%5D=x%2By&filter[n][gte]=1&filter[n][lt]=9"),
         &[

@@ -19,8 +19,7 @@ use sha2::{Digest, Sha256};
 use super::envelope::Warning;
 use super::error::ApiError;
 use crate::cursor::{CursorFault, Cursors, Kind, NoPosition, PREFIX};
-use crate::source::ChangesToken;
-use crate::tools::{ChangesSeal, Toolbox};
+use crate::tools::Toolbox;
 
 /// The longest position that a cursor holds itself, in bytes. Servers and proxies take URLs of 8,000.
 const HELD_MOST: usize = 3_000;
@@ -38,7 +37,6 @@ pub(super) struct Seal {
     /// Every position is sealed: there are callers who must not go on where another was, or streams are hidden, of which
     /// a position may tell.
     is_sealed: bool,
-    changes: ChangesSeal,
 }
 
 impl fmt::Debug for Seal {
@@ -52,8 +50,7 @@ impl Seal {
     pub(super) fn of(toolbox: &Toolbox) -> Self {
         let cursors = Arc::clone(toolbox.cursors());
         let is_sealed = toolbox.is_granted() || toolbox.asked_source().is_narrowed();
-        let changes = ChangesSeal::new(toolbox, &**toolbox.asked_source());
-        Self { cursors, sources: toolbox.identity(), is_sealed, changes }
+        Self { cursors, sources: toolbox.identity(), is_sealed }
     }
 
     /// Returns the cursor of a position in the search for `question`.
@@ -147,16 +144,6 @@ impl Seal {
             }
         })
     }
-
-    /// Returns the token of changes for the client, encrypted where that is needed.
-    pub(super) async fn close_changes(&self, token: ChangesToken) -> String {
-        self.changes.close(token).await
-    }
-
-    /// Decrypts the token of changes that a client sent.
-    pub(super) async fn open_changes(&self, token: ChangesToken) -> Result<ChangesToken, ApiError> {
-        Ok(self.changes.open(token).await?)
-    }
 }
 
 /// A cursor for a client.
@@ -202,8 +189,7 @@ mod tests {
     use crate::cursor::Skew;
 
     fn sealing(cursors: &Arc<Cursors>, sources: &str) -> Seal {
-        let changes = ChangesSeal::default();
-        Seal { cursors: Arc::clone(cursors), sources: sources.to_owned(), is_sealed: false, changes }
+        Seal { cursors: Arc::clone(cursors), sources: sources.to_owned(), is_sealed: false }
     }
 
     #[tokio::test]

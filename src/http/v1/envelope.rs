@@ -12,6 +12,7 @@ use super::parameters::Parameters;
 use crate::fit::{Shaping, Strategy};
 use crate::record::Unavailable;
 use crate::source::{Accuracy, Count, Source};
+use crate::tools::Toolbox;
 
 /// The contract's version.
 pub(super) const VERSION: &str = "2026-04-06";
@@ -25,6 +26,7 @@ pub(in crate::http) const SEGMENT: &AsciiSet =
 /// One request, as routes see it.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
+    pub(super) toolbox: &'a Toolbox,
     pub(super) source: &'a dyn Source,
     pub(super) seal: &'a Seal,
     /// The path as it was sent, still encoded.

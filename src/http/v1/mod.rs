@@ -205,7 +205,7 @@ async fn checked(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) -
     let parameters = Parameters::read(query, operation.parameters)?;
     let source = &**toolbox.asked_source();
     let seal = Seal::of(toolbox);
-    let mut call = Call { source, seal: &seal, path, query, parameters };
+    let mut call = Call { toolbox, source, seal: &seal, path, query, parameters };
     let answered = tokio::time::timeout(toolbox.call_deadline(), routed(&mut call, route)).await;
     answered.unwrap_or_else(|_late| {
         let problem = format!("no answer within {} seconds", toolbox.call_deadline().as_secs());

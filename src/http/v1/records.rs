@@ -16,6 +16,7 @@ use crate::handle::StreamName;
 use crate::source::{
     ChangesToken, CountMode, Direction, Expansion, RecordsPosition, RecordsQuery, Selection, Start,
 };
+use crate::tools::ChangeTokens;
 
 pub(super) const OPERATION: Operation = Operation {
     path: "/v1/streams/{stream}/records",
@@ -81,9 +82,7 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
     if let Start::After(RecordsPosition(cursor)) = &mut query.start {
         *cursor = call.seal.open_list(cursor).await?;
     }
-    if let Start::Changes(Some(token)) = query.start {
-        query.start = Start::Changes(Some(call.seal.open_changes(token).await?));
-    }
+    let changes = ChangeTokens::open(call.toolbox, call.source, &mut query).await?;
     let page = call.source.records(&query).await?;
     call.missing(&page.unavailable);
     let next_cursor = match page.next {
@@ -94,9 +93,11 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         }
         None => None,
     };
-    let next_changes_since = match page.next_changes {
-        Some(next) => Some(call.seal.close_changes(next).await),
-        None => None,
+    let next_changes_since = match (&page.next_changes, &changes) {
+        (Some(next), Some(changes)) => {
+            Some(changes.seal(next).await.map_err(|_no_random_bytes| ApiError::internal())?)
+        }
+        _ => None,
     };
     let next = match (&next_cursor, &next_changes_since) {
         (Some(cursor), _) => Some((CURSOR.name, cursor.as_str())),
@@ -139,7 +140,7 @@ fn question(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery, A
         (None, None) => Start::First,
         (Some(cursor), None) => Start::After(RecordsPosition(cursor.to_owned())),
         (None, Some("beginning")) => Start::Changes(None),
-        (None, Some(token)) => Start::Changes(Some(ChangesToken(token.to_owned()))),
+        (None, Some(token)) => Start::Changes(Some(ChangesToken::Unverified(token.to_owned()))),
         (Some(_), Some(_)) => return Err(exclusive("changes_since", "cursor")),
     };
     let count = match sent.text("count") {

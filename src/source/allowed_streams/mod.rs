@@ -24,8 +24,9 @@ use self::rebuild::{Subject, is_about_a_place, no_record, rebuild};
 use self::seen::Seen;
 use super::unknown_place::unknown_place;
 use super::{
-    AggregateAnswer, AggregateQuery, Expansion, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
-    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, ChangesOrigin, ChangesToken, Expansion, QueryFault, RecordQuery,
+    RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source, SourceError, Start, StreamAnswer,
+    StreamQuery, WindowQuery,
 };
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{ConnectionSchema, Record, Schema, Unavailable, Window};
@@ -95,6 +96,21 @@ impl AllowedStreams {
         Err(rebuild(error, &schema, subject))
     }
 
+    /// Refuses a change token that nobody verified: with one made by hand, changes of hidden streams could be counted.
+    fn check_changes(&self, start: &Start) -> Result<(), SourceError> {
+        match start {
+            Start::Changes(Some(ChangesToken::Unverified(_))) if !self.inner.verifies_changes() => {
+                Err(SourceError::CorrectQuery {
+                    fault: QueryFault::ExpiredCursor,
+                    problem: "behind a `streams` list, `changes_since` takes only tokens of this server"
+                        .to_owned(),
+                    hint: "Start again with `changes_since` set to \"beginning\".".to_owned(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses relations that do not lead to streams on the list, as ones that do not exist.
     async fn check_expand(
         &self,
@@ -150,8 +166,8 @@ impl Source for AllowedStreams {
         true
     }
 
-    fn seals_changes(&self) -> bool {
-        self.inner.seals_changes()
+    fn verifies_changes(&self) -> bool {
+        self.inner.verifies_changes()
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
@@ -187,11 +203,20 @@ impl Source for AllowedStreams {
         self.told(searched, Subject { connection, streams: &streams, record: None }).await
     }
 
+    async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
+        let streams = std::slice::from_ref(&query.stream);
+        let subject = Subject { connection: query.connection.as_ref(), streams, record: None };
+        self.check(subject.streams, subject.connection).await?;
+        // The list is no part of it: a change of other streams' visibility ends no token.
+        self.told(self.inner.changes_origin(query).await, subject).await
+    }
+
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
         let streams = std::slice::from_ref(&query.stream);
         let subject = Subject { connection: query.connection.as_ref(), streams, record: None };
         self.check(subject.streams, subject.connection).await?;
         self.check_expand(&query.expand, &query.stream, subject.connection).await?;
+        self.check_changes(&query.start)?;
         let page = self.told(self.inner.records(query).await, subject).await?;
         Ok(self.allowed.rows(page))
     }

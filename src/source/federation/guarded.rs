@@ -14,8 +14,8 @@ use super::names::Names;
 use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
 use crate::source::{
-    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
-    SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
+    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 
 /// Questions that one source is asked at a time; more of them wait, within their deadline.
@@ -138,8 +138,8 @@ impl Source for Guarded {
         self.source.is_narrowed()
     }
 
-    fn seals_changes(&self) -> bool {
-        self.source.seals_changes()
+    fn verifies_changes(&self) -> bool {
+        self.source.verifies_changes()
     }
 
     /// Not asked as a question: that nothing was found wrong without asking must not close a circuit.
@@ -173,6 +173,15 @@ impl Source for Guarded {
         self.names.settle().await;
         page.hits.iter_mut().for_each(|hit| printer.hit(hit));
         Ok(page)
+    }
+
+    async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
+        let own = StreamQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
+        // A source is not asked about a connection that is named, so its answer says nothing of its health.
+        if own.connection.is_some() {
+            return self.source.changes_origin(&own).await;
+        }
+        self.ask(self.source.changes_origin(&own)).await
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {

@@ -36,8 +36,8 @@ use self::names::Names;
 use self::routes::Routes;
 use super::unknown_place::unknown_stream;
 use super::{
-    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
-    SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
+    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Unavailable, Window};
@@ -179,10 +179,6 @@ impl Source for Federation {
         self.sources.iter().any(|source| source.is_narrowed())
     }
 
-    fn seals_changes(&self) -> bool {
-        self.sources.iter().all(|source| source.seals_changes())
-    }
-
     fn identity(&self) -> String {
         let identities: Vec<String> = self.sources.iter().map(|source| source.identity()).collect();
         identities.join("\n")
@@ -230,6 +226,10 @@ impl Source for Federation {
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         search::search(self, query).await
+    }
+
+    async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
+        records::changes_origin(self, query).await
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {

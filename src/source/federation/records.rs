@@ -1,20 +1,22 @@
 //! A list of records over all sources that have the stream.
 
 use std::mem::take;
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::failures::{Failures, is_elsewhere};
 use super::gathered::Gathered;
+use super::guarded::Guarded;
 use super::names::unqualified;
 use super::{Federation, of};
-use crate::handle::SourceName;
+use crate::handle::{SourceName, StreamName};
 use crate::record::SortValue;
 use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row};
 use crate::source::{
-    Count, CountMode, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, Source, SourceError, Start,
-    StreamQuery,
+    ChangesOrigin, Count, CountMode, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, Source,
+    SourceError, Start, StreamQuery,
 };
 
 /// The most rows that a source takes to be asked for.
@@ -121,10 +123,31 @@ fn lane_page(source: &SourceName, page: RecordsPage) -> LanePage {
     }
 }
 
-/// Changes are told of one connection at a time, so of one source. Who does not answer may have the stream too.
+/// Returns the source and the connection that tell the changes of a stream.
+pub(super) async fn changes_origin(
+    federation: &Federation,
+    query: &StreamQuery,
+) -> Result<ChangesOrigin, SourceError> {
+    let source = match &query.connection {
+        Some(connection) => federation.source_of(connection).await?,
+        None => changes_holder(federation, &query.stream).await?,
+    };
+    source.changes_origin(query).await.map_err(|error| of(source, error))
+}
+
 async fn changes(federation: &Federation, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-    let of_stream = &StreamQuery { stream: query.stream.clone(), connection: None };
-    let asked = federation.with_stream(&query.stream);
+    let source = changes_holder(federation, &query.stream).await?;
+    source.records(query).await.map_err(|error| of(source, error))
+}
+
+/// Returns the only source that has a stream. Changes are told of one connection at a time, so of one source. A source that does
+/// not answer may have the stream too.
+async fn changes_holder<'a>(
+    federation: &'a Federation,
+    stream: &StreamName,
+) -> Result<&'a Arc<Guarded>, SourceError> {
+    let of_stream = &StreamQuery { stream: stream.clone(), connection: None };
+    let asked = federation.with_stream(stream);
     let reads = asked.map(|source| async move { (source, source.stream(of_stream).await) });
     let (mut holders, mut failed) = (Vec::new(), Failures::default());
     for (source, read) in join_all(reads).await {
@@ -134,13 +157,12 @@ async fn changes(federation: &Federation, query: &RecordsQuery) -> Result<Record
         }
     }
     match (holders.as_slice(), failed.are_all(is_elsewhere)) {
-        ([], _) => Err(federation.nobody(failed, "no source answered", Some(&query.stream))),
-        ([only], true) => only.records(query).await.map_err(|error| of(only, error)),
+        ([], _) => Err(federation.nobody(failed, "no source answered", Some(stream))),
+        ([only], true) => Ok(only),
         _ => Err(SourceError::CorrectQuery {
             fault: QueryFault::InvalidArgument,
             problem: format!(
-                "changes are told of one connection at a time, and stream `{}` may be in several sources",
-                query.stream
+                "changes are told of one connection at a time, and stream `{stream}` may be in several sources"
             ),
             hint: "Set `connection_id`; `schema` with this stream tells which there are.".to_owned(),
         }),

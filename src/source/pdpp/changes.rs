@@ -5,12 +5,12 @@
 //! records are asked for and fields are selected here.
 
 use super::params::Params;
-use super::position::SavedChanges;
+use super::position::{ChangesStart, SavedChanges};
 use super::record_path::stream_path;
 use super::records::selected;
 use super::transport::parsed;
 use super::{Pdpp, describe, refused, wire};
-use crate::handle::ConnectionId;
+use crate::handle::{ConnectionId, StreamName};
 use crate::record::StreamDetail;
 use crate::source::merge::left_out;
 use crate::source::{
@@ -31,14 +31,7 @@ pub(super) async fn changes(
     since: Option<&ChangesToken>,
 ) -> Result<RecordsPage, SourceError> {
     let from = SavedChanges::open(since)?;
-    let connection = match &query.connection {
-        Some(connection) => Some(connection.clone()),
-        None => match describe::holders(pdpp, &query.stream).await?.details.as_slice() {
-            [] => None,
-            [only] => Some(only.connection_id.clone()),
-            several => return Err(name_a_connection(query, several)),
-        },
-    };
+    let connection = connection_of(pdpp, &query.stream, query.connection.as_ref()).await?;
     let params = params(query, &from, connection.as_ref());
     let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
     let reply = reply.map_err(refused::of_changes)?;
@@ -51,13 +44,33 @@ pub(super) async fn changes(
     page(list, from, query.limit)
 }
 
+/// Returns the connection whose changes are told; `None` on a server that names none.
+///
+/// # Errors
+///
+/// `invalid_argument` when several connections have the stream, and the errors of the record server.
+pub(super) async fn connection_of(
+    pdpp: &Pdpp,
+    stream: &StreamName,
+    connection: Option<&ConnectionId>,
+) -> Result<Option<ConnectionId>, SourceError> {
+    if let Some(connection) = connection {
+        return Ok(Some(connection.clone()));
+    }
+    match describe::holders(pdpp, stream).await?.details.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.connection_id.clone())),
+        several => Err(name_a_connection(stream, several)),
+    }
+}
+
 /// Returns the parameters of a page. A server that gets `changes_since` beside `cursor` starts from the beginning again.
 fn params(query: &RecordsQuery, from: &SavedChanges, connection: Option<&ConnectionId>) -> Params {
     // Changes of the page that were given are asked for once more and skipped.
     let params = Params::default().and("limit", &(from.taken + query.limit.max(1)));
-    let params = match &from.cursor {
-        Some(cursor) => params.and("cursor", cursor),
-        None => params.and("changes_since", &from.since),
+    let params = match &from.from {
+        ChangesStart::Cursor(cursor) => params.and("cursor", cursor),
+        ChangesStart::Since(since) => params.and("changes_since", since),
     };
     let selection = match &query.selection {
         Selection::Fields(_) => &Selection::All,
@@ -81,30 +94,27 @@ fn page(list: wire::RecordList, from: SavedChanges, limit: usize) -> Result<Reco
     let is_cut = given + shown < all;
     let has_more = is_cut || list.has_more == Some(true);
     let next_changes = if is_cut {
-        SavedChanges { taken: given + shown, ..from }.seal()
+        Some(SavedChanges { taken: given + shown, ..from })
     } else if has_more {
-        let next = list.next_cursor.filter(|next| Some(next) != from.cursor.as_ref());
+        let next = list.next_cursor.map(ChangesStart::Cursor).filter(|next| *next != from.from);
         // Servers without cursors of changes, such as fetchwell's own, give a state after each page instead.
-        let state = || list.next_changes.filter(|state| from.cursor.is_none() && *state != from.since);
-        let saved = match next {
-            Some(cursor) => SavedChanges { since: from.since, cursor: Some(cursor), taken: 0 },
-            None => match state() {
-                Some(since) => SavedChanges { since, cursor: None, taken: 0 },
-                // Every later change would be lost, or the page repeated.
-                None => {
-                    let missing = "`next_cursor` that leads on, although it says `has_more`";
-                    return Err(SourceError::FixServer(ProtocolFault::WrongShape { missing }));
-                }
-            },
+        let state = || {
+            let state = list.next_changes.map(ChangesStart::Since)?;
+            (matches!(from.from, ChangesStart::Since(_)) && state != from.from).then_some(state)
         };
-        saved.seal()
+        let Some(next) = next.or_else(state) else {
+            // Every later change would be lost, or the page repeated.
+            let missing = "`next_cursor` that leads on, although it says `has_more`";
+            return Err(SourceError::FixServer(ProtocolFault::WrongShape { missing }));
+        };
+        Some(SavedChanges { from: next, taken: 0 })
     } else {
-        list.next_changes.map(ChangesToken)
+        list.next_changes.map(SavedChanges::since)
     };
     let nameless = items.iter().filter(|item| item.is_none()).count();
     Ok(RecordsPage {
         rows: items.into_iter().flatten().collect(),
-        next_changes,
+        next_changes: next_changes.map(SavedChanges::token),
         has_more,
         count: list.count,
         notes: left_out(nameless).into_iter().collect(),
@@ -112,14 +122,13 @@ fn page(list: wire::RecordList, from: SavedChanges, limit: usize) -> Result<Reco
     })
 }
 
-fn name_a_connection(query: &RecordsQuery, several: &[StreamDetail]) -> SourceError {
+fn name_a_connection(stream: &StreamName, several: &[StreamDetail]) -> SourceError {
     let ids: Vec<&str> =
         several.iter().map(|detail| detail.connection_id.as_str()).take(MAX_CHOICES).collect();
     SourceError::CorrectQuery {
         fault: QueryFault::InvalidArgument,
         problem: format!(
-            "changes are told of one connection at a time, and stream `{}` is in {}",
-            query.stream,
+            "changes are told of one connection at a time, and stream `{stream}` is in {}",
             several.len()
         ),
         hint: format!("Set `connection_id` to one of: {}.", ids.join(", ")),

@@ -9,6 +9,7 @@ mod changes;
 mod credentials;
 mod describe;
 mod known;
+mod packed_text;
 mod params;
 mod places;
 mod position;
@@ -38,8 +39,9 @@ use self::record_path::{encoded_twice, record_path};
 use self::transport::{Reply, Transport, parsed};
 use super::query::share;
 use super::{
-    AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchMode,
-    SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery, WindowStart,
+    AggregateAnswer, AggregateQuery, ChangesOrigin, QueryFault, RecordQuery, RecordsPage, RecordsQuery,
+    SearchMode, SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    WindowStart,
 };
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Window};
@@ -177,6 +179,13 @@ impl Source for Pdpp {
                 answer => answer,
             },
         }
+    }
+
+    async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
+        let connection = changes::connection_of(self, &query.stream, query.connection.as_ref()).await;
+        let connection =
+            self.explained(connection, query.connection.as_ref(), slice::from_ref(&query.stream));
+        Ok(ChangesOrigin { source: self.identity(), connection: connection.await? })
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {

@@ -9,8 +9,8 @@ mod window;
 pub use aggregate::{AggregateAnswer, AggregateQuery, Granularity, Group, Grouping, Metric, TimeZoneName};
 pub use filter::{Condition, Filter, Operator};
 pub use records::{
-    Accuracy, Change, ChangesToken, Count, CountMode, Direction, Expansion, RecordsPage, RecordsPosition,
-    RecordsQuery, Selection, Start,
+    Accuracy, Change, ChangesOrigin, ChangesToken, Count, CountMode, Direction, Expansion, RecordsPage,
+    RecordsPosition, RecordsQuery, Selection, Start,
 };
 pub use search::{SearchMode, SearchPage, SearchPosition, SearchQuery};
 pub(in crate::source) use window::share;

@@ -193,7 +193,21 @@ pub struct RecordsPosition(pub String);
 
 /// The state of a stream, to ask later what changed. Only the source that gave it can read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangesToken(pub String);
+pub enum ChangesToken {
+    /// A state as the source gave it. It leaves the process sealed only, so nobody else wrote it.
+    Verified(Vec<u8>),
+    /// A text that a client sent without a seal: a record server's own token, or one of an earlier fetchwell.
+    Unverified(String),
+}
+
+/// Where changes of a stream are told. A change token is bound to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangesOrigin {
+    /// The identity of the one source that tells them.
+    pub source: String,
+    /// That source's own id of the connection; `None` for a server that names none, and where there are several.
+    pub connection: Option<ConnectionId>,
+}
 
 /// Records in the source's order.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -14,7 +14,7 @@ use super::predicate::{Predicate, check};
 use super::read::{RECORD_COLUMNS, RECORD_TABLES, bytes_of_row, identity, record_of};
 use super::selection::Projection;
 use super::streams::{StreamRow, stream_rows};
-use crate::cursor::{NonceBytes, decrypt, encrypt};
+use crate::cursor::decrypt;
 use crate::handle::RecordAddress;
 use crate::source::{Change, ChangesToken, QueryFault, RecordsPage, RecordsQuery, SourceError};
 
@@ -42,7 +42,7 @@ pub(super) fn changes(
         }
         // Nothing of this stream is left up to the version that was the newest before the rows were read.
         let version = if has_more { reached } else { newest.max(reached) };
-        let next_changes = write_token(&uuid, version);
+        let next_changes = Some(write_token(&uuid, version));
         Ok(RecordsPage { rows, has_more, next_changes, ..RecordsPage::default() })
     })
 }
@@ -112,18 +112,13 @@ fn change_of(
     Ok(Some(Change::Deleted { address, deleted_at: row.get(2)? }))
 }
 
-/// Bytes of a token that tell its store: a digest of the store's id.
+/// Bytes of a token that identify its store: a digest of the store's id.
 const STORE_BYTES: usize = 8;
 
-/// Returns the token of a version. The version counts the changes of all streams, and who holds the token may not be
-/// allowed to know of all of them: it is encrypted, with a nonce that makes every token another one. The key is made of
-/// the random id of the store, which no answer contains.
-fn write_token(uuid: &str, version: i64) -> Option<ChangesToken> {
-    let mut nonce = NonceBytes::default();
-    getrandom::fill(&mut nonce).ok()?;
-    let (store, secret) = (store_bytes(uuid), secret(uuid));
-    let sealed = encrypt(&secret, nonce, &store, &version.to_be_bytes())?;
-    Some(ChangesToken(BASE64_URL_SAFE_NO_PAD.encode([&store[..], &sealed].concat())))
+/// Returns the token of a version. The version counts the changes of all streams, and the holder of a token may not be
+/// allowed to know of all of them: a token leaves the process sealed, and all tokens have the same length.
+fn write_token(uuid: &str, version: i64) -> ChangesToken {
+    ChangesToken::Verified([store_bytes(uuid), version.to_be_bytes()].concat())
 }
 
 fn store_bytes(uuid: &str) -> [u8; STORE_BYTES] {
@@ -131,20 +126,32 @@ fn store_bytes(uuid: &str) -> [u8; STORE_BYTES] {
     std::array::from_fn(|at| digest.get(at).copied().unwrap_or_default())
 }
 
+/// Returns the key of tokens of earlier versions.
 fn secret(uuid: &str) -> [u8; 32] {
     Sha256::new().chain_update("key of changes ").chain_update(uuid).finalize().into()
 }
 
+/// Returns the version of a token. Earlier versions gave tokens that they encrypted themselves, with a key made of the random id of
+/// the store.
 fn read_token(token: &ChangesToken, uuid: &str, newest: i64) -> Result<i64, SourceError> {
     let refused = |fault, problem: &str| SourceError::CorrectQuery {
         fault,
         problem: problem.to_owned(),
-        hint: "Ask with `changes_since` set to `beginning`, and drop what you had.".to_owned(),
+        hint: "Start again with `changes_since` set to \"beginning\", and drop what you had.".to_owned(),
     };
     let malformed =
         || refused(QueryFault::MalformedCursor, "the token of `changes_since` is not one of this store");
     let replaced = || refused(QueryFault::ExpiredCursor, "the store was replaced since that token was given");
-    let bytes = BASE64_URL_SAFE_NO_PAD.decode(&token.0).unwrap_or_default();
+    let within = |version: i64| if version > newest { Err(replaced()) } else { Ok(version) };
+    let text = match token {
+        ChangesToken::Verified(state) => {
+            let (store, version) = state.split_first_chunk::<STORE_BYTES>().ok_or_else(malformed)?;
+            let version = version.try_into().map(i64::from_be_bytes).map_err(|_length| malformed())?;
+            return if *store == store_bytes(uuid) { within(version) } else { Err(replaced()) };
+        }
+        ChangesToken::Unverified(text) => text,
+    };
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).unwrap_or_default();
     if bytes.starts_with(b"{") {
         // Former versions gave tokens that tell the version.
         return Err(refused(QueryFault::ExpiredCursor, "that token is of a former version of fetchwell"));
@@ -155,7 +162,7 @@ fn read_token(token: &ChangesToken, uuid: &str, newest: i64) -> Result<i64, Sour
     }
     let version = decrypt(&secret(uuid), store, sealed).ok_or_else(malformed)?;
     let version = version.try_into().map(i64::from_be_bytes).map_err(|_length| malformed())?;
-    if version > newest { Err(replaced()) } else { Ok(version) }
+    within(version)
 }
 
 /// Bytes of an encrypted version: nonce, version and tag.
@@ -167,5 +174,35 @@ fn one_connection(streams: &[StreamRow]) -> SourceError {
         fault: QueryFault::InvalidArgument,
         problem: "changes are of one connection, and several have this stream".to_owned(),
         hint: format!("Set `connection_id` to one of: {}.", ids.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cursor::encrypt;
+
+    const STORE: &str = "00112233445566778899AABBCCDDEEFF";
+
+    #[test]
+    fn tokens_of_earlier_versions_are_read() {
+        let former = |uuid: &str, version: i64| {
+            let store = store_bytes(uuid);
+            let sealed = encrypt(&secret(uuid), [7; 12], &store, &version.to_be_bytes()).unwrap();
+            ChangesToken::Unverified(BASE64_URL_SAFE_NO_PAD.encode([&store[..], &sealed].concat()))
+        };
+        let code = |token: &ChangesToken| read_token(token, STORE, 50).unwrap_err().code().to_owned();
+        for token in [former(STORE, 42), write_token(STORE, 42)] {
+            assert_eq!(read_token(&token, STORE, 50).unwrap(), 42);
+        }
+        for token in
+            [former(STORE, 51), write_token(STORE, 51), former("other", 42), write_token("other", 42)]
+        {
+            assert_eq!(code(&token), "cursor_expired", "{token:?}");
+        }
+        // A state is not taken without its seal: it could be made by hand.
+        let ChangesToken::Verified(state) = write_token(STORE, 42) else { panic!() };
+        let by_hand = ChangesToken::Unverified(BASE64_URL_SAFE_NO_PAD.encode(state));
+        assert_eq!(code(&by_hand), "invalid_cursor");
     }
 }

@@ -174,7 +174,7 @@ impl Source for Store {
         Self::identity_at(&self.name, self.inner.database.path())
     }
 
-    fn seals_changes(&self) -> bool {
+    fn verifies_changes(&self) -> bool {
         true
     }
 

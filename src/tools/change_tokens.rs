@@ -1,0 +1,97 @@
+//! The tokens of `changes_since`, as tools and `/v1` print and take them.
+//!
+//! What a source gives is sealed before it leaves the process: a token may count changes of streams that the caller may not see, and
+//! one made by hand would skip changes. A token is bound to its stream, connection, source and grant, and does not expire.
+//! **Invariant:** no source's own state is printed elsewhere, and a text with our prefix reaches a source only after it opened.
+
+use std::sync::Arc;
+
+use super::Toolbox;
+use crate::cursor::{CursorFault, Cursors, Sealed, is_own_text};
+use crate::source::{
+    ChangesOrigin, ChangesToken, QueryFault, RecordsQuery, Source, SourceError, Start, StreamQuery,
+};
+use crate::state::StateError;
+
+/// Seals and opens the change tokens of one stream of one connection for one caller.
+#[derive(Debug)]
+pub struct ChangeTokens {
+    cursors: Arc<Cursors>,
+    /// Source, connection, stream and grant.
+    binding: [String; 4],
+}
+
+impl ChangeTokens {
+    /// Returns what seals the tokens of a query for changes, and opens the one that it starts from. `None` for other queries.
+    ///
+    /// # Errors
+    ///
+    /// The token is refused, or the source does not say which connection it is of.
+    pub async fn open(
+        toolbox: &Toolbox,
+        source: &dyn Source,
+        query: &mut RecordsQuery,
+    ) -> Result<Option<Self>, SourceError> {
+        let Start::Changes(since) = &mut query.start else { return Ok(None) };
+        let stream = StreamQuery { stream: query.stream.clone(), connection: query.connection.clone() };
+        let ChangesOrigin { source, connection } = source.changes_origin(&stream).await?;
+        // No connection has an empty id, and no grant an empty name.
+        let connection = connection.map(|connection| connection.to_string()).unwrap_or_default();
+        let binding = [source, connection, query.stream.to_string(), toolbox.caller().unwrap_or_default()];
+        let tokens = Self { cursors: Arc::clone(toolbox.cursors()), binding };
+        if let Some(ChangesToken::Unverified(text)) = since
+            && is_own_text(text)
+        {
+            *since = Some(tokens.verified(text).await?);
+        }
+        Ok(Some(tokens))
+    }
+
+    /// Returns a source's token as it is printed.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random bytes.
+    pub async fn seal(&self, token: &ChangesToken) -> Result<String, StateError> {
+        let state = match token {
+            ChangesToken::Verified(state) => state.as_slice(),
+            ChangesToken::Unverified(text) => text.as_bytes(),
+        };
+        self.cursors.seal_changes(&self.binding(), state).await
+    }
+
+    async fn verified(&self, text: &str) -> Result<ChangesToken, SourceError> {
+        let opened = self.cursors.open_changes(&self.binding(), text).await;
+        opened.map(ChangesToken::Verified).map_err(|fault| refused(text, fault))
+    }
+
+    fn binding(&self) -> [&str; 4] {
+        self.binding.each_ref().map(String::as_str)
+    }
+}
+
+fn refused(text: &str, reason: CursorFault) -> SourceError {
+    const AGAIN: &str = "Start again with `changes_since` set to \"beginning\", and drop what you had.";
+    let (fault, problem, hint) = match reason {
+        _ if Sealed::read(text).is_ok() => (
+            QueryFault::MalformedCursor,
+            "`changes_since` holds a cursor",
+            "Send it as `cursor`, without `changes_since`.",
+        ),
+        CursorFault::Expired => (
+            QueryFault::ExpiredCursor,
+            "the key of the `changes_since` token is another server's, or gone",
+            AGAIN,
+        ),
+        CursorFault::Mismatched => (
+            QueryFault::MismatchedCursor,
+            "the `changes_since` token is of another stream, connection, source or caller",
+            "Send it with the `stream` and `connection_id` that it was given for, or start again with `changes_since` set to \"beginning\".",
+        ),
+        CursorFault::Tampered => {
+            (QueryFault::MalformedCursor, "the `changes_since` token was cut or changed", AGAIN)
+        }
+        _ => (QueryFault::MalformedCursor, "`changes_since` is no token of this server", AGAIN),
+    };
+    SourceError::CorrectQuery { fault, problem: problem.to_owned(), hint: hint.to_owned() }
+}
