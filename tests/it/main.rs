@@ -27,6 +27,8 @@ mod cli;
 mod configuration;
 mod conformance;
 mod cursors;
+#[cfg(unix)]
+mod documented_commands;
 mod dotted_keys;
 mod fat_booking;
 mod faults;

@@ -2,6 +2,7 @@
 
 mod api;
 mod clients;
+pub(crate) mod documents;
 mod fake_server;
 mod faulty_server;
 mod federation_client;
