@@ -6,7 +6,6 @@
 //! [`InFlight`] bounds how many are in flight.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -16,7 +15,6 @@ use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, s
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
-use tokio::time::sleep;
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::sync::CancellationToken;
 
@@ -27,9 +25,6 @@ use super::message::{NoMessage, outline};
 
 /// The longest line that is read, in bytes. No request of ours is a thousandth of that.
 const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
-
-/// The longest time that requests wait for a permit once the input has ended, while no other request is answered.
-const MAX_WAIT_AT_END: Duration = Duration::from_secs(5);
 
 /// Serves over standard input and output until the input ends or `stop` is cancelled. Calls in flight are
 /// answered as long as one is answered within a second; then they are dropped.
@@ -105,7 +100,6 @@ where
             biased;
             permit = self.in_flight.permit(bytes) => permit.map_or(Event::End, Event::Permit),
             line = self.lines.next(), if can_read => Event::Line(line),
-            () = sleep(MAX_WAIT_AT_END), if self.has_ended => Event::End,
         }
     }
 
