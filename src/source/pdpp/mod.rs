@@ -25,6 +25,7 @@ use std::slice;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::task::spawn_blocking;
 
 pub use credentials::{
     CallersToken, CommandLine, CredentialError, CredentialFault, CredentialPlace, Credentials, asking_with,
@@ -271,8 +272,10 @@ impl Pdpp {
         let field =
             RecordQuery { fields: vec![query.field.clone()], ..RecordQuery::of(query.address.clone()) };
         let record = self.record(&field).await.ok()?;
-        let text = record.data.get(&query.field)?.as_str()?;
-        query.window_of(record.address, text)
+        let query = query.clone();
+        // A long text takes a while.
+        let look = move || query.window_of(record.address, record.data.get(&query.field)?.as_str()?);
+        spawn_blocking(look).await.ok()?
     }
 }
 

@@ -65,12 +65,12 @@ pub(in crate::source) fn share(before: usize, after: usize, room: usize) -> (usi
 fn find(text: &str, wanted: &str) -> Option<Range<usize>> {
     // One character each, so that positions stay what they are.
     let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
-    let wanted: Vec<char> = wanted.chars().map(lower).collect();
-    let mut places = text.char_indices().enumerate();
-    places.find_map(|(place, (at, _))| {
-        let mut rest = text.get(at..)?.chars().map(lower);
-        wanted.iter().all(|c| rest.next() == Some(*c)).then(|| place..place + wanted.len())
-    })
+    let text: String = text.chars().map(lower).collect();
+    let wanted: String = wanted.chars().map(lower).collect();
+    // Linear in both texts, also where the text nearly matches everywhere.
+    let (before, _) = text.split_once(&wanted)?;
+    let start = before.chars().count();
+    Some(start..start + wanted.chars().count())
 }
 
 #[cfg(test)]
@@ -85,6 +85,15 @@ mod tests {
         assert_eq!(find("abc", "x"), None);
         assert_eq!(find("abc", "abcd"), None);
         assert_eq!(find("", "x"), None);
+    }
+
+    /// Comparing at each place would take ten billion steps.
+    #[test]
+    fn a_text_that_nearly_matches_everywhere_is_searched() {
+        let wanted = format!("{}b", "a".repeat(1_000));
+        let text = "A".repeat(10_000_000);
+        assert_eq!(find(&text, &wanted), None);
+        assert_eq!(find(&format!("{text}{wanted}"), &wanted), Some(10_000_000..10_001_001));
     }
 
     #[test]
