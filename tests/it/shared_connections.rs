@@ -114,3 +114,18 @@ async fn a_real_connection_of_that_name_wins() {
     assert_eq!(fetched["title"], "Invoice 1 of cin_work");
     check_asked(&literal, "cin_work@home");
 }
+
+/// `cin_work@work` is a real id here, so its records are no copies of those of `cin_work`.
+#[tokio::test]
+async fn a_connection_named_like_a_printed_one_has_its_own_records() {
+    let (home, work) = (server("cin_work", 3), server("cin_work@work", 3));
+    let (_folder, config) = configured(&[("home", &home), ("work", &work)], DEADLINE);
+    let model = Model::over_stdio(["--config", text(&config)]).await;
+    let found = ids(&model.call("search", json!({"query": "invoice"})).await["results"]);
+    assert_eq!(found.len(), 6, "{found:?}");
+    let listed = ids(&model.call("query_records", json!({"stream": "messages"})).await["records"]);
+    assert_eq!(listed.len(), 6, "{listed:?}");
+    for id in &listed {
+        assert_eq!(model.call("fetch", json!({"id": id})).await["id"], *id);
+    }
+}

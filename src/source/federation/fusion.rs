@@ -9,10 +9,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::names::unqualified;
+use super::names::Names;
 use crate::handle::{Handle, RecordAddress, SourceName};
 use crate::record::{Hit, HitId, SortValue};
 use crate::source::merge::{Key, Seen, Trail, digest};
@@ -30,6 +31,7 @@ const READS_MOST: usize = 4;
 /// The feeds of a search, and what was taken from them so far.
 #[derive(Debug)]
 pub(super) struct Fusion {
+    names: Arc<Names>,
     saved: Saved,
     state: Vec<State>,
     hits: Vec<Hit>,
@@ -98,7 +100,7 @@ struct State {
 
 impl Fusion {
     /// A search from its best hits on.
-    pub(super) fn start(sources: impl IntoIterator<Item = SourceName>) -> Self {
+    pub(super) fn start(names: Arc<Names>, sources: impl IntoIterator<Item = SourceName>) -> Self {
         let feed = |source| Feed {
             source,
             hits: VecDeque::new(),
@@ -107,20 +109,22 @@ impl Fusion {
             trail: Trail::default(),
         };
         let feeds = sources.into_iter().map(feed).collect();
-        Self::of(Saved { feeds, given: Seen::default(), windowed: false, is_partial: false, count: None })
+        let saved = Saved { feeds, given: Seen::default(), windowed: false, is_partial: false, count: None };
+        Self::of(names, saved)
     }
 
     /// A search that goes on.
-    pub(super) fn resume(position: &SearchPosition) -> Result<Self, SourceError> {
-        serde_json::from_str(&position.0).map(Self::of).map_err(|_not_ours| SourceError::RestartSearch)
+    pub(super) fn resume(names: Arc<Names>, position: &SearchPosition) -> Result<Self, SourceError> {
+        let saved = serde_json::from_str(&position.0).map_err(|_not_ours| SourceError::RestartSearch)?;
+        Ok(Self::of(names, saved))
     }
 
-    fn of(saved: Saved) -> Self {
+    fn of(names: Arc<Names>, saved: Saved) -> Self {
         let state = |feed: &Feed| State {
-            keys: feed.hits.iter().map(|(rank, hit)| key(&feed.source, *rank, hit)).collect(),
+            keys: feed.hits.iter().map(|(rank, hit)| key(&names, &feed.source, *rank, hit)).collect(),
             ..State::default()
         };
-        Self { state: saved.feeds.iter().map(state).collect(), saved, hits: Vec::new() }
+        Self { state: saved.feeds.iter().map(state).collect(), names, saved, hits: Vec::new() }
     }
 
     /// The feeds that have to be read before the next hit is known.
@@ -159,7 +163,7 @@ impl Fusion {
         let mut own: HashSet<Key> = state.keys.iter().copied().collect();
         for hit in page.hits {
             feed.read += 1;
-            let key = key(&feed.source, feed.read, &hit);
+            let key = key(&self.names, &feed.source, feed.read, &hit);
             if !self.saved.given.contains(key) && own.insert(key) {
                 state.keys.push_back(key);
                 feed.hits.push_back((feed.read, hit));
@@ -219,7 +223,7 @@ impl Fusion {
             let rank = Rank {
                 worth: worth.get(&key).copied().unwrap_or_default(),
                 time: hit.time.as_deref().map_or(SortValue::Missing, SortValue::text),
-                name: Reverse(name(source, hit)),
+                name: Reverse(name(&self.names, source, hit)),
                 feed: Reverse(number),
             };
             let known = ranked.entry(key).or_insert_with(|| rank.clone());
@@ -299,13 +303,10 @@ fn worth_of(rank: u64) -> u64 {
 }
 
 /// The name of a hit, in which the connection has the id that the source itself gives it: two sources can have copies.
-fn name(source: &SourceName, hit: &Hit) -> String {
+fn name(names: &Names, source: &SourceName, hit: &Hit) -> String {
     match &hit.id {
         HitId::Record(address) => {
-            let own = address
-                .connection
-                .as_ref()
-                .map(|printed| unqualified(source, printed).unwrap_or_else(|| printed.clone()));
+            let own = address.connection.as_ref().map(|printed| names.own(source, printed));
             let address = RecordAddress { connection: own, ..address.clone() };
             Handle::mint(&address)
                 .map_or_else(|| format!("{}:{}", address.stream, address.record), |handle| handle.to_string())
@@ -317,8 +318,8 @@ fn name(source: &SourceName, hit: &Hit) -> String {
 
 /// An id of a source's own is told apart from the same id of another; a record with its connection is the same
 /// record wherever it is found. A hit that names nothing is only counted, so it has no doubles.
-fn key(source: &SourceName, rank: u64, hit: &Hit) -> Key {
-    let (name, rank) = (name(source, hit), rank.to_be_bytes());
+fn key(names: &Names, source: &SourceName, rank: u64, hit: &Hit) -> Key {
+    let (name, rank) = (name(names, source, hit), rank.to_be_bytes());
     match &hit.id {
         HitId::Record(address) if address.connection.is_some() => digest([name.as_bytes()]),
         HitId::Record(_) | HitId::Opaque(_) => digest([source.as_str().as_bytes(), name.as_bytes()]),
@@ -352,11 +353,11 @@ mod tests {
     }
 
     fn two() -> Fusion {
-        Fusion::start(["a", "b"].map(|name| name.parse().unwrap()))
+        Fusion::start(Arc::default(), ["a", "b"].map(|name| name.parse().unwrap()))
     }
 
     fn names(page: &SearchPage) -> Vec<String> {
-        page.hits.iter().map(|hit| name(&"s".parse().unwrap(), hit)).collect()
+        page.hits.iter().map(|hit| name(&Names::default(), &"s".parse().unwrap(), hit)).collect()
     }
 
     #[test]
@@ -373,7 +374,7 @@ mod tests {
             let expect: Vec<String> =
                 (0..25).map(|n| format!("{}/s:r{:03}", ["a", "b"][n % 2], n / 2)).collect();
             assert_eq!(names(&first), expect);
-            let mut rest = Fusion::resume(&first.next.unwrap()).unwrap();
+            let mut rest = Fusion::resume(Arc::default(), &first.next.unwrap()).unwrap();
             rest.take(100);
             let rest = rest.page();
             assert_eq!((rest.hits.len(), rest.next), (25, None));
@@ -401,7 +402,7 @@ mod tests {
 
     #[test]
     fn a_server_that_repeats_itself_or_goes_in_circles_ends() {
-        let mut fusion = Fusion::start(["a".parse().unwrap()]);
+        let mut fusion = Fusion::start(Arc::default(), ["a".parse().unwrap()]);
         let (mut reads, mut all) = (0, Vec::new());
         loop {
             if let Some(hungry) = fusion.hungry().pop() {
@@ -415,7 +416,7 @@ mod tests {
             let page = fusion.page();
             all.extend(names(&page));
             let Some(next) = page.next else { break };
-            fusion = Fusion::resume(&next).unwrap();
+            fusion = Fusion::resume(Arc::default(), &next).unwrap();
             fusion.take(3);
         }
         assert_eq!(all, (0..5).map(|n| format!("a/s:r{n:03}")).collect::<Vec<_>>());
@@ -473,7 +474,7 @@ mod tests {
         fusion.feed(0, page((0..5).map(|n| hit("a", n, None)), Some("more")));
         fusion.take(3);
         let next = fusion.page().next.unwrap();
-        let fusion = Fusion::resume(&next).unwrap();
+        let fusion = Fusion::resume(Arc::default(), &next).unwrap();
         let [hungry] = <[Hungry; 1]>::try_from(fusion.hungry()).unwrap();
         assert_eq!((hungry.source.as_str(), hungry.position), ("b", None));
     }
@@ -481,7 +482,7 @@ mod tests {
     #[test]
     fn what_is_no_position_restarts_the_search() {
         for text in ["", "{}", "null", "[1]"] {
-            let refused = Fusion::resume(&SearchPosition(text.to_owned())).unwrap_err();
+            let refused = Fusion::resume(Arc::default(), &SearchPosition(text.to_owned())).unwrap_err();
             assert!(matches!(refused, SourceError::RestartSearch), "{text}");
         }
     }

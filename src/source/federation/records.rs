@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::failures::{Failures, is_elsewhere};
 use super::gathered::Gathered;
 use super::guarded::Guarded;
-use super::names::unqualified;
+use super::names::Names;
 use super::{Federation, of};
 use crate::handle::{SourceName, StreamName};
 use crate::record::SortValue;
@@ -58,7 +58,7 @@ pub(super) async fn records(
                     gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     let connections = page.rows.iter().filter_map(|row| row.address().connection.as_ref());
                     federation.routes.saw(&source, connections);
-                    lanes.feed(lane, lane_page(&source, page));
+                    lanes.feed(lane, lane_page(&federation.routes.names(), &source, page));
                 }
                 Err(error) => match gathered.failure(&source, error) {
                     true => lanes.end(lane),
@@ -104,15 +104,11 @@ fn names(federation: &Federation, query: &RecordsQuery) -> Vec<SourceName> {
 }
 
 /// A page of a source. Copies of a record are known by the id that both sources have for its connection.
-fn lane_page(source: &SourceName, page: RecordsPage) -> LanePage {
+fn lane_page(names: &Names, source: &SourceName, page: RecordsPage) -> LanePage {
     let values = page.places.into_iter().map(Some).chain(std::iter::repeat(None));
     let row = |(change, value): (_, Option<SortValue>)| {
         let place = Place::of(&change, value.unwrap_or(SortValue::Missing));
-        let own = change
-            .address()
-            .connection
-            .as_ref()
-            .map(|printed| unqualified(source, printed).unwrap_or_else(|| printed.clone()));
+        let own = change.address().connection.as_ref().map(|printed| names.own(source, printed));
         Some(Row::new(place, change, own.as_ref()))
     };
     LanePage {

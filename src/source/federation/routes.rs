@@ -167,6 +167,11 @@ impl Routes {
         Self { slots: sources.iter().map(slot).map(Arc::new).collect(), names }
     }
 
+    /// Returns the ids under which connections are printed.
+    pub(super) fn names(&self) -> Arc<Names> {
+        Arc::clone(&self.names)
+    }
+
     /// Takes up a schema that was read for another reason.
     pub(super) fn learn(&self, source: usize, schema: &Schema) {
         if let Some(slot) = self.slots.get(source) {

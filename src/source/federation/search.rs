@@ -19,8 +19,11 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
     }
     federation.routes.freshen();
     let mut fusion = match &query.position {
-        Some(position) => Fusion::resume(position)?,
-        None => Fusion::start(federation.with_any_stream(&query.streams).map(|source| source.name().clone())),
+        Some(position) => Fusion::resume(federation.routes.names(), position)?,
+        None => {
+            let sources = federation.with_any_stream(&query.streams).map(|source| source.name().clone());
+            Fusion::start(federation.routes.names(), sources)
+        }
     };
     let limit = query.limit.max(1);
     let each = federation.share_of(limit);
