@@ -80,7 +80,12 @@ impl Algorithm {
 }
 
 /// Verifies a signature by a key that is a modulus and an exponent, as a JWK has them.
-fn verify_rsa(parameters: &'static RsaParameters, key: &DecodingKey, message: &[u8], signature: &[u8]) -> bool {
+fn verify_rsa(
+    parameters: &'static RsaParameters,
+    key: &DecodingKey,
+    message: &[u8],
+    signature: &[u8],
+) -> bool {
     match key.kind() {
         DecodingKeyKind::RsaModulusExponent { n, e } => {
             RsaPublicKeyComponents { n, e }.verify(parameters, message, signature).is_ok()

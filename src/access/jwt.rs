@@ -71,8 +71,7 @@ impl<'a> UnverifiedJwt<'a> {
 
     /// Verifies the signature and parses the claims.
     pub(super) fn verify(&self, key: &DecodingKey) -> Result<Claims, TokenFault> {
-        let signature =
-            URL_SAFE_NO_PAD.decode(self.signature).map_err(|_no_base64| TokenFault::Signature)?;
+        let signature = URL_SAFE_NO_PAD.decode(self.signature).map_err(|_no_base64| TokenFault::Signature)?;
         if !self.key_query.algorithm.verify(key, self.message.as_bytes(), &signature) {
             return Err(TokenFault::Signature);
         }

@@ -28,9 +28,9 @@ pub use allowed_streams::AllowedStreams;
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
-    CountMode, Direction, Expansion, Filter, Granularity, Group, Grouping, Metric, Operator, RecordQuery,
-    RecordsPage, RecordsPosition, RecordsQuery, SearchMode, SearchPage, SearchPosition, SearchQuery,
-    Selection, Start, StreamAnswer, StreamQuery, TimeZoneName, WindowQuery, WindowStart,
+    CountMode, Direction, Expansion, Filter, Granularity, Group, Grouping, Metric, Operator, Purpose,
+    RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchMode, SearchPage, SearchPosition,
+    SearchQuery, Selection, Start, StreamAnswer, StreamQuery, TimeZoneName, WindowQuery, WindowStart,
 };
 
 pub use unopened::Unopened;

@@ -12,7 +12,7 @@ use crate::fit::{Shaping, clip};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{RecordData, Scalar};
 use crate::source::{
-    AggregateAnswer, AggregateQuery, Filter, Granularity, Group, Grouping, Metric, TimeZoneName,
+    AggregateAnswer, AggregateQuery, Filter, Granularity, Group, Grouping, Metric, Purpose, TimeZoneName,
 };
 
 /// The tool as clients see it.
@@ -175,6 +175,7 @@ fn resolve(arguments: RecordData) -> Result<(Option<SourceName>, AggregateQuery)
         grouping,
         limit: args.limit.unwrap_or(GROUPS),
         filter: args.filter.unwrap_or_default(),
+        purpose: Purpose::Answer,
     };
     Ok((args.source, query))
 }

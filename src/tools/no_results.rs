@@ -1,23 +1,30 @@
 //! What an answer without results says: the words without a match, and the values or streams there are.
 //!
 //! `hint` is in our own words; what records hold stands in `values`, as data. Finding out takes a few more questions to
-//! the source, all at once and within [`patience`]: an answer never fails for them.
+//! the source, [`MAX_AT_ONCE`] at a time and within [`patience`]. An answer never fails for them, and neither does another
+//! call: they say so by [`Purpose::Hint`].
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::StreamExt;
+use futures_util::stream;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use crate::fit::clip;
 use crate::handle::{ConnectionId, StreamName};
-use crate::record::{Hit, HitId, RecordData, Scalar};
-use crate::source::{AggregateQuery, Filter, Grouping, Metric, Operator, SearchQuery, Source};
+use crate::record::{ConnectionSchema, Hit, HitId, RecordData, Scalar};
+use crate::source::{
+    AggregateQuery, Filter, Grouping, Metric, Operator, Purpose, SearchPage, SearchQuery, Source, SourceError,
+};
 
 /// The longest that the questions may take.
 const MAX_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Questions that are asked at a time.
+const MAX_AT_ONCE: usize = 2;
 
 /// Words of a query that are looked for one by one.
 const MAX_WORDS: usize = 8;
@@ -69,13 +76,24 @@ const NOTHING: &str = "Nothing matches. Search for fewer or other words.";
 
 async fn look(source: &dyn Source, query: &SearchQuery) -> String {
     match matches_elsewhere(source, query).await {
-        Some(hint) => hint,
-        None => words_without_match(source, query).await,
+        Elsewhere::Found(hint) => hint,
+        Elsewhere::Unknown => NOTHING.to_owned(),
+        Elsewhere::Nothing => words_without_match(source, query).await,
     }
 }
 
+/// What a search finds without what narrows it.
+enum Elsewhere {
+    /// The hint that says where.
+    Found(String),
+    /// Nothing, or the search is not narrowed.
+    Nothing,
+    /// A source did not answer.
+    Unknown,
+}
+
 /// Searches without what narrows the search, and names the streams of what is found.
-async fn matches_elsewhere(source: &dyn Source, query: &SearchQuery) -> Option<String> {
+async fn matches_elsewhere(source: &dyn Source, query: &SearchQuery) -> Elsewhere {
     let narrowing = [
         ("`streams`", !query.streams.is_empty()),
         ("`connection_id`", query.connection.is_some()),
@@ -83,18 +101,25 @@ async fn matches_elsewhere(source: &dyn Source, query: &SearchQuery) -> Option<S
     ];
     let given: Vec<&str> = narrowing.into_iter().filter_map(|(name, given)| given.then_some(name)).collect();
     if given.is_empty() {
-        return None;
+        return Elsewhere::Nothing;
     }
-    let anywhere = SearchQuery { mode: query.mode, ..SearchQuery::of(&query.text, 25) };
-    let page = source.search(&anywhere).await.ok()?;
+    let anywhere =
+        SearchQuery { mode: query.mode, purpose: Purpose::Hint, ..SearchQuery::of(&query.text, 25) };
+    let Ok(page) = source.search(&anywhere).await else { return Elsewhere::Unknown };
     let stream = |hit: &Hit| match &hit.id {
         HitId::Record(address) => Some(address.stream.as_str().to_owned()),
         HitId::Opaque(_) | HitId::Nameless => None,
     };
     let streams: BTreeSet<String> = page.hits.iter().filter_map(stream).collect();
-    let names = names(streams.iter().map(String::as_str));
-    let hint = format!("Search again without {}: there are matches in {names}.", given.join(" and "));
-    (!streams.is_empty()).then_some(hint)
+    match (streams.is_empty(), page.unavailable.is_empty()) {
+        (true, true) => Elsewhere::Nothing,
+        (true, false) => Elsewhere::Unknown,
+        (false, _) => {
+            let names = names(streams.iter().map(String::as_str));
+            let given = given.join(" and ");
+            Elsewhere::Found(format!("Search again without {given}: there are matches in {names}."))
+        }
+    }
 }
 
 /// Searches for each word of a query.
@@ -111,8 +136,10 @@ async fn words_without_match(source: &dyn Source, query: &SearchQuery) -> String
         [_, _, ..] if words.len() > MAX_WORDS => return NOTHING.to_owned(),
         _ => {}
     }
-    let one = |word: &str| SearchQuery { text: word.to_owned(), limit: 1, ..query.clone() };
-    let found = join_all(words.iter().map(async |word| source.search(&one(word)).await)).await;
+    let one =
+        |word: &str| SearchQuery { text: word.to_owned(), limit: 1, purpose: Purpose::Hint, ..query.clone() };
+    let searches: Vec<_> = words.iter().map(|word| ask(source, one(word))).collect();
+    let found: Vec<_> = stream::iter(searches).buffered(MAX_AT_ONCE).collect().await;
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for (word, page) in words.into_iter().zip(found) {
         match page {
@@ -128,6 +155,10 @@ async fn words_without_match(source: &dyn Source, query: &SearchQuery) -> String
         (false, false) => format!("No record has {}. Search for {} alone.", names(without), names(with)),
         (false, true) => "Each word has matches, no record has all. Search for fewer words.".to_owned(),
     }
+}
+
+async fn ask(source: &dyn Source, query: SearchQuery) -> Result<SearchPage, SourceError> {
+    source.search(&query).await
 }
 
 /// A list or a figure over no record of a stream.
@@ -155,21 +186,34 @@ impl NoRecords<'_> {
         NoResults { values, ..NoResults::hint(hint.to_owned()) }
     }
 
-    /// The streams that have records.
+    /// Says where there are records.
     async fn streams(&self, source: &dyn Source) -> String {
         let schema = source.schema().await.unwrap_or_default();
-        let counted = schema.connections.iter().flat_map(|connection| &connection.streams);
-        let others: BTreeSet<&str> = counted
-            .filter(|stream| stream.record_count.is_some_and(|count| count > 0))
-            .map(|stream| stream.name.as_str())
-            .collect();
-        let (stream, others) = (names([self.stream.as_str()]), names(others));
-        match self.connection {
-            _ if others.is_empty() => format!("Stream {stream} has no records."),
-            None => format!("Stream {stream} has no records; there are some in {others}."),
-            Some(_) => format!(
-                "This connection has no records in stream {stream}. Leave out `connection_id`; there are records in {others}."
-            ),
+        let is_asked = |connection: &&ConnectionSchema| {
+            self.connection.is_none_or(|asked| *asked == connection.connection_id)
+        };
+        let filled = |connections: &[&ConnectionSchema]| -> String {
+            let streams = connections.iter().flat_map(|connection| &connection.streams);
+            let filled = streams.filter(|stream| stream.record_count.is_some_and(|count| count > 0));
+            names(filled.map(|stream| stream.name.as_str()).collect::<BTreeSet<_>>())
+        };
+        let (asked, others): (Vec<_>, Vec<_>) = schema.connections.iter().partition(is_asked);
+        let stream = names([self.stream.as_str()]);
+        let here = filled(&asked);
+        if self.connection.is_none() {
+            return match here.is_empty() {
+                true => format!("Stream {stream} has no records."),
+                false => format!("Stream {stream} has no records; there are some in {here}."),
+            };
+        }
+        let mut streams_of_others = others.iter().flat_map(|connection| &connection.streams);
+        let nothing = format!("This connection has no records in stream {stream}");
+        if streams_of_others.any(|other| other.name == *self.stream && other.record_count != Some(0)) {
+            return format!("{nothing}, another one has. Leave out `connection_id`.");
+        }
+        match here.is_empty() {
+            true => format!("{nothing}."),
+            false => format!("{nothing}; it has some in {here}."),
         }
     }
 
@@ -183,12 +227,17 @@ impl NoRecords<'_> {
             }
         }
         fields.truncate(MAX_FIELDS);
-        let held = fields.into_iter().map(async |(field, is_range)| {
-            let held =
-                if is_range { self.bounds(source, field).await } else { self.frequent(source, field).await };
-            Some((clip(field, VALUE), held?))
-        });
-        join_all(held).await.into_iter().flatten().collect()
+        let held: Vec<_> =
+            fields.into_iter().map(|(field, is_range)| self.held(source, field, is_range)).collect();
+        let held: Vec<_> = stream::iter(held).buffered(MAX_AT_ONCE).collect().await;
+        held.into_iter().flatten().collect()
+    }
+
+    /// What one field holds.
+    async fn held(&self, source: &dyn Source, field: &str, is_range: bool) -> Option<(String, Value)> {
+        let held =
+            if is_range { self.bounds(source, field).await } else { self.frequent(source, field).await };
+        Some((clip(field, VALUE), held?))
     }
 
     async fn frequent(&self, source: &dyn Source, field: &str) -> Option<Value> {
@@ -207,8 +256,8 @@ impl NoRecords<'_> {
             let query = self.figure(metric, Some(field.to_owned()));
             source.aggregate(&query).await.ok()?.value.map(shown)
         };
-        let (least, greatest) = tokio::join!(figure(Metric::Min), figure(Metric::Max));
-        Some(json!({ "min": least?, "max": greatest? }))
+        let least = figure(Metric::Min).await?;
+        Some(json!({ "min": least, "max": figure(Metric::Max).await? }))
     }
 
     fn figure(&self, metric: Metric, field: Option<String>) -> AggregateQuery {
@@ -220,6 +269,7 @@ impl NoRecords<'_> {
             grouping: None,
             limit: 1,
             filter: Filter::default(),
+            purpose: Purpose::Hint,
         }
     }
 }

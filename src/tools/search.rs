@@ -257,13 +257,11 @@ fn resolve(profile: Profile, arguments: RecordData) -> Result<Request, ToolError
 impl Question {
     fn query(&self, limit: usize) -> SearchQuery {
         SearchQuery {
-            text: self.text.clone(),
             connection: self.connection.clone(),
             streams: self.streams.clone(),
             filter: self.filter.clone(),
             mode: self.mode,
-            limit,
-            position: None,
+            ..SearchQuery::of(&self.text, limit)
         }
     }
 }

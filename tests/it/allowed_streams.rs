@@ -200,6 +200,7 @@ fn aggregate(stream: &str) -> AggregateQuery {
         grouping: None,
         limit: 1,
         filter: Filter::default(),
+        purpose: fetchwell::source::Purpose::Answer,
     }
 }
 

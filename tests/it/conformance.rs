@@ -528,6 +528,7 @@ async fn counts(source: &dyn Source) {
         grouping,
         limit: 2,
         filter: Filter::default(),
+        purpose: fetchwell::source::Purpose::Answer,
     };
     let number = |value: u64| Scalar::Number(value.into());
     for (query, expect) in [
@@ -810,6 +811,7 @@ async fn recorded_figures_and_searches(source: &Pdpp) {
         grouping: None,
         limit: 2,
         filter: Filter::default(),
+        purpose: fetchwell::source::Purpose::Answer,
     };
     let work = Some("cin_work");
     let number = |value: u64| Scalar::Number(value.into());

@@ -1,5 +1,11 @@
 //! Answers without results say what to try.
 
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -163,4 +169,96 @@ async fn an_empty_stream_comes_with_the_streams_that_have_records() {
         hint(&list).contains("no records in stream `messages`") && hint(&list).contains("`notes`"),
         "{list}"
     );
+}
+
+/// A configuration of two record servers.
+fn config_of_two(one: &FakeServer, other: &FakeServer) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = String::new();
+    for (name, server) in [("one", one), ("other", other)] {
+        connect(folder.path(), &server.url, CREDENTIAL);
+        writeln!(config, "[[source]]\nname = \"{name}\"\nurl = \"{}\"\ncache_root = \".\"", server.url)
+            .unwrap();
+    }
+    let file = folder.path().join("fetchwell.toml");
+    std::fs::write(&file, config).unwrap();
+    (folder, file)
+}
+
+fn empty_schema() -> Reply {
+    Reply::Json(200, json!({"object": "schema", "connectors": [], "data": []}).to_string())
+}
+
+#[tokio::test]
+async fn questions_for_a_hint_open_no_circuit() {
+    let answer = |fails: bool| {
+        move |request: &crate::support::Request| match &request.line {
+            line if !line.contains("/v1/search") => empty_schema(),
+            line if fails && !line.contains('+') => Reply::Json(500, "{}".to_owned()),
+            _ => recorded("search-zero"),
+        }
+    };
+    let (one, other) = (FakeServer::start(answer(true)), FakeServer::start(answer(false)));
+    let (_folder, config) = config_of_two(&one, &other);
+    let model = Model::over_stdio(["--config", text(&config)]).await;
+    // Each of these six words is a failure of the first server; three in a row open a circuit.
+    for _ in 0..2 {
+        let found = model.call("search", json!({"query": "alpha beta gamma delta epsilon zeta"})).await;
+        assert_eq!(hint(&found), "Nothing matches. Search for fewer or other words.");
+        assert!(found.get("unavailable").is_none(), "{found}");
+    }
+}
+
+#[tokio::test]
+async fn two_questions_for_a_hint_are_asked_at_a_time() {
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (now, seen) = (Arc::clone(&running), Arc::clone(&most));
+    let server = FakeServer::start(move |request| {
+        if !request.line.contains('+') {
+            seen.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::park_timeout(Duration::from_millis(50));
+            now.fetch_sub(1, Ordering::SeqCst);
+        }
+        recorded("search-zero")
+    });
+    let folder = tempfile::tempdir().unwrap();
+    connect(folder.path(), &server.url, CREDENTIAL);
+    let model = Model::over_stdio(["--provider-url", &server.url, "--cache-root", text(folder.path())]).await;
+    let found = model.call("search", json!({"query": "alpha beta gamma delta epsilon zeta eta"})).await;
+    assert!(hint(&found).starts_with("No record has any of"), "{found}");
+    assert_eq!(most.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_search_elsewhere_that_fails_says_nothing_of_the_words() {
+    let server = FakeServer::start(|request| match request.line.contains("streams=") {
+        true => recorded("search-zero"),
+        false => Reply::Json(500, "{}".to_owned()),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    connect(folder.path(), &server.url, CREDENTIAL);
+    let model = Model::over_stdio(["--provider-url", &server.url, "--cache-root", text(folder.path())]).await;
+    let found = model.call("search", json!({"query": "invoice", "streams": ["messages"]})).await;
+    assert_eq!(hint(&found), "Nothing matches. Search for fewer or other words.");
+}
+
+#[tokio::test]
+async fn another_connection_is_named_only_where_it_has_the_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let line = |stream: &str| json!({"stream": stream, "key": "k", "data": {"a": 1}}).to_string();
+    import_records(&store, "cin_a", &format!("{}\n{}", line("notes"), line("orders")));
+    import_records(&store, "cin_b", &line("orders"));
+    // Emptied streams stay in the schema.
+    let delete = |stream: &str| json!({"stream": stream, "key": "k", "op": "delete"}).to_string();
+    import_records(&store, "cin_a", &format!("{}\n{}", delete("orders"), line("notes")));
+    let model = Model::over_stdio(["--store", text(&store)]).await;
+    let list = async |stream: &str, connection: &str| {
+        model.call("query_records", json!({"stream": stream, "connection_id": connection})).await
+    };
+    let other = list("orders", "cin_a").await;
+    assert!(hint(&other).contains("another one has. Leave out `connection_id`"), "{other}");
+    import_records(&store, "cin_b", &delete("orders"));
+    let none = list("orders", "cin_a").await;
+    assert!(hint(&none).contains("it has some in `notes`") && !hint(&none).contains("Leave out"), "{none}");
 }

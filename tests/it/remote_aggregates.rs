@@ -73,6 +73,7 @@ fn query(grouping: Grouping, limit: usize) -> AggregateQuery {
         grouping: Some(grouping),
         limit,
         filter: Filter::default(),
+        purpose: fetchwell::source::Purpose::Answer,
     }
 }
 

@@ -632,6 +632,7 @@ fn count() -> AggregateQuery {
         grouping: None,
         limit: 2,
         filter: Filter::default(),
+        purpose: fetchwell::source::Purpose::Answer,
     }
 }
 

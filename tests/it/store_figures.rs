@@ -43,6 +43,7 @@ fn of(metric: Metric, field: Option<&str>, grouping: Option<Grouping>) -> Aggreg
         grouping,
         limit: 100,
         filter: fetchwell::source::Filter::default(),
+        purpose: fetchwell::source::Purpose::Answer,
     }
 }
 

@@ -21,12 +21,9 @@ pub(super) enum Signer {
 }
 
 pub(super) static RSA: LazyLock<Signer> = LazyLock::new(|| rsa(include_bytes!("keys/rsa.pk8")));
-pub(super) static OTHER_RSA: LazyLock<Signer> =
-    LazyLock::new(|| rsa(include_bytes!("keys/other_rsa.pk8")));
-pub(super) static P256: LazyLock<Signer> =
-    LazyLock::new(|| ec(&ECDSA_P256_SHA256_FIXED_SIGNING, "P-256"));
-pub(super) static P384: LazyLock<Signer> =
-    LazyLock::new(|| ec(&ECDSA_P384_SHA384_FIXED_SIGNING, "P-384"));
+pub(super) static OTHER_RSA: LazyLock<Signer> = LazyLock::new(|| rsa(include_bytes!("keys/other_rsa.pk8")));
+pub(super) static P256: LazyLock<Signer> = LazyLock::new(|| ec(&ECDSA_P256_SHA256_FIXED_SIGNING, "P-256"));
+pub(super) static P384: LazyLock<Signer> = LazyLock::new(|| ec(&ECDSA_P384_SHA384_FIXED_SIGNING, "P-384"));
 pub(super) static ED25519: LazyLock<Signer> = LazyLock::new(|| {
     let key = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
     Signer::Ed(Ed25519KeyPair::from_pkcs8(key.as_ref()).unwrap())

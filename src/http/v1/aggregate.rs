@@ -10,7 +10,7 @@ use super::parameters::{Parameters, exclusive};
 use super::table::{CONNECTION, CONNECTION_ALIAS, FILTER, LIMIT_DEFAULT, LIMIT_MOST, Parameter, Takes};
 use crate::handle::StreamName;
 use crate::record::Scalar;
-use crate::source::{AggregateQuery, Granularity, Group, Grouping, Metric, TimeZoneName};
+use crate::source::{AggregateQuery, Granularity, Group, Grouping, Metric, Purpose, TimeZoneName};
 
 const METRICS: &[&str] = &["count", "sum", "min", "max", "count_distinct"];
 const GRANULARITIES: &[&str] = &["minute", "hour", "day", "week", "month", "quarter", "year"];
@@ -177,6 +177,7 @@ fn question(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQuery,
         grouping: grouping(sent)?,
         limit: limit.unwrap_or(LIMIT_DEFAULT),
         filter: sent.filter()?,
+        purpose: Purpose::Answer,
     })
 }
 

@@ -242,7 +242,7 @@ fn question(sent: &mut Parameters) -> Result<SearchQuery, ApiError> {
         return Err(refused.hinting("Set `streams` to the one stream that has these fields."));
     }
     let limit = sent.page_limit();
-    Ok(SearchQuery { text, connection, streams, filter, mode: SearchMode::Lexical, limit, position: None })
+    Ok(SearchQuery { connection, streams, filter, ..SearchQuery::of(&text, limit) })
 }
 
 impl SearchResult {

@@ -14,8 +14,8 @@ use super::names::Names;
 use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
 use crate::source::{
-    AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
-    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, ChangesOrigin, Purpose, RecordQuery, RecordsPage, RecordsQuery,
+    SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 
 /// Questions that one source is asked at a time; more of them wait, within their deadline.
@@ -103,11 +103,28 @@ impl Guarded {
         &self,
         question: impl Future<Output = Result<Answer, SourceError>> + Send,
     ) -> Result<Answer, SourceError> {
+        self.ask_for(Purpose::Answer, question).await
+    }
+
+    /// Asks one question. One for a hint is not asked while a circuit is not closed, and says nothing of the source.
+    async fn ask_for<Answer>(
+        &self,
+        purpose: Purpose,
+        question: impl Future<Output = Result<Answer, SourceError>> + Send,
+    ) -> Result<Answer, SourceError> {
         let until = Instant::now() + self.deadline;
         // Waiting for a turn is not the source's failure.
         let Ok(Ok(_turn)) = timeout_at(until.into(), self.turns.acquire()).await else {
             return Err(SourceError::AskInTurn);
         };
+        if purpose == Purpose::Hint {
+            return match self.circuit() {
+                (CircuitState::Closed, _, _) => timeout_at(until.into(), question)
+                    .await
+                    .unwrap_or(Err(SourceError::RetryAfterTimeout { after: self.deadline })),
+                (_, _, pause) => Err(SourceError::LeaveAlone { pause }),
+            };
+        }
         let pass = self.circuit.enter(Instant::now()).map_err(|pause| SourceError::LeaveAlone { pause })?;
         let on_its_way = OnItsWay { pass: Some(pass), since: Instant::now(), deadline: self.deadline };
         let answer = timeout_at(until.into(), question)
@@ -169,7 +186,8 @@ impl Source for Guarded {
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let own = SearchQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         let printer = self.names.printer(self.name(), query.connection.as_ref());
-        let mut page = self.ask(self.source.search(&own)).await.map_err(|error| printer.error(error))?;
+        let page = self.ask_for(query.purpose, self.source.search(&own)).await;
+        let mut page = page.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         page.hits.iter_mut().for_each(|hit| printer.hit(hit));
         Ok(page)
@@ -218,6 +236,7 @@ impl Source for Guarded {
     async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
         let own = AggregateQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         let printer = self.names.printer(self.name(), query.connection.as_ref());
-        self.ask(self.source.aggregate(&own)).await.map_err(|error| printer.error(error))
+        let answer = self.ask_for(query.purpose, self.source.aggregate(&own)).await;
+        answer.map_err(|error| printer.error(error))
     }
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use super::Filter;
+use super::{Filter, Purpose};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{Scalar, Unavailable};
 
@@ -25,6 +25,8 @@ pub struct AggregateQuery {
     pub limit: usize,
     /// Only over records that pass it.
     pub filter: Filter,
+    /// What the answer is for.
+    pub purpose: Purpose,
 }
 
 /// Which figure.

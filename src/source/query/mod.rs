@@ -19,6 +19,17 @@ pub use window::{WindowQuery, WindowStart};
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{StreamDetail, Unavailable};
 
+/// What an answer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Purpose {
+    /// The answer of a call.
+    #[default]
+    Answer,
+    /// A hint beside an answer. It must not keep other calls from a source: a source that fails then is not left alone
+    /// for it, and a source that is left alone is not asked.
+    Hint,
+}
+
 /// One stream of every connection that has it, or of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StreamQuery {

@@ -1,6 +1,6 @@
 //! A full-text search and the page that answers it.
 
-use super::{Count, Filter};
+use super::{Count, Filter, Purpose};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{Hit, Unavailable};
 
@@ -21,6 +21,8 @@ pub struct SearchQuery {
     pub limit: usize,
     /// Where to go on; the start when `None`.
     pub position: Option<SearchPosition>,
+    /// What the answer is for.
+    pub purpose: Purpose,
 }
 
 impl SearchQuery {
@@ -35,6 +37,7 @@ impl SearchQuery {
             mode: SearchMode::default(),
             limit,
             position: None,
+            purpose: Purpose::Answer,
         }
     }
 }
