@@ -1,4 +1,4 @@
-//! What becomes of an answer when one of several record servers is sick: every fault over a real socket, through
+//! Answers while one of several record servers is faulty: every fault over a real socket, through
 //! the built binary, as an MCP client sees it.
 //!
 //! With `FETCHWELL_WRITE_DOCS=1` the matrix is measured one cell at a time and written to `docs/faults.md`.
@@ -21,19 +21,19 @@ const MEASURED_DEADLINE: Duration = Duration::from_millis(500);
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// Where nobody is silent, nobody has to be waited for.
-const PATIENT: Duration = Duration::from_secs(60);
+const LONG_DEADLINE: Duration = Duration::from_secs(60);
 
 /// What a call may take beyond that. Only a machine that is busy with something else comes near it.
 const GENEROUS: Duration = Duration::from_secs(10);
 
 const ALPHA: Account = Account { connection: "cin_one", records: 5, pause: Duration::ZERO };
 const BETA: Account = Account { connection: "cin_two", records: 5, pause: Duration::ZERO };
-const SICK: Account = Account { connection: "cin_three", records: 10, pause: Duration::ZERO };
+const FAULTY: Account = Account { connection: "cin_three", records: 10, pause: Duration::ZERO };
 
 #[test]
 fn the_server_of_these_tests_is_read_like_a_real_one() {
     let server = RecordServer::start(Account::of("cin_one", 60));
-    let (_folder, config) = configured(&[("alpha", &server)], PATIENT);
+    let (_folder, config) = configured(&[("alpha", &server)], LONG_DEADLINE);
     let mut client = FederationClient::start(&config);
     let mut expect = server.account.handles();
     assert_eq!(walk(&mut client, "search", json!({"query": "invoice", "limit": 7})), expect);
@@ -56,12 +56,12 @@ fn the_server_of_these_tests_is_read_like_a_real_one() {
     assert_eq!(groups.body["groups"].as_array().map(Vec::len), Some(3), "{groups:?}");
 }
 
-/// When the server falls ill.
+/// When the fault begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Onset {
-    /// Before anybody asked it anything.
+    /// Before the first request.
     AtStart,
-    /// After it was asked what it has, and answered.
+    /// After it answered a request for its schema.
     Later,
 }
 
@@ -72,49 +72,49 @@ enum Question {
     Records,
     /// A record of a healthy source.
     FetchHealthy,
-    /// A record of the sick one.
-    FetchSick,
+    /// A record of the faulty source.
+    FetchFaulty,
 }
 
 impl Question {
-    const ALL: [Self; 4] = [Self::Search, Self::Records, Self::FetchHealthy, Self::FetchSick];
+    const ALL: [Self; 4] = [Self::Search, Self::Records, Self::FetchHealthy, Self::FetchFaulty];
 
     fn call(self) -> (&'static str, Value) {
         match self {
             Self::Search => ("search", json!({"query": "invoice", "limit": 50})),
             Self::Records => ("query_records", json!({"stream": "messages", "limit": 50})),
             Self::FetchHealthy => ("fetch", json!({"id": ALPHA.handle(2)})),
-            Self::FetchSick => ("fetch", json!({"id": SICK.handle(2)})),
+            Self::FetchFaulty => ("fetch", json!({"id": FAULTY.handle(2)})),
         }
     }
 }
 
-/// Two healthy sources, a sick one between them, and a client of all three.
-struct Ward {
+/// Two healthy sources, a faulty one between them, and a client of all three.
+struct Sources {
     alpha: RecordServer,
-    sick: RecordServer,
+    faulty: RecordServer,
     beta: RecordServer,
     _folder: tempfile::TempDir,
     client: FederationClient,
 }
 
-impl Ward {
+impl Sources {
     fn open(deadline: Duration) -> Self {
-        let [alpha, sick, beta] = [ALPHA, SICK, BETA].map(RecordServer::start);
-        let sources = [("alpha", &alpha), ("poorly", &sick), ("beta", &beta)];
+        let [alpha, faulty, beta] = [ALPHA, FAULTY, BETA].map(RecordServer::start);
+        let sources = [("alpha", &alpha), ("faulty", &faulty), ("beta", &beta)];
         let (folder, config) = configured(&sources, deadline);
         let client = FederationClient::start(&config);
-        Self { alpha, sick, beta, _folder: folder, client }
+        Self { alpha, faulty, beta, _folder: folder, client }
     }
 
     fn with(fault: Fault, onset: Onset, deadline: Duration) -> Self {
-        let mut ward = Self::open(deadline);
+        let mut sources = Self::open(deadline);
         if onset == Onset::Later {
             let (tool, arguments) = Question::Search.call();
-            assert_eq!(ward.client.call(tool, &arguments).ids().len(), 20);
+            assert_eq!(sources.client.call(tool, &arguments).ids().len(), 20);
         }
-        ward.sick.fall_ill(fault);
-        ward
+        sources.faulty.inject(fault);
+        sources
     }
 
     fn healthy_handles(&self) -> BTreeSet<String> {
@@ -128,28 +128,28 @@ struct Cell {
     code: String,
 }
 
-/// Asks it once, and checks that the healthy answered and the sick one is named.
+/// Asks it once, and checks that the healthy answered and the faulty one is named.
 #[track_caller]
-fn check_cell(ward: &mut Ward, fault: Fault, question: Question) -> Cell {
+fn check_cell(sources: &mut Sources, fault: Fault, question: Question) -> Cell {
     let (tool, arguments) = question.call();
-    let answer = ward.client.call(tool, &arguments);
+    let answer = sources.client.call(tool, &arguments);
     let what = format!("{fault:?} {question:?}: {answer:?}");
     assert!(answer.took < DEADLINE + GENEROUS, "{what}");
     let code = match question {
         Question::Search | Question::Records => {
             assert!(!answer.is_error, "{what}");
             let ids = answer.ids();
-            let (healthy, sick): (BTreeSet<String>, BTreeSet<String>) =
-                ids.iter().cloned().partition(|id| !id.starts_with(SICK.connection));
-            assert_eq!(healthy, ward.healthy_handles(), "{what}");
-            // Whether what is sick repeats its own rows is asked below.
+            let (healthy, faulty): (BTreeSet<String>, BTreeSet<String>) =
+                ids.iter().cloned().partition(|id| !id.starts_with(FAULTY.connection));
+            assert_eq!(healthy, sources.healthy_handles(), "{what}");
+            // Whether what is faulty repeats its own rows is asked below.
             let shown_healthy = ids.iter().filter(|id| healthy.contains(*id)).count();
             assert_eq!(shown_healthy, healthy.len(), "repeated: {what}");
             if fault.is_benign() {
-                assert_eq!((answer.unavailable(), sick.len()), (vec![], SICK.records), "{what}");
+                assert_eq!((answer.unavailable(), faulty.len()), (vec![], FAULTY.records), "{what}");
                 "answers".to_owned()
             } else {
-                assert!(sick.is_empty(), "{what}");
+                assert!(faulty.is_empty(), "{what}");
                 named(&answer, fault, &what)
             }
         }
@@ -157,20 +157,20 @@ fn check_cell(ward: &mut Ward, fault: Fault, question: Question) -> Cell {
             assert_eq!(answer.body["title"], "Invoice 2 of cin_one", "{what}");
             "answers".to_owned()
         }
-        Question::FetchSick if fault.is_benign() => {
+        Question::FetchFaulty if fault.is_benign() => {
             assert_eq!(answer.body["title"], "Invoice 2 of cin_three", "{what}");
             "answers".to_owned()
         }
-        Question::FetchSick => {
+        Question::FetchFaulty => {
             assert!(answer.is_error, "{what}");
             match answer.body["code"].as_str() {
-                // Nobody could tell that the record is the sick one's, who is named among those who did not answer.
+                // The owner of the record is unknown, so the faulty source is named in `unavailable`.
                 Some("source_unavailable") if answer.body.get("unavailable").is_some() => {
                     named(&answer, fault, &what)
                 }
                 Some(code) => {
                     assert!(fault.codes().contains(&code), "{what}");
-                    assert!(answer.body.to_string().contains("poorly"), "{what}");
+                    assert!(answer.body.to_string().contains("faulty"), "{what}");
                     code.to_owned()
                 }
                 None => panic!("{what}"),
@@ -180,20 +180,20 @@ fn check_cell(ward: &mut Ward, fault: Fault, question: Question) -> Cell {
     Cell { took: answer.took, code }
 }
 
-/// The code by which the sick source is named, and nobody else.
+/// Returns the code of the faulty source, the only one in `unavailable`.
 #[track_caller]
 fn named(answer: &Called, fault: Fault, what: &str) -> String {
     let unavailable = answer.unavailable();
     let [(source, code)] = unavailable.as_slice() else { panic!("{what}") };
-    assert!(source == "poorly" && fault.codes().contains(&code.as_str()), "{what}");
+    assert!(source == "faulty" && fault.codes().contains(&code.as_str()), "{what}");
     code.clone()
 }
 
-/// How a process stands after many calls with a sick source.
+/// Measurements of a process after many calls with a faulty source.
 struct Aftermath {
     before: Vitals,
     after: Vitals,
-    /// The slowest of the last calls, when the source is known to be sick.
+    /// The slowest of the last calls, when the source is known to be faulty.
     slowest: Duration,
 }
 
@@ -204,21 +204,21 @@ const ROUNDS: usize = 3;
 const GROWTH_KB: usize = 48 * 1024;
 
 /// Asks everything again and again, and checks that the process neither grows nor stops.
-fn check_aftermath(ward: &mut Ward, fault: Fault) -> Aftermath {
-    let round = |ward: &mut Ward| {
+fn check_aftermath(sources: &mut Sources, fault: Fault) -> Aftermath {
+    let round = |sources: &mut Sources| {
         let answers = Question::ALL.map(|question| {
             let (tool, arguments) = question.call();
-            ward.client.call(tool, &arguments).took
+            sources.client.call(tool, &arguments).took
         });
         answers.into_iter().max().unwrap()
     };
     for _ in 0..ROUNDS {
-        round(ward);
+        round(sources);
     }
-    let before = ward.client.vitals();
-    let slowest = (0..ROUNDS).map(|_| round(ward)).max().unwrap();
-    ward.client.ping();
-    let after = ward.client.vitals();
+    let before = sources.client.vitals();
+    let slowest = (0..ROUNDS).map(|_| round(sources)).max().unwrap();
+    sources.client.ping();
+    let after = sources.client.vitals();
     assert!(after.resident_kb < before.resident_kb + GROWTH_KB, "{fault:?}: {before:?} {after:?}");
     assert!(after.descriptors <= before.descriptors + 4, "{fault:?}: {before:?} {after:?}");
     assert!(after.threads <= before.threads + 4, "{fault:?}: {before:?} {after:?}");
@@ -230,14 +230,14 @@ fn row(fault: Fault, onset: Onset, deadline: Duration) -> String {
     let mut line = format!("| {} |", fault.name());
     let mut codes = BTreeSet::new();
     for question in Question::ALL {
-        let mut ward = Ward::with(fault, onset, deadline);
-        let cell = check_cell(&mut ward, fault, question);
+        let mut sources = Sources::with(fault, onset, deadline);
+        let cell = check_cell(&mut sources, fault, question);
         write!(line, " {} |", cell.took.as_millis()).unwrap();
         if question != Question::FetchHealthy {
             codes.insert(cell.code);
         }
-        if question == Question::FetchSick {
-            let Aftermath { before, after, slowest } = check_aftermath(&mut ward, fault);
+        if question == Question::FetchFaulty {
+            let Aftermath { before, after, slowest } = check_aftermath(&mut sources, fault);
             let codes: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
             let grown = after.resident_kb.saturating_sub(before.resident_kb) as f64 / 1024.0;
             write!(
@@ -290,21 +290,21 @@ fn every_fault_of_one_source_leaves_the_others_their_answer() {
 }
 
 fn faults_page(at_start: &[String], later: &[String], deadline: Duration) -> String {
-    let head = "| the source | search | query_records | fetch, healthy | fetch, sick | named as | later calls | memory | descriptors |\n\
+    let head = "| the source | search | query_records | fetch, healthy | fetch, faulty | named as | later calls | memory | descriptors |\n\
         |---|---|---|---|---|---|---|---|---|";
     let deadline = deadline.as_millis();
     format!(
         "<!-- Made by `FETCHWELL_WRITE_DOCS=1 cargo test --test it every_fault_of_one_source`; do not edit. -->\n\
-        # What one sick source does to an answer\n\n\
+        # Effects of one faulty source\n\n\
         Three record servers on real sockets behind one `fetchwell serve --stdio`, each with a deadline of {deadline} ms. Two \
-        are healthy, and one has the fault of its row. In every cell all rows of the healthy sources arrive, the sick one is \
+        are healthy, and one has the fault of its row. In every cell all rows of the healthy sources arrive, the faulty one is \
         named in `unavailable` (a `fetch` of its record is an error that names it), and the process goes on; the test \
-        `tests/it/faults.rs` fails else.\n\n\
+        `tests/it/faults.rs` fails otherwise.\n\n\
         Times are milliseconds of the first such call of a fresh process, at the client. `later calls` is the slowest of \
-        {} calls after {} others: what is known to be sick is not waited for. `memory` is resident, and what those \
+        {} calls after {} others: a source whose circuit is open is not called. `memory` is resident, and what those \
         {} calls added to it; `descriptors` are open files and sockets before and after them.\n\n\
-        ## Sick before anybody asked it anything\n\n{head}\n{}\n\n\
-        ## Sick after it had answered\n\n{head}\n{}\n",
+        ## Faulty from the start\n\n{head}\n{}\n\n\
+        ## Faulty after it answered\n\n{head}\n{}\n",
         ROUNDS * 4,
         ROUNDS * 4,
         ROUNDS * 4,
@@ -315,13 +315,13 @@ fn faults_page(at_start: &[String], later: &[String], deadline: Duration) -> Str
 
 /// Walks a list of which one source has a benign fault, and says what is wrong with it.
 fn walked(fault: Fault, tool: &str, arguments: &Value) -> Option<String> {
-    let mut ward = Ward::with(fault, Onset::AtStart, PATIENT);
-    let rows = walk(&mut ward.client, tool, arguments.clone());
+    let mut sources = Sources::with(fault, Onset::AtStart, LONG_DEADLINE);
+    let rows = walk(&mut sources.client, tool, arguments.clone());
     let shown: BTreeSet<String> = rows.iter().cloned().collect();
-    let is_whole = ward.sick.account.handles().iter().all(|id| shown.contains(id));
+    let is_whole = sources.faulty.account.handles().iter().all(|id| shown.contains(id));
     let wrong = if shown.len() != rows.len() {
         "repeats rows"
-    } else if !shown.is_superset(&ward.healthy_handles()) {
+    } else if !shown.is_superset(&sources.healthy_handles()) {
         "loses rows of the healthy"
     } else if fault == Fault::DuplicateRows && !is_whole {
         "loses rows of the one that repeats"
@@ -366,28 +366,28 @@ fn a_list_of_a_server_that_repeats_itself_shows_each_row_once() {
 fn a_list_of_a_server_that_repeats_itself_ends() {
     for fault in [Fault::CursorCycle, Fault::DuplicateRows] {
         for arguments in lists() {
-            let mut ward = Ward::with(fault, Onset::AtStart, PATIENT);
+            let mut sources = Sources::with(fault, Onset::AtStart, LONG_DEADLINE);
             let rows: BTreeSet<String> =
-                walk(&mut ward.client, "query_records", arguments).into_iter().collect();
-            assert!(rows.is_superset(&ward.healthy_handles()), "{fault:?}: {rows:?}");
+                walk(&mut sources.client, "query_records", arguments).into_iter().collect();
+            assert!(rows.is_superset(&sources.healthy_handles()), "{fault:?}: {rows:?}");
         }
     }
 }
 
 #[test]
 fn all_faults_at_once_leave_the_healthy_their_answer() {
-    let sick: Vec<(String, Fault, RecordServer)> = Fault::ALL
+    let faulty: Vec<(String, Fault, RecordServer)> = Fault::ALL
         .into_iter()
         .filter(|fault| !fault.is_benign())
         .enumerate()
         .map(|(number, fault)| {
-            let connection: &'static str = format!("cin_sick{number}").leak();
-            (format!("sick-{number}"), fault, RecordServer::sick(Account::of(connection, 10), fault))
+            let connection: &'static str = format!("cin_faulty{number}").leak();
+            (format!("faulty-{number}"), fault, RecordServer::faulty(Account::of(connection, 10), fault))
         })
         .collect();
     let [alpha, beta] = [ALPHA, BETA].map(RecordServer::start);
     let mut sources: Vec<(&str, &RecordServer)> =
-        sick.iter().map(|(name, _, server)| (name.as_str(), server)).collect();
+        faulty.iter().map(|(name, _, server)| (name.as_str(), server)).collect();
     sources.insert(7, ("alpha", &alpha));
     sources.push(("beta", &beta));
     let (_folder, config) = configured(&sources, DEADLINE);
@@ -396,15 +396,15 @@ fn all_faults_at_once_leave_the_healthy_their_answer() {
         let mut client = FederationClient::start(&config);
         let (tool, arguments) = question.call();
         let answer = client.call(tool, &arguments);
-        println!("{tool} with {} of {} sources sick: {:?}", sick.len(), sources.len(), answer.took);
+        println!("{tool} with {} of {} sources faulty: {:?}", faulty.len(), sources.len(), answer.took);
         assert_eq!(answer.ids().into_iter().collect::<BTreeSet<String>>(), healthy, "{answer:?}");
         let named = answer.unavailable();
         for (source, code) in &named {
-            let (_, fault, _) = sick.iter().find(|(name, ..)| name == source).unwrap();
+            let (_, fault, _) = faulty.iter().find(|(name, ..)| name == source).unwrap();
             assert!(fault.codes().contains(&code.as_str()), "{fault:?}: {answer:?}");
         }
         // Those who do not fit are counted.
-        let more = format!("{} more sources did not answer", sick.len() - named.len());
+        let more = format!("{} more sources did not answer", faulty.len() - named.len());
         assert!(named.len() >= 6 && answer.body["warnings"].to_string().contains(&more), "{answer:?}");
         assert!(answer.took < DEADLINE + GENEROUS, "{answer:?}");
         let fetched = client.call("fetch", &json!({"id": ALPHA.handle(2)}));
@@ -420,8 +420,8 @@ fn when_every_source_fails_each_is_named() {
         .into_iter()
         .enumerate()
         .map(|(number, fault)| {
-            let connection: &'static str = format!("cin_sick{number}").leak();
-            (format!("sick-{number}"), RecordServer::sick(Account::of(connection, 10), fault))
+            let connection: &'static str = format!("cin_faulty{number}").leak();
+            (format!("faulty-{number}"), RecordServer::faulty(Account::of(connection, 10), fault))
         })
         .collect();
     let sources: Vec<(&str, &RecordServer)> =
@@ -435,7 +435,7 @@ fn when_every_source_fails_each_is_named() {
         assert!(answer.took < DEADLINE + GENEROUS, "{answer:?}");
         let text = answer.body.to_string();
         for (number, fault) in faults.iter().enumerate() {
-            assert!(text.contains(&format!("sick-{number}")), "{fault:?} is not named: {text}");
+            assert!(text.contains(&format!("faulty-{number}")), "{fault:?} is not named: {text}");
             assert!(fault.codes().iter().any(|code| text.contains(code)), "{fault:?} has no code: {text}");
         }
         client.ping();
@@ -444,13 +444,13 @@ fn when_every_source_fails_each_is_named() {
 
 #[test]
 fn a_source_that_hangs_holds_up_nobody_who_does_not_need_it() {
-    // Longer than any of these calls may take: whoever waits for the sick source is seen.
-    let deadline = PATIENT;
+    // Longer than any of these calls may take: a call that waits for the faulty source is noticed.
+    let deadline = LONG_DEADLINE;
     let started = Instant::now();
-    let mut ward = Ward::open(deadline);
-    ward.sick.fall_ill(Fault::Hang);
-    ward.client.request("tools/list", &json!({}));
-    assert!(ward.client.server.receive()["result"]["tools"].is_array());
+    let mut sources = Sources::open(deadline);
+    sources.faulty.inject(Fault::Hang);
+    sources.client.request("tools/list", &json!({}));
+    assert!(sources.client.server.receive()["result"]["tools"].is_array());
     for (tool, arguments) in [
         ("fetch", json!({"id": ALPHA.handle(2)})),
         ("fetch", json!({"id": BETA.handle(2)})),
@@ -458,7 +458,7 @@ fn a_source_that_hangs_holds_up_nobody_who_does_not_need_it() {
         ("search", json!({"query": "invoice", "connection_id": ALPHA.connection})),
         ("query_records", json!({"stream": "messages", "connection_id": ALPHA.connection})),
     ] {
-        let answer = ward.client.call(tool, &arguments);
+        let answer = sources.client.call(tool, &arguments);
         assert!(!answer.is_error, "{tool} {arguments}: {answer:?}");
         assert!(answer.took < deadline / 2, "{tool} {arguments}: {answer:?}");
     }
@@ -467,15 +467,15 @@ fn a_source_that_hangs_holds_up_nobody_who_does_not_need_it() {
 
 #[test]
 fn a_source_that_recovers_is_asked_again() {
-    let mut ward = Ward::with(Fault::Status(500), Onset::AtStart, PATIENT);
+    let mut sources = Sources::with(Fault::Status(500), Onset::AtStart, LONG_DEADLINE);
     let (tool, arguments) = Question::Search.call();
     for _ in 0..10 {
-        assert_eq!(ward.client.call(tool, &arguments).unavailable().len(), 1);
+        assert_eq!(sources.client.call(tool, &arguments).unavailable().len(), 1);
     }
-    ward.sick.recover();
+    sources.faulty.recover();
     let started = Instant::now();
     loop {
-        let answer = ward.client.call(tool, &arguments);
+        let answer = sources.client.call(tool, &arguments);
         if answer.unavailable().is_empty() {
             assert_eq!(answer.ids().len(), 20);
             break;

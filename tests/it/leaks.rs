@@ -18,7 +18,7 @@ fn healthy() -> Vec<RecordServer> {
 }
 
 fn hanging() -> Vec<RecordServer> {
-    let server = |(connection, fault)| RecordServer::sick(Account::of(connection, 30), fault);
+    let server = |(connection, fault)| RecordServer::faulty(Account::of(connection, 30), fault);
     let faults = [
         ("cin_e", Fault::HangNowAndThen),
         ("cin_f", Fault::HangInBody),

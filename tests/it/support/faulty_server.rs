@@ -1,8 +1,8 @@
 //! A small record server with data of its own, which is honest until it is told to misbehave.
 //!
 //! It has one connection with one stream, `messages`, and answers as the reference server does
-//! (`fixtures/record-server` has its replies), as far as fetchwell reads them. A [`Fault`] makes it sick from one
-//! request to the next, so that a test can have it fall ill in the middle of a list.
+//! (`fixtures/record-server` has its replies), as far as fetchwell reads them. A [`Fault`] takes effect from one
+//! request to the next, so that a test can inject it in the middle of a list.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use super::fake_server::{FakeServer, Reply, Request};
 pub(crate) enum Fault {
     /// It takes the request and says nothing.
     Hang,
-    /// It says nothing to every third request, so that it is never known to be sick for long.
+    /// It does not answer every third request, so that its circuit never stays open.
     HangNowAndThen,
     /// It says half of its answer.
     HangInBody,
@@ -216,14 +216,14 @@ impl RecordServer {
     }
 
     /// A server that has this fault from the first request on.
-    pub(crate) fn sick(account: Account, fault: Fault) -> Self {
+    pub(crate) fn faulty(account: Account, fault: Fault) -> Self {
         let server = Self::start(account);
-        server.fall_ill(fault);
+        server.inject(fault);
         server
     }
 
     /// From now on it has this fault.
-    pub(crate) fn fall_ill(&self, fault: Fault) {
+    pub(crate) fn inject(&self, fault: Fault) {
         *self.fault.lock().unwrap() = Some(fault);
         if fault == Fault::Refused {
             self.fake.close();
