@@ -1,6 +1,6 @@
-//! `import csv`: a table with a header, a record per row.
+//! The importer of CSV files: a table with a header, one record per row.
 //!
-//! The delimiter and the types of the columns are those of the start of the file.
+//! The delimiter and the types of the columns are detected from the start of the file.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
@@ -19,17 +19,17 @@ use crate::record::{RecordData, is_same_name};
 
 const EXPECTED: &str = "a CSV file with a header";
 
-/// Rows that say what the types of columns are.
+/// Maximum number of rows from which the column types are detected.
 const SAMPLE_ROWS: usize = 1_000;
 
-/// Rows that say what the delimiter is.
+/// Maximum number of rows from which the delimiter is detected.
 const DELIMITER_ROWS: usize = 50;
 
-/// What may stand between fields, the most usual first.
+/// Supported delimiters, the most common first.
 const DELIMITERS: [u8; 4] = *b",;\t|";
 
-/// Imports every row into `stream`. The key is the text of the key columns: those of `names`, else a column such as `id`,
-/// else the number of the row.
+/// Imports every row into `stream`. The key is the text of the key columns: those in `names`, else a column such as
+/// `id`, else the row number.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ pub fn import_csv(
         Columns::new(column_names(header).map_err(wrong)?, names, &sample, delimiter).map_err(wrong)?;
     let mut row = ByteRecord::new();
     for number in 1_u64.. {
-        // The table's own count of lines is one behind where lines end with a carriage return.
+        // The parser's own line count is one behind in files with carriage returns as line ends.
         let line = meter.line_of_record(table.position().byte());
         match table.read_byte_record(&mut row) {
             Ok(false) => break,
@@ -94,7 +94,7 @@ pub fn import_csv(
 struct Columns {
     names: Vec<String>,
     types: Vec<Column>,
-    /// The places of the columns of the key; none when the number of the row is the key.
+    /// Indices of the key columns. Empty if the row number is the key.
     key: Vec<usize>,
 }
 
@@ -117,11 +117,11 @@ impl Columns {
         } else {
             wanted.key.iter().filter_map(|wanted| place(wanted)).collect()
         };
-        let locale = Locale::of_table(delimiter == b';');
+        let locale = Locale::for_table(delimiter == b';');
         let rows = || sample.iter().filter(|row| row.len() == names.len());
         let type_of = |at| {
             let fields = rows().filter_map(move |row| row.get(at));
-            Column::of_sample(fields.filter_map(|field| std::str::from_utf8(field).ok()), locale)
+            Column::from_sample(fields.filter_map(|field| std::str::from_utf8(field).ok()), locale)
         };
         let types = (0..names.len()).map(type_of).collect();
         Ok(Self { names, types, key })
@@ -135,7 +135,7 @@ impl Columns {
         self.names.iter().zip(row).map(field).collect()
     }
 
-    /// Returns the key of a row: its fields as they are written, so that `01` and `1` are two.
+    /// Returns the key of a row: its fields as text, so that `01` and `1` are different keys.
     fn key_of(&self, fields: &[String], number: u64) -> Value {
         if self.key.is_empty() {
             return Value::from(number);
@@ -149,7 +149,8 @@ impl Columns {
     }
 }
 
-/// Returns what stands between fields, and how many bytes before the header say it: Excel reads `sep=;` there.
+/// Detects the delimiter. Also returns the number of bytes before the header that declare it: Excel reads `sep=;`
+/// there.
 fn delimiter_of(head: &[u8]) -> (u8, usize) {
     let first = head.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
     if let [b's', b'e', b'p', b'=', delimiter] = first.trim_ascii_end()
@@ -160,7 +161,8 @@ fn delimiter_of(head: &[u8]) -> (u8, usize) {
     if let b"sep=" = first.trim_ascii_end() {
         return (b'\t', first.len());
     }
-    // Rows with as many fields as the header, then fields. The first of the best is the most usual.
+    // Score: the rows with as many fields as the header, then the number of fields. On a tie the most
+    // common delimiter wins.
     let score = |delimiter: u8| {
         let lengths: Vec<usize> =
             rows_of(head, delimiter).take(DELIMITER_ROWS).map(|row| row.len()).collect();
@@ -172,13 +174,13 @@ fn delimiter_of(head: &[u8]) -> (u8, usize) {
     (best.unwrap_or(b','), 0)
 }
 
-/// Returns the rows of the start of a table, the header first.
+/// Parses the rows at the start of a table, the header first.
 fn rows_of(head: &[u8], delimiter: u8) -> impl Iterator<Item = ByteRecord> {
     let table = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(head);
     table.into_byte_records().map_while(Result::ok)
 }
 
-/// Returns the rows below the header that are whole in the start of a table.
+/// Returns the rows below the header that are complete in the start of a table.
 fn sample_of(text: &TextInput<'_>, delimiter: u8) -> Vec<ByteRecord> {
     let mut rows: Vec<ByteRecord> = rows_of(text.head(), delimiter).skip(1).take(SAMPLE_ROWS).collect();
     if text.is_longer && rows.len() < SAMPLE_ROWS && !text.head().ends_with(b"\n") {
@@ -208,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delimiters_are_known_by_rows_that_agree() {
+    fn the_delimiter_gives_rows_of_equal_length() {
         for (head, expect) in [
             ("id,name\n1,Ann\n", b','),
             ("id;name\n1;Ann, B\n2;Bob\n", b';'),

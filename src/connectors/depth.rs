@@ -1,11 +1,11 @@
-//! The limit of nesting in a record.
+//! The maximum nesting of a record.
 
-/// Objects and arrays within each other. Every JSON parser of this program, and of clients, takes at least 128; what
-/// an answer puts around a record needs some of these.
+/// Maximum nesting of objects and arrays. Every JSON parser of this program, and of clients, accepts at least 128;
+/// some of these are needed by the response around a record.
 pub(super) const MAX_DEPTH: usize = 100;
 
-/// Returns whether JSON has more than `limit` objects and arrays within each other. Reads the text once, without
-/// recursion; text that is not JSON gives any answer.
+/// Returns true if objects and arrays are nested deeper than `limit`. Reads the text once, without recursion. The
+/// result for text that is not JSON is unspecified.
 pub(super) fn is_deeper(json: &str, limit: usize) -> bool {
     let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
     json.bytes().any(|byte| {
@@ -21,7 +21,7 @@ pub(super) fn is_deeper(json: &str, limit: usize) -> bool {
     })
 }
 
-/// Says that a record is nested too deep.
+/// Returns the error for a record that is nested too deep.
 pub(super) fn too_deep() -> String {
     format!("it is nested more than {MAX_DEPTH} levels deep")
 }

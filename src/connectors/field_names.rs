@@ -1,33 +1,34 @@
-//! Which fields of a file are the key, the title, the time and the address of its records.
+//! The fields of a file that hold the key, title, time and URL of its records.
 
 use serde_json::Value;
 
 use super::values::time_of_value;
 use crate::record::{RecordData, authored_values, field_named};
 
-/// Fields that are the key of records where the command names none, the best first.
+/// Fields used as the key if the command names none, the preferred first.
 pub(super) const KEY_FIELDS: [&str; 5] = ["id", "@id", "_id", "uuid", "guid"];
 
-/// The fields that a command names. A name is that of a field, in any case, or a path into objects (`snippet.title`).
+/// The fields that a command names. A name is that of a field, compared without case, or a path into objects
+/// (`snippet.title`).
 #[derive(Debug, Clone, Default)]
 pub struct FieldNames {
-    /// The fields of the key; the usual ones when empty.
+    /// Fields of the key. If empty, common names are tried.
     pub key: Vec<String>,
-    /// The field of the title.
+    /// Field of the title.
     pub title: Option<String>,
-    /// The field of the time; the usual ones when `None`.
+    /// Field of the time. If `None`, common names are tried.
     pub time: Option<String>,
-    /// The field of the web address.
+    /// Field of the URL.
     pub url: Option<String>,
 }
 
 impl FieldNames {
-    /// Returns all names.
+    /// Iterates over all names.
     pub(super) fn all(&self) -> impl Iterator<Item = &String> {
         self.key.iter().chain(&self.title).chain(&self.time).chain(&self.url)
     }
 
-    /// Gives a record the title and the address that the names say. Returns when it was written.
+    /// Sets `title` and `url` of a record from the named fields. Returns the time at which the record was written.
     pub(super) fn apply(&self, data: &mut RecordData) -> Option<String> {
         let time = match &self.time {
             Some(name) => value_at(data, name).and_then(time_of_value),
@@ -36,7 +37,7 @@ impl FieldNames {
         for (field, name) in [("url", &self.url), ("title", &self.title)] {
             let value = name.as_ref().and_then(|name| value_at(data, name)).and_then(text_of);
             if let Some(value) = value.filter(|value| data.get(field) != Some(value)) {
-                // The field that has this name already is kept under another.
+                // A field that already has this name is kept under another.
                 if let Some(other) = data.shift_remove(field) {
                     data.insert(format!("original_{field}"), other);
                 }
@@ -47,7 +48,7 @@ impl FieldNames {
     }
 }
 
-/// Returns a number or a text as a text.
+/// Returns a number or a string as a string.
 fn text_of(value: &Value) -> Option<Value> {
     match value {
         Value::String(text) => Some(text.as_str().into()),
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_named_in_any_case_and_by_paths() {
+    fn fields_are_found_without_case_and_by_paths() {
         let name = |name: &str| Some(name.to_owned());
         let names = FieldNames {
             title: name("info.headline"),

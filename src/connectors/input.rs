@@ -1,7 +1,8 @@
-//! A file that an import reads, on a thread of its own.
+//! A file that an import reads on a separate thread.
 //!
-//! A read of a pipe, a FIFO or a network file system can wait for ever, and nothing can end it. [`Input`] therefore
-//! waits for a thread that reads, and stops waiting when the import is stopped. The thread ends with the process.
+//! Reading a pipe, a FIFO or a network file system can block forever and cannot be cancelled. [`Input`] therefore
+//! receives chunks from a reader thread, and stops waiting when the import is stopped. The thread ends with the
+//! process.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,19 +13,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Bytes of one read.
+/// Maximum size of one read in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Chunks that are read ahead.
+/// Maximum number of chunks that are read ahead.
 const MAX_CHUNKS_AHEAD: usize = 4;
 
-/// The interval at which the stop flag is read while the input stalls.
+/// Interval at which the stop flag is checked while the input blocks.
 const STOP_POLL: Duration = Duration::from_millis(50);
 
 /// A reader of a file that fails as soon as the import is stopped.
 #[derive(Debug)]
 pub struct Input {
-    /// Chunks that the thread read; an empty chunk is the end of the file.
+    /// Chunks from the reader thread. An empty chunk is the end of the file.
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: io::Cursor<Vec<u8>>,
     is_at_end: bool,
@@ -32,11 +33,11 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a file. An error of opening it comes with the first read, because opening a FIFO waits, too.
+    /// Opens a file. An error of opening it is returned by the first read, because opening a FIFO can block, too.
     ///
     /// # Errors
     ///
-    /// The system starts no thread.
+    /// The thread cannot be started.
     pub fn open(path: &Path, stop: &Arc<AtomicBool>) -> io::Result<Self> {
         let (sender, chunks) = sync_channel(MAX_CHUNKS_AHEAD);
         let path = path.to_owned();
@@ -74,7 +75,7 @@ impl Read for Input {
     }
 }
 
-/// Sends what a file holds, until nobody receives it.
+/// Sends the content of a file in chunks, until the receiver is dropped.
 fn read_file(path: &Path, sender: &SyncSender<io::Result<Vec<u8>>>) {
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_opened_is_an_error_of_the_first_read() {
+    fn an_error_of_opening_the_file_is_returned_by_the_first_read() {
         let mut input = Input::open(Path::new("/no/such/file"), &Arc::default()).unwrap();
         assert_eq!(input.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::NotFound);
     }

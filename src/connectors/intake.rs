@@ -1,4 +1,4 @@
-//! Where records of every importer go through before they reach the store.
+//! The checks and the writing of records, shared by all importers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,14 +16,14 @@ use crate::handle::{Handle, RecordAddress, RecordId, StreamName};
 use crate::record::RecordData;
 use crate::source::store::{Change, Imported, Incoming, Manifest, NewConnection, StoreWriter, Tally};
 
-/// Who is told of an import's refusals.
+/// A receiver of an import's rejections.
 pub trait Report {
-    /// A piece of the file was not imported. `place` is a line number, an item number or a file name.
+    /// Reports a rejected piece of the file. `place` is a line number, an item number or a file name.
     fn rejected(&mut self, place: &dyn fmt::Display, reason: &str);
 }
 
-/// The way into the store for one import. The store, and the connection in it, are made with the first record:
-/// an import that fails before leaves nothing behind.
+/// The checks and the store of one import. The store and its connection are created with the first record, so an
+/// import that fails earlier leaves nothing behind.
 pub struct Intake<'a> {
     store: PathBuf,
     connection: NewConnection,
@@ -31,7 +31,7 @@ pub struct Intake<'a> {
     manifest: Option<Manifest>,
     report: &'a mut dyn Report,
     stop: &'a AtomicBool,
-    /// The keys of this import with the hash of their record, by their hash.
+    /// Hashes of the keys of this import, each with the hash of its record.
     seen: HashMap<u64, u64>,
     taken: u64,
     rejected: u64,
@@ -43,34 +43,34 @@ impl fmt::Debug for Intake<'_> {
     }
 }
 
-/// A record as an importer read it.
+/// A parsed record, before the checks.
 #[derive(Debug)]
 pub(super) struct Draft<'a> {
     pub(super) stream: &'a str,
-    /// The key, or its parts; the manifest's primary key is read from the data when `None`.
+    /// Key or parts of a key. If `None`, the manifest's primary key is read from the data.
     pub(super) key: Option<Value>,
-    /// The fields; `None` deletes the record.
+    /// Fields of the record. `None` deletes it.
     pub(super) data: Option<RecordData>,
     pub(super) emitted_at: Option<String>,
-    /// How much text it took in the file.
+    /// Size of the record in the file, in bytes.
     pub(super) bytes: usize,
-    /// What becomes of it when its key was there before in this import.
+    /// Handling of a key that occurred before in this import.
     pub(super) repeated: Repeated,
 }
 
-/// What becomes of a record whose key an earlier record of the same import had.
+/// The handling of a record with a key that occurred before in the same import.
 #[derive(Debug)]
 pub(super) enum Repeated {
-    /// It takes the place of the earlier one.
+    /// The record replaces the earlier one.
     Supersedes,
-    /// It is refused, unless it is the same.
+    /// The record is rejected, unless it is equal to the earlier one.
     Refused,
-    /// It gets a key of its own, by a hash of these fields, unless they are the same.
+    /// The record gets a key with a hash of these fields, unless they are equal to those of the earlier one.
     KeptApart(RecordData),
 }
 
 impl<'a> Intake<'a> {
-    /// An import into `connection` of the store at `store`. With a manifest, only its streams are taken.
+    /// Creates an import into `connection` of the store at `store`. With a manifest, only its streams are accepted.
     /// Setting `stop` ends the import at the next record.
     pub fn new(
         store: &Path,
@@ -83,16 +83,16 @@ impl<'a> Intake<'a> {
         Self { store, connection, writer: None, manifest, report, stop, seen, taken: 0, rejected: 0 }
     }
 
-    /// Writes the records that were taken and are not written yet.
+    /// Writes the accepted records that are still buffered.
     ///
     /// # Errors
     ///
-    /// The store cannot be written. What was written before stays, and [`Intake::finish`] counts it.
+    /// The store cannot be written. Records written before stay, and [`Intake::finish`] counts them.
     pub fn flush(&mut self) -> Result<(), ImportError> {
         Ok(self.writer.as_mut().map_or(Ok(()), StoreWriter::flush)?)
     }
 
-    /// Writes what is left. Returns what was done, and how many pieces were refused.
+    /// Writes the buffered records. Returns the result and the number of rejected pieces.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl<'a> Intake<'a> {
         Ok((imported.unwrap_or(nothing), self.rejected))
     }
 
-    /// How many records were accepted so far.
+    /// Returns the number of accepted records so far.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
@@ -112,19 +112,20 @@ impl<'a> Intake<'a> {
         self.reject_many(1, place, reason);
     }
 
-    /// Rejects several pieces with one line.
+    /// Counts several rejected pieces and reports them once.
     pub(super) fn reject_many(&mut self, count: u64, place: &dyn fmt::Display, reason: &str) {
         self.rejected += count;
         self.report.rejected(place, reason);
     }
 
-    /// Writes a record, or refuses it with a reason.
+    /// Checks and writes a record, or rejects it with a reason.
     pub(super) fn take(&mut self, place: &dyn fmt::Display, draft: Draft<'_>) -> Result<(), ImportError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(ImportError::Stopped);
         }
         let bytes = draft.bytes;
-        match self.accept(draft).and_then(|(incoming, repeated)| self.told_apart(incoming, &repeated)) {
+        match self.accept(draft).and_then(|(incoming, repeated)| self.resolve_duplicate(incoming, &repeated))
+        {
             Ok(incoming) => {
                 let writer = match self.writer.take() {
                     Some(writer) => writer,
@@ -164,7 +165,7 @@ impl<'a> Intake<'a> {
         Ok((Incoming { stream, key, change }, draft.repeated))
     }
 
-    /// A key by which the record and every part of it has a handle.
+    /// Parses a key, and checks that the record and every part of it can have a handle.
     fn addressable(&self, stream: &StreamName, key: &str) -> Result<RecordId, String> {
         let record: RecordId =
             key.parse().map_err(|problem| format!("its key cannot be addressed: {problem}"))?;
@@ -177,8 +178,9 @@ impl<'a> Intake<'a> {
             .ok_or_else(|| "its key is too long: no handle of a part could carry it".to_owned())
     }
 
-    /// The record, unless one of the same key came before in this import and was another.
-    fn told_apart(&mut self, incoming: Incoming, repeated: &Repeated) -> Result<Incoming, String> {
+    /// Returns the record, with a key of its own if necessary, or rejects it, if another record of this import had
+    /// its key.
+    fn resolve_duplicate(&mut self, incoming: Incoming, repeated: &Repeated) -> Result<Incoming, String> {
         let identity = match (&incoming.change, repeated) {
             (Change::Delete { .. }, _) | (_, Repeated::Supersedes) => return Ok(incoming),
             (Change::Put { data, .. }, Repeated::Refused) => data,
@@ -200,7 +202,7 @@ impl<'a> Intake<'a> {
     }
 }
 
-/// For telling apart within one import: the hash is another in every version of the compiler.
+/// Hashes a value for comparison within one process. The hash function may change with every version of Rust.
 fn hash_of(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

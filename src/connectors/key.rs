@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-/// The canonical key: a string as it is, a number as it is written, and several parts as a compact JSON
-/// array (`["user_123","2026-04-01"]`). One part in an array is that part.
+/// Returns the canonical key: a string unchanged, an integer in decimal, and several parts as a compact JSON array
+/// (`["user_123","2026-04-01"]`). An array with one part becomes that part.
 pub(super) fn canonical_key(key: &Value) -> Result<String, String> {
     let scalar = |part: &Value| match part {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) if number.is_i64() || number.is_u64() => Ok(number.to_string()),
-        // Numbers beyond 64 bits are read as the nearest float, which is the same for many of them.
+        // Numbers beyond 64 bits are parsed as the nearest float, which is the same for many of them.
         Value::Number(_) => {
             Err("its key is a number that cannot be kept exactly; write it as a text".to_owned())
         }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_have_one_spelling() {
+    fn keys_are_canonical() {
         assert_eq!(canonical_key(&json!("m1")).unwrap(), "m1");
         assert_eq!(canonical_key(&json!(["m1"])).unwrap(), "m1");
         assert_eq!(canonical_key(&json!(7)).unwrap(), "7");
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn invalid_keys_are_rejected() {
         for bad in
             [json!(null), json!([]), json!({"a": 1}), json!([["a"], "b"]), json!(["a", null]), json!(true)]
         {
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn different_numbers_are_never_one_key() {
+    fn different_numbers_have_different_keys() {
         let read = |text: &str| canonical_key(&serde_json::from_str(text).unwrap());
         assert_eq!(read("18446744073709551615").unwrap(), "18446744073709551615");
         assert_eq!(read("-9223372036854775808").unwrap(), "-9223372036854775808");

@@ -1,22 +1,22 @@
-//! Reading lines without trusting their length.
+//! Reading lines with a maximum length.
 
 use std::io::{self, BufRead};
 
-/// The longest line that is read whole, in bytes. A record of this size is a mistake.
+/// Maximum length of a line in bytes. A longer one is assumed to be a mistake.
 pub(super) const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
-/// What one line of a file is.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// The line is in the buffer, without its line break.
     Whole,
     /// The line was longer than [`MAX_LINE_BYTES`] and was skipped.
     TooLong,
-    /// There are no more lines.
+    /// The reader is at its end.
     End,
 }
 
-/// Reads the next line into `buffer`.
+/// Reads the next line into `buffer`, which it clears first.
 pub(super) fn next_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Line> {
     buffer.clear();
     let mut too_long = false;
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_skipped_whole() {
+    fn a_line_that_is_too_long_is_skipped() {
         let mut file = vec![b'x'; MAX_LINE_BYTES + 1];
         file.extend_from_slice(b"\nnext");
         let mut reader = Cursor::new(file);

@@ -1,42 +1,43 @@
 //! Limits of an e-mail, checked before it is parsed.
 //!
-//! `mail_parser` makes a value within a value of each attached message (`message/rfc822`, `message/global`, the parts
-//! of a `multipart/digest`) and drops them by recursion: 200,000 levels in 6 MB overflow the stack, and an attached
-//! message that is encoded hides its levels. So [`prepare`] masks these types, the parser takes each as one opaque part,
+//! `mail_parser` nests a value for each attached message (`message/rfc822`, `message/global`, the parts of a
+//! `multipart/digest`) and drops them by recursion: 200,000 levels in 6 MB overflow the stack, and an encoded
+//! attached message hides its levels. So [`prepare`] masks these types, the parser treats each as one opaque part,
 //! and `mail/text.rs` parses a few levels of them one by one. The parser's own stack of multiparts is on the heap.
 //!
-//! The parser also looks for the boundary of each multipart up to the end of the message, and for each parameter of a
-//! header among all others. Both take quadratic time, which [`prepare`] bounds.
+//! The parser also searches for the boundary of each multipart up to the end of the message, and for each parameter
+//! of a header among all others. Both take quadratic time, which [`prepare`] bounds.
 //!
-//! **Invariant:** the scan finds a superset of the headers that the parser finds: a header's name may have white
-//! space in it and may begin within a line, after a boundary.
+//! **Invariant:** the scan finds a superset of the headers that the parser finds: a header's name may contain white
+//! space and may start within a line, after a boundary.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Bytes of a `Content-Type` or `Content-Disposition` header. Their parameters are compared with each other.
+/// Maximum size of a `Content-Type` or `Content-Disposition` header in bytes. Its parameters are compared with each
+/// other.
 const MAX_CONTENT_HEADER_BYTES: usize = 16 * 1024;
 
-/// Multipart headers times bytes of the message: what the parser reads to find boundaries, about 4 s.
-/// A message of 1 MB may have 2,000, one of 64 MiB may have 32.
+/// Maximum number of multipart headers times the size of the message: the bytes that the parser reads to find
+/// boundaries, about 4 s. A message of 1 MB may have 2,000, one of 64 MiB may have 32.
 const MAX_BOUNDARY_SEARCH: usize = 1 << 31;
 
-/// Bytes of a header for which a multipart counts once more: a long boundary takes longer to compare.
+/// Size of a header, in bytes, for which a multipart counts once more: a long boundary takes longer to compare.
 const LONG_BOUNDARY_BYTES: usize = 256;
 
-/// Places at which a part can begin: 200 bytes of memory each, 100 MB together.
+/// Maximum number of places at which a part can start: 200 bytes of memory each, 100 MB in total.
 const MAX_PARTS: usize = 500_000;
 
 /// The types that the parser would parse as messages.
 const MESSAGE_TYPES: [&str; 3] = ["rfc822", "global", "digest"];
 
-/// Take the place of a type's last character, which was not in upper case.
+/// Replacement for a type's last character, if that was not upper case.
 const MASK: u8 = 1;
 
-/// Takes the place of a type's last character, which was in upper case.
+/// Replacement for a type's last character, if that was upper case.
 const UPPER_CASE_MASK: u8 = 2;
 
-/// What the parser may still read to find boundaries, of a message and of the messages that are encoded in it.
+/// The bytes that the parser may still read to find boundaries, in a message and its encoded attached messages.
 #[derive(Debug)]
 pub(super) struct SearchAllowance(usize);
 
@@ -46,11 +47,11 @@ impl Default for SearchAllowance {
     }
 }
 
-/// Returns the message with masked types of attached messages.
+/// Returns the message with the types of attached messages masked.
 ///
 /// # Errors
 ///
-/// It exceeds a limit, which the text names.
+/// A limit is exceeded, which the text names.
 pub(super) fn prepare<'a>(raw: &'a [u8], allowance: &mut SearchAllowance) -> Result<Cow<'a, [u8]>, String> {
     let (mut multiparts, mut search) = (0, 0_usize);
     let mut masks = Vec::new();
@@ -88,8 +89,8 @@ pub(super) fn prepare<'a>(raw: &'a [u8], allowance: &mut SearchAllowance) -> Res
     Ok(Cow::Owned(masked))
 }
 
-/// Returns the places of the values of `boundary` parameters. They stay as they are, because the lines between parts repeat
-/// them. A parameter after a comment is none of them: the type of the message may follow there.
+/// Returns the ranges of the values of `boundary` parameters. They are not masked, because the lines between parts
+/// repeat them. A parameter after a comment does not count: the type of the message may follow it.
 fn boundary_values(header: &[u8]) -> Vec<Range<usize>> {
     let skip_space = |at: usize| {
         let rest = header.get(at..).unwrap_or_default();
@@ -100,7 +101,7 @@ fn boundary_values(header: &[u8]) -> Vec<Range<usize>> {
         let is_parameter = before.trim_ascii_end().ends_with(b";") && !before.contains(&b'(');
         let after_name = name + "boundary".len();
         let rest = header.get(after_name..)?;
-        // `boundary*0=` is the first piece of one that is split.
+        // `boundary*0=` is the first piece of a value that is split.
         let section = rest.iter().take_while(|byte| **byte == b'*' || byte.is_ascii_digit()).count();
         let equals = skip_space(after_name + section);
         let start = skip_space(equals + 1);
@@ -117,7 +118,7 @@ fn boundary_values(header: &[u8]) -> Vec<Range<usize>> {
     find_all(header, "boundary").filter_map(value_of).collect()
 }
 
-/// Returns a text of a prepared message as the message has it.
+/// Restores the masked types in a text of a prepared message.
 pub(super) fn unmask(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|byte| byte == MASK || byte == UPPER_CASE_MASK) {
         return Cow::Borrowed(text);
@@ -139,12 +140,13 @@ pub(super) fn unmask(text: &str) -> Cow<'_, str> {
     Cow::Owned(unmasked)
 }
 
-/// Returns whether a subtype of a prepared message is the masked `digest`.
+/// Returns true if a subtype of a prepared message is the masked `digest`.
 pub(super) fn is_digest(subtype: &str) -> bool {
     matches!(unmask(subtype), Cow::Owned(unmasked) if unmasked.eq_ignore_ascii_case("digest"))
 }
 
-/// Returns the values of all headers `Content-Type` and `Content-Disposition`, without those that begin within another.
+/// Returns the ranges of the values of all `Content-Type` and `Content-Disposition` headers, without those that start
+/// within another.
 fn content_headers(raw: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut end = 0;
     raw.iter().enumerate().filter(|(_, byte)| **byte == b':').filter_map(move |(colon, _)| {
@@ -157,14 +159,15 @@ fn content_headers(raw: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns whether a line has this name before a colon, in any case, with white space anywhere in it.
+/// Returns true if the text before a colon ends a line start with this name, without case and with white space
+/// anywhere in it.
 fn is_named(raw: &[u8], colon: usize, name: &str) -> bool {
     let line = raw.get(..colon).unwrap_or_default().iter().rev().take_while(|byte| **byte != b'\n');
     let mut before = line.filter(|byte| !byte.is_ascii_whitespace());
     name.bytes().rev().all(|expect| before.next().is_some_and(|byte| byte.eq_ignore_ascii_case(&expect)))
 }
 
-/// Returns the end of a header's value: a line end without white space after it.
+/// Returns the end of a header's value: a line end that is not followed by white space.
 fn value_end(raw: &[u8], start: usize) -> usize {
     let value = raw.get(start..).unwrap_or_default();
     let ends =
@@ -172,13 +175,14 @@ fn value_end(raw: &[u8], start: usize) -> usize {
     ends.map_or(raw.len(), |at| start + at)
 }
 
-/// Returns the places of a lower case word in a text, in any case.
+/// Returns the positions of a lower-case word in a text, in any case.
 fn find_all<'a>(text: &'a [u8], word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let places = text.windows(word.len()).enumerate();
     places.filter(|(_, window)| window.eq_ignore_ascii_case(word.as_bytes())).map(|(at, _)| at)
 }
 
-/// Returns an upper bound of the number of parts: each begins with two hyphens and a boundary, which may consist of hyphens.
+/// Returns an upper bound of the number of parts: each starts with two hyphens and a boundary, which may consist of
+/// hyphens.
 fn possible_parts(raw: &[u8]) -> usize {
     let runs = raw.split(|byte| *byte != b'-').map(<[u8]>::len).filter(|hyphens| *hyphens >= 2);
     runs.map(|hyphens| 1 + hyphens / 3).sum()
@@ -190,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether the parser finds a message in a message.
+    /// Returns true if the parser finds a message in a message.
     fn has_attached_message(raw: &[u8]) -> bool {
         let message = MessageParser::default().parse(raw);
         message.is_some_and(|it| it.parts.iter().any(|part| matches!(part.body, PartType::Message(_))))
@@ -232,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn masked_text_is_shown_as_it_was() {
+    fn masked_text_is_restored() {
         let raw = "Subject: rfc822\n\nContent-Type: message/rfc822; a=GLOBAL\n x=Digest\nrfc822 and \u{1}\n";
         let masked = prepare(raw.as_bytes(), &mut SearchAllowance::default()).unwrap();
         let masked = std::str::from_utf8(&masked).unwrap();
@@ -250,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_found_whatever_word_their_boundary_has() {
+    fn parts_are_found_whatever_their_boundary_contains() {
         for boundary in
             ["_004_EXCH01globalcorpcom_", "digest-2024", "Boundary_RFC822_x", "\"=_global digest\""]
         {
@@ -269,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_messages_are_refused_and_usual_ones_are_not() {
+    fn hostile_messages_are_rejected_and_common_ones_are_not() {
         let usual = |parts: usize| {
             let part = "--b\nContent-Type: multipart/alternative; boundary=c\n\n--c\n\ntext\n--c--\n";
             format!("Content-Type: multipart/mixed; boundary=b\n\n{}--b--\n", part.repeat(parts))

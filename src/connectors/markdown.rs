@@ -1,9 +1,9 @@
-//! `import markdown`: a folder of notes or a single one, a record per file.
+//! The importer of Markdown notes: a folder or a single file, one record per file.
 //!
-//! A record has the file's `path` within the folder (with `/`), which is its key too, its `title` (from
-//! the front matter, else a first-level heading at the top, else the file's name), the fields of its front matter, with `tags`
-//! and `aliases` as lists, and its text as `body`. Its time is that of the front matter, else of the file. Hidden files and
-//! folders are passed over; links are not followed.
+//! A record has the file's `path` within the folder (with `/`), which is also its key, a `title` (from the front
+//! matter, else a first-level heading at the top, else the file name), the fields of the front matter, with `tags`
+//! and `aliases` as lists, and the text as `body`. Its time is that of the front matter, else of the file. Hidden
+//! files and folders are skipped, and links are not followed.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -21,25 +21,25 @@ use super::intake::{Draft, Intake, Repeated};
 use super::values::time_of_value;
 use crate::record::{RecordData, field_named};
 
-/// The largest note, in bytes. Larger files are exports of something else.
+/// Maximum size of a note in bytes. Larger files are exports of something else.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Bytes of a note in which its heading is looked for.
+/// Maximum number of bytes of a note in which its heading is searched.
 const MAX_HEADING_BYTES: usize = 256 * 1024;
 
-/// Quotes and lists within each other in a line. The parser compares each line with all that are open.
+/// Maximum nesting of quotes and lists in a line. The parser compares each line with all open ones.
 const MAX_BLOCK_DEPTH: usize = 100;
 
-/// Fields of a front matter that tell when a note was written, the best first.
+/// Fields of a front matter with the time at which a note was written, the preferred first.
 const TIME_FIELDS: [&str; 3] = ["created", "modified", "date"];
 
-/// Endings of Markdown files.
+/// File name extensions of Markdown files.
 const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
 
-/// Endings that an error counts.
+/// Maximum number of extensions that an error lists.
 const MAX_ENDINGS_LISTED: usize = 5;
 
-/// Imports a Markdown file, or every one below a folder, into `stream`. `progress` is told each file's size.
+/// Imports a Markdown file, or every one below a folder, into `stream`. Calls `progress` with the size of each file.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn import_markdown(
         return Err(unreadable("it is neither a folder nor a .md, .markdown or .mdx file".to_owned()));
     }
     let folder = if is_folder { path } else { path.parent().unwrap_or(path) };
-    let (mut passed_over, hidden) = (PassedOver::default(), Cell::new(0_u64));
+    let (mut contents, hidden) = (FolderContents::default(), Cell::new(0_u64));
     let is_visible = |entry: &DirEntry| {
         let is_visible = entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.');
         hidden.set(hidden.get() + u64::from(!is_visible));
@@ -72,15 +72,15 @@ pub fn import_markdown(
                 continue;
             }
         };
-        // A file that is named may be a link.
+        // A file that the user named may be a link.
         if !entry.file_type().is_file() && entry.depth() > 0 || entry.file_type().is_dir() {
             continue;
         }
         if !is_markdown(entry.path()) {
-            passed_over.count(entry.path());
+            contents.count(entry.path());
             continue;
         }
-        passed_over.notes += 1;
+        contents.notes += 1;
         let within = entry.path().strip_prefix(folder).unwrap_or(entry.path());
         match read_note(&entry, within) {
             Ok((path, note, changed_at)) => {
@@ -95,30 +95,30 @@ pub fn import_markdown(
             Err(reason) => intake.reject(&within.display(), &reason),
         }
     }
-    if passed_over.notes == 0 {
-        passed_over.hidden = hidden.get();
+    if contents.notes == 0 {
+        contents.hidden = hidden.get();
         let (path, expected) = (path.to_owned(), "Markdown file (.md, .markdown, .mdx)");
-        return Err(ImportError::Nothing { path, expected, found: passed_over.to_string() });
+        return Err(ImportError::Nothing { path, expected, found: contents.to_string() });
     }
     Ok(())
 }
 
-/// What a folder has beside notes.
+/// Counts of notes and other files in a folder.
 #[derive(Debug, Default)]
-struct PassedOver {
+struct FolderContents {
     notes: u64,
     hidden: u64,
     others: BTreeMap<String, u64>,
 }
 
-impl PassedOver {
+impl FolderContents {
     fn count(&mut self, path: &Path) {
         let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy().to_lowercase()));
         *self.others.entry(ending.unwrap_or_else(|| "without an ending".to_owned())).or_default() += 1;
     }
 }
 
-impl fmt::Display for PassedOver {
+impl fmt::Display for FolderContents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut others: Vec<(&String, &u64)> = self.others.iter().collect();
         others.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -170,12 +170,12 @@ fn note_fields(path: &str, note: &str) -> RecordData {
     data.insert("title".to_owned(), Value::from(title));
     data.insert("path".to_owned(), Value::from(path));
     for (name, value) in front_matter {
-        // A front matter that has a `path` or `body` of its own keeps it under another name.
+        // A `path` or `body` of the front matter is stored under another name.
         let (name, value) = match name.to_ascii_lowercase().as_str() {
             "title" if !value.is_array() && !value.is_object() => continue,
             "title" | "path" | "body" => (format!("front_matter_{name}"), value),
-            "tags" | "tag" => ("tags".to_owned(), Value::from(words_of(value, &[',', ' ']))),
-            "aliases" | "alias" => ("aliases".to_owned(), Value::from(words_of(value, &[',']))),
+            "tags" | "tag" => ("tags".to_owned(), Value::from(string_list(value, &[',', ' ']))),
+            "aliases" | "alias" => ("aliases".to_owned(), Value::from(string_list(value, &[',']))),
             _ => (name, value),
         };
         data.insert(name, value);
@@ -184,10 +184,10 @@ fn note_fields(path: &str, note: &str) -> RecordData {
     data
 }
 
-/// Returns tags or aliases as a list: `[a, b]`, `a, b` and `#a #b` are the same.
-fn words_of(value: Value, separators: &[char]) -> Vec<String> {
+/// Returns tags or aliases as a list: `[a, b]`, `a, b` and `#a #b` are equal.
+fn string_list(value: Value, separators: &[char]) -> Vec<String> {
     let words = match value {
-        Value::Array(items) => items.iter().flat_map(|item| words_of(item.clone(), &[])).collect(),
+        Value::Array(items) => items.iter().flat_map(|item| string_list(item.clone(), &[])).collect(),
         Value::String(text) if separators.is_empty() => vec![text],
         Value::String(text) => text.split(separators).map(str::to_owned).collect(),
         Value::Number(number) => vec![number.to_string()],
@@ -197,25 +197,25 @@ fn words_of(value: Value, separators: &[char]) -> Vec<String> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// Returns when a note was written, as its front matter says.
+/// Returns the time at which a note was written, according to its front matter.
 fn written_at(data: &RecordData) -> Option<String> {
     TIME_FIELDS.iter().filter_map(|name| field_named(data, name)).find_map(time_of_value)
 }
 
-/// Returns a value of TOML as JSON; a time as text.
-fn json_of(value: toml::Value) -> Value {
+/// Converts a TOML value to JSON. Times become strings.
+fn toml_to_json(value: toml::Value) -> Value {
     match value {
         toml::Value::Datetime(time) => Value::from(time.to_string()),
-        toml::Value::Array(items) => items.into_iter().map(json_of).collect(),
+        toml::Value::Array(items) => items.into_iter().map(toml_to_json).collect(),
         toml::Value::Table(fields) => {
-            Value::Object(fields.into_iter().map(|(name, value)| (name, json_of(value))).collect())
+            Value::Object(fields.into_iter().map(|(name, value)| (name, toml_to_json(value))).collect())
         }
         other => serde_json::to_value(other).unwrap_or_default(),
     }
 }
 
-/// The fields of a YAML (`---`) or TOML (`+++`) front matter and the text after it. What does not parse
-/// stays text, so nothing of a note is lost.
+/// Splits a note into the fields of its YAML (`---`) or TOML (`+++`) front matter and the text after it. A front
+/// matter that does not parse stays in the text, so that nothing is lost.
 fn split_front_matter(note: &str) -> (RecordData, &str) {
     let parse = |fence: &str| {
         let rest = note.strip_prefix(fence)?;
@@ -233,7 +233,7 @@ fn split_front_matter(note: &str) -> (RecordData, &str) {
                 toml::from_str::<toml::Table>(matter)
                     .ok()?
                     .into_iter()
-                    .map(|(name, value)| (name, json_of(value)))
+                    .map(|(name, value)| (name, toml_to_json(value)))
                     .collect(),
             ),
         };
@@ -246,7 +246,7 @@ fn split_front_matter(note: &str) -> (RecordData, &str) {
     parse("---").or_else(|| parse("+++")).unwrap_or((RecordData::new(), note))
 }
 
-/// Returns the start of a note, in which its heading is looked for.
+/// Returns the start of a note, in which its heading is searched.
 fn start_of(body: &str) -> &str {
     let mut end = 0;
     let mut lines = body.split_inclusive('\n');
@@ -259,7 +259,7 @@ fn start_of(body: &str) -> &str {
     body.get(..body.floor_char_boundary(end)).unwrap_or_default()
 }
 
-/// Returns how many quotes and lists a line begins.
+/// Returns the number of quotes and lists that a line opens.
 fn nesting(line: &str) -> usize {
     let mut before = b' ';
     let starts = line.bytes().take_while(|byte| {
@@ -273,7 +273,7 @@ fn nesting(line: &str) -> usize {
     starts.map(is_marker).filter(|is_marker| *is_marker).count()
 }
 
-/// Returns the first-level heading that a note begins with. Comments and other HTML may stand before it.
+/// Returns the first-level heading at the start of a note. Comments and other HTML may precede it.
 fn top_heading(body: &str) -> Option<String> {
     let mut events = Parser::new(start_of(body)).skip_while(|event| {
         matches!(
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn a_heading_further_down_is_no_title() {
-        // An RFC of Rust, a note of a vault, and a README.
+        // A Rust RFC, a note of a vault, and a README.
         for body in
             ["- Start Date: 2014-03-11\n\n# Summary\ntext", "## Notes\ntext", "intro\n\n# Notes", "#", "#tag"]
         {
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_front_matter_and_is_not_stays_text() {
+    fn invalid_front_matter_stays_text() {
         for note in ["---\nno: [closing\n---\nx", "---\nnever closed", "--- \ntext", "---\njust text\n---\nx"]
         {
             assert_eq!(note_fields("n.md", note).get("body"), Some(&json!(note)), "{note}");

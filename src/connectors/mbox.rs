@@ -1,4 +1,4 @@
-//! `import mbox`: a mailbox file, a record per message. The key of a record is the message id.
+//! The importer of mailbox files (mbox): one record per message. The key of a record is the message id.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::intake::{Draft, Intake, Repeated};
 use super::lines::{Line, MAX_LINE_BYTES, next_line};
 use super::mail::{MailRecord, read_message};
 
-/// Imports every message of `reader` into `stream`; `path` names it in errors.
+/// Imports every message of `reader` into `stream`. `path` names the file in errors.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub fn import_mbox(
         };
         match read_message(&raw) {
             Ok(MailRecord { key, data, identity, emitted_at }) => {
-                // An id should be of one message, and mailers and lists do not keep to it.
+                // A message id should be unique, but some mailers and mailing lists reuse it.
                 let (key, bytes, repeated) =
                     (Some(Value::from(key)), raw.len(), Repeated::KeptApart(identity));
                 intake.take(&line, Draft { stream, key, data: Some(data), emitted_at, bytes, repeated })?;
@@ -47,10 +47,11 @@ pub fn import_mbox(
     Ok(())
 }
 
-/// Cuts a mailbox into messages: one starts at a line `From `, a sender and a date, after a blank line.
+/// A parser that splits a mailbox into messages: one starts at a line with `From `, a sender and a date, after a
+/// blank line.
 ///
-/// `mail_parser` can cut mailboxes too, but it takes every line that starts with `From ` for a start,
-/// which breaks messages whose text has one, and keeps a message of any length in memory.
+/// `mail_parser` can split mailboxes too, but it takes every line that starts with `From ` for a start, which breaks
+/// messages with such a line in their text, and it keeps a message of any length in memory.
 struct Mailbox {
     line: Vec<u8>,
     number: u64,
@@ -71,7 +72,8 @@ impl Mailbox {
         }
     }
 
-    /// The message whose `From ` line is in the buffer, with that line's number; `None` at the end.
+    /// Returns the message after the `From ` line in the buffer, with that line's number, or `None` at the end. The
+    /// message is `None` if it is too long.
     fn next_message(&mut self, reader: &mut impl BufRead) -> std::io::Result<NextMessage> {
         if !is_start(&self.line) {
             return Ok(None);
@@ -99,8 +101,8 @@ impl Mailbox {
     }
 }
 
-/// Whether a line starts a message: `From ann@x.test Wed Apr  1 10:00:00 2026`, the date as C's `asctime` writes
-/// it. Some mailers put a time zone before or after the year; the sender may be anything.
+/// Returns true if a line starts a message: `From ann@x.test Wed Apr  1 10:00:00 2026`, with the date in the format
+/// of C's `asctime`. Some mailers write a time zone before or after the year. The sender may be any text.
 fn is_start(line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"From ") else { return false };
     let words = String::from_utf8_lossy(rest);
@@ -120,7 +122,7 @@ const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// `10:00`, `10:00:00`
+/// Returns true for a time of day, such as `10:00` or `10:00:00`.
 fn is_time(word: &str) -> bool {
     let is_number =
         |piece: &str| (1..=2).contains(&piece.len()) && piece.bytes().all(|byte| byte.is_ascii_digit());
@@ -131,7 +133,8 @@ fn is_year(word: &str) -> bool {
     word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Adds a line, without the `>` that protects a `From ` in the text. `None` when it becomes too long.
+/// Appends a line, without the `>` that escapes a `From ` in the text. Returns `None` if the message becomes too
+/// long.
 fn append(mut message: Vec<u8>, line: &[u8]) -> Option<Vec<u8>> {
     let text = line.iter().position(|byte| *byte != b'>').unwrap_or(line.len());
     let is_protected = text > 0 && line.get(text..).is_some_and(|rest| rest.starts_with(b"From "));
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mailer_writes_the_date_a_little_differently() {
+    fn all_date_formats_of_mailers_are_accepted() {
         for line in [
             "From ann@x.test Wed Apr  1 10:00:00 2026",
             "From - Wed Apr 01 10:00:00 2026",

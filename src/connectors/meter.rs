@@ -1,7 +1,7 @@
-//! Where a parser that reads ahead is in its file, and how much one record may make it read.
+//! The position of a parser that reads ahead, and a limit for the size of one record.
 //!
-//! Parsers of tables and JSON buffer a record until it ends, which with a quote or bracket missing is the end
-//! of the file. What they read goes through here, and stops when one record is too long.
+//! Parsers of tables and JSON buffer a record until it ends. If a quote or bracket is missing, that is the end of the
+//! file. They read through a [`Metered`] reader, which fails when one record is too long.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -10,48 +10,48 @@ use std::rc::Rc;
 
 use super::lines::MAX_LINE_BYTES;
 
-/// What was read, shared by the reader and whoever knows where records start.
+/// The position of a reader, shared with the importer, which knows where records start.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Meter(Rc<RefCell<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Bytes read from the file.
+    /// Number of bytes read from the file.
     read: u64,
-    /// Where the record that is being read starts, or a little before; nothing is refused while `None`.
+    /// Start of the current record, or a position shortly before. There is no limit while it is `None`.
     record: Option<u64>,
-    /// The line breaks that were read and are not counted yet: where, and whether they end a line.
+    /// Line breaks that were read but not counted yet: their position, and true if they end a line.
     breaks: VecDeque<(u64, bool)>,
-    /// Lines that ended before those.
+    /// Number of line ends before those.
     lines: u64,
 }
 
-/// A reader that a [`Meter`] watches.
+/// A reader that updates a [`Meter`].
 pub(super) struct Metered<R> {
     reader: R,
     meter: Meter,
 }
 
 impl Meter {
-    /// A reader that tells this meter what it reads.
+    /// Wraps a reader so that it updates this meter.
     pub(super) fn watch<R: Read>(&self, reader: R) -> Metered<R> {
         Metered { reader, meter: self.clone() }
     }
 
-    /// A record starts where the reader is; the parser may have read a buffer ahead.
+    /// Sets the start of the current record to the position of the reader. The parser may have read a buffer ahead.
     pub(super) fn record_starts(&self) {
         let mut state = self.0.borrow_mut();
         state.record = Some(state.read);
         state.breaks.clear();
     }
 
-    /// From here on a record may be of any length.
+    /// Removes the limit for the current record.
     pub(super) fn any_length(&self) {
         self.0.borrow_mut().record = None;
     }
 
-    /// The line of the record that starts at `byte`, from 1, or after line breaks there. Line breaks before it
-    /// are forgotten, so records are asked for in their order.
+    /// Returns the line number, from 1, of the record that starts at `byte` or after line breaks there. Earlier line
+    /// breaks are dropped, so records must be looked up in order.
     pub(super) fn line_of_record(&self, byte: u64) -> u64 {
         let mut state = self.0.borrow_mut();
         state.record = Some(byte);
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_counted_after_the_whole_line_break_before_it() {
+    fn a_line_starts_after_the_whole_line_break_before_it() {
         for (text, starts, expect) in [
             ("a\nb\nc", [0, 2, 4], [1, 2, 3]),
             // A parser that ends a record at `\r` starts the next at `\n`.
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_end_is_not_read_to_the_end() {
+    fn a_record_without_end_is_not_read_to_the_end_of_the_file() {
         let meter = Meter::default();
         meter.record_starts();
         let mut endless = meter.watch(io::repeat(b'x'));

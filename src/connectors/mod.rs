@@ -1,8 +1,15 @@
-//! Connectors: files of people's own, read into the embedded store.
+//! Connectors: importers of users' files into the embedded store, and bundled sample data.
 //!
-//! Each importer turns one kind of file into records and hands them to an [`Intake`], which checks that
-//! each can be addressed by a handle, writes it, and reports what it refused with its place and the
-//! reason. A refused line never stops an import.
+//! Each importer parses one kind of file into records and passes them to an [`Intake`], which checks that each record
+//! can be addressed by a handle, writes it, and reports rejected input with its position and the reason. A rejected
+//! line never stops an import.
+//!
+//! * `records`, `csv`, `json`, `markdown`, `mbox`: the importers
+//! * `mail`, `mail_limits`: e-mails as records, and limits that are checked before parsing
+//! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
+//! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds
+//! * `intake`: the checks and writes of every importer
+//! * `sample`, `hostaway`: bundled sample data
 
 mod csv;
 mod depth;
@@ -37,55 +44,55 @@ pub use sample::{SampleAccount, import_account};
 
 use crate::source::store::StoreError;
 
-/// Why an import ended before its end. What was written until then stays, and running it again goes on.
+/// An error that ends an import early. Records written before it stay, and running the import again continues it.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The store cannot be used.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The file cannot be read.
     #[error("{} cannot be read ({problem}); check the path and its permissions", .path.display())]
     Unreadable {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error message of the system.
         problem: String,
     },
-    /// The file is not of the kind the command reads.
+    /// The file is of another kind than the command imports.
     #[error("{} is not {expected}: {problem}", .path.display())]
     WrongKind {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the command reads.
+        /// Kind of file that the command imports.
         expected: &'static str,
-        /// Where it differs.
+        /// Position and kind of the difference.
         problem: String,
     },
-    /// There is nothing to import.
+    /// The folder has no file to import.
     #[error("there is nothing to import in {}: it has no {expected}; {found}", .path.display())]
     Nothing {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// What the command imports.
+        /// Kind of file that the command imports.
         expected: &'static str,
-        /// What the folder has.
+        /// Description of the folder's content.
         found: String,
     },
-    /// The folder of the store is not there and cannot be made.
+    /// The folder of the store does not exist and cannot be created.
     #[error("{} cannot be made ({problem})", .path.display())]
     NoFolder {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error message of the system.
         problem: String,
     },
-    /// Sample data of ours is not what it has to be.
+    /// The bundled sample data is invalid, which is a bug.
     #[error("the sample data is broken ({problem}); that is a defect of fetchwell")]
     BrokenSample {
-        /// What is wrong.
+        /// Description of the error.
         problem: String,
     },
-    /// The user stopped it.
+    /// The user stopped the import.
     #[error("stopped; the records imported so far are kept. Run the same command again to import the rest")]
     Stopped,
 }

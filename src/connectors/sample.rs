@@ -1,4 +1,4 @@
-//! Sample data of ours on its way into a store: what every bundled sample has in common.
+//! The import of bundled sample data into a store.
 
 use std::fmt;
 use std::path::Path;
@@ -12,20 +12,20 @@ use crate::state::create_private_directory;
 /// One account of a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleAccount {
-    /// Its connection.
+    /// Id of its connection.
     pub id: &'static str,
-    /// What people call it.
+    /// Label of its connection.
     pub label: &'static str,
-    /// Its connector's manifest.
+    /// Manifest of its connector, as JSON.
     pub manifest: &'static str,
 }
 
-/// Imports what `fill` hands over, into a store that is made where there is none. Says how many records there are;
-/// importing the same again changes nothing.
+/// Imports the records that `fill` passes to the intake, into a store that is created if necessary. Returns the
+/// number of records. Importing the same data again changes nothing.
 ///
 /// # Errors
 ///
-/// The store cannot be made or written.
+/// The store cannot be created or written.
 pub fn import_account(
     store: &Path,
     account: SampleAccount,
@@ -43,7 +43,7 @@ pub fn import_account(
         display_name: Some(account.label.to_owned()),
         manifest: Some(manifest.text().to_owned()),
     };
-    let (mut report, never) = (Unexpected, AtomicBool::new(false));
+    let (mut report, never) = (SampleReport, AtomicBool::new(false));
     let mut intake = Intake::new(store, connection, Some(manifest), &mut report, &never);
     fill(&mut intake)?;
     let (Imported { tally, index_problem }, _) = intake.finish()?;
@@ -55,10 +55,10 @@ fn broken(problem: &dyn fmt::Display) -> ImportError {
     ImportError::BrokenSample { problem: problem.to_string() }
 }
 
-/// The samples are ours and have no record that is refused.
-struct Unexpected;
+/// The report for samples, in which a rejection is a bug.
+struct SampleReport;
 
-impl Report for Unexpected {
+impl Report for SampleReport {
     fn rejected(&mut self, place: &dyn fmt::Display, reason: &str) {
         tracing::error!(%place, reason, "a record of the sample data was refused");
     }

@@ -1,7 +1,7 @@
-//! A text file as UTF-8, with its start read ahead.
+//! A text file decoded to UTF-8, with its start buffered.
 //!
-//! UTF-16 and UTF-8 are known by their byte order mark. Without one, a start that is not UTF-8 is Windows-1252, the superset
-//! of Latin-1 that programs write where they do not write Unicode.
+//! UTF-16 and UTF-8 are detected by their byte order mark. Without one, a file with a start that is not UTF-8 is
+//! decoded as Windows-1252, the superset of Latin-1 that programs write if they do not write Unicode.
 
 use std::fmt;
 use std::fs;
@@ -11,13 +11,13 @@ use std::path::Path;
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use encoding_rs_io::DecodeReaderBytesBuilder;
 
-/// Bytes of the start.
+/// Maximum size of the start in bytes.
 const MAX_HEAD_BYTES: usize = 256 * 1024;
 
-/// A text file, with its start.
+/// A text file with its buffered start.
 pub(super) struct TextInput<'a> {
     head: Vec<u8>,
-    /// The start may not be the whole file.
+    /// True if the file may be longer than the start.
     pub(super) is_longer: bool,
     reader: Box<dyn Read + 'a>,
 }
@@ -29,7 +29,7 @@ impl fmt::Debug for TextInput<'_> {
 }
 
 impl<'a> TextInput<'a> {
-    /// Reads the start of the file at a path. Of a pipe, which may stall, that is what its first read gives.
+    /// Reads the start of the file at a path. The start of a pipe, which may block, is the result of the first read.
     pub(super) fn read(reader: impl Read + 'a, path: &Path) -> io::Result<Self> {
         let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
         Self::read_head(reader, is_file)
@@ -64,33 +64,34 @@ impl<'a> TextInput<'a> {
         &self.head
     }
 
-    /// Leaves out the first bytes of the file.
+    /// Skips the first bytes of the file.
     pub(super) fn skip(&mut self, bytes: usize) -> io::Result<()> {
         self.head.drain(..bytes.min(self.head.len()));
         io::copy(&mut self.reader.by_ref().take(bytes as u64), &mut io::sink())?;
         Ok(())
     }
 
-    /// Returns the whole file.
+    /// Returns a reader of the whole file.
     pub(super) fn into_reader(self) -> impl Read + 'a {
         self.reader
     }
 }
 
-/// Returns the encoding of a file by its start; `None` for UTF-8, which is not decoded so that what is none is told.
+/// Detects the encoding of a file from its start. Returns `None` for UTF-8, which is not decoded, so that invalid
+/// bytes are reported.
 fn encoding_of(head: &[u8], is_longer: bool) -> Option<&'static Encoding> {
     if let Some((encoding, _)) = Encoding::for_bom(head) {
         return (encoding != UTF_8).then_some(encoding);
     }
     match std::str::from_utf8(head) {
         Ok(_) => None,
-        // A character that is cut at the end of the start.
+        // A character is cut at the end of the start.
         Err(error) if error.error_len().is_none() && is_longer => None,
         Err(_not_utf8) => Some(WINDOWS_1252),
     }
 }
 
-/// Returns a field as text. A field that is not UTF-8 is Windows-1252 if the file is ASCII up to there.
+/// Returns a field as text. A field that is not UTF-8 is decoded as Windows-1252 if the file is ASCII up to it.
 pub(super) fn field_text(field: &[u8], is_ascii: bool) -> Option<String> {
     match std::str::from_utf8(field) {
         Ok(text) => Some(text.to_owned()),

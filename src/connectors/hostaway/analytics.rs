@@ -1,4 +1,4 @@
-//! Analytics: a report for each month, added up from the very reservations of the sample.
+//! Analytics reports: one per month, aggregated from the reservations of the sample.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,12 @@ use super::money::amount;
 use super::property::tenths;
 use super::stay::Stay;
 
-/// How many months have a report: those in which stays begin.
+/// Number of months with a report: those in which stays start.
 pub(super) const MONTHS: u64 = 14;
 
-/// The reports of an account. A stay counts for the month in which it begins.
+/// Returns the reports of an account. A stay counts in the month in which it starts.
 pub(super) fn reports(account: &Account) -> Vec<Value> {
-    let stays: Vec<Stay> = (0..account.reservations).map(|index| Stay::of(account, index)).collect();
+    let stays: Vec<Stay> = (0..account.reservations).map(|index| Stay::new(account, index)).collect();
     let numbers = 0..i64::try_from(MONTHS).unwrap_or_default();
     numbers.map(|number| report(account, number, &stays)).collect()
 }
@@ -22,7 +22,7 @@ fn report(account: &Account, number: i64, stays: &[Stay]) -> Value {
     let first = month(number);
     let is_in = |stay: &&Stay| stay.check_in.first_of_month() == first;
     let (began, cancelled): (Vec<&Stay>, Vec<&Stay>) =
-        stays.iter().filter(is_in).partition(|stay| stay.holds());
+        stays.iter().filter(is_in).partition(|stay| stay.is_active());
     let nights: i64 = began.iter().map(|stay| stay.nights).sum();
     let revenue: i64 = began.iter().map(|stay| stay.total).sum();
     let accommodation: i64 = began.iter().map(|stay| stay.accommodation).sum();

@@ -1,4 +1,4 @@
-//! Conversations with guests before they arrive.
+//! Conversations with guests before their arrival.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::day::{later, moment};
 use super::draw::Draw;
 use super::stay::{Stay, signed};
 
-/// A subject, what the guest asks, and what the host answers.
+/// Subject, question of the guest, answer of the host.
 const TOPICS: [(&str, &str, &str); 8] = [
     (
         "Arrival after midnight",
@@ -47,10 +47,10 @@ const TOPICS: [(&str, &str, &str); 8] = [
     ("Changing the dates", "Can we move the stay by one day?", "That is possible; the price stays the same."),
 ];
 
-/// One conversation of an account, by its number from 0.
+/// Returns a conversation of an account. `index` starts at 0.
 pub(super) fn conversation(account: &Account, index: u64) -> Value {
-    let mut draw = Draw::of("conversation", account.id, index);
-    let stay = Stay::of(account, draw.between(0, account.reservations - 1));
+    let mut draw = Draw::new("conversation", account.id, index);
+    let stay = Stay::new(account, draw.between(0, account.reservations - 1));
     let (subject, question, answer) = draw.one_of(&TOPICS);
     let created = later(stay.check_in, -signed(draw.between(4, 30)));
     let (asked, answered) = (draw.between(25_000, 50_000), draw.between(50_001, 80_000));

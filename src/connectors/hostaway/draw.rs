@@ -1,15 +1,16 @@
-//! What looks like chance and is the same on every run.
+//! Deterministic pseudo-random choices.
 //!
-//! Every record draws for itself, from what it is and its number: one that is added or left out changes no other.
+//! Every record has its own generator, seeded with its kind and number, so that adding or removing a record changes
+//! no other.
 
-/// A series of numbers that its seed decides.
+/// A pseudo-random number generator (`SplitMix64`).
 #[derive(Debug, Clone)]
 pub(super) struct Draw(u64);
 
 impl Draw {
-    /// The series of one thing of one account.
-    pub(super) fn of(what: &str, account: &str, index: u64) -> Self {
-        // FNV-1a, which is another for each text and has no more to it.
+    /// Creates the generator of one record of an account. `what` is the kind of record.
+    pub(super) fn new(what: &str, account: &str, index: u64) -> Self {
+        // FNV-1a is enough, because the seed only has to differ.
         let bytes = what.bytes().chain([0]).chain(account.bytes());
         let seed = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -17,7 +18,7 @@ impl Draw {
         Self(seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95)))
     }
 
-    /// The next number of the series, as `SplitMix64` has it.
+    /// Returns the next number of `SplitMix64`.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,23 +26,23 @@ impl Draw {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from `least` to `most`.
+    /// Returns a number from `least` to `most`, inclusive.
     pub(super) fn between(&mut self, least: u64, most: u64) -> u64 {
         least + self.next() % (most.saturating_sub(least) + 1)
     }
 
-    /// One of some items.
+    /// Returns one of the items.
     pub(super) fn one_of<T: Copy + Default>(&mut self, items: &[T]) -> T {
         items.get(self.place_in(items.len())).copied().unwrap_or_default()
     }
 
-    /// Some different items, one after the other from where chance falls.
+    /// Returns several different items, consecutive from a random position.
     pub(super) fn some_of<T: Copy>(&mut self, items: &[T], how_many: usize) -> Vec<T> {
         let from = self.place_in(items.len());
         items.iter().cycle().skip(from).take(how_many.min(items.len())).copied().collect()
     }
 
-    /// Whether something is so that is so in so many of a hundred cases.
+    /// Returns true with a probability in percent.
     pub(super) fn chance(&mut self, percent: u64) -> bool {
         self.between(1, 100) <= percent
     }

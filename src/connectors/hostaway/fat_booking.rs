@@ -1,7 +1,7 @@
-//! BK99999, a booking that no answer can show whole: months of messages, payments, reviews and a calendar.
+//! BK99999, a booking that is too large for any response: months of messages, payments, reviews and a calendar.
 //!
-//! What a reader could be asked of it has one answer each: the payments add up to the price, one review is the best,
-//! one day cannot be booked, and the last message has the code of the door.
+//! Each question about it has exactly one answer: the payments add up to the price, one review has five stars, one
+//! day is not available, and the last message contains the code of the key box.
 
 use jiff::civil::{Date, date};
 use serde_json::{Value, json};
@@ -11,12 +11,12 @@ use super::known_booking;
 use super::money::amount;
 use super::stay::Stay;
 
-/// What the last message says.
+/// Text of the last message.
 pub(super) const LAST_MESSAGE: &str = "One last thing before you set out: the lock of the front door was changed this \
     morning, so the old code does not work any more. The new code of the key box is 4471. The spare key hangs behind \
     the blue oar in the boathouse. Have a safe trip, and call us when you are at the bridge.";
 
-/// The one day of the calendar that cannot be booked.
+/// The only day of the calendar that is not available.
 pub(super) const TAKEN_DAY: Date = date(2025, 12, 24);
 
 const MESSAGES: i64 = 60;
@@ -24,10 +24,10 @@ const PAYMENTS: i64 = 25;
 const REVIEWS: i64 = 10;
 const CALENDAR_DAYS: i64 = 60;
 
-/// The review with five stars, by its number from 1.
+/// Number of the review with five stars, from 1.
 const BEST_REVIEW: i64 = 7;
 
-/// The known booking under another id, with all that gathered around it.
+/// Returns the known booking under another id, with messages, payments, reviews and a calendar.
 pub(super) fn booking(stay: &Stay) -> Value {
     let mut booking = known_booking::booking(stay);
     if let Some(fields) = booking.as_object_mut() {
@@ -39,7 +39,7 @@ pub(super) fn booking(stay: &Stay) -> Value {
     booking
 }
 
-/// Said in turn by guest and host.
+/// Sentences of the messages.
 const SAID: [&str; 12] = [
     "Thank you for the quick answer, that helps us a lot with planning the trip and the ferry.",
     "We would arrive a little later than planned because the road along the coast is closed until six.",
@@ -55,7 +55,7 @@ const SAID: [&str; 12] = [
     "If the weather is clear you can see the lighthouse from the kitchen, and the seals at low tide.",
 ];
 
-/// A message of 200 to 500 characters; the last one is set.
+/// Returns a message of 200 to 500 characters. The last one is [`LAST_MESSAGE`].
 fn message(stay: &Stay, number: i64) -> Value {
     let place = usize::try_from(number - 1).unwrap_or_default();
     let said: Vec<&str> = SAID.iter().cycle().skip(place * 5).take(4 + place % 2).copied().collect();
@@ -69,7 +69,7 @@ fn message(stay: &Stay, number: i64) -> Value {
     })
 }
 
-/// Payments of 24, 26, 28 and so on, in another order: together the price.
+/// Returns a payment. The amounts are 24, 26, 28 and so on in another order, and add up to the price.
 fn payment(stay: &Stay, number: i64) -> Value {
     let step = number * 7 % PAYMENTS;
     let second = u64::try_from(number).unwrap_or_default() * 997;
@@ -101,7 +101,7 @@ const AUTHORS: [&str; 10] = [
     "Olga Petrov",
 ];
 
-/// Reviews of one to four stars, and one of five.
+/// Returns a review of one to four stars, except one with five.
 fn review(number: i64) -> Value {
     let place = usize::try_from(number - 1).unwrap_or_default();
     let rating = if number == BEST_REVIEW { 5 } else { 1 + number * 3 % 4 };
@@ -121,7 +121,7 @@ fn review(number: i64) -> Value {
     json!({ "id": format!("REV-{number:02}"), "rating": rating, "author": author, "text": text })
 }
 
-/// The days after the stay.
+/// Returns a day of the calendar, which starts after the stay.
 fn calendar_day(stay: &Stay, number: i64) -> Value {
     let day = later(stay.check_out(), number + 1);
     let weekend = matches!(day.weekday().to_monday_one_offset(), 5 | 6);

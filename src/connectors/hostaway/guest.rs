@@ -1,16 +1,16 @@
-//! The people who stay.
+//! Guests of the sample.
 
 use serde_json::{Value, json};
 
 use super::draw::Draw;
 
-/// Who a reservation is for.
+/// The guest of a reservation.
 #[derive(Debug, Clone)]
 pub(super) struct Guest {
     pub(super) name: String,
     pub(super) email: String,
     pub(super) phone: String,
-    /// A whole address or the usual part of it, always with a `city`.
+    /// A full or partial address, always with a `city`.
     pub(super) address: Value,
 }
 
@@ -72,8 +72,8 @@ const STREETS: [&str; 8] = [
 ];
 
 impl Guest {
-    /// Whoever chance brings.
-    pub(super) fn of(draw: &mut Draw) -> Self {
+    /// Returns a random guest.
+    pub(super) fn random(draw: &mut Draw) -> Self {
         let (first, last) = (draw.one_of(&FIRST), draw.one_of(&LAST));
         let mail = format!("{first}.{last}").to_lowercase();
         let mail: String =
@@ -92,7 +92,7 @@ impl Guest {
         }
     }
 
-    /// The guest of the booking that documentation shows.
+    /// Returns the guest of the documented booking.
     pub(super) fn john_doe() -> Self {
         Self {
             name: "John Doe".to_owned(),

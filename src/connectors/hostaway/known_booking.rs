@@ -1,4 +1,4 @@
-//! BK12345, the booking that documentation and tests speak of: 15 fields, and every group of them whole.
+//! BK12345, the booking that documentation and tests use: 15 fields with complete groups.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use super::money::amount;
 use super::property::AMENITIES;
 use super::stay::Stay;
 
-/// How many amenities it lists.
+/// Number of amenities in the booking.
 const AMENITY_COUNT: usize = 30;
 
-/// The booking, and under another id what is fat about the other.
+/// Returns the booking, or the common part of both known bookings under the other's id.
 pub(super) fn booking(stay: &Stay) -> Value {
     json!({
         "id": stay.id,
@@ -39,7 +39,7 @@ pub(super) fn booking(stay: &Stay) -> Value {
     })
 }
 
-/// 15 fields that add up: 1000 + 80 + 60 + 25 - 50 = 1115, and with the taxes 1200.
+/// Returns 15 fields that add up: 1000 + 80 + 60 + 25 - 50 = 1115, and 1200 with the taxes.
 fn price(stay: &Stay) -> Value {
     json!({
         "nightlyRate": amount(stay.nightly),

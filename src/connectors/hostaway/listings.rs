@@ -1,4 +1,4 @@
-//! Listings: what can be booked, with all that is said of it.
+//! Listings: the properties of an account with prices, terms and descriptions.
 
 use jiff::civil::date;
 use serde_json::{Value, json};
@@ -32,10 +32,10 @@ const CHARMS: [&str; 8] = [
     "has room for two families that like each other",
 ];
 
-/// One listing of an account, by its number from 0.
+/// Returns a listing of an account. `index` starts at 0.
 pub(super) fn listing(account: &Account, index: u64) -> Value {
-    let property = Property::of(account, index);
-    let mut draw = Draw::of("listing", account.id, index);
+    let property = Property::new(account, index);
+    let mut draw = Draw::new("listing", account.id, index);
     let created = later(date(2022, 3, 1), signed(draw.between(0, 1_000)));
     let updated = later(created, signed(draw.between(1, 300)));
     let slug = property.id.to_lowercase();
@@ -43,7 +43,7 @@ pub(super) fn listing(account: &Account, index: u64) -> Value {
         .map(|number| format!("https://images.example.com/hostaway/{slug}/{number:02}.jpg"))
         .collect();
     let mut listing = property.details();
-    let more = said_of(&property, &mut draw);
+    let more = description(&property, &mut draw);
     let times = json!({
         "images": images,
         "url": format!("https://stays.example.com/{slug}"),
@@ -59,7 +59,7 @@ pub(super) fn listing(account: &Account, index: u64) -> Value {
     listing
 }
 
-/// What it costs, and what else binds a guest.
+/// Returns the prices and terms of a listing.
 fn terms(account: &Account, property: &Property, draw: &mut Draw) -> Value {
     json!({
         "status": draw.one_of(&["listed", "listed", "listed", "listed", "unlisted"]),
@@ -87,8 +87,8 @@ fn terms(account: &Account, property: &Property, draw: &mut Draw) -> Value {
     })
 }
 
-/// How it is described.
-fn said_of(property: &Property, draw: &mut Draw) -> Value {
+/// Returns the description of a listing.
+fn description(property: &Property, draw: &mut Draw) -> Value {
     let Property { name, kind, place, bedrooms, guests, .. } = property;
     let charm = draw.one_of(&CHARMS);
     json!({

@@ -1,8 +1,13 @@
-//! A connector of holiday lets, with sample data of two accounts: what Hostaway's API serves, in records.
+//! A connector for holiday rentals with the streams and API paths of Hostaway, and a sample of two accounts.
 //!
-//! Its manifest lists the paths of that API (`/api/v1/bookings`), so clients that know them find their way. The
-//! sample is made here and not kept as files: it is the same bytes on every run, and large enough that no list and not
-//! every record of it fits into one answer. Nobody in it exists.
+//! The manifest lists the paths of Hostaway's API (`/api/v1/bookings`), so that clients that know them can use them.
+//! The sample is generated, not stored as files: its bytes are the same on every run, and it is so large that no list
+//! and not every record fits into one response. All persons in it are fictional.
+//!
+//! * `listings`, `reservations`, `transactions`, `conversations`, `reviews`, `analytics`: one stream each
+//! * `account`, `stay`, `property`, `guest`: data that several streams share
+//! * `known_booking`, `fat_booking`: the two reservations that tests and documentation use
+//! * `draw`, `day`, `money`: pseudo-random choices, dates, amounts
 
 mod account;
 mod analytics;
@@ -29,16 +34,16 @@ use super::ImportError;
 use super::intake::{Draft, Intake, Repeated};
 use super::sample::{SampleAccount, import_account};
 
-/// What the connector declares.
+/// The manifest of the connector, as JSON.
 pub const MANIFEST: &str = include_str!("manifest.json");
 
-/// The accounts of the sample: their connections and labels.
+/// The ids and labels of the sample's connections.
 pub const SAMPLE_ACCOUNTS: [(&str, &str); 2] = {
     let [first, second] = &ACCOUNTS;
     [(first.id, first.label), (second.id, second.label)]
 };
 
-/// Imports the sample, and says how many records it has. Importing it again changes nothing.
+/// Imports the sample. Returns the number of its records. Importing it again changes nothing.
 ///
 /// # Errors
 ///
@@ -48,13 +53,15 @@ pub fn import_sample(store: &Path) -> Result<u64, ImportError> {
     for account in &ACCOUNTS {
         let sample = SampleAccount { id: account.id, label: account.label, manifest: MANIFEST };
         records += import_account(store, sample, |intake| {
-            (1_u64..).zip(records_of(account)).try_for_each(|(number, record)| take(intake, number, record))
+            (1_u64..)
+                .zip(records_of(account))
+                .try_for_each(|(number, (stream, record))| take(intake, number, stream, record))
         })?;
     }
     Ok(records)
 }
 
-/// Every record of an account with its stream.
+/// Returns every record of an account with its stream.
 fn records_of(account: &Account) -> impl Iterator<Item = (&'static str, Value)> {
     let each = |stream: &'static str, count: u64, make: fn(&Account, u64) -> Value| {
         (0..count).map(move |index| (stream, make(account, index)))
@@ -67,10 +74,10 @@ fn records_of(account: &Account) -> impl Iterator<Item = (&'static str, Value)> 
         .chain(analytics::reports(account).into_iter().map(|report| ("analytics", report)))
 }
 
-fn take(intake: &mut Intake<'_>, number: u64, (stream, record): (&str, Value)) -> Result<(), ImportError> {
+fn take(intake: &mut Intake<'_>, number: u64, stream: &str, record: Value) -> Result<(), ImportError> {
     let Value::Object(data) = record else { return Ok(()) };
     let emitted_at = data.get("createdAt").and_then(Value::as_str).map(str::to_owned);
-    // Only how often a batch is written depends on it: a record is two kilobytes, give or take.
+    // An estimate of a record's size. It only affects how often a batch is written.
     let bytes = 2_000;
     let draft =
         Draft { stream, key: None, data: Some(data), emitted_at, bytes, repeated: Repeated::Supersedes };

@@ -1,21 +1,22 @@
-//! What is let: what a listing and the reservations of it have in common.
+//! Properties: the data that a listing shares with its reservations.
 
 use serde_json::{Value, json};
 
-use super::account::{Account, Place};
+use super::account::{Account, Location};
 use super::draw::Draw;
 use super::money::thousandths;
 
-/// A place to stay.
+/// A property that can be booked.
 #[derive(Debug, Clone)]
 pub(super) struct Property {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) kind: &'static str,
     pub(super) street: String,
-    pub(super) place: Place,
-    /// In thousandths of a degree.
+    pub(super) place: Location,
+    /// Latitude in thousandths of a degree.
     pub(super) latitude: i32,
+    /// Longitude in thousandths of a degree.
     pub(super) longitude: i32,
     pub(super) bedrooms: u64,
     pub(super) beds: u64,
@@ -24,9 +25,9 @@ pub(super) struct Property {
     pub(super) square_meters: u64,
     pub(super) floor: u64,
     pub(super) host: &'static str,
-    /// In tenths, 10 to 50.
+    /// Rating in tenths, from 10 to 50.
     pub(super) rating_tenths: u64,
-    /// In hundredths.
+    /// Price of a night in hundredths.
     pub(super) nightly: i64,
     pub(super) amenities: Vec<&'static str>,
     pub(super) cancellation: &'static str,
@@ -66,7 +67,7 @@ const STREETS: [&str; 8] = [
 
 const HOSTS: [&str; 6] = ["Marta", "Oliver", "Sofia", "Tom", "Leonie", "Rafael"];
 
-/// What a place may have.
+/// Amenities that a property may have.
 pub(super) const AMENITIES: [&str; 40] = [
     "wifi",
     "kitchen",
@@ -110,13 +111,13 @@ pub(super) const AMENITIES: [&str; 40] = [
     "elevator",
 ];
 
-/// How strictly a stay can be given up.
+/// Cancellation policies of properties.
 pub(super) const CANCELLATION: [&str; 4] = ["flexible", "moderate", "firm", "strict"];
 
 impl Property {
-    /// One of an account, by its number from 0.
-    pub(super) fn of(account: &Account, index: u64) -> Self {
-        let mut draw = Draw::of("property", account.id, index);
+    /// Returns a property of an account. `index` starts at 0.
+    pub(super) fn new(account: &Account, index: u64) -> Self {
+        let mut draw = Draw::new("property", account.id, index);
         let place = draw.one_of(account.places);
         let bedrooms = draw.between(1, 5);
         let jitter = |draw: &mut Draw| i32::try_from(draw.between(0, 40)).unwrap_or_default() - 20;
@@ -143,7 +144,7 @@ impl Property {
         }
     }
 
-    /// All that a reservation may repeat of it: 20 fields.
+    /// Returns the 20 fields of a property that a reservation may repeat.
     pub(super) fn details(&self) -> Value {
         json!({
             "name": self.name,
@@ -170,7 +171,7 @@ impl Property {
     }
 }
 
-/// A number of which the last digit is after the point.
+/// Converts tenths to a JSON number.
 pub(super) fn tenths(number: u64) -> Value {
     u32::try_from(number).map_or(Value::Null, |number| (f64::from(number) / 10.0).into())
 }

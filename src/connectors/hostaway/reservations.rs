@@ -1,4 +1,4 @@
-//! Reservations. All have the same 15 fields; most of them say less in the groups of these than the known one does.
+//! Reservations. All have the same 15 fields, but most have fewer fields in their groups than the known booking.
 
 use serde_json::{Value, json};
 
@@ -8,18 +8,18 @@ use super::money::amount;
 use super::stay::{FAT, KNOWN, Stay};
 use super::{fat_booking, known_booking};
 
-/// One reservation of an account, by its number from 0.
+/// Returns a reservation of an account. `index` starts at 0.
 pub(super) fn reservation(account: &Account, index: u64) -> Value {
-    let stay = Stay::of(account, index);
+    let stay = Stay::new(account, index);
     match stay.id.as_str() {
         KNOWN => known_booking::booking(&stay),
         FAT => fat_booking::booking(&stay),
-        _ => usual(account, index, &stay),
+        _ => standard_booking(account, index, &stay),
     }
 }
 
-fn usual(account: &Account, index: u64, stay: &Stay) -> Value {
-    let mut draw = Draw::of("reservation", account.id, index);
+fn standard_booking(account: &Account, index: u64, stay: &Stay) -> Value {
+    let mut draw = Draw::new("reservation", account.id, index);
     let property = &stay.property;
     json!({
         "id": stay.id,

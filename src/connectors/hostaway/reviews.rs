@@ -1,4 +1,4 @@
-//! Reviews that guests leave after their stay.
+//! Reviews that guests write after their stay.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::day::{later, moment};
 use super::draw::Draw;
 use super::stay::{Stay, signed};
 
-/// A title and what goes with it, from one star to five.
+/// Title and text of a review, from one star to five.
 const VERDICTS: [(&str, &str); 5] = [
     ("Not what was promised", "The heating did not work and nobody came to look at it."),
     ("Below what we hoped for", "The beds were good, but the kitchen had not been cleaned."),
@@ -25,10 +25,10 @@ const SMALL_THINGS: [&str; 6] = [
     "The bus stops in front of the house.",
 ];
 
-/// One review of an account, by its number from 0.
+/// Returns a review of an account. `index` starts at 0.
 pub(super) fn review(account: &Account, index: u64) -> Value {
-    let mut draw = Draw::of("review", account.id, index);
-    let stay = Stay::of(account, draw.between(0, account.reservations - 1));
+    let mut draw = Draw::new("review", account.id, index);
+    let stay = Stay::new(account, draw.between(0, account.reservations - 1));
     let rating = draw.one_of(&[5_u64, 5, 5, 4, 4, 4, 3, 3, 2, 1]);
     let verdict = usize::try_from(rating).unwrap_or_default().checked_sub(1);
     let (title, text) = verdict.and_then(|verdict| VERDICTS.get(verdict)).copied().unwrap_or_default();

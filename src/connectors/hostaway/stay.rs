@@ -1,4 +1,4 @@
-//! A stay: what a reservation and everything that comes of it have in common.
+//! Stays: the data that a reservation shares with its transactions, conversations and reviews.
 
 use jiff::civil::{Date, date};
 
@@ -8,7 +8,7 @@ use super::draw::Draw;
 use super::guest::Guest;
 use super::property::Property;
 
-/// Who stays where, and when.
+/// A stay of a guest at a property.
 #[derive(Debug, Clone)]
 pub(super) struct Stay {
     pub(super) id: String,
@@ -18,7 +18,7 @@ pub(super) struct Stay {
     pub(super) check_in: Date,
     pub(super) nights: i64,
     pub(super) status: &'static str,
-    /// A night, all nights, the cleaning, the taxes, all together; in hundredths.
+    /// Price of one night in hundredths. The other amounts are in hundredths, too.
     pub(super) nightly: i64,
     pub(super) accommodation: i64,
     pub(super) cleaning: i64,
@@ -26,27 +26,27 @@ pub(super) struct Stay {
     pub(super) total: i64,
 }
 
-/// The booking of the documentation: everything in it is set.
+/// Id of the documented booking, in which all values are fixed.
 pub(super) const KNOWN: &str = "BK12345";
 
-/// The same booking with everything that gathered around it.
+/// Id of the large booking, which has the same values and many more.
 pub(super) const FAT: &str = "BK99999";
 
-/// The listing of both.
+/// Number of the listing of both bookings.
 const KNOWN_LISTING: u64 = 789;
 
-/// In hundredths, as the booking's price breakdown adds up.
+/// Total of the known booking in hundredths, as its price breakdown adds up.
 pub(super) const KNOWN_TOTAL: i64 = 120_000;
 
 impl Stay {
-    /// One of an account, by its number from 0.
-    pub(super) fn of(account: &Account, index: u64) -> Self {
+    /// Returns a stay of an account. `index` starts at 0.
+    pub(super) fn new(account: &Account, index: u64) -> Self {
         if let Some(id) = known_id(account, index) {
             return Self::known(account, id);
         }
-        let mut draw = Draw::of("stay", account.id, index);
-        let property = Property::of(account, draw.between(0, account.listings - 1));
-        let guest = Guest::of(&mut draw);
+        let mut draw = Draw::new("stay", account.id, index);
+        let property = Property::new(account, draw.between(0, account.listings - 1));
+        let guest = Guest::random(&mut draw);
         let check_in = later(FIRST_DAY, signed(draw.between(0, DAYS - 1)));
         let nights = signed(draw.between(2, 9));
         // Summers and the days around the new year cost a quarter more.
@@ -84,7 +84,7 @@ impl Stay {
         Self {
             id: id.to_owned(),
             guest: Guest::john_doe(),
-            property: Property::of(account, KNOWN_LISTING - account.first_listing),
+            property: Property::new(account, KNOWN_LISTING - account.first_listing),
             booked: date(2025, 9, 12),
             check_in: date(2025, 11, 1),
             nights: 4,
@@ -101,13 +101,13 @@ impl Stay {
         later(self.check_in, self.nights)
     }
 
-    /// Whether anybody came, or is to come.
-    pub(super) fn holds(&self) -> bool {
+    /// Returns true unless the stay was cancelled.
+    pub(super) fn is_active(&self) -> bool {
         self.status != "cancelled"
     }
 }
 
-/// The id of a reservation. The first few are the same in every account.
+/// Returns the id of a reservation. The first few are the same in every account.
 fn id(account: &Account, index: u64) -> String {
     if index < SHARED_RESERVATIONS {
         return format!("BK{:05}", index + 1);
@@ -115,7 +115,7 @@ fn id(account: &Account, index: u64) -> String {
     format!("BK{:05}", account.first_reservation + index - SHARED_RESERVATIONS)
 }
 
-/// Two reservations of the first account are known.
+/// Returns the id of a known booking, which are two reservations of the first account.
 fn known_id(account: &Account, index: u64) -> Option<&'static str> {
     let [first, ..] = &ACCOUNTS;
     match index.checked_sub(SHARED_RESERVATIONS).filter(|_| first.id == account.id) {
@@ -125,7 +125,7 @@ fn known_id(account: &Account, index: u64) -> Option<&'static str> {
     }
 }
 
-/// A small number with a sign.
+/// Converts a small number to a signed one.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,5 +1,5 @@
-//! What tests elsewhere rely on: how much the sample has, what the two known bookings say, and that both are the same
-//! on every run.
+//! Tests of the properties that other tests rely on: the number of records, the content of the two known bookings,
+//! and the same bytes on every run.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -30,7 +30,7 @@ fn fields(value: &Value) -> usize {
 }
 
 #[test]
-fn the_sample_has_what_it_promises() {
+fn the_sample_has_the_documented_number_of_records() {
     let all = all();
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut owners: HashMap<(&str, String), HashSet<&str>> = HashMap::new();
@@ -57,7 +57,7 @@ fn the_sample_has_what_it_promises() {
 }
 
 #[test]
-fn every_record_is_as_the_manifest_declares_it() {
+fn every_record_matches_the_manifest() {
     let manifest: Value = serde_json::from_str(MANIFEST).unwrap();
     let validators: HashMap<&str, jsonschema::Validator> = manifest["streams"]
         .as_array()
@@ -120,7 +120,7 @@ fn the_manifest_lists_its_routes() {
 }
 
 #[test]
-fn the_known_booking_is_that_of_the_documentation() {
+fn the_known_booking_matches_the_documentation() {
     let booking = reservation("BK12345");
     let groups = ["guestAddress", "priceBreakdown", "propertyDetails", "policies"];
     assert_eq!((fields(&booking), groups.map(|group| fields(&booking[group]))), (15, [10, 15, 20, 8]));
@@ -155,7 +155,7 @@ fn the_known_booking_is_that_of_the_documentation() {
 }
 
 #[test]
-fn the_fat_booking_has_one_answer_to_each_question() {
+fn the_large_booking_has_one_answer_to_each_question() {
     let booking = reservation("BK99999");
     assert_eq!(fields(&booking), 19);
     let list = |field: &str| booking[field].as_array().unwrap().clone();

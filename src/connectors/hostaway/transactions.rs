@@ -1,4 +1,4 @@
-//! Financial transactions: what was paid for reservations, given back and paid out.
+//! Financial transactions: payments, refunds, payouts and fees of reservations.
 
 use serde_json::{Value, json};
 
@@ -8,16 +8,16 @@ use super::draw::Draw;
 use super::money::amount;
 use super::stay::{Stay, signed};
 
-/// One transaction of an account, by its number from 0.
+/// Returns a transaction of an account. `index` starts at 0.
 pub(super) fn transaction(account: &Account, index: u64) -> Value {
-    let mut draw = Draw::of("transaction", account.id, index);
-    let stay = Stay::of(account, draw.between(0, account.reservations - 1));
-    let kind = if stay.holds() {
+    let mut draw = Draw::new("transaction", account.id, index);
+    let stay = Stay::new(account, draw.between(0, account.reservations - 1));
+    let kind = if stay.is_active() {
         draw.one_of(&["payment", "payment", "payment", "payout", "fee"])
     } else {
         "refund"
     };
-    // A payment is for a part of the price, what is paid out is less our share, and a refund is half.
+    // A payment is a part of the price, a payout is the price less the fee, and a refund is half the price.
     let (hundredths, what) = match kind {
         "payment" => (stay.total / signed(draw.between(1, 3)), "Payment of"),
         "payout" => (-(stay.total - stay.total / 8), "Payout to the owner for"),

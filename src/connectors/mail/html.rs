@@ -1,19 +1,19 @@
 //! The text of an HTML e-mail.
 //!
-//! `html5gum` cuts the markup into tokens as browsers do. [`html_to_text`] writes the visible ones: block elements are
-//! lines of their own, cells of a table are separated by tabs, items of a list begin with a hyphen, the target of a link
-//! stands after its text. Scripts, styles, comments and elements that are not displayed are left out.
+//! `html5gum` splits the markup into tokens like a browser. [`html_to_text`] writes the visible text: block elements
+//! are separate lines, cells of a table are separated by tabs, items of a list start with a hyphen, and the target of
+//! a link follows its text. Scripts, styles, comments and elements that are not displayed are skipped.
 //!
-//! **Invariant:** time and memory are linear in the length of the HTML: at most [`MAX_OPEN_ELEMENTS`] are open and
-//! [`MAX_ELEMENTS_SEARCHED`] of them are looked at for a tag.
+//! **Invariant:** time and memory are linear in the length of the HTML: at most [`MAX_OPEN_ELEMENTS`] are tracked,
+//! and a tag is compared with at most [`MAX_ELEMENTS_SEARCHED`] of them.
 
 use html5gum::emitters::default::StartTag;
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
-/// Open elements that are told apart. What is opened within more only counts.
+/// Maximum number of open elements that are tracked. Elements nested deeper are only counted.
 const MAX_OPEN_ELEMENTS: usize = 1_000;
 
-/// Open elements that are compared with an end tag, innermost first.
+/// Maximum number of open elements that are compared with an end tag, innermost first.
 const MAX_ELEMENTS_SEARCHED: usize = 64;
 
 /// Elements without content.
@@ -22,13 +22,13 @@ const VOID: [&str; 14] = [
     "wbr",
 ];
 
-/// Elements whose content is not displayed.
+/// Elements with content that is not displayed.
 const NOT_DISPLAYED: [&str; 11] = [
     "datalist", "iframe", "noembed", "noframes", "noscript", "object", "script", "style", "template",
     "textarea", "title",
 ];
 
-/// Elements with a line of their own.
+/// Elements on a line of their own.
 const BLOCKS: [&str; 34] = [
     "address",
     "article",
@@ -66,11 +66,11 @@ const BLOCKS: [&str; 34] = [
     "xmp",
 ];
 
-/// Blocks with an empty line before and after them.
+/// Blocks that are preceded and followed by an empty line.
 const PARAGRAPHS: [&str; 13] =
     ["blockquote", "dl", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "ol", "p", "pre", "ul"];
 
-/// An end tag within one of these closes nothing outside of it.
+/// Elements that an end tag inside of them cannot close.
 const BARRIERS: [&str; 4] = ["caption", "table", "td", "th"];
 
 /// Returns the visible text of an HTML document.
@@ -91,18 +91,18 @@ pub(super) fn html_to_text(html: &str) -> String {
     page.written
 }
 
-/// The text that was written, and the elements that are open.
+/// The text written so far, and the open elements.
 #[derive(Debug, Default)]
 struct Page {
     written: String,
     gap: Gap,
     open: Vec<Element>,
-    /// Elements that were opened when [`MAX_OPEN_ELEMENTS`] were open.
-    uncounted: usize,
+    /// Number of open elements beyond [`MAX_OPEN_ELEMENTS`].
+    untracked: usize,
     link: Option<Link>,
 }
 
-/// What comes before the next text.
+/// The separator before the next text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Gap {
     #[default]
@@ -113,7 +113,7 @@ enum Gap {
     Paragraph,
 }
 
-/// An open element, with what it has from the elements around it.
+/// An open element, with the properties that it inherits.
 #[derive(Debug)]
 struct Element {
     name: String,
@@ -124,7 +124,7 @@ struct Element {
 #[derive(Debug)]
 struct Link {
     target: String,
-    /// The length of the text before the link's.
+    /// Length of the written text before the link.
     start: usize,
 }
 
@@ -150,7 +150,7 @@ impl Page {
             let is_preformatted = self.is_preformatted() || matches!(&*name, "pre" | "xmp");
             self.open.push(Element { name: name.into_owned(), is_displayed, is_preformatted });
         } else {
-            self.uncounted += 1;
+            self.untracked += 1;
         }
     }
 
@@ -159,15 +159,15 @@ impl Page {
             self.end_link();
         }
         self.separate(name);
-        if self.uncounted > 0 {
-            self.uncounted -= 1;
+        if self.untracked > 0 {
+            self.untracked -= 1;
         } else {
             let barriers: &[&str] = if BARRIERS.contains(&name) { &["table"] } else { &BARRIERS };
             self.close(&[name], barriers);
         }
     }
 
-    /// Closes the elements that a start tag closes.
+    /// Closes the elements that a start tag closes implicitly.
     fn close_implied(&mut self, name: &str) {
         match name {
             "li" => self.close(&["li"], &["ul", "ol", "menu", "dir", "table"]),
@@ -181,7 +181,8 @@ impl Page {
         }
     }
 
-    /// Closes the innermost open element of one of the names, and all within it, unless a barrier is in between.
+    /// Closes the innermost open element with one of the names, and all elements in it, unless a barrier is in
+    /// between.
     fn close(&mut self, names: &[&str], barriers: &[&str]) {
         let nearest = self.open.iter().enumerate().rev().take(MAX_ELEMENTS_SEARCHED);
         let found = nearest
@@ -202,7 +203,7 @@ impl Page {
         self.open.last().is_some_and(|element| element.is_preformatted)
     }
 
-    /// Notes the gap that the start or the end of an element makes.
+    /// Adds the separator before or after an element.
     fn separate(&mut self, name: &str) {
         let gap = match name {
             "td" | "th" => Gap::Tab,
@@ -214,7 +215,7 @@ impl Page {
     }
 
     fn line_break(&mut self) {
-        // Two in a row are an empty line.
+        // Two line breaks in a row are an empty line.
         self.gap = if self.gap >= Gap::Line { Gap::Paragraph } else { Gap::Line };
     }
 
@@ -243,7 +244,7 @@ impl Page {
         }
     }
 
-    /// Writes the gap and a piece of text. Characters that only tell where a word may be broken are left out.
+    /// Writes the separator and a piece of text. Skips characters that only mark possible line breaks.
     fn write(&mut self, piece: &str) {
         if piece.is_empty() {
             return;
@@ -274,7 +275,7 @@ impl Page {
         }
     }
 
-    /// Writes the target of the open link, unless its text says it.
+    /// Writes the target of the open link, unless its text is the same.
     fn end_link(&mut self) {
         let Some(Link { target, start }) = self.link.take() else { return };
         let text = self.written.get(start..).unwrap_or_default();
@@ -290,7 +291,7 @@ impl Page {
     }
 }
 
-/// Returns an address as people write it, without its scheme and its last slash.
+/// Returns a URL without its scheme and final slash.
 fn bare(address: &str) -> &str {
     let address = address.trim();
     let address = address.split_once("://").map_or(address, |(_, rest)| rest);
@@ -301,7 +302,7 @@ fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\r' | '\n' | '\x0C' | '\u{A0}' | '\u{2007}' | '\u{202F}')
 }
 
-/// Returns whether a character is invisible: a soft hyphen, a zero-width space, a joiner of graphemes, a byte order mark.
+/// Returns true for an invisible character: a soft hyphen, a zero-width space, a grapheme joiner, a byte order mark.
 fn is_break_hint(character: char) -> bool {
     matches!(character, '\u{AD}' | '\u{34F}' | '\u{200B}' | '\u{FEFF}')
 }
@@ -311,7 +312,7 @@ fn attribute(tag: &StartTag<()>, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
-/// Returns whether a tag says that its element is not displayed. A font size of 0 does not say it: the elements within
+/// Returns true if the attributes of a tag hide its element. A font size of 0 does not count, because inner elements
 /// often have another.
 fn is_hidden(tag: &StartTag<()>) -> bool {
     let style = attribute(tag, "style").unwrap_or_default().to_ascii_lowercase();
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_lines_and_cells_are_apart() {
+    fn blocks_are_lines_and_cells_are_separated() {
         check("<div>one</div><div>two</div>three", "one\ntwo\nthree");
         check("<p>one</p><p>two", "one\n\ntwo");
         check("one<br>two<br/><br>three", "one\ntwo\n\nthree");
@@ -366,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_of_links_are_kept_once() {
+    fn link_targets_follow_the_text_once() {
         check(
             "<a href='https://x.test/a?b=1&amp;c=2'>the <b>page</b></a>.",
             "the page (https://x.test/a?b=1&c=2).",
@@ -391,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_displayed_is_left_out() {
+    fn hidden_content_is_skipped() {
         for hidden in [
             "<style>p { color: red }</style>",
             "<script>if (a < b) { document.write('<p>x') }</script>",

@@ -1,8 +1,8 @@
-//! What tells two messages with one message id apart.
+//! The fields that distinguish two messages with the same message id.
 //!
-//! A message id should be of one message, and mailers and mailing lists do not keep to it. The second message with an id
-//! gets a key with a hash of its [`identity`]. **Invariant:** these fields are those that records of messages had in
-//! version 0.1.0, so that an import of the same mailbox gives the same keys for ever, whatever records have today.
+//! A message id should be unique, but some mailers and mailing lists reuse it. The second message with an id gets a
+//! key with a hash of its [`identity`]. **Invariant:** these are the record fields of version 0.1.0, whatever fields
+//! records have today, so that an import of the same mailbox always gives the same keys.
 
 use mail_parser::{Message, MimeHeaders};
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub(super) fn identity(message: &Message<'_>, date: Option<&str>) -> RecordData 
     data
 }
 
-/// Returns the texts of a message, without those of attached messages, with the HTML conversion of `mail_parser`.
+/// Returns the texts of a message, without those of attached messages, using the HTML conversion of `mail_parser`.
 fn own_text(message: &Message<'_>) -> String {
     let attached = digest_messages(message);
     let texts = message.text_body.iter().enumerate().filter(|(_, id)| !attached.contains(id));

@@ -1,8 +1,8 @@
-//! An e-mail as a record: the decoded headers people look for, its text, the names and texts of its attachments.
+//! E-mails as records: decoded headers, the text, and the names and texts of attachments.
 //!
-//! * `html.rs`: the visible text of HTML
-//! * `identity.rs`: what tells two messages with one message id apart
-//! * `text.rs`: the texts of a message, of forwarded messages and of attachments
+//! * `html`: the visible text of HTML
+//! * `identity`: the fields that distinguish two messages with the same message id
+//! * `text`: the texts of a message, of forwarded messages and of attachments
 
 mod html;
 mod identity;
@@ -24,12 +24,12 @@ use crate::record::RecordData;
 pub(super) struct MailRecord {
     pub(super) key: String,
     pub(super) data: RecordData,
-    /// What tells it apart from another message with its key.
+    /// Fields that distinguish it from another message with the same key.
     pub(super) identity: RecordData,
     pub(super) emitted_at: Option<String>,
 }
 
-/// Parses a message. A message that stops the parser is an error like any other, so that the import goes on.
+/// Parses a message. A panic of the parser is returned as an error, so that the import continues.
 pub(super) fn read_message(raw: &[u8]) -> Result<MailRecord, String> {
     catch_unwind(|| parse_message(raw))
         .unwrap_or_else(|_panic| Err("an internal error stopped its parser; please report it".to_owned()))
@@ -47,7 +47,7 @@ fn parse_message(raw: &[u8]) -> Result<MailRecord, String> {
     Ok(MailRecord { key, data, identity, emitted_at })
 }
 
-/// Returns the key of a message: its id, or a hash of all of it when it has none.
+/// Returns the key of a message: its message id, or a hash of the whole message.
 fn message_key(message: &Message<'_>, raw: &[u8]) -> String {
     let id = message.message_id().map(str::trim).filter(|id| !id.is_empty());
     id.map_or_else(|| format!("sha256-{}", hex(&Sha256::digest(raw))), str::to_owned)
@@ -114,7 +114,7 @@ fn addresses(address: &Address<'_>) -> Value {
     Value::from(address_line(address))
 }
 
-/// Writes addresses as a header has them: `Ann <ann@x.test>, b@x.test`.
+/// Formats addresses as in a header: `Ann <ann@x.test>, b@x.test`.
 fn address_line(address: &Address<'_>) -> String {
     let write = |addr: &Addr<'_>| match (addr.name(), addr.address()) {
         (Some(name), Some(address)) => format!("{name} <{address}>"),

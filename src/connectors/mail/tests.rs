@@ -1,4 +1,4 @@
-//! Messages of every shape become records.
+//! Tests of messages of every shape.
 
 use serde_json::json;
 
@@ -49,7 +49,7 @@ fn the_text_of_an_attached_message_stands_below_its_headers() {
          ---------- Forwarded message ----------\nSubject: other\n\nother text",
     );
     check_body(&format!("Subject: x\n{attached}"), &json!(["rfc822.eml"]), shown);
-    // `From: a`, an empty line and `x` in an encoding.
+    // `From: a`, an empty line and `x` in base64.
     let encoded = "Content-Type: message/global\nContent-Transfer-Encoding: base64\n\nRnJvbTogYQoKeA==\n";
     check_body(
         &outer("mixed", &format!("{text}--b\n{encoded}")),
@@ -179,7 +179,7 @@ fn headers_of_any_shape_are_read() {
 }
 
 #[test]
-fn a_message_without_an_id_is_known_by_its_content() {
+fn a_message_without_an_id_gets_a_key_of_its_content() {
     let raw = b"Subject: x\n\ny\n";
     let message = MessageParser::default().parse(&raw[..]).unwrap();
     let key = message_key(&message, raw);

@@ -1,8 +1,8 @@
-//! The texts of a message: its own, those of forwarded messages, and those of attachments that are text.
+//! The texts of a message: its own, those of forwarded messages, and those of text attachments.
 //!
-//! A message that was prepared has no attached messages for the parser (`mail_limits.rs`): each is one part. They are
-//! parsed here one after the other, [`MAX_FORWARDED_LEVELS`] within each other at most, and the boundary searches of all
-//! of them share the allowance of the message.
+//! In a prepared message the parser sees no attached messages (`mail_limits.rs`): each is one opaque part. They are
+//! parsed here one after the other, at most [`MAX_FORWARDED_LEVELS`] deep, and share the boundary search allowance of
+//! the outer message.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,17 +13,17 @@ use super::super::mail_limits::{SearchAllowance, is_digest, prepare, unmask};
 use super::html::html_to_text;
 use super::{address_line, date_of};
 
-/// Forwarded messages within each other whose text is read.
+/// Maximum nesting of forwarded messages that are parsed.
 const MAX_FORWARDED_LEVELS: usize = 5;
 
-/// The line above the headers of a forwarded message, as mail programs write it.
+/// Line above the headers of a forwarded message, as mail programs write it.
 const FORWARDED: &str = "---------- Forwarded message ----------";
 
-/// Types of attachments that are text beside `text/*`, by their subtype.
+/// Subtypes of attachments that contain text, besides `text/*`.
 const TEXT_SUBTYPES: [&str; 9] =
     ["json", "ld+json", "sql", "toml", "x-diff", "x-patch", "x-yaml", "xml", "yaml"];
 
-/// Endings of the names of attachments that are text, whatever type the mail program gave them.
+/// File name extensions of attachments that contain text, whatever their declared type.
 const TEXT_ENDINGS: [&str; 14] = [
     "csv", "diff", "eml", "ics", "json", "log", "markdown", "md", "patch", "srt", "txt", "vcf", "xml", "yaml",
 ];
@@ -31,16 +31,16 @@ const TEXT_ENDINGS: [&str; 14] = [
 /// The texts of a message.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// Its own text, and that of forwarded messages below their headers.
+    /// Text of the message, and of forwarded messages below their headers.
     pub(super) body: String,
-    /// The texts of attachments, each below its name.
+    /// Texts of attachments, each below its name.
     pub(super) attached: String,
-    /// The names of attachments.
+    /// Names of attachments.
     pub(super) attachments: Vec<String>,
 }
 
 impl Texts {
-    /// Reads the texts of a prepared message.
+    /// Extracts the texts of a prepared message.
     pub(super) fn read(message: &Message<'_>, allowance: &mut SearchAllowance) -> Self {
         let mut texts = Self::default();
         texts.add(message, 0, allowance);
@@ -68,7 +68,7 @@ impl Texts {
         }
     }
 
-    /// Adds an attached message below its headers. One that exceeds a limit adds nothing.
+    /// Adds an attached message below its headers. Skips one that exceeds a limit.
     fn add_forwarded(
         &mut self,
         message: &Message<'_>,
@@ -80,7 +80,7 @@ impl Texts {
             return;
         }
         let prepared = if part.encoding == Encoding::None {
-            // It was prepared as a part of its message.
+            // This part was prepared together with its message.
             let (start, end) = (usize::try_from(part.offset_body), usize::try_from(part.offset_end));
             let body = start.ok().zip(end.ok()).and_then(|(start, end)| message.raw_message.get(start..end));
             Cow::Borrowed(body.unwrap_or_default())
@@ -115,8 +115,8 @@ fn append(texts: &mut String, text: &str) {
     texts.push_str(text);
 }
 
-/// Returns the messages of digests by the number of their part. They have no header that says that they are messages.
-/// Keys of messages with a repeated id depend on it, too.
+/// Returns the part numbers of messages in digests. They have no header that declares them as messages. The keys of
+/// messages with a duplicate id depend on this function.
 pub(super) fn digest_messages(message: &Message<'_>) -> HashSet<u32> {
     let digests = message.parts.iter().filter_map(|part| match &part.body {
         PartType::Multipart(ids) if part.content_type()?.subtype().is_some_and(is_digest) => Some(ids),
@@ -129,7 +129,7 @@ pub(super) fn digest_messages(message: &Message<'_>) -> HashSet<u32> {
     digests.flatten().filter(is_untyped).copied().collect()
 }
 
-/// Returns whether a part of a prepared message is an attached message, whose type is masked.
+/// Returns true if a part of a prepared message is an attached message, with a masked type.
 fn is_message(part: &MessagePart<'_>) -> bool {
     let Some(content_type) = part.content_type() else { return false };
     let subtype = content_type.subtype().map(unmask);
@@ -147,14 +147,14 @@ fn text_of<'a>(part: &'a MessagePart<'_>) -> Option<Cow<'a, str>> {
     }
 }
 
-/// Returns the text of an attachment that is not of a text type, if it is text by its type or name.
+/// Returns the text of an attachment with a binary type, if its subtype or name is that of text.
 fn text_of_binary<'a>(part: &'a MessagePart<'_>, name: Option<&str>) -> Option<Cow<'a, str>> {
     let (PartType::Binary(bytes) | PartType::InlineBinary(bytes)) = &part.body else { return None };
     let content_type = part.content_type();
     let is_text = content_type.is_some_and(|content_type| {
         let subtype = content_type.subtype().unwrap_or_default().to_ascii_lowercase();
         match content_type.ctype().to_ascii_lowercase().as_str() {
-            // Reports of delivery and the like. A piece of a message is cut at any place.
+            // Delivery reports and the like. A partial message is cut at any place.
             "message" => subtype != "partial",
             "application" => TEXT_SUBTYPES.contains(&subtype.as_str()),
             _ => false,

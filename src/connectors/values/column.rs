@@ -1,36 +1,37 @@
-//! The type of a column of a table, by a sample of its values.
+//! The type of a table's column, detected from a sample of its values.
 //!
-//! A type is that of every value of the sample. A later value that is not of it stays text, so nothing is lost.
+//! A column has a type if every value of the sample has it. A later value of another type stays text, so that nothing
+//! is lost.
 
 use serde_json::Value;
 
 use super::numbers::{Amount, DecimalMark};
 use super::times::{DateOrder, read_time};
 
-/// Values that stand for none. They say nothing of their column, and all but the empty one stay as they are.
+/// Placeholders for a missing value. They are ignored when the type is detected, and all but the empty one stay text.
 const BLANKS: [&str; 8] = ["", "-", "n/a", "na", "null", "none", "nan", "#n/a"];
 
-/// How a table writes what reads in two ways.
+/// The interpretation of ambiguous numbers and dates in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Locale {
     mark: DecimalMark,
     order: DateOrder,
 }
 
-/// A type of a column.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Column {
     Text,
     Boolean,
-    /// Amounts of one unit, a currency or `%`; empty for plain numbers.
+    /// Amounts of one unit, which is a currency or `%`, or empty for plain numbers.
     Number(Locale, &'static str),
     Time(Locale),
 }
 
 impl Locale {
-    /// Returns the locale of a table with semicolons between its fields, as programs write it where the comma is the
+    /// Returns the locale of a table with semicolons between its fields, which programs write where the comma is the
     /// decimal mark, or of any other table.
-    pub(in super::super) fn of_table(has_semicolons: bool) -> Self {
+    pub(in super::super) fn for_table(has_semicolons: bool) -> Self {
         if has_semicolons {
             Self { mark: DecimalMark::Comma, order: DateOrder::DayFirst }
         } else {
@@ -40,8 +41,8 @@ impl Locale {
 }
 
 impl Column {
-    /// Returns the type that all values of a sample have.
-    pub(in super::super) fn of_sample<'a>(values: impl Iterator<Item = &'a str>, locale: Locale) -> Self {
+    /// Detects the type that all values of a sample have.
+    pub(in super::super) fn from_sample<'a>(values: impl Iterator<Item = &'a str>, locale: Locale) -> Self {
         let values: Vec<&str> = values.map(str::trim).filter(|value| !is_blank(value)).collect();
         if values.is_empty() {
             return Self::Text;
@@ -49,21 +50,23 @@ impl Column {
         if values.iter().all(|value| read_boolean(value).is_some()) {
             return Self::Boolean;
         }
-        Self::of_numbers(&values, locale).or_else(|| Self::of_times(&values, locale)).unwrap_or(Self::Text)
+        Self::from_numbers(&values, locale)
+            .or_else(|| Self::from_times(&values, locale))
+            .unwrap_or(Self::Text)
     }
 
-    fn of_numbers(values: &[&str], locale: Locale) -> Option<Self> {
+    fn from_numbers(values: &[&str], locale: Locale) -> Option<Self> {
         let amounts: Vec<Amount<'_>> =
             values.iter().map(|value| Amount::read(value)).collect::<Option<_>>()?;
         let unit = amounts.first()?.unit;
-        // Amounts in two currencies do not add up.
+        // Amounts in two currencies cannot be added up.
         let has_one_unit = amounts.iter().all(|amount| amount.unit == unit);
         let mark = amounts.iter().find_map(|amount| amount.only_mark()).unwrap_or(locale.mark);
         let reads = has_one_unit && amounts.iter().all(|amount| amount.value(mark).is_some());
         reads.then_some(Self::Number(Locale { mark, ..locale }, unit))
     }
 
-    fn of_times(values: &[&str], locale: Locale) -> Option<Self> {
+    fn from_times(values: &[&str], locale: Locale) -> Option<Self> {
         let other = match locale.order {
             DateOrder::DayFirst => DateOrder::MonthFirst,
             DateOrder::MonthFirst => DateOrder::DayFirst,
@@ -73,7 +76,7 @@ impl Column {
         Some(Self::Time(Locale { order, ..locale }))
     }
 
-    /// Returns a field as a value of the column.
+    /// Converts a field to a value of the column's type.
     pub(in super::super) fn value(self, field: &str) -> Value {
         let read = match self {
             Self::Text => None,
@@ -108,14 +111,14 @@ mod tests {
 
     #[test]
     fn a_later_amount_of_another_unit_stays_text() {
-        let column = Column::of_sample(["$1", "$2.50"].into_iter(), Locale::of_table(false));
+        let column = Column::from_sample(["$1", "$2.50"].into_iter(), Locale::for_table(false));
         let typed = ["$3", "5", "€5", "5%"].map(|value| column.value(value));
         assert_eq!(json!(typed), json!([3, "5", "€5", "5%"]));
     }
 
     #[track_caller]
     fn check(has_semicolons: bool, values: &[&str], expect: &Value) {
-        let column = Column::of_sample(values.iter().copied(), Locale::of_table(has_semicolons));
+        let column = Column::from_sample(values.iter().copied(), Locale::for_table(has_semicolons));
         let typed: Vec<Value> = values.iter().map(|value| column.value(value)).collect();
         assert_eq!(Value::Array(typed), *expect, "{column:?}");
     }
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_in_two_ways_is_decided_by_the_others() {
+    fn ambiguous_values_follow_the_others_of_their_column() {
         check(false, &["1,234", "1.5"], &json!([1234, 1.5]));
         check(false, &["1.234", "1,5"], &json!([1234, 1.5]));
         check(false, &["1.234", "2.345"], &json!([1.234, 2.345]));
@@ -146,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_later_value_of_another_type_stays_text() {
-        let column = Column::of_sample(["1", "2"].into_iter(), Locale::of_table(false));
+        let column = Column::from_sample(["1", "2"].into_iter(), Locale::for_table(false));
         assert_eq!(column.value("later"), json!("later"));
         assert_eq!(column.value("007"), json!("007"));
     }

@@ -1,8 +1,8 @@
-//! Values that files hold as text: times and numbers as people and programs of several countries write them.
+//! Values that files contain as text: times and numbers in the formats of several countries.
 //!
-//! * `column.rs`: the type of a column of a table, by a sample of its values
-//! * `numbers.rs`: amounts, with thousands separators, decimal commas, currencies and percent signs
-//! * `times.rs`: days and times
+//! * `column`: the type of a table's column, detected from a sample of its values
+//! * `numbers`: amounts, with thousands separators, decimal commas, currencies and percent signs
+//! * `times`: dates and times
 
 mod column;
 mod numbers;

@@ -2,34 +2,34 @@
 
 use serde_json::{Number, Value};
 
-/// The most digits of a number. Longer ones are names, such as those of cards and accounts.
+/// Maximum number of digits. Longer numbers are identifiers, such as those of cards and accounts.
 const MAX_DIGITS: usize = 15;
 
-/// Currencies that stand before or after an amount.
+/// Currencies that may precede or follow an amount.
 const CURRENCIES: [&str; 20] = [
     "US$", "$", "€", "£", "¥", "₹", "₩", "₽", "₺", "₴", "zł", "kr", "Fr.", "USD", "EUR", "GBP", "CHF", "SEK",
     "NOK", "JPY",
 ];
 
-/// The sign between whole numbers and decimals.
+/// The separator between integer and decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DecimalMark {
     Point,
     Comma,
 }
 
-/// A number, cut into its parts.
+/// A number, split into its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Amount<'a> {
     is_negative: bool,
     /// Digits with separators.
     digits: &'a str,
-    /// A currency or `%`; empty when there is none.
+    /// Unit of the amount, a currency or `%`; empty if there is none.
     pub(super) unit: &'static str,
 }
 
 impl<'a> Amount<'a> {
-    /// Reads a text that may be a number.
+    /// Parses a text that may be a number.
     pub(super) fn read(text: &'a str) -> Option<Self> {
         let mut rest = text.trim();
         let mut is_negative = false;
@@ -57,13 +57,13 @@ impl<'a> Amount<'a> {
             && rest.ends_with(|last: char| last.is_ascii_digit())
             && rest.chars().all(|character| character.is_ascii_digit() || is_separator(character))
             && rest.chars().filter(char::is_ascii_digit).count() <= MAX_DIGITS;
-        // `007` is a name.
+        // A number like `007` is an identifier.
         let is_name =
             rest.len() > 1 && rest.starts_with('0') && !rest.starts_with("0.") && !rest.starts_with("0,");
         (is_number && !is_name).then_some(Self { is_negative, digits: rest, unit })
     }
 
-    /// Returns the mark that the number can only be written with; `None` when it reads both ways.
+    /// Returns the decimal mark if the number is valid with only one, or `None` if it is ambiguous.
     pub(super) fn only_mark(self) -> Option<DecimalMark> {
         let reads = |mark| self.value(mark).is_some();
         match (reads(DecimalMark::Point), reads(DecimalMark::Comma)) {
@@ -73,7 +73,7 @@ impl<'a> Amount<'a> {
         }
     }
 
-    /// Returns the number; `None` when it is not written with this mark.
+    /// Returns the number, or `None` if it is not valid with this mark.
     pub(super) fn value(self, mark: DecimalMark) -> Option<Value> {
         let decimal = match mark {
             DecimalMark::Point => '.',
@@ -109,7 +109,7 @@ impl<'a> Amount<'a> {
     }
 }
 
-/// Returns whether a character separates thousands or decimals.
+/// Returns true if a character separates thousands or decimals.
 fn is_separator(character: char) -> bool {
     matches!(character, '.' | ',' | '\'' | '’' | ' ' | '\u{A0}' | '\u{202F}')
 }

@@ -1,6 +1,6 @@
-//! Days and times as text.
+//! Dates and times as text.
 //!
-//! A day becomes `2026-04-01`. A time becomes `2026-04-01T10:00:00+02:00`, one without an offset is taken as UTC.
+//! A date becomes `2026-04-01`. A time becomes `2026-04-01T10:00:00+02:00`, and UTC is assumed if it has no offset.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, Time};
@@ -9,17 +9,17 @@ use serde_json::Value;
 
 use crate::record::moment;
 
-/// The longest text that is read as a time, in bytes.
+/// Maximum length of a time in bytes.
 const MAX_TIME_BYTES: usize = 40;
 
-/// What the first number of `04/05/2026` is.
+/// The meaning of the first number in `04/05/2026`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DateOrder {
     DayFirst,
     MonthFirst,
 }
 
-/// Days that read the same in every country.
+/// Date formats that are the same in every country.
 const DAYS: [&str; 13] = [
     "%Y-%m-%d",
     "%Y/%m/%d",
@@ -42,10 +42,11 @@ const DAYS_MONTH_FIRST: [&str; 3] = ["%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y"];
 
 const CLOCKS: [&str; 5] = ["%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%I:%M%p"];
 
-/// Seconds since 1970 from 2001 to 2100: what is between them, or between a thousand times as much, is a time.
+/// Unix timestamps from 2001 to 2100. A number in this range is a time in seconds, one in a thousand times the range
+/// is a time in milliseconds.
 const EPOCH_SECONDS: std::ops::Range<i64> = 978_307_200..4_102_444_800;
 
-/// Reads a text as a time.
+/// Parses a text as a time.
 pub(super) fn read_time(text: &str, order: DateOrder) -> Option<String> {
     let text = text.trim();
     if text.len() > MAX_TIME_BYTES || !text.bytes().any(|byte| byte.is_ascii_digit()) {
@@ -54,7 +55,7 @@ pub(super) fn read_time(text: &str, order: DateOrder) -> Option<String> {
     if text.contains('T') && moment(text).is_some() {
         return Some(text.to_owned());
     }
-    // Tue Mar 03 10:00:00 +0000 2026
+    // The format of `Tue Mar 03 10:00:00 +0000 2026`.
     if let Ok(time) = Timestamp::strptime("%a %b %d %H:%M:%S %z %Y", text) {
         return Some(time.to_string());
     }
@@ -72,7 +73,7 @@ pub(super) fn read_time(text: &str, order: DateOrder) -> Option<String> {
 }
 
 fn read_day(text: &str, order: DateOrder) -> Option<Date> {
-    // `Wed, 1 Apr 2026`
+    // The format of `Wed, 1 Apr 2026`.
     let text = match text.split_once(',') {
         Some((weekday, day)) if weekday.bytes().all(|byte| byte.is_ascii_alphabetic()) => day.trim(),
         _ => text,
@@ -90,7 +91,7 @@ fn read_day(text: &str, order: DateOrder) -> Option<Date> {
     formats.into_iter().find_map(|format| Date::strptime(format, text).ok())
 }
 
-/// Splits the offset from UTC from a time of day.
+/// Splits a time of day from its UTC offset.
 fn split_offset(text: &str) -> (&str, Offset) {
     let text = text.trim();
     for zone in ["Z", "z", "UTC", "GMT"] {
@@ -119,7 +120,7 @@ fn split_offset(text: &str) -> (&str, Offset) {
     }
 }
 
-/// Reads a value of a record as a time: a text, or seconds or milliseconds since 1970.
+/// Converts a value of a record to a time: a string, or seconds or milliseconds since 1970.
 pub(in super::super) fn time_of_value(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => read_time(text, DateOrder::MonthFirst),
@@ -133,7 +134,7 @@ pub(in super::super) fn time_of_value(value: &Value) -> Option<String> {
             };
             Some(time.ok()?.to_string())
         }
-        // `{"@value": "2026-04-01"}` of JSON-LD.
+        // An object of JSON-LD, such as `{"@value": "2026-04-01"}`.
         Value::Object(fields) => {
             fields.get("@value").filter(|value| value.is_string()).and_then(time_of_value)
         }
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_they_are_written() {
+    fn common_time_formats_are_parsed() {
         for (text, expect) in [
             ("2026-04-01", "2026-04-01"),
             ("2026/4/1", "2026-04-01"),
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_times() {
+    fn other_texts_are_not_times() {
         for text in [
             "",
             "soon",
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_times_since_1970() {
+    fn numbers_are_seconds_or_milliseconds_since_1970() {
         assert_eq!(time_of_value(&json!(1_775_037_600)).as_deref(), Some("2026-04-01T10:00:00Z"));
         assert_eq!(time_of_value(&json!(1_775_037_600_000_i64)).as_deref(), Some("2026-04-01T10:00:00Z"));
         assert_eq!(time_of_value(&json!({"@value": "2026-04-01"})).as_deref(), Some("2026-04-01"));
