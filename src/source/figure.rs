@@ -1,4 +1,7 @@
-//! A figure, while it is being counted.
+//! Accumulator of one aggregate: count, sum, minimum, maximum or number of distinct values.
+//!
+//! Sums of decimals are exact as long as they can be. Values of other types than the aggregate needs are skipped and
+//! counted.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -11,11 +14,11 @@ use crate::fit::{characters, clip};
 use crate::record::{Decimal, Numeric, Scalar, comparable};
 use crate::source::Metric;
 
-/// The most of a text that is kept and shown, in bytes.
-pub(super) const TEXT_MOST: usize = 1_000;
+/// Maximum bytes of a text value that are kept and shown.
+pub(super) const MAX_TEXT_BYTES: usize = 1_000;
 
-/// The most different values that are told apart. Each takes 8 bytes until the end.
-pub(super) const DISTINCT_MOST: usize = 5_000_000;
+/// Maximum number of distinct values. Each takes 8 bytes until the end.
+pub(super) const MAX_DISTINCT: usize = 5_000_000;
 
 #[derive(Debug)]
 pub(super) enum Figure {
@@ -23,7 +26,7 @@ pub(super) enum Figure {
     Sum(Sum),
     Least(Extreme),
     Greatest(Extreme),
-    /// Hashes of the values: of five million, the chance that two agree is one in a million.
+    /// Hashes of the values. Among five million values, the probability of a collision is one in a million.
     Distinct(HashSet<u64>),
 }
 
@@ -38,7 +41,7 @@ impl Figure {
         }
     }
 
-    /// Adds a record with this value of the field. Only a count cares for records without one.
+    /// Adds a record with this value of the field. A record without a value affects only a count.
     pub(super) fn add(&mut self, value: Option<&Value>) {
         match (self, value) {
             (Self::Count(count), _) => *count += 1,
@@ -51,15 +54,15 @@ impl Figure {
     }
 
     pub(super) fn is_overfull(&self) -> bool {
-        matches!(self, Self::Distinct(seen) if seen.len() > DISTINCT_MOST)
+        matches!(self, Self::Distinct(seen) if seen.len() > MAX_DISTINCT)
     }
 
-    /// Whether it is a sum that no number can tell.
+    /// Returns true if the sum is too large for a number.
     pub(super) fn is_too_large(&self) -> bool {
         matches!(self, Self::Sum(sum) if !sum.total().is_finite())
     }
 
-    /// The bytes it holds that grow with what is counted.
+    /// Returns the number of bytes that grow with the values added.
     pub(super) fn held(&self) -> usize {
         match self {
             Self::Count(_) | Self::Sum(_) => 0,
@@ -68,8 +71,8 @@ impl Figure {
         }
     }
 
-    /// How many texts are in no sum and no comparison of numbers, because they are none. Empty texts, which
-    /// a table has where it has no value, do not count.
+    /// Returns the number of texts that were skipped because they are not numbers. Empty texts, which CSV files have
+    /// in place of missing values, do not count.
     pub(super) fn passed_over(&self) -> u64 {
         match self {
             Self::Sum(sum) => sum.texts,
@@ -92,7 +95,7 @@ impl Figure {
         }
     }
 
-    /// How two figures of one metric order. Nothing is less than anything.
+    /// Compares two aggregates of one metric. An aggregate without a value is the least.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Least(a) | Self::Greatest(a), Self::Least(b) | Self::Greatest(b)) => {
@@ -110,7 +113,7 @@ impl Figure {
     }
 }
 
-/// What tells different values apart. Numbers that filters take as equal are one.
+/// Returns a hash by which values are distinguished. Numbers that a filter considers equal have the same hash.
 fn fingerprint(value: &Value) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     match value {
@@ -123,15 +126,15 @@ fn fingerprint(value: &Value) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Decimals are added exactly; numbers that are too large or too small for that apart from them.
+/// Sum of numbers. Decimals are added exactly; numbers outside their range are added as floating point.
 #[derive(Debug, Default)]
 pub(super) struct Sum {
     exact: Decimal,
-    /// Some number was not whole.
+    /// True if some number was not an integer.
     has_fraction: bool,
     parts: f64,
     any: bool,
-    /// Texts that were passed over.
+    /// Number of texts that were skipped.
     texts: u64,
 }
 
@@ -169,29 +172,29 @@ impl Sum {
     }
 }
 
-/// The least or the greatest value so far.
+/// Minimum or maximum so far.
 ///
-/// A column of numbers may have an `n/a` in it: where one value is a number, the others are passed over. Of a
-/// long text only the start is kept, which is the least, or the greatest, of all starts.
+/// If any value is a number, only numbers are compared, because a numeric column may contain texts such as `n/a`. Of
+/// a long text only the start is kept, which is the minimum or maximum of all starts.
 #[derive(Debug, Default)]
 pub(super) struct Extreme {
     kept: Option<(Rank<'static>, Scalar)>,
-    /// Texts that are no numbers.
+    /// Number of texts that are not numbers.
     texts: u64,
 }
 
-/// What a value is compared by. Kinds of values compare as they stand here.
+/// Comparison key of a value. Types of values order as the variants do.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank<'a> {
     Bool(bool),
-    /// The start of a text, and whether that is not all of it.
+    /// Start of a text, and true if the text was truncated.
     Text(Cow<'a, str>, bool),
     Number(Numeric),
 }
 
 impl Extreme {
     fn add(&mut self, value: &Value, wanted: Ordering) {
-        let Some(rank) = Rank::of(value) else { return };
+        let Some(rank) = Rank::new(value) else { return };
         if matches!(rank, Rank::Text(..)) {
             self.texts += u64::from(is_some_text(value));
         }
@@ -201,7 +204,9 @@ impl Extreme {
         });
         if is_better {
             let shown = match value {
-                Value::String(text) if text.len() > TEXT_MOST => Some(Scalar::Text(clip(text, TEXT_MOST))),
+                Value::String(text) if text.len() > MAX_TEXT_BYTES => {
+                    Some(Scalar::Text(clip(text, MAX_TEXT_BYTES)))
+                }
                 value => Scalar::of(value),
             };
             self.kept = shown.map(|shown| (rank.into_owned(), shown));
@@ -221,12 +226,12 @@ impl Extreme {
 }
 
 impl<'a> Rank<'a> {
-    fn of(value: &'a Value) -> Option<Self> {
+    fn new(value: &'a Value) -> Option<Self> {
         match (value, Numeric::of(value)) {
             (_, Some(number)) => Some(Self::Number(number)),
             (Value::Bool(value), None) => Some(Self::Bool(*value)),
             (Value::String(text), None) => {
-                let start = characters(text, 0, TEXT_MOST);
+                let start = characters(text, 0, MAX_TEXT_BYTES);
                 let is_cut = start.len() < text.len();
                 Some(Self::Text(comparable(text).map_or(Cow::Borrowed(start), Cow::Owned), is_cut))
             }
@@ -289,7 +294,7 @@ mod tests {
         check(Metric::CountDistinct, &[json!(1), json!("1"), json!(1), json!([])], &json!(2));
     }
     #[test]
-    fn where_there_are_numbers_only_they_are_compared() {
+    fn numbers_take_precedence_over_texts() {
         let column = [json!("5"), json!("n/a"), json!(""), json!("50"), json!("-")];
         check(Metric::Min, &column, &json!("5"));
         check(Metric::Max, &column, &json!("50"));
@@ -311,7 +316,7 @@ mod tests {
             let mut figure = Figure::new(metric);
             figure.add(Some(&json!(long)));
             figure.add(Some(&json!(format!("{long}c"))));
-            assert!(figure.held() <= 2 * TEXT_MOST, "{}", figure.held());
+            assert!(figure.held() <= 2 * MAX_TEXT_BYTES, "{}", figure.held());
         }
         check(Metric::Max, &[json!("c"), json!(long)], &json!("c"));
         check(Metric::Min, &[json!(long), json!("b".repeat(1_000))], &json!("b".repeat(1_000)));
@@ -331,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn different_values_are_different_to_filters_too() {
+    fn distinct_values_agree_with_filters() {
         check(Metric::CountDistinct, &[json!(1), json!(1.0), json!(0), json!(-0.0)], &json!(2));
         check(
             Metric::CountDistinct,

@@ -1,6 +1,7 @@
-//! Figures over a stream.
+//! Aggregates over a stream: count, sum, minimum, maximum and distinct values, in total or by group.
 //!
-//! Each is one pass over its records that reads only the fields it needs.
+//! Each query is one pass over the records of a stream and reads only the fields that it needs. Groups and distinct
+//! values are bounded in number and in bytes.
 
 use std::collections::HashMap;
 
@@ -9,19 +10,19 @@ use rusqlite::Connection;
 use super::database::{Database, ReadError};
 use super::group_key::GroupKey;
 use super::interrupt::Interrupt;
-use super::pick::Picker;
-use super::predicate::{Predicate, check, unfit};
+use super::pick::FieldReader;
+use super::predicate::{Predicate, check, missing_capability};
 use super::streams::{StreamRow, stream_rows};
 use super::time_bucket::TimeBuckets;
 use crate::record::{Capability, Scalar, StreamDetail};
-use crate::source::figure::{DISTINCT_MOST, Figure};
+use crate::source::figure::{Figure, MAX_DISTINCT};
 use crate::source::{AggregateAnswer, AggregateQuery, Group, Grouping, Metric, QueryFault, SourceError};
 
-/// The most groups that are told apart while counting. Each takes memory until the end.
-const GROUPS_MOST: usize = 200_000;
+/// Maximum number of groups. All of them are in memory until the pass ends.
+const MAX_GROUPS: usize = 200_000;
 
-/// The most bytes that the keys and figures of all groups may hold together.
-const HELD_MOST: usize = 128 * 1024 * 1024;
+/// Maximum number of bytes that the keys and aggregates of all groups hold together.
+const MAX_GROUP_BYTES: usize = 128 * 1024 * 1024;
 
 pub(super) fn aggregate(
     database: &Database,
@@ -48,7 +49,7 @@ pub(super) fn aggregate(
     pass.answer()
 }
 
-/// Refuses figures that a stream does not give.
+/// Refuses a metric or grouping that the stream does not declare for its field.
 fn check_declared(query: &AggregateQuery, stream: &StreamDetail) -> Result<(), SourceError> {
     let mut asked = Vec::new();
     match (query.metric, query.field.as_deref()) {
@@ -76,7 +77,7 @@ fn check_declared(query: &AggregateQuery, stream: &StreamDetail) -> Result<(), S
         Some(Grouping::Time { field, .. }) => asked.push((field, Capability::GroupByTime, "grouped by time")),
     }
     for (field, capability, what) in asked {
-        if let Some((problem, hint)) = unfit(stream, field, capability, what) {
+        if let Some((problem, hint)) = missing_capability(stream, field, capability, what) {
             return Err(refused(problem, &hint));
         }
     }
@@ -85,31 +86,31 @@ fn check_declared(query: &AggregateQuery, stream: &StreamDetail) -> Result<(), S
 
 struct Pass<'a> {
     query: &'a AggregateQuery,
-    picker: Picker,
+    reader: FieldReader,
     predicate: Predicate,
     measured: Option<usize>,
     grouped: Option<(usize, Option<TimeBuckets>)>,
     whole: Figure,
     groups: HashMap<Option<GroupKey>, (u64, Figure)>,
-    /// The bytes that the groups hold.
+    /// Bytes of text that the groups hold.
     held: usize,
     matching: u64,
 }
 
 impl<'a> Pass<'a> {
     fn new(query: &'a AggregateQuery) -> Result<Self, SourceError> {
-        let mut picker = Picker::default();
-        let predicate = Predicate::new(&query.filter, &mut picker);
-        let measured = query.field.as_deref().map(|field| picker.want(field));
+        let mut reader = FieldReader::default();
+        let predicate = Predicate::new(&query.filter, &mut reader);
+        let measured = query.field.as_deref().map(|field| reader.select(field));
         let grouped = match &query.grouping {
             None => None,
-            Some(Grouping::Field(field)) => Some((picker.want(field), None)),
+            Some(Grouping::Field(field)) => Some((reader.select(field), None)),
             Some(Grouping::Time { field, granularity, time_zone }) => {
-                Some((picker.want(field), Some(TimeBuckets::new(*granularity, time_zone)?)))
+                Some((reader.select(field), Some(TimeBuckets::new(*granularity, time_zone)?)))
             }
         };
         let (whole, groups) = (Figure::new(query.metric), HashMap::new());
-        Ok(Self { query, picker, predicate, measured, grouped, whole, groups, held: 0, matching: 0 })
+        Ok(Self { query, reader, predicate, measured, grouped, whole, groups, held: 0, matching: 0 })
     }
 
     fn over(
@@ -124,7 +125,7 @@ impl<'a> Pass<'a> {
         let mut picked = Vec::new();
         while let Some(row) = rows.next()? {
             interrupt.check()?;
-            self.picker.pick(row.get_ref(0)?.as_str().unwrap_or_default(), &mut picked);
+            self.reader.read(row.get_ref(0)?.as_str().unwrap_or_default(), &mut picked);
             if !self.predicate.passes(&picked) {
                 continue;
             }
@@ -137,12 +138,12 @@ impl<'a> Pass<'a> {
             };
             let key = match (at(*by), buckets) {
                 (None, _) => None,
-                (Some(value), None) => GroupKey::of(value),
-                (Some(value), Some(buckets)) => buckets.of(value).map(GroupKey::Time),
+                (Some(value), None) => GroupKey::from_value(value),
+                (Some(value), Some(buckets)) => buckets.bucket_of(value).map(GroupKey::Time),
             };
             if !self.groups.contains_key(&key) {
-                if self.groups.len() >= GROUPS_MOST {
-                    return Err(too_many(GROUPS_MOST).into());
+                if self.groups.len() >= MAX_GROUPS {
+                    return Err(too_many(MAX_GROUPS).into());
                 }
                 self.held += key.as_ref().map_or(0, GroupKey::held);
             }
@@ -153,13 +154,13 @@ impl<'a> Pass<'a> {
             figure.add(value);
             self.held = self.held + figure.held() - before;
             if figure.is_overfull() {
-                return Err(too_many(DISTINCT_MOST).into());
+                return Err(too_many(MAX_DISTINCT).into());
             }
-            if self.held > HELD_MOST {
+            if self.held > MAX_GROUP_BYTES {
                 return Err(too_much().into());
             }
         }
-        if self.whole.is_overfull() { Err(too_many(DISTINCT_MOST).into()) } else { Ok(()) }
+        if self.whole.is_overfull() { Err(too_many(MAX_DISTINCT).into()) } else { Ok(()) }
     }
 
     fn answer(self) -> Result<AggregateAnswer, SourceError> {
@@ -179,10 +180,14 @@ impl<'a> Pass<'a> {
         };
         let by_time = buckets.is_some();
         let mut groups: Vec<(Option<GroupKey>, (u64, Figure))> = self.groups.into_iter().collect();
-        groups.sort_unstable_by(|(a_key, (_, a)), (b_key, (_, b))| match by_time {
-            // The newest first, to keep these; a group without a time goes first of all.
-            true => b_key.cmp(a_key),
-            false => b.order(a).then_with(|| a_key.cmp(b_key)),
+        groups.sort_unstable_by(|(a_key, (_, a)), (b_key, (_, b))| {
+            if by_time {
+                // Newest group first, so that the limit drops the oldest ones; the group of records without a time
+                // comes last.
+                b_key.cmp(a_key)
+            } else {
+                b.order(a).then_with(|| a_key.cmp(b_key))
+            }
         });
         let rest = groups.split_off(self.query.limit.min(groups.len()));
         if by_time {
@@ -221,7 +226,7 @@ fn too_many(most: usize) -> SourceError {
 
 fn too_much() -> SourceError {
     refused(
-        format!("the values to tell apart take more than {HELD_MOST} bytes"),
+        format!("the values to tell apart take more than {MAX_GROUP_BYTES} bytes"),
         "Narrow it with `filter`, or group by a field of shorter values.",
     )
 }

@@ -1,17 +1,26 @@
-//! The bytes of record text that one read may have.
+//! Memory limit for the record text of one read.
 //!
-//! A read that comes upon more text than it may have goes on without it and notes how much it needs; its answer is not
-//! used. It is repeated when that much memory is free, so no read waits while it holds a connection.
+//! A read that meets more text than its limit drops that text and notes how many bytes it needs; its result is
+//! discarded. The caller then acquires that much memory and repeats the read, so no read waits for memory while it
+//! holds a connection.
 
 use std::cell::Cell;
 
+use super::interrupt::Interrupt;
 use crate::memory::MAX_BYTES;
 
-/// A read that needs more is repeated with at least this many times the bytes: a long list is not repeated for each of
-/// its records.
+/// Minimum factor by which the limit grows when a read is repeated. Without it, a long list would be repeated once
+/// per record.
 const GROWTH: usize = 4;
 
-/// The bytes that a read may have, and those it has.
+/// Bounds of one read: its cancellation and its memory limit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadBounds<'a> {
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) allowance: &'a Allowance,
+}
+
+/// Byte limit of one read, with the bytes that the read holds.
 #[derive(Debug)]
 pub(super) struct Allowance {
     granted: usize,
@@ -20,17 +29,18 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// Grants so many bytes. A grant of the whole budget has no limit.
+    /// Creates a limit of `bytes`. A limit of the whole memory budget counts as no limit.
     pub(super) fn new(bytes: usize) -> Self {
         let granted = if bytes >= MAX_BYTES { usize::MAX } else { bytes };
         Self { granted, used: Cell::new(0), needed: Cell::new(None) }
     }
 
-    /// Takes the bytes of a text that the answer keeps. Returns whether the text may be read.
+    /// Adds the bytes of a text that the result keeps. Returns false if the text exceeds the limit and must not be
+    /// read.
     pub(super) fn take(&self, bytes: usize) -> bool {
         let used = self.used.get().saturating_add(bytes);
         if self.needed.get().is_some() || used > self.granted {
-            // More are likely to follow: a scan of ever longer records is repeated a few times, and not for each of them.
+            // Later records are probably larger too: growing by a factor bounds the number of repetitions of a scan.
             let needed = self.needed.get().unwrap_or(0).max(used).max(self.granted.saturating_mul(GROWTH));
             self.needed.set(Some(needed));
             return false;
@@ -39,7 +49,7 @@ impl Allowance {
         true
     }
 
-    /// Returns whether a text may be looked at that is dropped before the next one.
+    /// Returns true if a text that is dropped before the next one may be read.
     pub(super) fn has_room_for(&self, bytes: usize) -> bool {
         let may = self.take(bytes);
         if may {
@@ -48,17 +58,17 @@ impl Allowance {
         may
     }
 
-    /// Gives back the bytes of texts that were dropped.
+    /// Resets the count after the texts that were read have been dropped.
     pub(super) fn clear(&self) {
         self.used.set(0);
     }
 
-    /// Returns how many bytes the read needs, when it was not granted enough.
+    /// Returns the number of bytes that the read needs, if it exceeded its limit.
     pub(super) fn needed(&self) -> Option<usize> {
         self.needed.get()
     }
 
-    /// Returns the bytes of the texts that the answer has.
+    /// Returns the number of bytes of text that the result holds.
     pub(super) fn used(&self) -> usize {
         self.used.get()
     }
@@ -69,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_than_is_granted_is_noted_and_not_taken() {
+    fn text_over_the_limit_is_counted_and_refused() {
         let allowance = Allowance::new(100);
         assert!(allowance.take(60) && allowance.has_room_for(40) && allowance.take(40));
         assert_eq!((allowance.used(), allowance.needed()), (100, None));

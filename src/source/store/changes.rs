@@ -1,15 +1,16 @@
-//! What changed in a stream, deletions too.
+//! Change feed of a stream: records that were added, changed or deleted since a token was issued.
+//!
+//! Tokens are encrypted, because the version in them counts changes of all streams of the store.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use rusqlite::{Connection, Row};
 use sha2::{Digest, Sha256};
 
-use super::allowance::Allowance;
+use super::allowance::{Allowance, ReadBounds};
 use super::database::{Database, ReadError};
-use super::interrupt::Interrupt;
-use super::list::PAGE_BYTES;
-use super::pick::Picker;
+use super::list::MAX_PAGE_BYTES;
+use super::pick::FieldReader;
 use super::predicate::{Predicate, check};
 use super::read::{RECORD_COLUMNS, RECORD_TABLES, bytes_of_row, identity, record_of};
 use super::selection::Projection;
@@ -18,13 +19,13 @@ use crate::cursor::decrypt;
 use crate::handle::RecordAddress;
 use crate::source::{Change, ChangesToken, QueryFault, RecordsPage, RecordsQuery, SourceError};
 
-/// Changes after the state of `since`, in the order in which they were made. A record that changed more than
-/// once is there once, as it is now.
+/// Returns the changes after `since`, in the order in which they were made. A record that changed several times
+/// appears once, in its current state.
 pub(super) fn changes(
     database: &Database,
     query: &RecordsQuery,
     since: Option<&ChangesToken>,
-    (interrupt, allowance): (&Interrupt, &Allowance),
+    bounds: ReadBounds<'_>,
 ) -> Result<RecordsPage, SourceError> {
     let streams = stream_rows(database, &query.stream, query.connection.as_ref())?;
     let [stream] = streams.as_slice() else { return Err(one_connection(&streams)) };
@@ -33,22 +34,21 @@ pub(super) fn changes(
     let (uuid, newest) = database.read(identity)?;
     let since = since.map(|token| read_token(token, &uuid, newest)).transpose()?;
     database.ask(|sqlite| {
-        let (mut rows, reached, has_more) =
-            read(sqlite, query, stream, since.unwrap_or(0), (interrupt, allowance))?;
+        let (mut rows, reached, has_more) = read(sqlite, query, stream, since.unwrap_or(0), bounds)?;
         for change in &mut rows {
             if let Change::Present(record) = change {
                 projection.apply(record);
             }
         }
-        // Nothing of this stream is left up to the version that was the newest before the rows were read.
+        // `newest` was read before the rows, so the stream has no changes left up to that version.
         let version = if has_more { reached } else { newest.max(reached) };
         let next_changes = Some(write_token(&uuid, version));
         Ok(RecordsPage { rows, has_more, next_changes, ..RecordsPage::default() })
     })
 }
 
-/// The records of a stream (2) that changed after a version (1). `+r.stream` keeps SQLite on the index of
-/// versions.
+/// Returns the SQL for the records of a stream (?2) that changed after a version (?1). `+r.stream` makes SQLite use
+/// the index on versions.
 pub(super) fn changes_sql() -> String {
     format!(
         "SELECT {RECORD_COLUMNS}, r.version FROM {RECORD_TABLES}
@@ -56,40 +56,40 @@ pub(super) fn changes_sql() -> String {
     )
 }
 
-/// Changes after a version, the version of the last one, and whether there are more.
+/// Reads the changes after a version. Returns them with the version of the last one and true if there are more.
 fn read(
     sqlite: &Connection,
     query: &RecordsQuery,
     stream: &StreamRow,
     since: i64,
-    (interrupt, allowance): (&Interrupt, &Allowance),
+    bounds: ReadBounds<'_>,
 ) -> Result<(Vec<Change>, i64, bool), ReadError> {
-    let mut picker = Picker::default();
-    let predicate = Predicate::new(&query.filter, &mut picker);
+    let mut reader = FieldReader::default();
+    let predicate = Predicate::new(&query.filter, &mut reader);
     let (mut picked, mut changes, mut reached, mut bytes) = (Vec::new(), Vec::new(), since, 0);
     let mut statement = sqlite.prepare_cached(&changes_sql())?;
     let mut rows = statement.query((since, stream.row))?;
     while let Some(row) = rows.next()? {
-        interrupt.check()?;
-        // The answer is not used.
-        if !allowance.has_room_for(bytes_of_row(row)?) {
+        bounds.interrupt.check()?;
+        // The read exceeded its memory limit, so its result is discarded.
+        if !bounds.allowance.has_room_for(bytes_of_row(row)?) {
             break;
         }
         if let Some(data) = row.get_ref(1)?.as_str_or_null().unwrap_or_default() {
-            picker.pick(data, &mut picked);
+            reader.read(data, &mut picked);
             if !predicate.passes(&picked) {
                 continue;
             }
         } else if since == 0 {
-            // Who knows nothing yet need not be told of what is gone.
+            // A client that starts from the beginning holds nothing that was deleted.
             continue;
         }
-        // A page of large records is shorter than asked.
-        if changes.len() == query.limit || bytes > PAGE_BYTES {
+        // A page of large records is shorter than the limit.
+        if changes.len() == query.limit || bytes > MAX_PAGE_BYTES {
             return Ok((changes, reached, true));
         }
         bytes += bytes_of_row(row)?;
-        changes.extend(change_of(row, stream, allowance)?);
+        changes.extend(change_of(row, stream, bounds.allowance)?);
         reached = row.get(8)?;
     }
     Ok((changes, reached, false))
@@ -112,7 +112,7 @@ fn change_of(
     Ok(Some(Change::Deleted { address, deleted_at: row.get(2)? }))
 }
 
-/// Bytes of a token that identify its store: a digest of the store's id.
+/// Length in bytes of the digest of the store's id at the start of a token.
 const STORE_BYTES: usize = 8;
 
 /// Returns the token of a version. The version counts the changes of all streams, and the holder of a token may not be
@@ -153,7 +153,7 @@ fn read_token(token: &ChangesToken, uuid: &str, newest: i64) -> Result<i64, Sour
     };
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).unwrap_or_default();
     if bytes.starts_with(b"{") {
-        // Former versions gave tokens that tell the version.
+        // Earlier releases issued tokens of readable JSON.
         return Err(refused(QueryFault::ExpiredCursor, "that token is of a former version of fetchwell"));
     }
     let (store, sealed) = bytes.split_first_chunk::<STORE_BYTES>().ok_or_else(malformed)?;
@@ -165,7 +165,7 @@ fn read_token(token: &ChangesToken, uuid: &str, newest: i64) -> Result<i64, Sour
     within(version)
 }
 
-/// Bytes of an encrypted version: nonce, version and tag.
+/// Length in bytes of an encrypted version: nonce, version and authentication tag.
 const SEALED_BYTES: usize = 12 + 8 + 16;
 
 fn one_connection(streams: &[StreamRow]) -> SourceError {

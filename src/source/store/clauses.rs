@@ -1,8 +1,8 @@
-//! Phrases and a scope as a query of the index.
+//! Builds index queries from phrases and a scope.
 //!
-//! The index is asked for plain lists and for nothing nested: of those it need not read all to know the
-//! best. That is why a title weighs more by being in the text more often ([`super::index`]) and not by a
-//! clause of its own, which made queries of common words five times slower.
+//! Queries are flat lists of clauses, because the index can skip low-scoring documents only for those. A title
+//! therefore weighs more by being indexed several times ([`super::index`]) and not by a clause of its own, which made
+//! queries of common words five times slower.
 
 use tantivy::Term;
 use tantivy::query::{BooleanQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery};
@@ -12,17 +12,17 @@ use super::index::{Fields, row_term};
 use super::scope::Scope;
 use super::terms::Phrase;
 
-/// How the words of a query have to occur.
+/// Match requirement for the phrases of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Every phrase has to.
+    /// Every phrase must match.
     All,
-    /// One phrase has to; more are better.
+    /// At least one phrase must match; more matches rank higher.
     Any,
 }
 
 impl Fields {
-    /// The records of a scope in which the phrases occur, ranked by BM25.
+    /// Returns a query for the records of a scope that contain the phrases, ranked by BM25.
     pub(super) fn query(self, phrases: &[Phrase], mode: Mode, scope: &Scope) -> Box<dyn Query> {
         let required = match mode {
             Mode::All => Occur::Must,
@@ -51,8 +51,8 @@ impl Fields {
         }
     }
 
-    /// The records of a scope. Where a record is says nothing about how well it matches: one place adds the
-    /// same to every score, and of several none may add more than another.
+    /// Returns a query for the records of a scope. It does not affect the ranking: one term adds the same to every
+    /// score, and a set of terms has the constant score 0.
     fn place(self, scope: &Scope) -> Option<Box<dyn Query>> {
         let (field, rows) = match scope {
             Scope::Everything => return None,

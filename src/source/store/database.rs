@@ -1,4 +1,7 @@
-//! Opening the store's SQLite file, and making sure that it is one.
+//! Opens the SQLite file of a store, validates it and pools the connections that read it.
+//!
+//! A file is opened with SQLite only after its header shows that it is a store, so databases of other programs are
+//! never changed.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read;
@@ -15,20 +18,20 @@ use super::write_lock::WriteLock;
 use crate::source::SourceError;
 use crate::state::{beside, create_private_file, foreign_beside_database, orphan_of_database};
 
-/// `fwel` in the header of every store, so that other programs' databases are told apart.
+/// SQLite application id in the header of every store (`fwel`); it tells stores from databases of other programs.
 const APPLICATION_ID: i64 = 0x6677_656C;
 
-/// The format this program reads and writes.
+/// Schema version that this release reads and writes.
 const FORMAT: i64 = 2;
 
-/// How long a statement waits for another process before the store counts as locked.
-const BUSY: Duration = Duration::from_secs(5);
+/// Timeout of a statement that waits for another process; after it the store counts as locked.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Reads at a time, and connections that are kept for them. A read takes well under a millisecond, so a few serve many; they
-/// are more than the calls that one caller makes at a time when nothing else is configured.
+/// Maximum number of concurrent reads and of pooled connections. A read takes well under a millisecond, so a few
+/// connections serve many calls; the number exceeds the default concurrency limit of one caller.
 pub(super) const READERS: usize = 24;
 
-/// Why a read has no answer: the database, or the question.
+/// Error of a read: from the database, or from the query.
 #[derive(Debug)]
 pub(super) enum ReadError {
     Sqlite(rusqlite::Error),
@@ -47,7 +50,7 @@ impl From<SourceError> for ReadError {
     }
 }
 
-/// The SQLite file of a store, and the connections that read it.
+/// SQLite file of a store and the connection pool for its reads.
 #[derive(Debug)]
 pub(super) struct Database {
     path: PathBuf,
@@ -56,22 +59,22 @@ pub(super) struct Database {
 
 #[derive(Debug, Default)]
 struct Pool {
-    /// Connections that no read is using.
+    /// Idle connections, at most [`READERS`].
     idle: Vec<Reader>,
-    /// The file that was last proved to be a store.
+    /// File that was last validated as a store.
     proved: Option<FileIdentity>,
 }
 
-/// A connection that reads, and the file it was opened on.
+/// Pooled connection for reads and the file that it has opened.
 #[derive(Debug)]
 struct Reader {
     connection: Connection,
     file: FileIdentity,
-    /// The state that the file has to keep, for a connection that takes no locks.
+    /// Expected state of the file, for a connection that takes no locks.
     frozen: Option<FileState>,
 }
 
-/// What changes when a file is written.
+/// File properties that change with every write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileState {
     len: u64,
@@ -80,7 +83,7 @@ struct FileState {
 }
 
 impl FileState {
-    fn of(path: &Path, metadata: &Metadata) -> Self {
+    fn new(path: &Path, metadata: &Metadata) -> Self {
         let log = fs::metadata(beside(path, "-wal"));
         let has_log = log.is_ok_and(|log| log.len() > 0);
         Self { len: metadata.len(), modified: metadata.modified().ok(), has_log }
@@ -88,15 +91,15 @@ impl FileState {
 }
 
 impl Reader {
-    /// Returns whether the connection reads the file that is at the path now.
+    /// Returns true if the connection still reads the file that is now at the path.
     fn is_current(&self, path: &Path, metadata: &Metadata) -> bool {
-        self.file == FileIdentity::of(metadata)
-            && self.frozen.is_none_or(|frozen| frozen == FileState::of(path, metadata))
+        self.file == FileIdentity::from_metadata(metadata)
+            && self.frozen.is_none_or(|frozen| frozen == FileState::new(path, metadata))
     }
 }
 
-/// What tells a file from another that took its place: a connection goes on with the file it has opened, whatever is at
-/// the path.
+/// Identity of a file, independent of its path. An open connection keeps reading the file it has opened, even if
+/// another one replaced it at the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileIdentity {
     #[cfg(unix)]
@@ -106,7 +109,7 @@ pub(super) struct FileIdentity {
 }
 
 impl FileIdentity {
-    fn of(metadata: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;
@@ -118,23 +121,23 @@ impl FileIdentity {
 }
 
 impl Database {
-    /// An existing store.
+    /// Opens an existing store.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let database = Self { path: path.to_owned(), pool: Mutex::default() };
         database.give_back(database.reader()?);
         Ok(database)
     }
 
-    /// Opens an existing store, or creates one where there is no file. Holds the write lock.
+    /// Opens an existing store, or creates one if there is no file. Acquires the write lock.
     pub(super) fn open_or_create(path: &Path) -> Result<(Self, WriteLock), StoreError> {
         let lock = || WriteLock::try_take(path)?.ok_or_else(|| StoreError::Locked(path.to_owned()));
         match Self::open(path) {
-            // No lock file is made beside a file that is not a store.
+            // No lock file is created beside a file that is not a store.
             Err(StoreError::Missing(_)) => {}
             database => return Ok((database?, lock()?)),
         }
         let lock = lock()?;
-        // Another process may have created it before this one had the lock.
+        // Another process may have created the store before this one acquired the lock.
         match Self::open(path) {
             Err(StoreError::Missing(_)) => {}
             database => return Ok((database?, lock)),
@@ -146,7 +149,7 @@ impl Database {
         if let Some(foreign) = orphan_of_database(path).or_else(|| foreign_beside_database(path)) {
             return Err(foreign.into());
         }
-        // SQLite fills the empty file, and gives the files beside it the same permissions.
+        // SQLite fills the empty file and gives its log files the same permissions.
         match create_private_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 return Err(StoreError::unwritable(path, &error));
@@ -160,9 +163,9 @@ impl Database {
         Ok(database)
     }
 
-    /// Whether the file is still there and can be read.
+    /// Checks that the file still exists and can be read.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        // One of the pool remembers pages of a file that was overwritten since.
+        // A new connection, because pooled ones may have cached pages of a file that was overwritten since.
         self.reader()?;
         Ok(())
     }
@@ -171,7 +174,7 @@ impl Database {
         &self.path
     }
 
-    /// Runs a read on an idle connection, or on a new one.
+    /// Runs a read on an idle or a new connection.
     pub(super) fn read<Answer>(
         &self,
         read: impl FnOnce(&Connection) -> Result<Answer, rusqlite::Error>,
@@ -179,7 +182,7 @@ impl Database {
         self.lend(read, |_| true)?.map_err(|error| self.error(&error))
     }
 
-    /// The same for a read that can fail for other reasons than the database.
+    /// Runs a read that can also fail for reasons other than the database.
     pub(super) fn ask<Answer>(
         &self,
         read: impl FnOnce(&Connection) -> Result<Answer, ReadError>,
@@ -191,8 +194,8 @@ impl Database {
         })
     }
 
-    /// Lends an idle connection, or a new one, and takes it back; not one whose database failed, which may be about a
-    /// file that was overwritten.
+    /// Runs `read` on an idle or a new connection and returns the connection to the pool. The connection is closed
+    /// instead if its database failed, since the file may have been overwritten.
     fn lend<Answer, Failed>(
         &self,
         read: impl FnOnce(&Connection) -> Result<Answer, Failed>,
@@ -201,7 +204,7 @@ impl Database {
         let metadata = self.metadata()?;
         let idle = {
             let mut pool = self.pool();
-            // All of them go before one is opened on the file that took the place of theirs.
+            // Stale connections are dropped before a new one opens the file that replaced theirs.
             pool.idle.retain(|reader| reader.is_current(&self.path, &metadata));
             pool.idle.pop()
         };
@@ -213,14 +216,14 @@ impl Database {
         Ok(answer)
     }
 
-    /// Returns which file a path leads to, if it leads to one.
+    /// Returns the identity of the file at a path, or `None` if there is no file.
     pub(super) fn identity_at(path: &Path) -> Option<FileIdentity> {
-        fs::metadata(path).ok().map(|metadata| FileIdentity::of(&metadata))
+        fs::metadata(path).ok().map(|metadata| FileIdentity::from_metadata(&metadata))
     }
 
-    /// Which file is at the path now.
+    /// Returns the identity of the file that is now at the store's path.
     pub(super) fn file(&self) -> Result<FileIdentity, StoreError> {
-        Ok(FileIdentity::of(&self.metadata()?))
+        Ok(FileIdentity::from_metadata(&self.metadata()?))
     }
 
     fn metadata(&self) -> Result<Metadata, StoreError> {
@@ -228,12 +231,13 @@ impl Database {
         if metadata.len() == 0 { Err(StoreError::Missing(self.path.clone())) } else { Ok(metadata) }
     }
 
-    /// A new connection, to a file that is proved to be a store.
+    /// Opens a connection after validating that the file is a store.
     fn reader(&self) -> Result<Reader, StoreError> {
-        // The file is looked at first: if it is replaced meanwhile, the connection is not used a second time.
+        // The metadata is read first: if the file is replaced in between, the connection is not reused.
         let metadata = self.metadata()?;
-        let file = FileIdentity::of(&metadata);
-        // Not again for one that is open: a file that is closed gives up the locks that SQLite has on it.
+        let file = FileIdentity::from_metadata(&metadata);
+        // Skipped for a file that is already open: closing any handle of a file releases the locks that SQLite holds
+        // on it.
         if self.pool().proved != Some(file) {
             check_file(&self.path)?;
         }
@@ -241,13 +245,13 @@ impl Database {
         let opened = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(open);
         let (connection, frozen) = match opened {
             Ok(connection) => (connection, None),
-            // SQLite reads a write-ahead log with a file beside it, which cannot be made here.
+            // SQLite reads a write-ahead log through a shared-memory file beside it, which cannot be created here.
             Err(
                 refused @ (StoreError::Unwritable { .. }
                 | StoreError::Unreadable { .. }
                 | StoreError::DiskFull { .. }),
             ) => {
-                let state = FileState::of(&self.path, &metadata);
+                let state = FileState::new(&self.path, &metadata);
                 if state.has_log {
                     return Err(unread_log(&self.path, refused));
                 }
@@ -263,12 +267,12 @@ impl Database {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection of its own for a writer.
+    /// Opens a separate connection for the writer.
     pub(super) fn writer(&self) -> Result<Connection, StoreError> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         use_write_ahead_log(&connection).map_err(|error| self.error(&error))?;
-        // The write-ahead log makes every commit atomic; only the last commits before a power cut can
-        // be missing, and an import that is run again brings them back.
+        // The write-ahead log makes every commit atomic. Only the last commits before a power failure can be lost,
+        // and repeating the import restores them.
         connection.pragma_update(None, "synchronous", "NORMAL").map_err(|error| self.error(&error))?;
         Ok(connection)
     }
@@ -289,20 +293,20 @@ impl Database {
     }
 }
 
-/// Opens a connection to a file, which is not checked.
+/// Opens a connection to a file without validating it.
 pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, rusqlite::Error> {
-    // NO_MUTEX: a connection is only ever used by the thread that took it out of the pool.
+    // NO_MUTEX: a connection is used only by the thread that took it from the pool.
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.busy_timeout(BUSY)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    // A plan is made once for a statement and not anew for the values of each read: the statistics that could
-    // make another one better are never gathered.
+    // Statements are planned once, not for the values of each read: the statistics that would improve a second plan
+    // are never collected.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
-/// Opens a store without a log where nothing can be written. SQLite takes no locks on it, so the caller has to watch for
-/// changes of the file.
+/// Opens a store that has no log where nothing can be written. SQLite takes no locks on it, so the caller has to
+/// detect changes of the file.
 fn connect_frozen(path: &Path) -> Result<Connection, rusqlite::Error> {
     let place = fs::canonicalize(path).unwrap_or_else(|_missing| path.to_owned());
     let mut address = Url::from_file_path(&place).map_err(|()| rusqlite::Error::InvalidPath(place))?;
@@ -311,7 +315,8 @@ fn connect_frozen(path: &Path) -> Result<Connection, rusqlite::Error> {
     connect(Path::new(address.as_str()), flags)
 }
 
-/// Returns the error of a store whose newest changes are in a log that cannot be read where nothing can be written.
+/// Returns the error for a store with its newest changes in a write-ahead log that cannot be read on a read-only
+/// file system.
 fn unread_log(path: &Path, refused: StoreError) -> StoreError {
     match refused {
         StoreError::Unwritable { problem, .. } | StoreError::Unreadable { problem, .. } => {
@@ -321,8 +326,8 @@ fn unread_log(path: &Path, refused: StoreError) -> StoreError {
     }
 }
 
-/// Switches a store to the write-ahead log, in which readers and the writer do not wait for each other. A backup has none, so
-/// that it is one file.
+/// Switches a store to the write-ahead log, in which readers and the writer do not block each other. Backups have no
+/// log, so that they are one file.
 pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), rusqlite::Error> {
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode != "wal" {
@@ -339,7 +344,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> StoreError {
     }
 }
 
-/// Tells a missing, unreadable or foreign file from a store before SQLite writes beside it.
+/// Distinguishes a store from a missing, unreadable or foreign file, before SQLite writes anything beside it.
 fn check_file(path: &Path) -> Result<(), StoreError> {
     let unreadable = |error: std::io::Error| unreadable(path, &error);
     let mut file = File::open(path).map_err(unreadable)?;
@@ -349,25 +354,24 @@ fn check_file(path: &Path) -> Result<(), StoreError> {
     }
     match Header::read(&mut file) {
         Some(header) if header.can_be_store(metadata.len()) => {}
-        // SQLite creates the file before it writes the first page: an empty one is a store that
-        // was never finished.
+        // SQLite creates the file before it writes the first page: an empty file is a store that was never completed.
         None if metadata.len() == 0 => return Err(StoreError::Missing(path.to_owned())),
         Some(_) | None => return Err(StoreError::Foreign(path.to_owned())),
     }
     foreign_beside_database(path).map_or(Ok(()), |foreign| Err(foreign.into()))
 }
 
-/// The header of a SQLite file, as far as it tells a store from other programs' databases.
+/// Parts of a SQLite file header that tell stores from other programs' databases.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Header {
     page_size: u64,
     application_id: i64,
-    /// The database was last written with a write-ahead log.
+    /// True if the database was last written with a write-ahead log.
     pub(super) is_wal: bool,
 }
 
 impl Header {
-    /// Reads the header; `None` when the file is not of SQLite.
+    /// Reads the header. Returns `None` if the file is not a SQLite database.
     pub(super) fn read(file: &mut File) -> Option<Self> {
         let mut bytes = [0; 100];
         file.read_exact(&mut bytes).ok()?;
@@ -383,14 +387,14 @@ impl Header {
         })
     }
 
-    /// Returns whether the file is a store by its id.
+    /// Returns true if the application id is that of a store.
     pub(super) fn is_store(self) -> bool {
         self.application_id == APPLICATION_ID
     }
 
-    /// Returns whether the file can be a store. The id of one that earlier versions created can still be in its write-ahead
-    /// log; the file has one page until then. A database of another program is not opened with SQLite, because
-    /// that would write what its log has into it.
+    /// Returns true if the file can be a store. In stores created by early releases the id can still be in the
+    /// write-ahead log, and the file has one page until then. SQLite must not open a database of another program,
+    /// because it would write the contents of the log into it.
     fn can_be_store(self, len: u64) -> bool {
         self.is_store() || (self.application_id == 0 && len <= self.page_size)
     }
@@ -404,7 +408,7 @@ pub(super) fn check_format(path: &Path, connection: &Connection) -> Result<(), S
     let (application, found, tables) = read().map_err(|error| StoreError::from_sqlite(path, &error))?;
     match (application, found) {
         (APPLICATION_ID, FORMAT) => Ok(()),
-        // Another process has just made the file and not yet committed its tables.
+        // Another process has just created the file and has not committed its tables yet.
         (0 | APPLICATION_ID, 0) if tables == 0 => Err(StoreError::Missing(path.to_owned())),
         (APPLICATION_ID, found) if found > FORMAT => {
             Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT })
@@ -415,10 +419,10 @@ pub(super) fn check_format(path: &Path, connection: &Connection) -> Result<(), S
 }
 
 fn create(connection: &mut Connection) -> Result<(), rusqlite::Error> {
-    // First, so that it is in the file and not only in the log.
+    // Set first, so that the id is in the file and not only in the log.
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // One transaction: another process sees no store, or a whole one.
+    // One transaction: another process sees either no store or a complete one.
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let format: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if format != FORMAT {

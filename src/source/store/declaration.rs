@@ -1,8 +1,8 @@
-//! What a manifest says of one stream.
+//! Stream declarations of a PDPP manifest, and the fields and capabilities that follow from them.
 //!
-//! What a stream declares binds: when it lists range filters, no other field can be filtered by range. What
-//! it does not speak of is open: a stream without `query.aggregations` can be aggregated by any field. So
-//! a file without a manifest can be asked everything.
+//! A declaration is binding: if it lists range filters, no other field can be filtered by range. Anything that it
+//! does not mention is allowed: without `query.aggregations` a stream can be aggregated by any field, and data
+//! imported without a manifest supports every query.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use super::ManifestError;
 use super::kinds::Kinds;
 use crate::record::{Capability, FieldDetail, RecordData, Relation, RelationKind, View};
 
-/// One stream of a manifest, read leniently: a part of an unexpected shape counts as not there.
+/// Declaration of one stream in a manifest. Parsing is lenient: a part of an unexpected shape counts as missing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamDeclaration {
-    /// Its name.
+    /// Name of the stream.
     pub name: String,
-    /// The fields that make up a record's key.
+    /// Fields that form the key of a record.
     pub primary_key: Vec<String>,
-    /// The field records are ordered by.
+    /// Field by which records are ordered.
     pub cursor_field: Option<String>,
-    /// As it was given.
+    /// Declaration as it stands in the manifest.
     given: RecordData,
 }
 
@@ -36,7 +36,7 @@ impl StreamDeclaration {
         })
     }
 
-    /// The declaration as it was given.
+    /// Returns the declaration as it stands in the manifest.
     #[must_use]
     pub fn given(&self) -> &RecordData {
         &self.given
@@ -94,7 +94,7 @@ impl StreamDeclaration {
         self.given.get("query")?.get(part)
     }
 
-    /// The types of a declared field; empty when the schema does not say.
+    /// Returns the types of a declared field, or an empty list if the schema has none.
     fn types(&self, field: &str) -> Vec<String> {
         let Some(schema) = self.properties().and_then(|properties| properties.get(field)) else {
             return Vec::new();
@@ -111,7 +111,7 @@ impl StreamDeclaration {
         self.given.get("schema")?.get("properties")?.as_object()
     }
 
-    /// Whether a section of `query`, if there is one, lists a field.
+    /// Returns true if a section of `query` lists a field, or `None` if there is no such section.
     fn lists(&self, section: &[&str], field: &str) -> Option<bool> {
         let mut part = self.given.get("query")?;
         for name in section {
@@ -126,7 +126,7 @@ impl StreamDeclaration {
     }
 }
 
-/// The fields of a stream: those its declaration has, then those its records have.
+/// Returns the fields of a stream: first the declared ones, then others that were observed in records.
 pub(super) fn fields(
     declaration: Option<&StreamDeclaration>,
     observed: &[(String, Kinds)],
@@ -138,7 +138,7 @@ pub(super) fn fields(
         let seen = seen.unwrap_or_default();
         let mut types = declaration.map(|declaration| declaration.types(name)).unwrap_or_default();
         let seen_types = seen.types();
-        // A text that is declared as no more than that may turn out to be a time.
+        // A field declared only as a string can turn out to hold times.
         let is_time = types == ["string"]
             && seen_types.len() == 1
             && seen_types.iter().all(|kind| kind.starts_with("date"));
@@ -183,7 +183,7 @@ fn field(
     let mut capabilities = BTreeSet::new();
     for (capability, open, section) in all {
         let listed = declaration.and_then(|declaration| declaration.lists(section, name));
-        // A declared list of aggregations leaves out what it does not name.
+        // A declared list of aggregations excludes everything that it does not list.
         let closed = has_aggregations && section.first() == Some(&"aggregations");
         if listed.unwrap_or(open && !closed) && capability != Capability::Semantic {
             capabilities.insert(capability);
@@ -192,7 +192,7 @@ fn field(
     FieldDetail { name: name.to_owned(), types, capabilities }
 }
 
-/// A text, or a list of texts.
+/// Returns the strings in a string or an array of strings.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
@@ -213,13 +213,13 @@ mod tests {
 
     fn capabilities(declaration: Option<&StreamDeclaration>, name: &str, kinds: &[Value]) -> Vec<Capability> {
         let mut seen = Kinds::default();
-        kinds.iter().for_each(|value| seen.merge(Kinds::of(value)));
+        kinds.iter().for_each(|value| seen.merge(Kinds::from_value(value)));
         let fields = fields(declaration, &[(name.to_owned(), seen)]);
         fields.iter().find(|field| field.name == name).unwrap().capabilities.iter().copied().collect()
     }
 
     #[test]
-    fn what_is_not_declared_is_open() {
+    fn undeclared_capabilities_are_allowed() {
         use Capability::*;
         assert_eq!(
             capabilities(None, "n", &[json!(1)]),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_declared_binds() {
+    fn declared_capabilities_are_exclusive() {
         use Capability::*;
         let given = declaration(&json!({"name": "s", "schema": {"properties": {
             "amount": {"type": ["number", "null"]}, "day": {"type": "string", "format": "date"}}},

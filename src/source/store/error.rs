@@ -1,4 +1,4 @@
-//! What can go wrong with a store's files, each with what to do about it.
+//! Errors of a store's files. Each message names the file and the remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -9,42 +9,42 @@ use tantivy::directory::error::LockError;
 use super::index::IndexFault;
 use crate::state::ForeignFile;
 
-/// Why an embedded store cannot be used. The message names the file and the remedy.
+/// Reason why an embedded store cannot be used. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no file.
+    /// There is no file at the path.
     #[error("there is no store at {}; create it with `fetchwell import`, or correct the path", .0.display())]
     Missing(PathBuf),
     /// The file or its folder cannot be opened.
     #[error("the store {} cannot be opened ({problem}); check its path and permissions", .path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the store.
         path: PathBuf,
-        /// What the system said.
+        /// Message of the operating system.
         problem: String,
     },
-    /// The file is a database, or something else, of another program.
+    /// The file belongs to another program.
     #[error("{} is not a fetchwell store; name another file", .0.display())]
     Foreign(PathBuf),
-    /// A file of another program lies where the store would keep one of its own.
+    /// A file of another program has a name that the store needs for itself.
     #[error("the file {} is not used or changed because {problem}; rename or move it, then run the command again: the store keeps a file of that name", .path.display())]
     ForeignFile {
-        /// The file.
+        /// Path of that file.
         path: PathBuf,
-        /// The reason why it is not the store's.
+        /// Reason why the file is not part of the store.
         problem: &'static str,
     },
-    /// The store was written by a newer fetchwell.
+    /// The store was written by a newer release of fetchwell.
     #[error("the store {} has format {found} and this fetchwell reads up to {known}; upgrade fetchwell", .path.display())]
     Newer {
-        /// The file.
+        /// Path of the store.
         path: PathBuf,
-        /// Its format.
+        /// Format version of the store.
         found: i64,
-        /// The newest format this program reads.
+        /// Newest format version that this release reads.
         known: i64,
     },
-    /// The store was written by an older fetchwell.
+    /// The store was written by an older release of fetchwell.
     #[error("the store {} is of an earlier format; import its files again, into a new store", .0.display())]
     Older(PathBuf),
     /// Another process holds the store or its search index.
@@ -53,78 +53,78 @@ pub enum StoreError {
     /// The file is damaged.
     #[error("the store {} is damaged ({problem}); restore it from a backup, or delete it and import again", .path.display())]
     Damaged {
-        /// The file.
+        /// Path of the store.
         path: PathBuf,
-        /// What the database said.
+        /// Message of SQLite.
         problem: String,
     },
-    /// There is no space left for the store or its search index.
+    /// There is no space left on the disk of the store or its search index.
     #[error("the disk of {} is full ({problem}); free space there, then run the command again: what was written so far stays, and it goes on from there", .folder.display())]
     DiskFull {
-        /// The folder of the store.
+        /// Folder of the store.
         folder: PathBuf,
-        /// The error of the system or the database.
+        /// Message of the operating system or SQLite.
         problem: String,
     },
-    /// The store may not be written.
+    /// The store is read-only.
     #[error("the store {} cannot be written ({problem}); change its permissions, or move it to a disk that can be written, then run the command again", .path.display())]
     Unwritable {
-        /// The file.
+        /// Path of the store.
         path: PathBuf,
-        /// What the database said.
+        /// Message of SQLite.
         problem: String,
     },
-    /// The newest changes are in the write-ahead log, which cannot be read without writing.
+    /// The newest changes are in the write-ahead log, which cannot be read on a read-only file system.
     #[error("the store {} cannot be read where nothing can be written ({problem}): its newest changes are in {}-wal; run `fetchwell connections --store` on it once where it can be written", .path.display(), .path.display())]
     UnreadLog {
-        /// The file.
+        /// Path of the store.
         path: PathBuf,
-        /// The error of the database.
+        /// Message of SQLite.
         problem: String,
     },
-    /// There is no search index, and none can be made.
+    /// There is no search index, and it cannot be created.
     #[error("the store {} has no search index of this version, and none can be made ({problem}); run `fetchwell search` on it once where it can be written", .path.display())]
     IndexUnmakeable {
-        /// The file.
+        /// Path of the store.
         path: PathBuf,
-        /// The error of the system.
+        /// Message of the operating system.
         problem: String,
     },
-    /// The search index does not exist yet, and is being made.
+    /// The search index is being built for the first time.
     #[error("the search index of the store {} is being built; search again in a moment", .0.display())]
     Building(PathBuf),
-    /// The search index does not exist yet, and another process holds the write lock.
+    /// There is no search index yet, and another process holds the write lock.
     #[error("the store {} has no search index yet and {} is writing to the store; wait for it to end, then search again", .store.display(), process(*.holder))]
     IndexMissing {
-        /// The file.
+        /// Path of the store.
         store: PathBuf,
-        /// The process that writes, where the system tells.
+        /// Id of the process that holds the lock, if the system reports it.
         holder: Option<u32>,
     },
-    /// The search index is damaged and cannot be rebuilt before another process ends.
+    /// The search index is damaged and cannot be rebuilt until another process ends.
     #[error("the search index {} is damaged ({problem}) and cannot be rebuilt while {} is writing to the store; wait for it to end, then search again", .path.display(), process(*.holder))]
     IndexDamaged {
-        /// The index's folder.
+        /// Folder of the search index.
         path: PathBuf,
-        /// The damage.
+        /// Description of the damage.
         problem: String,
-        /// The process that writes, where the system tells.
+        /// Id of the process that holds the lock, if the system reports it.
         holder: Option<u32>,
     },
-    /// The folder of the search index is not this store's.
+    /// The folder of the search index does not belong to this store.
     #[error("the folder {} is not used or changed because {problem}; rename or move it, then search again: the search index of the store is made there", .path.display())]
     IndexForeign {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// The reason why it is not this store's.
+        /// Reason why the folder is not this store's.
         problem: &'static str,
     },
     /// The search index cannot be read or written.
     #[error("the search index {} cannot be used ({problem}); delete that folder, it is rebuilt from the store", .path.display())]
     Index {
-        /// The index's folder.
+        /// Folder of the search index.
         path: PathBuf,
-        /// What the index said.
+        /// Message of the index.
         problem: String,
     },
 }
@@ -135,7 +135,7 @@ impl From<ForeignFile> for StoreError {
     }
 }
 
-/// Less free space than this is a full disk: no segment of an index is smaller.
+/// Minimum free space in bytes; with less, a failed write counts as a full disk. No index segment is smaller.
 #[cfg(unix)]
 const MIN_FREE_BYTES: u64 = 256 * 1024;
 
@@ -145,7 +145,7 @@ fn disk_of(store: &Path) -> PathBuf {
     folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-/// Returns whether the disk of a store has no space left.
+/// Returns true if the disk of a store has no space left.
 fn is_full(store: &Path) -> bool {
     #[cfg(unix)]
     return rustix::fs::statvfs(disk_of(store))
@@ -154,13 +154,13 @@ fn is_full(store: &Path) -> bool {
     return false;
 }
 
-/// Names the process that holds a lock.
+/// Returns a description of the process that holds a lock.
 fn process(holder: Option<u32>) -> String {
     holder.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"))
 }
 
 impl StoreError {
-    /// Reads a database error as one about the store at `path`.
+    /// Converts a SQLite error of the store at `path`.
     pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         let path = path.to_owned();
         let problem = error.to_string();
@@ -173,7 +173,7 @@ impl StoreError {
                 | ErrorCode::AuthorizationForStatementDenied,
             ) => Self::Unreadable { path, problem },
             Some(ErrorCode::DiskFull) => Self::DiskFull { folder: disk_of(&path), problem },
-            // SQLite does not always tell why the system refused a write.
+            // SQLite does not always report why the system refused a write.
             Some(ErrorCode::SystemIoFailure) if is_full(&path) => {
                 Self::DiskFull { folder: disk_of(&path), problem }
             }
@@ -182,17 +182,17 @@ impl StoreError {
         }
     }
 
-    /// Reads an index error as one about the index in `folder` of the store at `store`.
+    /// Converts an error of the index in `folder`, which belongs to the store at `store`.
     pub(super) fn from_index(store: &Path, folder: &Path, error: &TantivyError) -> Self {
         match error {
             TantivyError::LockFailure(LockError::LockBusy, _) => Self::Locked(store.to_owned()),
-            // Errors of the index's threads are texts.
+            // Errors from the index's own threads arrive as strings without a kind.
             other if is_full(store) => Self::DiskFull { folder: disk_of(store), problem: other.to_string() },
             other => Self::Index { path: folder.to_owned(), problem: other.to_string() },
         }
     }
 
-    /// Reads an error of writing a file of the store at `path`.
+    /// Converts an IO error of writing a file of the store at `path`.
     pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> Self {
         let problem = error.to_string();
         match error.kind() {
@@ -203,7 +203,7 @@ impl StoreError {
         }
     }
 
-    /// Reads a fault of the index in `folder`.
+    /// Converts a fault of the index in `folder`.
     pub(super) fn from_index_fault(folder: &Path, fault: IndexFault) -> Self {
         let path = folder.to_owned();
         match fault {

@@ -1,26 +1,27 @@
-//! Related records, one step away.
+//! Expansion of declared relations: adds related records, one level deep, to the records of a page.
+//!
+//! The related records of one page are bounded in number per record and in bytes in total.
 
 use std::collections::HashMap;
 
 use rusqlite::Connection;
 
-use super::allowance::Allowance;
+use super::allowance::ReadBounds;
 use super::database::ReadError;
-use super::interrupt::Interrupt;
-use super::list::PAGE_BYTES;
-use super::pick::Picker;
+use super::list::MAX_PAGE_BYTES;
+use super::pick::FieldReader;
 use super::read::{by_key_sql, bytes_of_row, length_at, record_of};
 use super::streams::{StreamRow, sibling};
 use crate::record::{Expanded, Record, RelationKind, Scalar, StreamDetail};
 use crate::source::{Expansion, QueryFault, SourceError};
 
-/// Related records for each record when neither the call nor the stream says how many.
+/// Number of related records per record, if neither the call nor the stream sets it.
 const DEFAULT_LIMIT: usize = 10;
 
-/// Related records for each record at most, when the stream does not say.
-const MOST: usize = 100;
+/// Maximum number of related records per record, if the stream does not set it.
+const MAX_LIMIT: usize = 100;
 
-/// Refuses relations that a stream does not have, and limits above theirs.
+/// Refuses relations that a stream does not declare, and limits outside their range.
 pub(super) fn check(expand: &[Expansion], stream: &StreamDetail) -> Result<(), SourceError> {
     for Expansion { relation: name, limit } in expand {
         let refused =
@@ -34,7 +35,7 @@ pub(super) fn check(expand: &[Expansion], stream: &StreamDetail) -> Result<(), S
             };
             return Err(refused(format!("stream `{}` has no relation `{name}`", stream.name), hint));
         };
-        let most = relation.max_limit.unwrap_or(MOST);
+        let most = relation.max_limit.unwrap_or(MAX_LIMIT);
         if limit.is_some_and(|limit| limit == 0 || limit > most) {
             let problem = format!("the limit of relation `{name}` is not between 1 and {most}");
             return Err(refused(problem, format!("Ask for at most {most} records of each.")));
@@ -43,19 +44,19 @@ pub(super) fn check(expand: &[Expansion], stream: &StreamDetail) -> Result<(), S
     Ok(())
 }
 
-/// Brings related records along with those of `records` that are of `stream`.
+/// Adds related records to those `records` that belong to `stream`.
 pub(super) fn expand(
     sqlite: &Connection,
     stream: &StreamRow,
     expand: &[Expansion],
     records: &mut [Record],
-    (interrupt, allowance): (&Interrupt, &Allowance),
+    bounds: ReadBounds<'_>,
 ) -> Result<(), ReadError> {
     let mut own: Vec<&mut Record> = records
         .iter_mut()
         .filter(|record| record.address.connection.as_ref() == Some(&stream.detail.connection_id))
         .collect();
-    let mut room = PAGE_BYTES;
+    let mut room = MAX_PAGE_BYTES;
     for Expansion { relation: name, limit } in expand {
         let Some(relation) = stream.detail.relation(name) else { continue };
         let many = relation.kind == RelationKind::HasMany;
@@ -70,34 +71,36 @@ pub(super) fn expand(
             });
         }
         let Some(other) = other else { continue };
-        let mut side = OtherSide {
+        let mut related = RelatedStream {
             sqlite,
             stream: other.row,
             foreign_key: &relation.foreign_key,
             room: &mut room,
-            allowance,
+            bounds,
         };
         match relation.kind {
-            RelationKind::BelongsTo => side.named_by(&mut own)?,
-            RelationKind::HasMany | RelationKind::HasOne => side.naming(&mut own, limit, interrupt)?,
+            RelationKind::BelongsTo => related.add_referenced(&mut own)?,
+            RelationKind::HasMany | RelationKind::HasOne => {
+                related.add_referencing(&mut own, limit)?;
+            }
         }
     }
     Ok(())
 }
 
-/// The other stream of a relation.
-struct OtherSide<'a> {
+/// Stream that holds the related records of a relation.
+struct RelatedStream<'a> {
     sqlite: &'a Connection,
     stream: i64,
     foreign_key: &'a str,
-    /// Bytes of related records that the page still takes.
+    /// Bytes of related records that the page still accepts.
     room: &'a mut usize,
-    allowance: &'a Allowance,
+    bounds: ReadBounds<'a>,
 }
 
-impl OtherSide<'_> {
-    /// Gives each record the one that its field names.
-    fn named_by(&mut self, own: &mut [&mut Record]) -> Result<(), ReadError> {
+impl RelatedStream<'_> {
+    /// Adds to each record the one that its foreign key names.
+    fn add_referenced(&mut self, own: &mut [&mut Record]) -> Result<(), ReadError> {
         for record in own {
             let named = record.data.get(self.foreign_key).and_then(text_of);
             let found = match named {
@@ -111,29 +114,25 @@ impl OtherSide<'_> {
         Ok(())
     }
 
-    /// Gives each record those that name it, newest first. One pass over their stream serves the whole page.
-    fn naming(
-        &mut self,
-        own: &mut [&mut Record],
-        limit: usize,
-        interrupt: &Interrupt,
-    ) -> Result<(), ReadError> {
+    /// Adds to each record those that name it in their foreign key, newest first. One pass over the other stream serves the
+    /// whole page.
+    fn add_referencing(&mut self, own: &mut [&mut Record], limit: usize) -> Result<(), ReadError> {
         let mut wanted: HashMap<String, Vec<String>> =
             own.iter().map(|record| (record.address.record.to_string(), Vec::new())).collect();
-        let mut picker = Picker::default();
-        picker.want(self.foreign_key);
+        let mut reader = FieldReader::default();
+        reader.select(self.foreign_key);
         let mut picked = Vec::new();
         let mut statement = self.sqlite.prepare_cached(
             "SELECT key, data, octet_length(data) FROM records WHERE stream = ?1 AND data IS NOT NULL ORDER BY sort_value DESC, key DESC",
         )?;
         let mut rows = statement.query([self.stream])?;
         while let Some(row) = rows.next()? {
-            interrupt.check()?;
-            // The answer is not used.
-            if !self.allowance.has_room_for(length_at(row, 2)?) {
+            self.bounds.interrupt.check()?;
+            // The read exceeded its memory limit, so its result is discarded.
+            if !self.bounds.allowance.has_room_for(length_at(row, 2)?) {
                 break;
             }
-            picker.pick(row.get_ref(1)?.as_str().unwrap_or_default(), &mut picked);
+            reader.read(row.get_ref(1)?.as_str().unwrap_or_default(), &mut picked);
             let named = picked.first().and_then(Option::as_ref).and_then(text_of);
             if let Some(keys) = named.and_then(|named| wanted.get_mut(&named))
                 && keys.len() <= limit
@@ -161,7 +160,7 @@ impl OtherSide<'_> {
         let mut rows = statement.query((self.stream, key))?;
         let Some(row) = rows.next()? else { return Ok(None) };
         *self.room = self.room.saturating_sub(bytes_of_row(row)?);
-        record_of(row, self.allowance)
+        record_of(row, self.bounds.allowance)
     }
 }
 

@@ -1,7 +1,7 @@
-//! What tells one group from another.
+//! Group keys of an aggregation.
 //!
-//! Groups are counted in memory, up to 200,000 of them, and the field they are of may hold texts of
-//! megabytes. So a long text is known by its digest and shown by its start.
+//! Up to 200,000 groups are counted in memory, and their field may hold texts of megabytes. A long text is therefore
+//! identified by its digest and shown by its first characters.
 
 use sha2::{Digest, Sha256};
 
@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::time_bucket::TimeBucket;
 use crate::fit::clip;
 use crate::record::{Numeric, Scalar};
-use crate::source::figure::TEXT_MOST;
+use crate::source::figure::MAX_TEXT_BYTES;
 
-/// The value that the records of a group share. Numbers that filters take as equal are one.
+/// Value that all records of a group share. Numbers that a filter considers equal are the same key.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum GroupKey {
     Bool(bool),
@@ -23,20 +23,21 @@ pub(super) enum GroupKey {
 }
 
 impl GroupKey {
-    /// The key of a value; lists, objects and `null` have none.
-    pub(super) fn of(value: &Value) -> Option<Self> {
+    /// Returns the key of a value, or `None` for lists, objects and `null`.
+    pub(super) fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Bool(value) => Some(Self::Bool(*value)),
             Value::Number(number) => Numeric::of_number(number).map(Self::Number),
-            Value::String(text) if text.len() <= TEXT_MOST => Some(Self::Text(text.clone())),
-            Value::String(text) => {
-                Some(Self::LongText { start: clip(text, TEXT_MOST), digest: Sha256::digest(text).into() })
-            }
+            Value::String(text) if text.len() <= MAX_TEXT_BYTES => Some(Self::Text(text.clone())),
+            Value::String(text) => Some(Self::LongText {
+                start: clip(text, MAX_TEXT_BYTES),
+                digest: Sha256::digest(text).into(),
+            }),
             Value::Null | Value::Array(_) | Value::Object(_) => None,
         }
     }
 
-    /// The bytes of text it holds.
+    /// Returns the number of bytes of text in the key.
     pub(super) fn held(&self) -> usize {
         match self {
             Self::Text(text) | Self::LongText { start: text, .. } => text.len(),
@@ -63,16 +64,16 @@ mod tests {
     #[test]
     fn long_texts_are_told_apart_by_all_of_them() {
         let long = "a word ".repeat(20_000);
-        let of = |end: &str| GroupKey::of(&json!(format!("{long}{end}"))).unwrap();
+        let of = |end: &str| GroupKey::from_value(&json!(format!("{long}{end}"))).unwrap();
         assert_eq!(of("1"), of("1"));
         assert_ne!(of("1"), of("2"));
-        assert!(of("1").held() <= TEXT_MOST);
+        assert!(of("1").held() <= MAX_TEXT_BYTES);
         assert_eq!(of("1").into_scalar(), of("2").into_scalar());
     }
 
     #[test]
     fn numbers_are_one_key_however_they_are_written() {
-        let of = |value: Value| GroupKey::of(&value).unwrap();
+        let of = |value: Value| GroupKey::from_value(&value).unwrap();
         assert_eq!(of(json!(1)), of(json!(1.0)));
         assert_eq!(of(json!(0)), of(json!(-0.0)));
         assert_ne!(of(json!(1)), of(json!("1")));

@@ -1,4 +1,4 @@
-//! Stopping a read that nobody waits for any more.
+//! Cancellation of a read that nothing waits for any more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::database::ReadError;
 use crate::source::SourceError;
 
-/// Tells a read on another thread that its caller has gone.
+/// Flag that tells a read on another thread that its caller has gone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
-/// Interrupts when it is dropped, which is what happens to the future of a call that is cancelled.
+/// Guard that sets the flag when it is dropped, which happens when the future of a call is cancelled.
 #[derive(Debug)]
 pub(super) struct InterruptOnDrop(pub(super) Interrupt);
 
@@ -21,7 +21,7 @@ impl Drop for InterruptOnDrop {
 }
 
 impl Interrupt {
-    /// Fails once the caller has gone. Nobody sees the error.
+    /// Returns an error if the caller has gone. The error is never shown.
     pub(super) fn check(&self) -> Result<(), ReadError> {
         if self.0.load(Ordering::Relaxed) {
             return Err(SourceError::CheckServer { problem: "the call was cancelled".to_owned() }.into());

@@ -1,15 +1,15 @@
-//! What kinds of values a field was seen to hold.
+//! Value types observed in a field, as a bit set.
 
 use jiff::civil::Date;
 use serde_json::Value;
 
 use crate::record::{Numeric, moment};
 
-/// A set of kinds, one bit each.
+/// Bit set of value types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Kinds(u16);
 
-/// Set beside the bit of a text that is a number, as every number of a table is.
+/// Bit set in addition to that of a string, for a string that is a number (as all numbers of a CSV file are).
 const NUMBER_AS_TEXT: u16 = 256;
 
 const NAMES: [(u16, &str); 8] = [
@@ -24,8 +24,8 @@ const NAMES: [(u16, &str); 8] = [
 ];
 
 impl Kinds {
-    /// The kind of one value; `null` has none.
-    pub(super) fn of(value: &Value) -> Self {
+    /// Returns the type of one value; `null` has none.
+    pub(super) fn from_value(value: &Value) -> Self {
         Self(match value {
             Value::Null => 0,
             Value::String(text) if is_time(text) => 2,
@@ -56,13 +56,13 @@ impl Kinds {
         self.0 & other.0 == other.0
     }
 
-    /// Whether a text was a number. Its type is `string` all the same.
+    /// Returns true if a string was a number. Its type is `string` all the same.
     pub(super) fn has_number_as_text(self) -> bool {
         self.0 & NUMBER_AS_TEXT != 0
     }
 
-    /// Their names: `integer` only where there is no `number`, `date-time` and `date` only
-    /// where every text is one.
+    /// Returns the names of the types. `integer` is left out beside `number`; `date-time` and `date` are left out if
+    /// any string was neither.
     pub(super) fn types(self) -> Vec<String> {
         let has = |bit: u16| self.0 & bit != 0;
         let hidden = |bit: u16| match bit {
@@ -78,12 +78,12 @@ impl Kinds {
     }
 }
 
-/// Whether a text is a moment. Looks at its shape first: most texts are none.
+/// Returns true if a text is a timestamp. The shape is checked before parsing, since most texts are none.
 pub(super) fn is_time(text: &str) -> bool {
     moment(text).is_some()
 }
 
-/// Whether a text is a day, `2026-04-01`.
+/// Returns true if a text is a date such as `2026-04-01`.
 pub(super) fn is_day(text: &str) -> bool {
     text.len() == 10 && text.as_bytes().get(4) == Some(&b'-') && text.parse::<Date>().is_ok()
 }
@@ -98,7 +98,7 @@ mod tests {
     fn kinds_add_up() {
         let of = |values: &[Value]| {
             let mut kinds = Kinds::default();
-            values.iter().for_each(|value| kinds.merge(Kinds::of(value)));
+            values.iter().for_each(|value| kinds.merge(Kinds::from_value(value)));
             kinds.types().join(" ")
         };
         assert_eq!(of(&[json!("2026-04-01T00:00:00Z"), json!(null)]), "date-time");
@@ -111,9 +111,9 @@ mod tests {
     }
     #[test]
     fn a_number_as_text_is_a_string_that_can_be_added_up() {
-        let mut kinds = Kinds::of(&json!("n/a"));
+        let mut kinds = Kinds::from_value(&json!("n/a"));
         assert!(!kinds.has_number_as_text());
-        kinds.merge(Kinds::of(&json!("12.50")));
+        kinds.merge(Kinds::from_value(&json!("12.50")));
         assert!(kinds.has_number_as_text() && Kinds::from_bits(kinds.bits()) == kinds);
         assert_eq!(kinds.types(), ["string"]);
     }

@@ -1,21 +1,20 @@
-//! Pages of a stream's records, in the order of their cursor field.
+//! Keyset pagination of a stream's records, ordered by the cursor field of the stream.
 //!
-//! A page starts after a place in the order, not after a number of rows. So records that come or go
-//! between two pages move nothing else: none is lost and none repeated.
+//! A page starts after a sort position and not at a row offset, so records added or deleted between two pages cause
+//! neither gaps nor duplicates.
 
 use rusqlite::{Connection, Row, ToSql};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::allowance::Allowance;
+use super::allowance::{Allowance, ReadBounds};
 use super::database::{Database, ReadError};
 use super::expand::expand;
-use super::interrupt::Interrupt;
-use super::pick::Picker;
+use super::pick::FieldReader;
 use super::predicate::{Predicate, bounds, check};
 use super::read::{by_key_sql, bytes_of_row, identity, length_at, record_of};
 use super::selection::Projection;
-use super::sort_value::Place;
+use super::sort_value::SortPosition;
 use super::streams::{StreamRow, stream_rows};
 use crate::record::{Record, SortValue};
 use crate::source::{
@@ -23,14 +22,14 @@ use crate::source::{
     SourceError,
 };
 
-/// The most text of records on one page, in bytes. A page of larger ones is shorter than asked.
-pub(super) const PAGE_BYTES: usize = 16 * 1024 * 1024;
+/// Maximum bytes of record text on one page. A page of larger records has fewer rows than the limit.
+pub(super) const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 pub(super) fn page(
     database: &Database,
     query: &RecordsQuery,
     after: Option<&RecordsPosition>,
-    (interrupt, allowance): (&Interrupt, &Allowance),
+    bounds: ReadBounds<'_>,
 ) -> Result<RecordsPage, SourceError> {
     let streams = stream_rows(database, &query.stream, query.connection.as_ref())?;
     for stream in &streams {
@@ -39,31 +38,27 @@ pub(super) fn page(
         super::expand::check(&query.expand, &stream.detail)?;
     }
     let projection = Projection::new(&query.selection, &streams)?;
-    let question = question(query, &streams, &database.read(identity)?.0);
-    let after = after.map(|position| read_place(position, question)).transpose()?;
+    let question = query_digest(query, &streams, &database.read(identity)?.0);
+    let after = after.map(|position| decode_position(position, question)).transpose()?;
     database.ask(|sqlite| {
         let mut places = Vec::new();
         for stream in &streams {
-            places.extend(Scan { sqlite, query, interrupt, allowance }.places(
-                stream,
-                after.as_ref(),
-                question,
-            )?);
+            places.extend(Scan { sqlite, query, bounds }.places(stream, after.as_ref(), question)?);
         }
-        places.sort_by(|a, b| in_order(query.direction, a, b));
-        let notes = if after.is_none() { unordered(query, &streams, &places) } else { Vec::new() };
+        places.sort_by(|a, b| compare_positions(query.direction, a, b));
+        let notes = if after.is_none() { missing_order_note(query, &streams, &places) } else { Vec::new() };
         let mut has_more = places.len() > query.limit;
         places.truncate(query.limit);
         let mut rows: Vec<Record> = Vec::with_capacity(places.len());
         let mut values = Vec::new();
         let (mut bytes, mut last) = (0, None);
         for place in places {
-            if bytes > PAGE_BYTES {
+            if bytes > MAX_PAGE_BYTES {
                 has_more = true;
                 break;
             }
-            // A record that another process has just deleted is no longer there.
-            if let Some((record, size)) = record_at(sqlite, &place, allowance)? {
+            // A record that another process has just deleted is missing here.
+            if let Some((record, size)) = record_at(sqlite, &place, bounds.allowance)? {
                 bytes += size;
                 rows.push(record);
                 values.extend(query.placed.then(|| place.value.clone()));
@@ -71,11 +66,11 @@ pub(super) fn page(
             last = Some(place);
         }
         for stream in &streams {
-            expand(sqlite, stream, &query.expand, &mut rows, (interrupt, allowance))?;
+            expand(sqlite, stream, &query.expand, &mut rows, bounds)?;
         }
         rows.iter_mut().for_each(|record| projection.apply(record));
-        let count = count(Scan { sqlite, query, interrupt, allowance }, &streams)?;
-        let next = last.filter(|_| has_more).map(|place| RecordsPosition(place.write()));
+        let count = count(Scan { sqlite, query, bounds }, &streams)?;
+        let next = last.filter(|_| has_more).map(|place| RecordsPosition(place.encode()));
         Ok(RecordsPage {
             has_more: next.is_some(),
             next,
@@ -88,8 +83,9 @@ pub(super) fn page(
     })
 }
 
-/// Says that no record has what the stream is ordered by, where readers expect the newest first: those without it come last.
-fn unordered(query: &RecordsQuery, streams: &[StreamRow], places: &[Place]) -> Vec<String> {
+/// Returns a note if no record has the field that orders the stream, where clients expect the newest first: records
+/// without it come last.
+fn missing_order_note(query: &RecordsQuery, streams: &[StreamRow], places: &[SortPosition]) -> Vec<String> {
     let first = places.first().filter(|_| places.len() > 1 && query.direction == Direction::Descending);
     if first.is_none_or(|first| first.value != SortValue::Missing) {
         return Vec::new();
@@ -99,13 +95,13 @@ fn unordered(query: &RecordsQuery, streams: &[StreamRow], places: &[Place]) -> V
     vec![format!("no record of `{}` has {missing} to order by; they are ordered by key", query.stream)]
 }
 
-fn read_place(position: &RecordsPosition, question: u64) -> Result<Place, SourceError> {
+fn decode_position(position: &RecordsPosition, question: u64) -> Result<SortPosition, SourceError> {
     let refused = |fault, problem: &str| SourceError::CorrectQuery {
         fault,
         problem: problem.to_owned(),
         hint: "List again without `cursor`.".to_owned(),
     };
-    let place = Place::read(&position.0)
+    let place = SortPosition::decode(&position.0)
         .ok_or_else(|| refused(QueryFault::MalformedCursor, "the cursor is not one of this store"))?;
     if place.question != question {
         return Err(refused(
@@ -116,9 +112,9 @@ fn read_place(position: &RecordsPosition, question: u64) -> Result<Place, Source
     Ok(place)
 }
 
-/// What has to stay the same from page to page: the question, the store, and what each stream is ordered by,
-/// which an import with another manifest changes.
-fn question(query: &RecordsQuery, streams: &[StreamRow], store: &str) -> u64 {
+/// Returns a digest of everything that must stay the same from page to page: the query, the store, and the cursor
+/// field of each stream, which an import with another manifest changes.
+fn query_digest(query: &RecordsQuery, streams: &[StreamRow], store: &str) -> u64 {
     let mut digest = Sha256::new_with_prefix(format!("{} {store}", query.fingerprint()));
     for stream in streams {
         digest.update(json!([stream.row, stream.detail.cursor_field]).to_string());
@@ -138,7 +134,7 @@ fn check_sort(query: &RecordsQuery, stream: &StreamRow) -> Result<(), SourceErro
     }
 }
 
-fn in_order(direction: Direction, a: &Place, b: &Place) -> std::cmp::Ordering {
+fn compare_positions(direction: Direction, a: &SortPosition, b: &SortPosition) -> std::cmp::Ordering {
     let ascending = (&a.value, &a.key, a.stream).cmp(&(&b.value, &b.key, b.stream));
     match direction {
         Direction::Ascending => ascending,
@@ -150,54 +146,54 @@ fn in_order(direction: Direction, a: &Place, b: &Place) -> std::cmp::Ordering {
 struct Scan<'a> {
     sqlite: &'a Connection,
     query: &'a RecordsQuery,
-    interrupt: &'a Interrupt,
-    allowance: &'a Allowance,
+    bounds: ReadBounds<'a>,
 }
 
 impl Scan<'_> {
-    /// The places of the next records of one stream that pass the filter, one more than the page takes.
+    /// Returns the sort positions of the next records of a stream that pass the filter, at most one more than the
+    /// page takes.
     fn places(
         &self,
         stream: &StreamRow,
-        after: Option<&Place>,
+        after: Option<&SortPosition>,
         question: u64,
-    ) -> Result<Vec<Place>, ReadError> {
-        let mut picker = Picker::default();
-        let predicate = Predicate::new(&self.query.filter, &mut picker);
+    ) -> Result<Vec<SortPosition>, ReadError> {
+        let mut reader = FieldReader::default();
+        let predicate = Predicate::new(&self.query.filter, &mut reader);
         let mut picked = Vec::new();
         let mut places = Vec::new();
         let wants_data = !self.query.filter.is_empty();
         self.each(stream, after, wants_data, |row| {
             if wants_data {
-                picker.pick(row.get_ref(2)?.as_str()?, &mut picked);
+                reader.read(row.get_ref(2)?.as_str()?, &mut picked);
                 if !predicate.passes(&picked) {
                     return Ok(true);
                 }
             }
-            places.push(Place { question, value: row.get(0)?, key: row.get(1)?, stream: stream.row });
+            places.push(SortPosition { question, value: row.get(0)?, key: row.get(1)?, stream: stream.row });
             Ok(places.len() <= self.query.limit)
         })?;
         Ok(places)
     }
 
-    /// How many records of one stream pass the filter.
+    /// Counts the records of one stream that pass the filter.
     fn matching(&self, stream: &StreamRow) -> Result<u64, ReadError> {
-        let mut picker = Picker::default();
-        let predicate = Predicate::new(&self.query.filter, &mut picker);
+        let mut reader = FieldReader::default();
+        let predicate = Predicate::new(&self.query.filter, &mut reader);
         let (mut picked, mut matching) = (Vec::new(), 0);
         self.each(stream, None, true, |row| {
-            picker.pick(row.get_ref(2)?.as_str()?, &mut picked);
+            reader.read(row.get_ref(2)?.as_str()?, &mut picked);
             matching += u64::from(predicate.passes(&picked));
             Ok(true)
         })?;
         Ok(matching)
     }
 
-    /// Shows the records of one stream after a place, in order, until `more` says that it is enough.
+    /// Passes the rows of one stream after a position to `more`, in order, until it returns false.
     fn each(
         &self,
         stream: &StreamRow,
-        after: Option<&Place>,
+        after: Option<&SortPosition>,
         wants_data: bool,
         mut more: impl FnMut(&Row<'_>) -> Result<bool, rusqlite::Error>,
     ) -> Result<(), ReadError> {
@@ -207,7 +203,7 @@ impl Scan<'_> {
         let mut values: Vec<&dyn ToSql> = vec![&stream.row];
         let descending = self.query.direction == Direction::Descending;
         if let Some(place) = after {
-            // Records of two connections with the same value and key are told apart by their stream.
+            // Records of two connections with equal value and key are ordered by their stream.
             let same_key_too = if descending { stream.row < place.stream } else { stream.row > place.stream };
             let operator = match (descending, same_key_too) {
                 (true, true) => "<=",
@@ -241,9 +237,9 @@ impl Scan<'_> {
         let mut statement = self.sqlite.prepare_cached(&sql)?;
         let mut rows = statement.query(values.as_slice())?;
         while let Some(row) = rows.next()? {
-            self.interrupt.check()?;
-            // The answer is not used.
-            if !self.allowance.has_room_for(length_at(row, 3)?) {
+            self.bounds.interrupt.check()?;
+            // The read exceeded its memory limit, so its result is discarded.
+            if !self.bounds.allowance.has_room_for(length_at(row, 3)?) {
                 break;
             }
             if !more(row)? {
@@ -254,10 +250,10 @@ impl Scan<'_> {
     }
 }
 
-/// The record at a place, and how much text it is.
+/// Returns the record at a sort position with the size of its text in bytes.
 fn record_at(
     sqlite: &Connection,
-    place: &Place,
+    place: &SortPosition,
     allowance: &Allowance,
 ) -> Result<Option<(Record, usize)>, rusqlite::Error> {
     let mut statement = sqlite.prepare_cached(&by_key_sql())?;

@@ -1,11 +1,11 @@
-//! The process that holds a store's write lock.
+//! Lookup of the process that holds a store's write lock.
 
 use std::path::Path;
 
 use crate::state::beside;
 
-/// Returns the id of the process that holds the write lock of the store at `store`, where the system tells: Linux lists
-/// locks by device and inode in `/proc/locks`.
+/// Returns the id of the process that holds the write lock of the store at `store`, if the system reports it. Linux
+/// lists locks by device and inode in `/proc/locks`.
 pub(super) fn lock_holder(store: &Path) -> Option<u32> {
     #[cfg(target_os = "linux")]
     {
@@ -20,7 +20,7 @@ pub(super) fn lock_holder(store: &Path) -> Option<u32> {
     }
 }
 
-/// Finds the holder of a file's lock: `1: FLOCK  ADVISORY  WRITE 4711 fe:00:131090 0 EOF`.
+/// Finds the holder of a file's lock in lines such as `1: FLOCK  ADVISORY  WRITE 4711 fe:00:131090 0 EOF`.
 #[cfg(target_os = "linux")]
 fn holder_in(locks: &str, device: u64, inode: u64) -> Option<u32> {
     let major = (device >> 32 & 0xffff_f000) | (device >> 8 & 0xfff);

@@ -1,4 +1,4 @@
-//! PDPP connector manifests.
+//! Parser of PDPP connector manifests: the streams that a connector has and the routes that serve them.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,8 +7,8 @@ use super::declaration::StreamDeclaration;
 use super::routes::routes;
 use crate::record::{HttpRoute, RecordData, short_connector_key};
 
-/// A connector's description of its streams. Accepted as it is: what is not listed here is kept in the
-/// text and given on unchanged.
+/// Description of a connector and its streams. Keys that are unknown here are kept in the text and passed on
+/// unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
     text: String,
@@ -18,51 +18,51 @@ pub struct Manifest {
     routes: Vec<HttpRoute>,
 }
 
-/// Why a text is not a manifest.
+/// Reason why a text is not a valid manifest.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// It is not JSON of the right shape.
+    /// The text is not JSON of the expected shape.
     #[error("it is not a connector manifest ({0}); it needs `streams`, an array of objects with a `name`")]
     Shape(#[from] serde_json::Error),
-    /// It declares no stream.
+    /// The manifest declares no stream.
     #[error("it declares no stream; `streams` is empty")]
     NoStreams,
-    /// One of its streams has no name.
+    /// A stream has no name.
     #[error("one of its `streams` has no `name`, which is a text")]
     NamelessStream,
-    /// One of its routes cannot be served.
+    /// A route cannot be served.
     #[error("its route `{route}` cannot be served: {problem}")]
     BadRoute {
-        /// The route's path, or all of it when it has none.
+        /// Path of the route, or the whole JSON value if it has no path.
         route: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
 }
 
 impl Manifest {
-    /// Reads a manifest.
+    /// Parses a manifest.
     ///
     /// # Errors
     ///
-    /// The text is not JSON, has no streams, or has a route that cannot be served.
+    /// Returns an error if the text is not JSON, has no streams, or has a route that cannot be served.
     pub fn parse(text: &str) -> Result<Self, ManifestError> {
         let (mut manifest, routes) = Self::read(text)?;
         manifest.routes = routes.into_iter().collect::<Result<_, _>>()?;
         Ok(manifest)
     }
 
-    /// A manifest that a store has, without the routes that cannot be served.
-    pub(super) fn kept(text: &str) -> Option<Self> {
+    /// Parses a manifest from a store. Routes that cannot be served are left out.
+    pub(super) fn from_stored(text: &str) -> Option<Self> {
         let (mut manifest, routes) = Self::read(text).ok()?;
         manifest.routes = routes.into_iter().filter_map(Result::ok).collect();
         Some(manifest)
     }
 
-    /// All but the routes, and each of these with what is wrong with it.
+    /// Parses everything but the routes, and each route on its own.
     fn read(text: &str) -> Result<(Self, Vec<Result<HttpRoute, ManifestError>>), ManifestError> {
         #[derive(Deserialize)]
-        struct Sent {
+        struct RawManifest {
             connector_key: Option<String>,
             connector_id: Option<String>,
             key: Option<String>,
@@ -71,52 +71,52 @@ impl Manifest {
             streams: Vec<RecordData>,
             routes: Option<Value>,
         }
-        let sent: Sent = serde_json::from_str(text)?;
-        if sent.streams.is_empty() {
+        let raw: RawManifest = serde_json::from_str(text)?;
+        if raw.streams.is_empty() {
             return Err(ManifestError::NoStreams);
         }
-        let streams = sent.streams.into_iter().map(StreamDeclaration::read).collect::<Result<Vec<_>, _>>()?;
-        let routes = routes(sent.routes, |name| streams.iter().any(|stream| stream.name == name));
-        let key = sent.connector_key.or(sent.connector_id).or(sent.key);
+        let streams = raw.streams.into_iter().map(StreamDeclaration::read).collect::<Result<Vec<_>, _>>()?;
+        let routes = routes(raw.routes, |name| streams.iter().any(|stream| stream.name == name));
+        let key = raw.connector_key.or(raw.connector_id).or(raw.key);
         let manifest = Self {
             text: text.to_owned(),
             connector_key: key.map(|key| short_connector_key(&key).to_owned()),
-            display_name: sent.display_name.or(sent.name),
+            display_name: raw.display_name.or(raw.name),
             streams,
             routes: Vec::new(),
         };
         Ok((manifest, routes))
     }
 
-    /// The manifest as it was given.
+    /// Returns the manifest as it was given.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The short key of the connector, such as `gmail`.
+    /// Returns the short key of the connector, such as `gmail`.
     #[must_use]
     pub fn connector_key(&self) -> Option<&str> {
         self.connector_key.as_deref()
     }
 
-    /// The name of the connector.
+    /// Returns the display name of the connector.
     #[must_use]
     pub fn display_name(&self) -> Option<&str> {
         self.display_name.as_deref()
     }
 
-    /// The paths under which its streams are served.
+    /// Returns the routes under which the streams are served.
     #[must_use]
     pub fn routes(&self) -> &[HttpRoute] {
         &self.routes
     }
 
-    /// The declaration of a stream.
+    /// Returns the declaration of a stream.
     ///
     /// # Errors
     ///
-    /// There is none; the text says which there are.
+    /// Returns a message that lists the declared streams if there is none of that name.
     pub fn stream(&self, name: &str) -> Result<&StreamDeclaration, String> {
         self.streams.iter().find(|stream| stream.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.streams.iter().map(|stream| stream.name.as_str()).collect();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_manifest_says_what_is_missing() {
+    fn invalid_manifest_error_names_the_missing_part() {
         for text in ["", "[]", "{}", r#"{"streams":[]}"#, r#"{"streams":[{}]}"#] {
             assert!(Manifest::parse(text).unwrap_err().to_string().contains("streams"), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Where in a record its match is, for the excerpt.
+//! Finds the passage of a record that matches a search, for the excerpt of a hit.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -9,35 +9,35 @@ use super::words::{fold_into, words};
 use crate::fit::passage;
 use crate::record::{Excerpt, RecordData, own_title};
 
-/// How much text of one record is looked through, in bytes. A match further on is still found, but
-/// shown by the start of the text.
+/// Maximum bytes of one record's text that are scanned. A record that matches further on is still a hit, with the
+/// start of its text as the excerpt.
 const SCAN_BYTES: usize = 512 * 1024;
 
-/// How much text around the match is passed on, in bytes on either side.
+/// Bytes of context on either side of the match.
 const RADIUS: usize = 400;
 
-/// Matches this close together are shown together, in bytes.
+/// Maximum length in bytes of a cluster: matches within it are shown together.
 const CLOSE: usize = 160;
 
-/// Matches of one cluster that are looked at.
+/// Maximum number of matches of one cluster that are compared.
 const CLUSTER: usize = 32;
 
-/// Where a record matches.
+/// Matching fields and excerpt of a record.
 #[derive(Debug, Default)]
-pub(super) struct Matched {
-    /// The passage with the most different terms close together. The title is not looked at, since it is shown anyway;
-    /// without any match it is the start of the longest text.
+pub(super) struct MatchLocation {
+    /// Passage with the most distinct terms close together. The title is skipped, since it is shown anyway. Without a
+    /// match, the passage is the start of the longest text.
     pub(super) excerpt: Excerpt,
-    /// The field that a passage with a match is from.
+    /// Field that contains the matching passage.
     pub(super) field: Option<String>,
-    /// The fields with a match, in the order of the record.
+    /// Fields with a match, in the order of the record.
     pub(super) fields: Vec<String>,
-    /// The field of the title and its match, when nothing else matches.
+    /// Title field with its matching passage, if nothing else matches.
     pub(super) title_match: Option<(String, Excerpt)>,
 }
 
-/// Finds where a record has the terms.
-pub(super) fn matched(data: &RecordData, terms: &HashSet<&str>) -> Matched {
+/// Finds the fields and the best passage of a record that contain the terms.
+pub(super) fn locate_match(data: &RecordData, terms: &HashSet<&str>) -> MatchLocation {
     let title = own_title(data);
     let mut texts: Vec<(&str, &str)> = Vec::new();
     for (name, value) in data {
@@ -85,7 +85,7 @@ pub(super) fn matched(data: &RecordData, terms: &HashSet<&str>) -> Matched {
         None => (excerpt_of(longest().map_or("", |(_, text)| text), 0..0), None),
     };
     let title_match = of_title.filter(|_| best.is_none());
-    Matched {
+    MatchLocation {
         excerpt,
         field,
         fields: fields.into_iter().map(str::to_owned).collect(),
@@ -93,7 +93,7 @@ pub(super) fn matched(data: &RecordData, terms: &HashSet<&str>) -> Matched {
     }
 }
 
-/// Every string inside a value, in order.
+/// Collects every string inside a value, in order.
 pub(super) fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => texts.push(text),
@@ -103,7 +103,7 @@ pub(super) fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
     }
 }
 
-/// The first run of matches with the most different terms, and the bytes it spans.
+/// Returns the first cluster with the most distinct terms: their number and the byte range of the cluster.
 fn best_cluster(text: &str, terms: &HashSet<&str>) -> Option<(usize, Range<usize>)> {
     let mut folded = String::new();
     let matches: Vec<(&str, Range<usize>)> = words(text)
@@ -141,7 +141,8 @@ mod tests {
 
     #[track_caller]
     fn check(data: Value, terms: &[&str], expect: &str) {
-        let found = matched(&serde_json::from_value(data).unwrap(), &terms.iter().copied().collect()).excerpt;
+        let found =
+            locate_match(&serde_json::from_value(data).unwrap(), &terms.iter().copied().collect()).excerpt;
         assert_eq!(found.text().get(found.focus()).unwrap(), expect);
     }
 
@@ -160,7 +161,8 @@ mod tests {
     #[test]
     fn the_title_is_not_shown_twice() {
         check(json!({"title": "Invoice", "body": "the invoice is due"}), &["invoice"], "invoice");
-        let of = |data: Value| matched(&serde_json::from_value(data).unwrap(), &HashSet::from(["invoice"]));
+        let of =
+            |data: Value| locate_match(&serde_json::from_value(data).unwrap(), &HashSet::from(["invoice"]));
         let only_title = of(json!({"title": "Invoice", "body": "due at once"}));
         assert_eq!((only_title.excerpt.text(), only_title.field), ("due at once", None));
         assert_eq!(only_title.fields, ["title"]);

@@ -1,12 +1,21 @@
 //! The embedded store: a record server in one SQLite file.
 //!
-//! SQLite holds the truth: connections, streams, records and the version of every change. Beside it
-//! lies a search index (`STORE-index/`) that is derived from it and can be deleted at any time: it
-//! carries the version up to which it is complete, and an import or the next search that finds it behind
-//! brings it up to date from the records changed since. That is also how it recovers from a crash, from
-//! damage and from a backup that is copied over it.
+//! SQLite is the source of truth: connections, streams, records and the version of every change. The search index
+//! beside it (`STORE-index/`) is derived from it and can be deleted at any time. The index contains the version up to
+//! which it is complete; an import, or the next search, adds the records that changed since. The same mechanism
+//! recovers from a crash, from damage and from a restored backup.
 //!
-//! One process writes at a time ([`StoreWriter`] holds a lock); any number read meanwhile.
+//! One process writes at a time ([`StoreWriter`] holds a lock); any number of processes read meanwhile.
+//!
+//! * [`database`], [`write_lock`], [`lock_holder`], [`error`], [`backup`]: the SQLite file
+//! * [`write`], [`put`], [`kinds`]: imports
+//! * [`manifest`], [`declaration`], [`routes`], [`streams`]: the schema of connectors
+//! * [`read`], [`list`], [`changes`], [`window`], [`aggregate`]: one kind of read each
+//! * [`predicate`], [`pick`], [`selection`], [`expand`], [`sort_value`]: filters, fields, relations and order of
+//!   those reads
+//! * [`group_key`], [`time_bucket`]: groups of an aggregation
+//! * [`search`], [`words`], [`terms`], [`clauses`], [`scope`], [`sieve`], [`matching`], [`index`]: full-text search
+//! * [`allowance`], [`interrupt`]: memory limit and cancellation of a read
 
 mod aggregate;
 mod allowance;
@@ -59,10 +68,10 @@ pub use index::IndexState;
 pub use manifest::{Manifest, ManifestError};
 pub use write::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
 
-use self::allowance::Allowance;
+use self::allowance::{Allowance, ReadBounds};
 use self::database::{Database, READERS};
 use self::interrupt::{Interrupt, InterruptOnDrop};
-use self::search::Searching;
+use self::search::StoreSearch;
 use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
     SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
@@ -71,13 +80,13 @@ use crate::handle::{RecordAddress, SourceName};
 use crate::memory::{MemoryPermit, UNCOUNTED_BYTES};
 use crate::record::{Record, Schema, Unavailable, Window};
 
-/// How long a read waits for its turn.
-const TURN_WITHIN: Duration = Duration::from_secs(2);
+/// Maximum time that a read waits for a permit.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest time that a read of long records waits for memory. Shorter than a source's deadline when nothing else is configured.
-const MEMORY_WITHIN: Duration = Duration::from_secs(4);
+/// Maximum time that a read of large records waits for memory. Shorter than the default deadline of a source.
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// An open store, to read from.
+/// Open store for reading. Clones share the connections and the search index.
 #[derive(Debug, Clone)]
 pub struct Store {
     name: SourceName,
@@ -87,51 +96,52 @@ pub struct Store {
 #[derive(Debug)]
 struct Inner {
     database: Database,
-    searching: Searching,
-    /// Each read has a connection: one that had to be opened for it, and its statements made anew, would cost several reads.
-    turns: Arc<Semaphore>,
+    searching: StoreSearch,
+    /// Permits for concurrent reads, one per pooled connection: opening a connection and preparing its statements
+    /// takes as long as several reads.
+    permits: Arc<Semaphore>,
 }
 
 impl Store {
-    /// Opens an existing store. Takes well under a millisecond: the index is opened by the first search.
+    /// Opens an existing store. Takes well under a millisecond, because the first search opens the index.
     ///
     /// # Errors
     ///
-    /// The file is missing, unreadable, foreign, damaged, or of a newer format.
+    /// Returns an error if the file is missing, unreadable, damaged, of another program or of a newer format.
     pub fn open(name: SourceName, path: &Path) -> Result<Self, StoreError> {
         let database = Database::open(path)?;
-        let (searching, turns) = (Searching::default(), Arc::new(Semaphore::new(READERS)));
-        Ok(Self { name, inner: Arc::new(Inner { database, searching, turns }) })
+        let (searching, permits) = (StoreSearch::default(), Arc::new(Semaphore::new(READERS)));
+        Ok(Self { name, inner: Arc::new(Inner { database, searching, permits }) })
     }
 
-    /// What a store at this place is identified by, open or not.
+    /// Returns the identity of a store at a path, whether it is open or not.
     #[must_use]
     pub fn identity_at(name: &SourceName, path: &Path) -> String {
         format!("{name} store {}", path.display())
     }
 
-    /// Runs a read in its turn. Dropping the future interrupts it.
+    /// Acquires a permit and runs a read on a blocking thread. Dropping the future interrupts the read.
     async fn blocking<Answer: Send + 'static>(
         &self,
         read: impl FnOnce(&Inner, &Interrupt) -> Result<Answer, SourceError> + Send + 'static,
     ) -> Result<Answer, SourceError> {
         let inner = Arc::clone(&self.inner);
-        let turn = timeout(TURN_WITHIN, Arc::clone(&inner.turns).acquire_owned());
-        let turn = turn.await.ok().and_then(Result::ok).ok_or(SourceError::AskInTurn)?;
+        let permit = timeout(PERMIT_TIMEOUT, Arc::clone(&inner.permits).acquire_owned());
+        let permit = permit.await.ok().and_then(Result::ok).ok_or(SourceError::AskInTurn)?;
         let interrupt = Interrupt::default();
         let _interrupt = InterruptOnDrop(interrupt.clone());
-        apart(move || {
-            let _turn = turn;
+        spawn_read(move || {
+            let _permit = permit;
             read(&inner, &interrupt)
         })
         .await
     }
 
-    /// Runs a read of record text, and repeats it with more memory when it needs that. Returns the permit of the text that
-    /// the answer has.
+    /// Runs a read of record text and repeats it with a larger memory permit if it needs one. Returns the permit for
+    /// the text in the result.
     async fn reading<Answer: Send + 'static>(
         &self,
-        read: impl Fn(&Inner, &Interrupt, &Allowance) -> Result<Answer, SourceError> + Send + Sync + 'static,
+        read: impl Fn(&Inner, ReadBounds<'_>) -> Result<Answer, SourceError> + Send + Sync + 'static,
     ) -> Result<(Answer, MemoryPermit), SourceError> {
         let read = Arc::new(read);
         let (mut permit, mut granted) = (MemoryPermit::default(), UNCOUNTED_BYTES);
@@ -140,7 +150,7 @@ impl Store {
             let (answer, needed, used) = self
                 .blocking(move |inner, interrupt| {
                     let allowance = Allowance::new(granted);
-                    let answer = read(inner, interrupt, &allowance);
+                    let answer = read(inner, ReadBounds { interrupt, allowance: &allowance });
                     Ok((answer, allowance.needed(), allowance.used()))
                 })
                 .await?;
@@ -148,16 +158,18 @@ impl Store {
                 permit.shrink_to(used);
                 return Ok((answer?, permit));
             };
-            // The memory of the first try is released first: two reads that wait for each other would wait for ever.
+            // The first permit is released before the next one is acquired: two reads that each held one would
+            // deadlock.
             drop((answer, permit));
-            permit = MemoryPermit::acquire(needed, MEMORY_WITHIN).await.map_err(|_busy| SourceError::Busy)?;
+            permit =
+                MemoryPermit::acquire(needed, MEMORY_TIMEOUT).await.map_err(|_busy| SourceError::Busy)?;
             granted = needed;
         }
     }
 }
 
-/// Runs a read where waiting for the disk holds up nobody else.
-async fn apart<Answer: Send + 'static>(read: impl FnOnce() -> Answer + Send + 'static) -> Answer {
+/// Runs a read on a blocking thread, where waiting for the disk delays no other task.
+async fn spawn_read<Answer: Send + 'static>(read: impl FnOnce() -> Answer + Send + 'static) -> Answer {
     match spawn_blocking(read).await {
         Ok(answer) => answer,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
@@ -179,9 +191,9 @@ impl Source for Store {
     }
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
-        // Without a turn: a store with much to do is not a sick one.
+        // Without a permit: a busy store is not an unhealthy one.
         let inner = Arc::clone(&self.inner);
-        let found = apart(move || {
+        let found = spawn_read(move || {
             inner.database.check()?;
             inner.searching.index.check(&inner.database)
         });
@@ -196,17 +208,15 @@ impl Source for Store {
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let query = query.clone();
-        let read = move |inner: &Inner, _: &Interrupt, allowance: &Allowance| {
-            inner.searching.search(&inner.database, &query, allowance)
+        let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
+            inner.searching.search(&inner.database, &query, bounds.allowance)
         };
         Ok(self.reading(read).await?.0)
     }
 
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         let query = query.clone();
-        let read = move |inner: &Inner, interrupt: &Interrupt, allowance: &Allowance| {
-            read::record(&inner.database, &query, interrupt, allowance)
-        };
+        let read = move |inner: &Inner, bounds: ReadBounds<'_>| read::record(&inner.database, &query, bounds);
         let (record, memory) = self.reading(read).await?;
         Ok(Record { memory, ..record })
     }
@@ -223,8 +233,8 @@ impl Source for Store {
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
         let query = query.clone();
-        let read = move |inner: &Inner, interrupt: &Interrupt, allowance: &Allowance| {
-            let (database, bounds) = (&inner.database, (interrupt, allowance));
+        let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
+            let database = &inner.database;
             match &query.start {
                 Start::First => list::page(database, &query, None, bounds),
                 Start::After(position) => list::page(database, &query, Some(position), bounds),
@@ -237,8 +247,8 @@ impl Source for Store {
 
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
         let query = query.clone();
-        let read = move |inner: &Inner, _: &Interrupt, allowance: &Allowance| {
-            window::window(&inner.database, &query, allowance)
+        let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
+            window::window(&inner.database, &query, bounds.allowance)
         };
         Ok(self.reading(read).await?.0)
     }
@@ -254,12 +264,12 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_with_much_to_do_says_so_and_is_not_sick() {
+    async fn busy_store_returns_busy_and_stays_healthy() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.db");
         drop(Database::open_or_create(&path).unwrap());
         let store = Store::open("notes".parse().unwrap(), &path).unwrap();
-        let all = store.inner.turns.acquire_many(READERS.try_into().unwrap()).await.unwrap();
+        let all = store.inner.permits.acquire_many(READERS.try_into().unwrap()).await.unwrap();
         assert!(store.health().await.unwrap().is_empty());
         assert_eq!(store.schema().await.unwrap_err().code(), SourceError::AskInTurn.code());
         drop(all);

@@ -1,7 +1,7 @@
-//! Reading a few fields of a record without the rest.
+//! Reads selected fields of a JSON object and skips the rest.
 //!
-//! Filters and figures look at a field or two of every record of a stream. Reading these records whole
-//! would take most of the time and megabytes for nothing.
+//! Filters and aggregates need one or two fields of every record of a stream; parsing the records completely would
+//! take most of the time and megabytes of memory.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,18 +9,18 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-/// The names of the fields that are wanted, each once.
+/// Reader of selected fields of a JSON object. Each name is there once.
 #[derive(Debug, Default)]
-pub(super) struct Picker {
+pub(super) struct FieldReader {
     names: Vec<String>,
 }
 
-/// The values of one record, in the order of the names; `None` where there is none.
-pub(super) type Picked = Vec<Option<Value>>;
+/// Values of one record in the order of the selected names; `None` for a missing field.
+pub(super) type FieldValues = Vec<Option<Value>>;
 
-impl Picker {
-    /// Wants a field, and says where its value will be.
-    pub(super) fn want(&mut self, name: &str) -> usize {
+impl FieldReader {
+    /// Adds a field and returns the index of its value in the result.
+    pub(super) fn select(&mut self, name: &str) -> usize {
         if let Some(at) = self.names.iter().position(|wanted| wanted == name) {
             return at;
         }
@@ -28,23 +28,23 @@ impl Picker {
         self.names.len() - 1
     }
 
-    /// Reads the wanted fields of a JSON object. What cannot be read has none.
-    pub(super) fn pick(&self, json: &str, picked: &mut Picked) {
-        picked.clear();
-        picked.resize(self.names.len(), None);
+    /// Reads the selected fields of a JSON object. A field that cannot be parsed counts as missing.
+    pub(super) fn read(&self, json: &str, values: &mut FieldValues) {
+        values.clear();
+        values.resize(self.names.len(), None);
         let mut deserializer = serde_json::Deserializer::from_str(json);
-        // It stops at the last wanted field, which the parser takes for an unfinished object: what was
-        // read is already in its place.
-        let _ = Into { names: &self.names, picked }.deserialize(&mut deserializer);
+        // Parsing stops at the last selected field, which the parser reports as an unfinished object; the values read
+        // so far are already in place.
+        let _ = FieldVisitor { names: &self.names, values }.deserialize(&mut deserializer);
     }
 }
 
-struct Into<'a> {
+struct FieldVisitor<'a> {
     names: &'a [String],
-    picked: &'a mut Picked,
+    values: &'a mut FieldValues,
 }
 
-impl<'de> DeserializeSeed<'de> for Into<'_> {
+impl<'de> DeserializeSeed<'de> for FieldVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -52,7 +52,7 @@ impl<'de> DeserializeSeed<'de> for Into<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Into<'_> {
+impl<'de> Visitor<'de> for FieldVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for Into<'_> {
             match self.names.iter().position(|wanted| *wanted == name) {
                 Some(at) => {
                     let value = fields.next_value()?;
-                    if let Some(place) = self.picked.get_mut(at) {
+                    if let Some(place) = self.values.get_mut(at) {
                         *place = Some(value);
                     }
                     left -= 1;
@@ -85,22 +85,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_wanted_is_read() {
-        let mut picker = Picker::default();
-        assert_eq!((picker.want("b"), picker.want("z"), picker.want("b")), (0, 1, 0));
-        let mut picked = Vec::new();
-        picker.pick(r#"{"a":{"b":1},"b":[2],"c":3}"#, &mut picked);
-        assert_eq!(picked, [Some(json!([2])), None]);
-        picker.pick(r#"{"\u0062":"\n"}"#, &mut picked);
-        assert_eq!(picked, [Some(json!("\n")), None]);
-        picker.pick("[1]", &mut picked);
-        assert_eq!(picked, [None, None]);
+    fn only_selected_fields_are_read() {
+        let mut reader = FieldReader::default();
+        assert_eq!((reader.select("b"), reader.select("z"), reader.select("b")), (0, 1, 0));
+        let mut values = Vec::new();
+        reader.read(r#"{"a":{"b":1},"b":[2],"c":3}"#, &mut values);
+        assert_eq!(values, [Some(json!([2])), None]);
+        reader.read(r#"{"\u0062":"\n"}"#, &mut values);
+        assert_eq!(values, [Some(json!("\n")), None]);
+        reader.read("[1]", &mut values);
+        assert_eq!(values, [None, None]);
     }
 
     #[test]
-    fn nothing_wanted_is_nothing_read() {
-        let mut picked = Vec::new();
-        Picker::default().pick("not even JSON", &mut picked);
-        assert!(picked.is_empty());
+    fn empty_selection_reads_nothing() {
+        let mut values = Vec::new();
+        FieldReader::default().read("not even JSON", &mut values);
+        assert!(values.is_empty());
     }
 }

@@ -1,49 +1,52 @@
-//! A filter, made ready for many records.
+//! Filters, compiled for many records.
+//!
+//! A [`Predicate`] is a filter with values that are parsed once and then compared with many records. Numbers and texts
+//! compare by meaning, since values in a URL and in CSV files are always text.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
 use super::kinds::{is_day, is_time};
-use super::pick::{Picked, Picker};
+use super::pick::{FieldReader, FieldValues};
 use crate::record::{Capability, FieldDetail, Numeric, Scalar, SortValue, StreamDetail, comparable};
 use crate::source::{Condition, Filter, Operator, QueryFault, SourceError};
 
-/// Conditions with the place of each one's field among the picked ones.
+/// Conditions of a filter, each with the index of its field among the values that are read.
 #[derive(Debug)]
 pub(super) struct Predicate(Vec<(usize, Operator, Comparand)>);
 
-/// What a field is compared with, read once.
+/// Parsed right-hand side of a condition.
 #[derive(Debug)]
 enum Comparand {
     Bool(bool),
-    /// `None` for a number that JSON cannot write.
+    /// Number, or `None` if JSON cannot represent it.
     Number(Option<Numeric>),
     Text(TextComparand),
 }
 
-/// A text, which in a URL stands for anything.
+/// Text to compare with. A value in a URL is text, whatever type it stands for.
 #[derive(Debug)]
 struct TextComparand {
     text: String,
-    /// The text as it orders: a moment in UTC, else the text.
+    /// Text by which a range orders: a timestamp in UTC, otherwise the text itself.
     ordered: String,
     number: Option<Numeric>,
     boolean: Option<bool>,
 }
 
 impl Predicate {
-    pub(super) fn new(filter: &Filter, picker: &mut Picker) -> Self {
+    pub(super) fn new(filter: &Filter, reader: &mut FieldReader) -> Self {
         let compile = |condition: &Condition| {
-            (picker.want(&condition.field), condition.operator, Comparand::of(&condition.value))
+            (reader.select(&condition.field), condition.operator, Comparand::new(&condition.value))
         };
         Self(filter.0.iter().map(compile).collect())
     }
 
-    /// Whether a record with these values passes. A field that is missing passes nothing.
-    pub(super) fn passes(&self, picked: &Picked) -> bool {
+    /// Returns true if a record with these values passes. A missing field fails every condition.
+    pub(super) fn passes(&self, values: &FieldValues) -> bool {
         self.0.iter().all(|(at, operator, comparand)| {
-            let Some(Some(value)) = picked.get(*at) else { return false };
+            let Some(Some(value)) = values.get(*at) else { return false };
             comparand.compare(*operator, value).is_some_and(|ordering| match operator {
                 Operator::Equal => ordering.is_eq(),
                 Operator::GreaterOrEqual => ordering.is_ge(),
@@ -56,7 +59,7 @@ impl Predicate {
 }
 
 impl Comparand {
-    fn of(value: &Scalar) -> Self {
+    fn new(value: &Scalar) -> Self {
         match value {
             Scalar::Bool(value) => Self::Bool(*value),
             Scalar::Number(number) => Self::Number(Numeric::of_number(number)),
@@ -69,8 +72,8 @@ impl Comparand {
         }
     }
 
-    /// How a field's value stands to it; `None` where the two do not compare. A number and a text that is one
-    /// compare as numbers: a filter in a URL is always text, and so is every field of a table.
+    /// Compares a field's value with this one; returns `None` if their types do not compare. A number and a text that
+    /// is a number compare as numbers, because values in a URL and in CSV files are always text.
     fn compare(&self, operator: Operator, value: &Value) -> Option<Ordering> {
         match (self, value) {
             (Self::Bool(wanted), Value::Bool(value)) => Some(value.cmp(wanted)),
@@ -89,8 +92,9 @@ impl Comparand {
 }
 
 impl TextComparand {
-    /// Two texts are equal when they are the same or the same moment: `01234` is not `1234`. A range of numbers
-    /// has no other texts in it, but `2026` may be the start of a range of days.
+    /// Compares two texts. They are equal if they are identical or the same timestamp: `01234` does not equal `1234`.
+    /// In a range of numbers, texts that are not numbers never match, except timestamps and dates, because `2026` can
+    /// be the start of a range of days.
     fn compare(&self, operator: Operator, text: &str) -> Option<Ordering> {
         if *text == self.text {
             return Some(Ordering::Equal);
@@ -107,11 +111,11 @@ impl TextComparand {
     }
 }
 
-/// The ends of the order that a filter on the field of the order leaves, where they can be used: every record
-/// that passes has to be inside. Texts that are numbers or booleans compare with these too, which order apart
-/// from texts.
+/// Returns the range conditions on the cursor field that SQLite can apply: every record that passes the filter is
+/// inside them. Values that are numbers or booleans are left out, because those compare with texts and with other
+/// types, which order separately.
 pub(super) fn bounds(filter: &Filter, cursor_field: &str) -> Vec<(Operator, SortValue)> {
-    let bound = |condition: &Condition| match Comparand::of(&condition.value) {
+    let bound = |condition: &Condition| match Comparand::new(&condition.value) {
         Comparand::Text(TextComparand { text, number: None, boolean: None, .. })
             if condition.field == cursor_field =>
         {
@@ -122,22 +126,23 @@ pub(super) fn bounds(filter: &Filter, cursor_field: &str) -> Vec<(Operator, Sort
     filter.0.iter().filter_map(bound).collect()
 }
 
-/// Refuses a filter by what a stream does not take.
+/// Refuses a filter on fields that the stream does not let be filtered in that way.
 pub(super) fn check(filter: &Filter, stream: &StreamDetail) -> Result<(), SourceError> {
     for Condition { field, operator, .. } in &filter.0 {
         let (capability, what) = match operator {
             Operator::Equal => (Capability::Equal, "filtered by value"),
             _ => (Capability::Range, "filtered by range"),
         };
-        if let Some((problem, hint)) = unfit(stream, field, capability, what) {
+        if let Some((problem, hint)) = missing_capability(stream, field, capability, what) {
             return Err(SourceError::CorrectQuery { fault: QueryFault::InvalidFilter, problem, hint });
         }
     }
     Ok(())
 }
 
-/// Why a field of a stream cannot be used so, with the fields that can; `None` when it can.
-pub(super) fn unfit(
+/// Returns problem and hint if a field does not have a capability, or `None` if it does. The hint lists the fields
+/// that have it.
+pub(super) fn missing_capability(
     stream: &StreamDetail,
     field: &str,
     capability: Capability,
@@ -167,11 +172,11 @@ mod tests {
 
     #[track_caller]
     fn check(filter: &Value, record: &Value, expect: bool) {
-        let mut picker = Picker::default();
-        let predicate = Predicate::new(&serde_json::from_value(filter.clone()).unwrap(), &mut picker);
-        let mut picked = Vec::new();
-        picker.pick(&record.to_string(), &mut picked);
-        assert_eq!(predicate.passes(&picked), expect, "{filter} {record}");
+        let mut reader = FieldReader::default();
+        let predicate = Predicate::new(&serde_json::from_value(filter.clone()).unwrap(), &mut reader);
+        let mut values = Vec::new();
+        reader.read(&record.to_string(), &mut values);
+        assert_eq!(predicate.passes(&values), expect, "{filter} {record}");
     }
 
     #[test]
@@ -234,7 +239,7 @@ mod tests {
         }
         check(&json!({"amount": {"gt": "9"}}), &json!({"amount": "10"}), true);
         check(&json!({"name": {"gt": "n"}}), &json!({"name": "n/a"}), true);
-        // A year is a number, and the days of a year are no numbers.
+        // `2026` is a number, while the days of that year are not.
         check(&json!({"day": {"gte": "2026"}}), &json!({"day": "2026-04-01"}), true);
         check(&json!({"at": {"lt": "2026"}}), &json!({"at": "2026-04-01T00:00:00Z"}), false);
     }
@@ -253,13 +258,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_passes_is_inside_the_bounds(wanted in any_scalar(), value in any_scalar(), operator in 0_usize..5) {
+        fn passing_values_are_inside_the_bounds(wanted in any_scalar(), value in any_scalar(), operator in 0_usize..5) {
             let filter = match operator {
                 0 => json!({"v": wanted}),
                 other => json!({"v": {["gte", "gt", "lte", "lt"][other - 1]: wanted}}),
             };
             let filter: Filter = serde_json::from_value(filter).unwrap();
-            let predicate = Predicate::new(&filter, &mut Picker::default());
+            let predicate = Predicate::new(&filter, &mut FieldReader::default());
             let sorted = SortValue::of(Some(&value));
             let inside = bounds(&filter, "v").iter().all(|(operator, bound)| match operator {
                 Operator::Equal => sorted == *bound,

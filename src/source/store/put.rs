@@ -1,4 +1,4 @@
-//! Writing single records into an open stream.
+//! Writes single records within a transaction and tracks the types of their fields.
 
 use std::collections::HashMap;
 
@@ -9,23 +9,22 @@ use super::write::Change;
 use crate::handle::StreamName;
 use crate::record::{RecordData, SortValue};
 
-/// The most fields of one stream that are remembered by name. A stream of more has no fields but keys of
-/// a map.
-pub(super) const FIELDS_MOST: usize = 1_000;
+/// Maximum number of fields of one stream that are tracked. A stream with more uses a map's keys as field names.
+pub(super) const MAX_FIELDS: usize = 1_000;
 
-/// A stream that is being written to.
+/// Stream that is being written to.
 #[derive(Debug)]
 pub(super) struct OpenStream {
     pub(super) row: i64,
     cursor_field: Option<String>,
     fields: HashMap<String, Kinds>,
-    /// Fields that the store does not know yet, or not of that kind.
+    /// Fields with types that are new since the last save.
     unsaved: Vec<String>,
 }
 
-/// What writing a record did, with the record's row.
+/// Effect of writing a record, with the row id of the record.
 #[derive(Debug)]
-pub(super) enum Written {
+pub(super) enum WriteOutcome {
     Added(i64),
     Changed(i64),
     Deleted(i64),
@@ -33,7 +32,8 @@ pub(super) enum Written {
 }
 
 impl OpenStream {
-    /// Opens a stream of a connection, or makes it. A new cursor field puts the records there in its order.
+    /// Opens a stream of a connection, creating it if there is none. A changed cursor field updates the sort value of
+    /// every record in it.
     pub(super) fn open(
         transaction: &Transaction<'_>,
         connection: i64,
@@ -55,12 +55,12 @@ impl OpenStream {
         let stream =
             Self { row, fields: fields.collect::<Result<_, _>>()?, unsaved: Vec::new(), cursor_field };
         if before != stream.cursor_field {
-            stream.sort_anew(transaction)?;
+            stream.update_sort_values(transaction)?;
         }
         Ok(stream)
     }
 
-    fn sort_anew(&self, transaction: &Transaction<'_>) -> Result<(), rusqlite::Error> {
+    fn update_sort_values(&self, transaction: &Transaction<'_>) -> Result<(), rusqlite::Error> {
         transaction.execute(
             "UPDATE streams SET cursor_field = ?2 WHERE id = ?1",
             params![self.row, self.cursor_field],
@@ -84,38 +84,39 @@ impl OpenStream {
         }
     }
 
-    /// Writes one record as of `version`.
+    /// Writes one record with `version` as its version.
     pub(super) fn put(
         &mut self,
         transaction: &Transaction<'_>,
         key: &str,
         change: &Change,
         version: i64,
-    ) -> Result<Written, rusqlite::Error> {
+    ) -> Result<WriteOutcome, rusqlite::Error> {
         let mut existing = transaction
             .prepare_cached("SELECT id, data, emitted_at FROM records WHERE stream = ?1 AND key = ?2")?;
         let existing: Option<(i64, Option<String>, Option<String>)> = existing
             .query_row(params![self.row, key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
         match (existing, change) {
-            (None | Some((_, None, _)), Change::Delete { .. }) => Ok(Written::Unchanged),
+            (None | Some((_, None, _)), Change::Delete { .. }) => Ok(WriteOutcome::Unchanged),
             (Some((row, Some(_), _)), Change::Delete { deleted_at }) => {
                 let mut update = transaction.prepare_cached(
                     "UPDATE records SET data = NULL, emitted_at = ?2, version = ?3 WHERE id = ?1",
                 )?;
                 update.execute(params![row, deleted_at, version])?;
-                Ok(Written::Deleted(row))
+                Ok(WriteOutcome::Deleted(row))
             }
             (existing, Change::Put { data, emitted_at }) => {
-                // Of an unchanged record too: an older import may have known fewer kinds.
-                self.see(data);
+                // Done for unchanged records too: an older import may have known fewer types.
+                self.observe(data);
                 let text = serde_json::to_string(data).unwrap_or_default();
                 let (row, before, before_at) = match existing {
-                    Some((_, Some(before), _)) if before == text => return Ok(Written::Unchanged),
+                    Some((_, Some(before), _)) if before == text => return Ok(WriteOutcome::Unchanged),
                     Some((row, before, before_at)) => (Some(row), before, before_at),
                     None => (None, None, None),
                 };
-                // A record that comes without a time keeps the one it had; a deletion's is not its own.
+                // A record without a time keeps its previous time, unless it had been deleted: a deletion's time is
+                // not the record's.
                 let emitted_at = emitted_at.clone().or(before_at.filter(|_| before.is_some()));
                 let sort_value = self.sort_value(data, emitted_at.as_deref());
                 let Some(row) = row else {
@@ -124,21 +125,21 @@ impl OpenStream {
                          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                     )?;
                     let values = params![self.row, key, text, emitted_at, sort_value, version];
-                    return Ok(Written::Added(insert.insert(values)?));
+                    return Ok(WriteOutcome::Added(insert.insert(values)?));
                 };
                 let mut update = transaction.prepare_cached(
                     "UPDATE records SET data = ?2, emitted_at = ?3, sort_value = ?4, version = ?5 WHERE id = ?1",
                 )?;
                 update.execute(params![row, text, emitted_at, sort_value, version])?;
-                Ok(if before.is_some() { Written::Changed(row) } else { Written::Added(row) })
+                Ok(if before.is_some() { WriteOutcome::Changed(row) } else { WriteOutcome::Added(row) })
             }
         }
     }
 
-    fn see(&mut self, data: &RecordData) {
-        let mut room = FIELDS_MOST.saturating_sub(self.fields.len());
+    fn observe(&mut self, data: &RecordData) {
+        let mut room = MAX_FIELDS.saturating_sub(self.fields.len());
         for (name, value) in data {
-            let kind = Kinds::of(value);
+            let kind = Kinds::from_value(value);
             match self.fields.get_mut(name) {
                 Some(known) if known.covers(kind) => {}
                 Some(known) => {
@@ -155,7 +156,7 @@ impl OpenStream {
         }
     }
 
-    /// Writes down the fields that were seen since the last time.
+    /// Saves the fields that are new since the last save.
     pub(super) fn save_fields(&mut self, transaction: &Transaction<'_>) -> Result<(), rusqlite::Error> {
         let mut save = transaction
             .prepare_cached("INSERT OR REPLACE INTO fields (stream, name, kinds) VALUES (?1, ?2, ?3)")?;

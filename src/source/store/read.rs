@@ -1,11 +1,10 @@
-//! Reading records and the schema.
+//! Reads single records, their versions and the schema of a store.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::allowance::Allowance;
+use super::allowance::{Allowance, ReadBounds};
 use super::database::Database;
 use super::expand;
-use super::interrupt::Interrupt;
 use super::routes::routes_in;
 use super::selection::Projection;
 use super::streams::stream_rows;
@@ -14,25 +13,26 @@ use crate::record::{ConnectionSchema, Record, RecordData, Schema, StreamSchema};
 use crate::source::unknown_place::unknown_place;
 use crate::source::{ConnectionChoice, RecordQuery, Selection, SourceError};
 
-/// The columns of a record, for [`record_of`]. The length is read without the text.
+/// Columns of a record in the order that [`record_of`] reads. SQLite returns the length without loading the text.
 pub(super) const RECORD_COLUMNS: &str = "r.key, r.data, r.emitted_at, s.name, c.connection_id, c.display_name, c.connector_key, octet_length(r.data)";
 
-/// Where they come from, for a record whose row or stream is known.
+/// Tables of [`RECORD_COLUMNS`], for queries that know the row of the record or of its stream.
 pub(super) const RECORD_TABLES: &str =
     "records r JOIN streams s ON s.id = r.stream JOIN connections c ON c.id = s.connection";
 
-/// Returns the bytes of a record's text; 0 for one that was deleted.
+/// Returns the length in bytes of a record's text, or 0 for a deleted record.
 pub(super) fn bytes_of_row(row: &Row<'_>) -> Result<usize, rusqlite::Error> {
     length_at(row, 7)
 }
 
-/// Reads a length; 0 where there is none.
+/// Reads a length from a column, or 0 if it is NULL.
 pub(super) fn length_at(row: &Row<'_>, column: usize) -> Result<usize, rusqlite::Error> {
     let length = row.get::<_, Option<i64>>(column)?;
     Ok(length.and_then(|length| usize::try_from(length).ok()).unwrap_or(0))
 }
 
-/// Returns a record; `None` for one that was deleted, is over the allowance, or has a row that another program damaged.
+/// Builds a record from a row. Returns `None` if it was deleted, exceeds the memory limit, or was damaged by another
+/// program.
 pub(super) fn record_of(row: &Row<'_>, allowance: &Allowance) -> Result<Option<Record>, rusqlite::Error> {
     if !allowance.take(bytes_of_row(row)?) {
         return Ok(None);
@@ -57,26 +57,25 @@ fn name<Name: std::str::FromStr>(row: &Row<'_>, column: usize) -> Result<Option<
 pub(super) fn record(
     database: &Database,
     query: &RecordQuery,
-    interrupt: &Interrupt,
-    allowance: &Allowance,
+    bounds: ReadBounds<'_>,
 ) -> Result<Record, SourceError> {
-    let mut record = find(database, query, allowance)?;
+    let mut record = find(database, query, bounds.allowance)?;
     if !query.expand.is_empty() {
         let streams = stream_rows(database, &query.address.stream, record.address.connection.as_ref())?;
         for stream in &streams {
             expand::check(&query.expand, &stream.detail)?;
             database.ask(|sqlite| {
                 let records = std::slice::from_mut(&mut record);
-                expand::expand(sqlite, stream, &query.expand, records, (interrupt, allowance))
+                expand::expand(sqlite, stream, &query.expand, records, bounds)
             })?;
         }
     }
     select_fields(database, record, &query.fields)
 }
 
-/// A record by key (1), stream (2) and, unless it is NULL, connection (3). The few streams of that name come
-/// first, and in each the record by its key: SQLite, which knows nothing of their numbers, would go through all
-/// records otherwise (CROSS JOIN keeps the order).
+/// Returns the SQL for a record by key (?1), stream (?2) and connection (?3, NULL for any). CROSS JOIN fixes the
+/// order of the join: first the few streams of that name, then the record in each by its key. SQLite has no
+/// statistics on these tables and would otherwise scan all records.
 fn find_sql() -> String {
     format!(
         "SELECT {RECORD_COLUMNS} FROM streams s CROSS JOIN connections c CROSS JOIN records r
@@ -85,12 +84,12 @@ fn find_sql() -> String {
     )
 }
 
-/// A record by the row of its stream (1) and its key (2).
+/// Returns the SQL for a record by the row id of its stream (?1) and its key (?2).
 pub(super) fn by_key_sql() -> String {
     format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.stream = ?1 AND r.key = ?2")
 }
 
-/// The whole record of an address, and nothing else.
+/// Returns the complete record at an address, without related records.
 pub(super) fn find(
     database: &Database,
     query: &RecordQuery,
@@ -110,11 +109,11 @@ pub(super) fn find(
             what: format!("record `{record}` of stream `{stream}`"),
             choices: others.iter().chain([&last]).filter_map(choice_of).collect(),
         }),
-        (None, _) => Err(why_missing(database, &query.address)?),
+        (None, _) => Err(missing_record_error(database, &query.address)?),
     }
 }
 
-/// The version of the one record of an address, as its row has it.
+/// Returns the version of the one record at an address.
 pub(super) fn version(database: &Database, address: &RecordAddress) -> Result<Option<String>, SourceError> {
     let RecordAddress { connection, stream, record } = address;
     let versions = database.read(|sqlite| {
@@ -129,7 +128,7 @@ pub(super) fn version(database: &Database, address: &RecordAddress) -> Result<Op
     })?;
     match <[String; 1]>::try_from(versions) {
         Ok([only]) => Ok(Some(only)),
-        // Reading it says what is wrong.
+        // The error, if there is one, is reported when the record is read.
         Err(_none_or_several) => Ok(None),
     }
 }
@@ -139,7 +138,8 @@ fn choice_of(record: &Record) -> Option<ConnectionChoice> {
     Some(ConnectionChoice { connection_id, display_name: record.display_name.clone() })
 }
 
-/// Leaves the named fields. A field that only this record lacks is left out; one that its stream lacks is refused.
+/// Keeps only the named fields. A field that only this record lacks is left out; a field that its stream lacks is an
+/// error.
 fn select_fields(database: &Database, mut record: Record, fields: &[String]) -> Result<Record, SourceError> {
     if fields.is_empty() {
         return Ok(record);
@@ -152,8 +152,8 @@ fn select_fields(database: &Database, mut record: Record, fields: &[String]) -> 
     Ok(record)
 }
 
-/// Says which part of the address is wrong: the connection, the stream, or the key.
-fn why_missing(database: &Database, address: &RecordAddress) -> Result<SourceError, SourceError> {
+/// Returns the error that says which part of an address is unknown: the connection, the stream, or the key.
+fn missing_record_error(database: &Database, address: &RecordAddress) -> Result<SourceError, SourceError> {
     let RecordAddress { connection, stream, record } = address;
     let unknown = unknown_place(&schema(database)?, connection.as_ref(), Some(stream));
     Ok(unknown.unwrap_or_else(|| SourceError::SearchAgain {
@@ -195,13 +195,13 @@ fn read_schema(sqlite: &Connection) -> Result<Schema, rusqlite::Error> {
     Ok(schema)
 }
 
-/// The row id of a connection.
+/// Returns the row id of a connection.
 pub(super) fn connection_row(sqlite: &Connection, id: &ConnectionId) -> Result<Option<i64>, rusqlite::Error> {
     let mut statement = sqlite.prepare_cached("SELECT id FROM connections WHERE connection_id = ?1")?;
     statement.query_row([id.as_str()], |row| row.get(0)).optional()
 }
 
-/// Which store this is, and the version of its newest change.
+/// Returns the store's unique id and the version of its newest change.
 pub(super) fn identity(sqlite: &Connection) -> Result<(String, i64), rusqlite::Error> {
     let mut statement = sqlite.prepare_cached("SELECT uuid, version FROM store WHERE id = 1")?;
     statement.query_row((), |row| Ok((row.get(0)?, row.get(1)?)))
@@ -212,10 +212,10 @@ mod tests {
     use super::super::changes::changes_sql;
     use super::*;
 
-    /// A store of a million records is too large for a test; that none is gone through can be seen in how SQLite
-    /// means to answer.
+    /// Checks the query plans, because a store of a million records is too large for a test: no plan may scan all
+    /// records.
     #[test]
-    fn no_read_of_single_records_goes_through_all_of_them() {
+    fn single_record_reads_do_not_scan() {
         let sqlite = Connection::open_in_memory().unwrap();
         sqlite.execute_batch(include_str!("schema.sql")).unwrap();
         for sql in [find_sql(), by_key_sql(), changes_sql()] {

@@ -1,7 +1,7 @@
-//! What a manifest says of routes.
+//! Routes in a manifest.
 //!
-//! A manifest that comes in is refused for a bad route, so that whoever wrote it learns of it. One that is in a store
-//! was accepted, perhaps by a version that knew no routes: there, a bad one is left out.
+//! A manifest with an invalid route is refused at import, so that its author learns of it. A stored manifest may have
+//! been accepted by a release that did not know routes; there, invalid routes are left out.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::ManifestError;
 use crate::record::HttpRoute;
 
-/// The routes that a manifest lists, each with what is wrong with it. `declares` knows the manifest's streams.
+/// Parses the routes of a manifest, each with its own error. `declares` returns true for the names of the manifest's
+/// streams.
 pub(super) fn routes(
     given: Option<Value>,
     declares: impl Fn(&str) -> bool,
@@ -39,26 +40,26 @@ pub(super) fn routes(
 
 fn route(item: &Value, declares: &impl Fn(&str) -> bool) -> Result<HttpRoute, String> {
     #[derive(Deserialize)]
-    struct Sent {
+    struct RawRoute {
         path: String,
         stream: String,
         #[serde(rename = "type")]
         record_type: Option<String>,
     }
-    let sent = Sent::deserialize(item).map_err(|error| {
+    let raw = RawRoute::deserialize(item).map_err(|error| {
         format!("a route is {{\"path\", \"stream\", \"type\"}}, all of them texts: {error}")
     })?;
-    if !declares(&sent.stream) {
-        return Err(format!("the manifest declares no stream `{}`", sent.stream));
+    if !declares(&raw.stream) {
+        return Err(format!("the manifest declares no stream `{}`", raw.stream));
     }
-    let stream = sent.stream.parse().map_err(|problem| format!("its stream is no name: {problem}"))?;
-    HttpRoute::new(&sent.path, stream, sent.record_type.as_deref()).map_err(|problem| problem.to_string())
+    let stream = raw.stream.parse().map_err(|problem| format!("its stream is no name: {problem}"))?;
+    HttpRoute::new(&raw.path, stream, raw.record_type.as_deref()).map_err(|problem| problem.to_string())
 }
 
-/// The good routes of a manifest that is in a store. Reads no more of it than that, since every schema asks.
+/// Returns the valid routes of a stored manifest. Parses nothing else, because every schema request needs them.
 pub(super) fn routes_in(manifest: &str) -> Vec<HttpRoute> {
     #[derive(Deserialize)]
-    struct Stored {
+    struct StoredManifest {
         streams: Vec<Stream>,
         routes: Option<Value>,
     }
@@ -66,7 +67,9 @@ pub(super) fn routes_in(manifest: &str) -> Vec<HttpRoute> {
     struct Stream {
         name: String,
     }
-    let Ok(Stored { streams, routes: given }) = serde_json::from_str(manifest) else { return Vec::new() };
+    let Ok(StoredManifest { streams, routes: given }) = serde_json::from_str(manifest) else {
+        return Vec::new();
+    };
     let declares = |name: &str| streams.iter().any(|stream| stream.name == name);
     routes(given, declares).into_iter().filter_map(Result::ok).collect()
 }
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_route_is_refused_by_name_and_passed_over_in_a_store() {
+    fn invalid_route_is_refused_and_skipped_in_a_store() {
         let good = json!({"path": "/api/v1/listings", "stream": "listings"});
         for (bad, name, part) in [
             (json!({"path": "/v1/x", "stream": "listings"}), "`/v1/x`", "does not begin with"),
@@ -117,7 +120,7 @@ mod tests {
             let refused = Manifest::parse(&text).unwrap_err().to_string();
             assert!(refused.contains(name) && refused.contains(part), "{refused}");
             assert_eq!(routes_in(&text).len(), 1, "{text}");
-            let kept = Manifest::kept(&text).unwrap();
+            let kept = Manifest::from_stored(&text).unwrap();
             assert!(kept.routes().len() == 1 && kept.stream("listings").is_ok(), "{text}");
         }
         assert!(Manifest::parse(&manifest(&json!({"bookings": "reservations"}))).is_err());

@@ -1,4 +1,4 @@
-//! Where in the store to look.
+//! Scope of a search: the whole store, one connection, or some streams.
 
 use super::database::Database;
 use super::read::{connection_row, schema};
@@ -6,18 +6,18 @@ use crate::handle::{ConnectionId, StreamName};
 use crate::source::SourceError;
 use crate::source::unknown_place::unknown_place;
 
-/// The part of the store that a search covers, by rows.
+/// Part of the store that a search covers, by row ids.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Everything,
     Connection(i64),
-    /// Streams of one connection or of several.
+    /// Streams, of one connection or of several.
     Streams(Vec<i64>),
 }
 
 impl Scope {
-    /// The scope of a connection and some streams, each of which has to exist.
-    pub(super) fn of(
+    /// Resolves a connection and stream names; each of them must exist.
+    pub(super) fn resolve(
         database: &Database,
         connection: Option<&ConnectionId>,
         streams: &[StreamName],

@@ -1,4 +1,7 @@
-//! Full-text search over the store.
+//! Full-text search over the store: runs a query on the index, applies its filter and reads the hits from SQLite.
+//!
+//! All words are required first; if nothing matches, a record with some of them is a hit too. A damaged index is
+//! rebuilt and the search repeated.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,65 +17,65 @@ use super::allowance::Allowance;
 use super::clauses::Mode;
 use super::database::Database;
 use super::index::{CurrentIndex, IndexFault, IndexState, Snapshot, Verification, folder_of, guard};
-use super::matching::{Matched, matched};
+use super::matching::{MatchLocation, locate_match};
 use super::read::{RECORD_COLUMNS, RECORD_TABLES, record_of};
 use super::scope::Scope;
-use super::sieve::{Found, Match, Sieve};
+use super::sieve::{Match, MatchPage, PostFilter};
 use super::terms::{Phrase, phrases, term_set};
 use super::{Store, StoreError};
 use crate::record::{Evidence, Hit, HitId, Record, Score, authored_at, fallback_title, own_link, own_title};
 use crate::source::{SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
 
-/// Times a search is tried again after the index's files failed it.
+/// Maximum number of retries after a damaged index file.
 const MAX_RETRIES: usize = 2;
 
-/// Searches one store.
+/// Search index of one store, with its queries.
 #[derive(Debug, Default)]
-pub(super) struct Searching {
+pub(super) struct StoreSearch {
     pub(super) index: CurrentIndex,
 }
 
-/// A search that was checked.
+/// Validated search query.
 #[derive(Debug)]
 struct Question<'a> {
     query: &'a SearchQuery,
     phrases: Vec<Phrase>,
     scope: Scope,
-    sieve: Option<Sieve>,
+    post_filter: Option<PostFilter<'a>>,
     allowance: &'a Allowance,
 }
 
-/// Where a search goes on: in which state of the index, by which rule, after how many hits.
+/// Position of the next page: version of the index, match mode and number of matches already seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
     version: i64,
     mode: Mode,
-    /// How many matches were looked at.
+    /// Number of matches that earlier pages have consumed.
     offset: usize,
 }
 
 impl Store {
-    /// Adds to the index what it lacks, however long that takes. For a program that searches once and ends:
-    /// nobody would be there to complete the index after it answered.
+    /// Brings the index up to date, however long that takes. For a command that searches once and exits, since no
+    /// later search would complete the index.
     ///
     /// # Errors
     ///
-    /// The store cannot be read, or its index cannot be written.
+    /// Returns an error if the store cannot be read or its index cannot be written.
     pub fn complete_index(&self) -> Result<IndexState, StoreError> {
         self.inner.searching.index.complete(&self.inner.database, Verification::Quick)
     }
 
-    /// Completes the index like [`Self::complete_index`], and verifies every byte of it.
+    /// Brings the index up to date like [`Self::complete_index`] and verifies every byte of it.
     ///
     /// # Errors
     ///
-    /// The store cannot be read, or its index cannot be written.
+    /// Returns an error if the store cannot be read or its index cannot be written.
     pub fn verify_index(&self) -> Result<IndexState, StoreError> {
         self.inner.searching.index.complete(&self.inner.database, Verification::Full)
     }
 }
 
-impl Searching {
+impl StoreSearch {
     pub(super) fn search(
         &self,
         database: &Database,
@@ -88,19 +91,19 @@ impl Searching {
                 ..SearchPage::default()
             });
         }
-        let sieve = Sieve::of(database, query)?;
-        let scope = Scope::of(database, query.connection.as_ref(), &query.streams)?;
+        let post_filter = PostFilter::for_query(database, query, allowance)?;
+        let scope = Scope::resolve(database, query.connection.as_ref(), &query.streams)?;
         let at = query
             .position
             .as_ref()
             .map(|position| Position::read(position).ok_or(SourceError::RestartSearch));
         let at = at.transpose()?;
-        let question = Question { query, phrases, scope, sieve, allowance };
+        let question = Question { query, phrases, scope, post_filter, allowance };
         let mut retries = 0;
         loop {
             let fault = RefCell::default();
             match self.answer(database, &question, at, &fault) {
-                // The next try rebuilds the damaged index, or reads it anew.
+                // The next try rebuilds the damaged index or opens it again.
                 Err(_)
                     if retries < MAX_RETRIES
                         && let Some(IndexFault::Damaged(problem)) = &*fault.borrow() =>
@@ -113,7 +116,7 @@ impl Searching {
         }
     }
 
-    /// Answers from one state of the index. Leaves in `fault` why the index failed.
+    /// Runs the query on one snapshot of the index. Stores the reason in `fault` if the index fails.
     fn answer(
         &self,
         database: &Database,
@@ -121,12 +124,12 @@ impl Searching {
         at: Option<Position>,
         fault: &RefCell<Option<IndexFault>>,
     ) -> Result<SearchPage, SourceError> {
-        let Question { query, phrases, scope, sieve, allowance } = question;
+        let Question { query, phrases, scope, post_filter, allowance } = question;
         let (snapshot, mut notes) = match at {
             Some(at) => (self.index.remembered(database, at.version)?, Vec::new()),
             None => self.index.newest(database)?,
         };
-        // One more than asked tells whether there is a next page.
+        // One match more than the limit is requested, to know whether there is a next page.
         let run = |mode, offset| {
             let matching = snapshot.fields.query(phrases, mode, scope);
             let matches = |offset, limit| {
@@ -135,9 +138,11 @@ impl Searching {
                     StoreError::Index { path: folder_of(database.path()), problem: error.to_string() }
                 })
             };
-            match sieve {
-                None => matches(offset, query.limit + 1).map(|rows| Found::all(rows, query.limit)),
-                Some(sieve) => sieve.pass((database, allowance), offset, query.limit, matches),
+            match post_filter {
+                None => {
+                    matches(offset, query.limit + 1).map(|rows| MatchPage::from_lookahead(rows, query.limit))
+                }
+                Some(post_filter) => post_filter.pass(offset, query.limit, matches),
             }
         };
         let (mode, offset) = at.map_or((Mode::All, 0), |at| (at.mode, at.offset));
@@ -158,7 +163,8 @@ impl Searching {
     }
 }
 
-/// The store has no embeddings, so every search of it is one for words.
+/// Returns true if the query asks for another mode than lexical. The store has no embeddings, so every search is
+/// lexical.
 fn is_lexical_instead(query: &SearchQuery) -> bool {
     query.mode != SearchMode::Lexical
 }
@@ -168,7 +174,7 @@ impl Snapshot {
     fn matches(&self, query: &dyn Query, offset: usize, limit: usize) -> Result<Vec<Match>, TantivyError> {
         let best = TopDocs::with_limit(limit).and_offset(offset).order_by_score();
         let best = self.searcher.search(query, &best)?;
-        // A column is read whole, so once for all hits of a segment.
+        // Reading a column loads all of it, so it is read once per segment.
         let mut columns: HashMap<SegmentOrdinal, Column<u64>> = HashMap::new();
         let mut row = |address: DocAddress| -> Result<Option<i64>, TantivyError> {
             let column = match columns.entry(address.segment_ord) {
@@ -187,7 +193,7 @@ impl Snapshot {
     }
 }
 
-/// The hits of some rows, in their order. A record that was deleted since is left out.
+/// Reads the hits of some rows, in their order. A record that was deleted in the meantime is left out.
 fn hits(
     sqlite: &Connection,
     rows: &[Match],
@@ -199,14 +205,14 @@ fn hits(
         sqlite.prepare_cached(&format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.id = ?1"))?;
     let mut hits = Vec::with_capacity(rows.len());
     for Match { row, score } in rows {
-        // Only its hit is kept.
+        // Only the hit is kept, and the record is dropped.
         allowance.clear();
         let record =
             statement.query_map([row], |row| record_of(row, allowance))?.next().transpose()?.flatten();
         if let Some(Record { address, data, emitted_at, display_name, .. }) = record {
             let when = authored_at(&data).or(emitted_at.as_deref());
             let fallback = || fallback_title(display_name.as_deref(), Some(address.stream.as_str()), when);
-            let Matched { excerpt, field, fields, title_match } = matched(&data, &terms);
+            let MatchLocation { excerpt, field, fields, title_match } = locate_match(&data, &terms);
             let time = when.map(str::to_owned);
             let title = own_title(&data).map_or_else(fallback, str::to_owned);
             hits.push(Hit {

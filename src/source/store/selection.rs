@@ -1,24 +1,24 @@
-//! Which fields of its records an answer has.
+//! Field selection: reduces records to the fields or the view that a query names.
 
-use super::put::FIELDS_MOST;
+use super::put::MAX_FIELDS;
 use super::streams::StreamRow;
 use crate::record::{Record, View};
 use crate::source::{QueryFault, Selection, SourceError};
 
-/// The fields that stay; all when `None`.
+/// Fields to keep; `None` keeps all.
 #[derive(Debug)]
 pub(super) struct Projection(Option<Vec<String>>);
 
 impl Projection {
-    /// Refuses fields that none of the streams has, and views that one of them lacks.
+    /// Resolves a selection. Refuses fields that none of the streams has, and views that one of them lacks.
     pub(super) fn new(selection: &Selection, streams: &[StreamRow]) -> Result<Self, SourceError> {
         match selection {
             Selection::All => Ok(Self(None)),
             Selection::Fields(fields) => {
-                // A stream of very many fields does not know them all.
+                // A stream with more fields than are tracked accepts any name.
                 let known = |field: &&String| {
                     let has = |stream: &StreamRow| {
-                        stream.detail.field(field).is_some() || stream.detail.fields.len() >= FIELDS_MOST
+                        stream.detail.field(field).is_some() || stream.detail.fields.len() >= MAX_FIELDS
                     };
                     streams.iter().any(has)
                 };

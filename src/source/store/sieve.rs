@@ -1,24 +1,24 @@
-//! A filter over search results.
+//! Filters over search results.
 //!
-//! The index ranks, the records are asked. Matches are looked at in their order until the page is full or
-//! enough were looked at; the next page goes on after the last one that was.
+//! The index ranks, and the filter reads the records of its matches. Matches are examined in rank order until the
+//! page is full or a maximum is reached; the next page continues after the last one examined.
 
 use super::StoreError;
 use super::allowance::Allowance;
 use super::database::Database;
-use super::pick::Picker;
+use super::pick::FieldReader;
 use super::predicate::{Predicate, check};
 use super::read::length_at;
 use super::streams::stream_rows;
 use crate::source::{QueryFault, SearchQuery, SourceError};
 
-/// Matches looked at together.
+/// Number of matches that are read from the index at a time.
 const CHUNK: usize = 200;
 
-/// Matches looked at for one page, at most.
-const LOOKED_AT_MOST: usize = 10_000;
+/// Maximum number of matches examined for one page.
+const MAX_EXAMINED: usize = 10_000;
 
-/// A record that the index found.
+/// Record that the index returned, with its score.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Match {
     pub(super) row: i64,
@@ -27,32 +27,38 @@ pub(super) struct Match {
 
 /// Matches of one page.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct MatchPage {
     pub(super) rows: Vec<Match>,
-    /// How many matches were looked at for them.
+    /// Number of matches that were examined for this page.
     pub(super) consumed: usize,
     pub(super) more: bool,
 }
 
-impl Found {
-    /// Of rows of which one more than `limit` was asked.
-    pub(super) fn all(mut rows: Vec<Match>, limit: usize) -> Self {
+impl MatchPage {
+    /// Creates a page from rows of which one more than `limit` was requested.
+    pub(super) fn from_lookahead(mut rows: Vec<Match>, limit: usize) -> Self {
         let more = rows.len() > limit;
         rows.truncate(limit);
         Self { consumed: rows.len(), rows, more }
     }
 }
 
-/// A filter made ready.
+/// Filter applied to search results after ranking.
 #[derive(Debug)]
-pub(super) struct Sieve {
-    picker: Picker,
+pub(super) struct PostFilter<'a> {
+    database: &'a Database,
+    allowance: &'a Allowance,
+    reader: FieldReader,
     predicate: Predicate,
 }
 
-impl Sieve {
-    /// The sieve of a search, if it has a filter.
-    pub(super) fn of(database: &Database, query: &SearchQuery) -> Result<Option<Self>, SourceError> {
+impl<'a> PostFilter<'a> {
+    /// Compiles the filter of a search; returns `None` if it has none.
+    pub(super) fn for_query(
+        database: &'a Database,
+        query: &SearchQuery,
+        allowance: &'a Allowance,
+    ) -> Result<Option<Self>, SourceError> {
         if query.filter.is_empty() {
             return Ok(None);
         }
@@ -67,41 +73,41 @@ impl Sieve {
         for stream in stream_rows(database, stream, query.connection.as_ref())? {
             check(&query.filter, &stream.detail)?;
         }
-        let mut picker = Picker::default();
-        let predicate = Predicate::new(&query.filter, &mut picker);
-        Ok(Some(Self { picker, predicate }))
+        let mut reader = FieldReader::default();
+        let predicate = Predicate::new(&query.filter, &mut reader);
+        Ok(Some(Self { database, allowance, reader, predicate }))
     }
 
-    /// The first `limit` matches after `offset` that pass.
+    /// Returns the first `limit` matches after `offset` that pass the filter.
     pub(super) fn pass(
         &self,
-        (database, allowance): (&Database, &Allowance),
         offset: usize,
         limit: usize,
         matches: impl Fn(usize, usize) -> Result<Vec<Match>, StoreError>,
-    ) -> Result<Found, StoreError> {
-        let mut found = Found { rows: Vec::new(), consumed: 0, more: true };
-        let mut picked = Vec::new();
-        while found.consumed < LOOKED_AT_MOST {
+    ) -> Result<MatchPage, StoreError> {
+        let mut found = MatchPage { rows: Vec::new(), consumed: 0, more: true };
+        let mut values = Vec::new();
+        while found.consumed < MAX_EXAMINED {
             let rows = matches(offset + found.consumed, CHUNK)?;
             for row in &rows {
-                let passes = database.read(|sqlite| {
+                let passes = self.database.read(|sqlite| {
                     let mut statement = sqlite
                         .prepare_cached("SELECT data, octet_length(data) FROM records WHERE id = ?1")?;
                     let mut rows = statement.query([row.row])?;
                     let Some(row) = rows.next()? else { return Ok(false) };
-                    // The answer is not used.
-                    if !allowance.has_room_for(length_at(row, 1)?) {
+                    // The read exceeded its memory limit, so its result is discarded.
+                    if !self.allowance.has_room_for(length_at(row, 1)?) {
                         return Ok(false);
                     }
-                    self.picker.pick(row.get_ref(0)?.as_str_or_null()?.unwrap_or_default(), &mut picked);
-                    Ok(self.predicate.passes(&picked))
+                    self.reader.read(row.get_ref(0)?.as_str_or_null()?.unwrap_or_default(), &mut values);
+                    Ok(self.predicate.passes(&values))
                 })?;
-                match passes {
-                    // It begins the next page.
-                    true if found.rows.len() == limit => return Ok(found),
-                    true => found.rows.push(*row),
-                    false => {}
+                if passes {
+                    // This match starts the next page.
+                    if found.rows.len() == limit {
+                        return Ok(found);
+                    }
+                    found.rows.push(*row);
                 }
                 found.consumed += 1;
             }

@@ -1,4 +1,4 @@
-//! What a record is ordered by, as SQLite stores it, and a place in that order.
+//! SQLite representation of sort values, and sort positions as the text of a cursor.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::SortValue;
 
-/// Stands for no value: less than every number that JSON has.
+/// Stored in place of a missing value; less than every number that JSON can represent.
 const MISSING: f64 = f64::NEG_INFINITY;
 
 impl ToSql for SortValue {
@@ -33,23 +33,23 @@ impl FromSql for SortValue {
     }
 }
 
-/// A place in the order of one question: after the record with this value and key, of this stream.
+/// Sort position of one query: after the record with this value, key and stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
-    /// The question, so that a place of another is told apart.
+pub(super) struct SortPosition {
+    /// Digest of the query; a position of another query is rejected.
     pub(super) question: u64,
     pub(super) value: SortValue,
     pub(super) key: String,
-    /// The row of the stream: records of two connections may have the same value and key.
+    /// Row id of the stream, since records of two connections can have equal value and key.
     pub(super) stream: i64,
 }
 
-impl Place {
-    pub(super) fn write(&self) -> String {
+impl SortPosition {
+    pub(super) fn encode(&self) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
     }
 
-    pub(super) fn read(text: &str) -> Option<Self> {
+    pub(super) fn decode(text: &str) -> Option<Self> {
         serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(text).ok()?).ok()
     }
 }
@@ -81,7 +81,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_stored_comes_back(a in any_value()) {
+        fn stored_values_round_trip(a in any_value()) {
             let sqlite = Connection::open_in_memory().unwrap();
             sqlite.execute_batch("CREATE TABLE t (v ANY NOT NULL) STRICT").unwrap();
             sqlite.execute("INSERT INTO t VALUES (?1)", [&a]).unwrap();
@@ -90,9 +90,9 @@ mod tests {
         }
 
         #[test]
-        fn a_place_is_read_as_written(value in any_value(), key in ".*", question in any::<u64>(), stream in any::<i64>()) {
-            let place = Place { question, value, key, stream };
-            prop_assert_eq!(Place::read(&place.write()), Some(place));
+        fn positions_round_trip(value in any_value(), key in ".*", question in any::<u64>(), stream in any::<i64>()) {
+            let place = SortPosition { question, value, key, stream };
+            prop_assert_eq!(SortPosition::decode(&place.encode()), Some(place));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Streams: which rows a question is about, and what each can be asked.
+//! Looks up streams by name, with their fields and capabilities.
 
 use rusqlite::{Connection, params};
 
@@ -12,7 +12,7 @@ use crate::record::StreamDetail;
 use crate::source::unknown_place::unknown_place;
 use crate::source::{SourceError, StreamQuery};
 
-/// A stream of one connection, with where it is.
+/// Stream of one connection with its row id.
 #[derive(Debug)]
 pub(super) struct StreamRow {
     pub(super) row: i64,
@@ -24,7 +24,8 @@ pub(super) fn streams(database: &Database, query: &StreamQuery) -> Result<Vec<St
     Ok(rows.into_iter().map(|row| row.detail).collect())
 }
 
-/// The streams of a name, of one connection or of all. At least one, or an error that says what there is.
+/// Returns the streams of a name, in one connection or in all. Returns at least one, or an error that lists the known
+/// ones.
 pub(super) fn stream_rows(
     database: &Database,
     stream: &StreamName,
@@ -39,7 +40,7 @@ pub(super) fn stream_rows(
     Ok(rows)
 }
 
-/// The stream of a name in the connection of another stream.
+/// Returns the stream of a name in the connection of another stream.
 pub(super) fn sibling(
     sqlite: &Connection,
     of: &StreamRow,
@@ -62,12 +63,12 @@ fn read_rows(
     let mut rows = statement.query(params![stream.as_str(), connection.map(ConnectionId::as_str)])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        // A name that another program wrote and that is none cannot be asked for.
+        // An invalid name that another program wrote cannot be addressed, so it is skipped.
         let Ok(connection_id) = row.get_ref(1)?.as_str().unwrap_or_default().parse::<ConnectionId>() else {
             continue;
         };
         let manifest: Option<String> = row.get(5)?;
-        let manifest = manifest.and_then(|text| Manifest::kept(&text));
+        let manifest = manifest.and_then(|text| Manifest::from_stored(&text));
         let declaration = manifest.as_ref().and_then(|manifest| manifest.stream(stream.as_str()).ok());
         let id = row.get(0)?;
         found.push(StreamRow {

@@ -1,18 +1,17 @@
-//! What a user typed, as terms to look up.
+//! Parses the text of a search into terms.
 //!
-//! Everything typed is text: `AND`, `*`, quotes and brackets mean themselves, or nothing. The query is
-//! cut at white space; what stands between two spaces has to be found as it is written, its words one
-//! after the other (`user_123` is `user` followed by `123`).
+//! There is no query syntax: `AND`, `*`, quotes and brackets are plain text. The query is split at white space, and
+//! each piece is a phrase: its words must follow each other (`user_123` is `user` followed by `123`).
 
 use std::collections::HashSet;
 
 use super::words::{WordKind, words};
 
-/// What stands between two spaces of a query: terms and their distances from the first.
+/// White-space-separated piece of a query: its terms, each with its distance from the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Phrase(pub(super) Vec<(usize, String)>);
 
-/// The phrases of a query, each once.
+/// Returns the phrases of a query without duplicates.
 pub(super) fn phrases(query: &str) -> Vec<Phrase> {
     let mut phrases: Vec<Phrase> = Vec::new();
     for piece in query.split_whitespace() {
@@ -24,7 +23,7 @@ pub(super) fn phrases(query: &str) -> Vec<Phrase> {
     phrases
 }
 
-/// The terms of all phrases, to find again in a text.
+/// Returns the terms of all phrases as a set, to find them again in a text.
 pub(super) fn term_set(phrases: &[Phrase]) -> HashSet<&str> {
     phrases.iter().flat_map(|phrase| &phrase.0).map(|(_, term)| term.as_str()).collect()
 }
@@ -34,7 +33,7 @@ fn phrase(piece: &str) -> Phrase {
     let mut paired = 0;
     let mut found = words(piece).peekable();
     while let Some(word) = found.next() {
-        // A character that is part of a pair is looked up as that pair, which is rarer.
+        // A character that belongs to a pair is looked up as that pair, which is rarer.
         let starts_pair = found.peek().is_some_and(|next| next.kind == WordKind::Pair);
         let in_pair = word.kind == WordKind::Single && (starts_pair || word.range.start < paired);
         if word.kind == WordKind::Pair {
@@ -76,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_together_is_a_phrase() {
+    fn adjacent_words_form_a_phrase() {
         check("user_123 a@b.c", &[&[(0, "user"), (1, "123")], &[(0, "a"), (1, "b"), (2, "c")]]);
     }
 

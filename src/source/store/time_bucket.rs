@@ -1,4 +1,4 @@
-//! Groups of time in a time zone, with its days of 23 and 25 hours.
+//! Time buckets in a time zone, including its days of 23 and 25 hours.
 
 use std::fmt;
 
@@ -10,20 +10,20 @@ use serde_json::Value;
 use crate::record::moment;
 use crate::source::{Granularity, QueryFault, SourceError, TimeZoneName};
 
-/// Finds the group that a time falls into.
+/// Assigns times to buckets of one granularity in one time zone.
 #[derive(Debug)]
 pub(super) struct TimeBuckets {
     granularity: Granularity,
     zone: TimeZone,
 }
 
-/// A group, by its start. Groups of one granularity are all of one variant and order by time: the hour that
-/// comes twice has its summer time first, which its name alone would put last.
+/// Time bucket, identified by its start. Buckets of one granularity are all of one variant and sort by time. When
+/// clocks go back, the repeated hour in summer time comes first, although its name would sort last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum TimeBucket {
-    /// Of a day and more.
+    /// Bucket of a day or longer.
     Day(Date),
-    /// Shorter than a day. The offset from UTC is only for its name.
+    /// Bucket shorter than a day. The offset from UTC is used only for its name.
     Moment(Timestamp, Offset),
 }
 
@@ -46,10 +46,9 @@ impl TimeBuckets {
         Ok(Self { granularity, zone })
     }
 
-    /// The start of the group of a moment (`2026-04-01T10:00:00Z`) or a day (`2026-04-01`): a day for
-    /// groups of a day and more, else a moment with its offset, which tells the two hours of a change of
-    /// clocks apart.
-    pub(super) fn of(&self, value: &Value) -> Option<TimeBucket> {
+    /// Returns the bucket of a timestamp (`2026-04-01T10:00:00Z`) or a date (`2026-04-01`). A bucket shorter than a
+    /// day keeps its offset, which tells the two repeated hours apart when clocks go back.
+    pub(super) fn bucket_of(&self, value: &Value) -> Option<TimeBucket> {
         let text = value.as_str()?;
         let local = match moment(text) {
             Some(moment) => moment.to_zoned(self.zone.clone()),
@@ -71,7 +70,7 @@ impl TimeBuckets {
     }
 }
 
-/// The start of the minute or hour on the local clock. Offsets can have odd minutes.
+/// Returns the bucket of the minute or hour on the local clock. Offsets of zones need not be whole minutes.
 fn on_the_clock(local: &Zoned, seconds: i64) -> Option<TimeBucket> {
     let offset = i64::from(local.offset().seconds());
     let shown = local.timestamp().as_second() + offset;
@@ -88,7 +87,7 @@ mod tests {
     #[track_caller]
     fn check(granularity: Granularity, zone: &str, time: &str, expect: Option<&str>) {
         let buckets = TimeBuckets::new(granularity, &zone.parse().unwrap()).unwrap();
-        let bucket = buckets.of(&json!(time)).map(|bucket| bucket.to_string());
+        let bucket = buckets.bucket_of(&json!(time)).map(|bucket| bucket.to_string());
         assert_eq!(bucket.as_deref(), expect, "{granularity:?} {zone} {time}");
     }
 
@@ -114,11 +113,12 @@ mod tests {
         check(Granularity::Hour, "Asia/Kolkata", "2026-10-25T01:20:59Z", Some("2026-10-25T06:00:00+05:30"));
         check(Granularity::Hour, "UTC", "1969-12-31T23:59:59Z", Some("1969-12-31T23:00:00+00:00"));
     }
-    /// Checks that later times are in later groups, and where a new one starts.
+    /// Checks that later times are in later buckets, and at which times a new bucket starts.
     #[track_caller]
     fn check_order(granularity: Granularity, zone: &str, times: &[&str], expect: &[&str]) {
         let buckets = TimeBuckets::new(granularity, &zone.parse().unwrap()).unwrap();
-        let mut found: Vec<TimeBucket> = times.iter().filter_map(|time| buckets.of(&json!(time))).collect();
+        let mut found: Vec<TimeBucket> =
+            times.iter().filter_map(|time| buckets.bucket_of(&json!(time))).collect();
         assert!(found.is_sorted(), "{zone} {found:?}");
         found.dedup();
         assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);

@@ -1,4 +1,4 @@
-//! Pieces of one text field. Offsets are code points.
+//! Reads a window of one text field. Offsets count Unicode code points.
 
 use serde_json::Value;
 

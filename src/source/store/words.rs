@@ -1,14 +1,14 @@
-//! Words: how the embedded store cuts text into what can be searched.
+//! Word segmentation of the embedded store.
 //!
-//! Index, query and excerpt use this one definition, so what is found can always be shown.
+//! Index, query and excerpt share this definition, so that everything that is found can be shown.
 //!
-//! * A word is a run of letters and digits of a script that puts spaces between words. It is folded:
-//!   lower case, compatibility forms (full-width letters, ligatures) and diacritics removed, so
-//!   `Øresund`, `ORESUND` and `oresund` are one word.
-//! * Chinese, Japanese, Korean, Thai and the other scripts that put no spaces between words are cut
-//!   into single characters and into pairs of neighbours. A query of one character finds every text
-//!   that holds it; a longer one finds the texts that hold its pairs one after the other, which is the
-//!   same as holding the query itself. Nothing has to be guessed about where words end.
+//! * A word is a run of letters and digits of a script that puts spaces between words. It is folded: lower case,
+//!   compatibility forms (full-width letters, ligatures) and diacritics removed, so `Øresund`, `ORESUND` and
+//!   `oresund` are one word.
+//! * Chinese, Japanese, Korean, Thai and the other scripts that put no spaces between words are split into single
+//!   characters and overlapping pairs. A query of one character finds every text that contains it; a longer query
+//!   finds texts that contain its pairs in sequence, which is the same as containing the query. No dictionary of
+//!   words is needed.
 
 use std::iter::Peekable;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 use unicode_script::{Script, UnicodeScript};
 
-/// Longer words are indexed and looked up by their start.
+/// Maximum number of characters of a word. Longer words are indexed and looked up by their first characters.
 const WORD_CHARS: usize = 64;
 
 /// Scripts written without spaces between words.
@@ -36,28 +36,28 @@ const UNSPACED: [Script; 11] = [
     Script::Tibetan,
 ];
 
-/// A searchable piece of a text.
+/// Searchable piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
-    /// Its bytes in the text.
+    /// Byte range of the word in the text.
     pub(super) range: Range<usize>,
-    /// Its place in the order of words. A pair has the place of its first character.
+    /// Ordinal of the word. A pair has the ordinal of its first character.
     pub(super) position: usize,
     pub(super) kind: WordKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordKind {
-    /// A word of a script with spaces.
+    /// Word of a script with spaces.
     Spaced,
     /// One character of a script without spaces.
     Single,
-    /// Two neighbouring characters of a script without spaces.
+    /// Two adjacent characters of a script without spaces.
     Pair,
 }
 
 impl Word {
-    /// The folded text of the word.
+    /// Returns the folded text of the word.
     pub(super) fn folded(&self, text: &str) -> String {
         let mut folded = String::new();
         fold_into(text.get(self.range.clone()).unwrap_or_default(), &mut folded);
@@ -65,7 +65,7 @@ impl Word {
     }
 }
 
-/// The words of `text`, in order; a pair follows its first character.
+/// Returns the words of `text` in order; a pair follows its first character.
 pub(super) fn words(text: &str) -> Words<'_> {
     Words { units: Units { chars: text.char_indices().peekable() }.peekable(), pair: None, position: 0 }
 }
@@ -101,7 +101,7 @@ impl Iterator for Words<'_> {
     }
 }
 
-/// A whole spaced word, or one unspaced character, each with the marks that follow it.
+/// Complete word of a spaced script, or one character of an unspaced script, each with its combining marks.
 #[derive(Debug, Clone)]
 struct Unit {
     range: Range<usize>,
@@ -146,7 +146,7 @@ fn class(character: char) -> Class {
     if character.is_ascii() {
         return if character.is_ascii_alphanumeric() { Class::Spaced } else { Class::Between };
     }
-    // The half-width voicing marks of Japanese are letters to Unicode and accents to readers.
+    // Unicode classifies the half-width voicing marks of Japanese as letters, although they are diacritics.
     if is_combining_mark(character) || matches!(character, '\u{FF9E}' | '\u{FF9F}') {
         return Class::Mark;
     }
@@ -171,7 +171,8 @@ pub(super) fn fold_into(text: &str, out: &mut String) {
             continue;
         }
         decompose_compatible(character, |piece| {
-            // Latin, Greek and Cyrillic accents go; the marks of other scripts tell words apart.
+            // Diacritics of Latin, Greek and Cyrillic are removed; combining marks of other scripts distinguish
+            // words.
             if matches!(piece, '\u{300}'..='\u{36F}') {
                 return;
             }
@@ -184,7 +185,7 @@ pub(super) fn fold_into(text: &str, out: &mut String) {
     }
 }
 
-/// Letters that carry a stroke or are joined, which Unicode does not take apart.
+/// Returns the folded form of letters with a stroke and of ligatures, for which Unicode defines no decomposition.
 fn undecomposable(letter: char) -> Option<&'static str> {
     Some(match letter {
         'ß' | 'ẞ' => "ss",
@@ -201,7 +202,7 @@ fn undecomposable(letter: char) -> Option<&'static str> {
     })
 }
 
-/// [`words`] as the index wants them.
+/// Adapter of [`words`] to the index's tokenizer trait.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StoreTokenizer {
     token: Token,

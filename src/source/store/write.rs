@@ -1,8 +1,8 @@
-//! Writing records, one batch at a time.
+//! Writes records in batches.
 //!
-//! A batch is one transaction, so nothing is ever half-written; the search index follows each batch and
-//! is committed now and then. Writing a record that is already there as it is changes nothing, which
-//! makes every import repeatable and an interrupted one resumable: run it again.
+//! A batch is one transaction, so it is written completely or not at all. The search index follows each batch and is
+//! committed less often. Writing an unchanged record is a no-op, so an import can be repeated, and an interrupted one
+//! continues when it is run again.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,86 +13,85 @@ use super::StoreError;
 use super::database::Database;
 use super::index::{Entry, IndexFollower, Rows};
 use super::manifest::Manifest;
-use super::put::{OpenStream, Written};
+use super::put::{OpenStream, WriteOutcome};
 use super::read::identity;
 use super::write_lock::WriteLock;
 use crate::handle::{ConnectionId, RecordId, StreamName};
 use crate::record::RecordData;
 
-/// Records per transaction.
+/// Maximum number of records per transaction.
 const BATCH_RECORDS: usize = 2_000;
 
-/// Bytes of record text per transaction, whichever comes first.
+/// Maximum bytes of record text per transaction.
 const BATCH_BYTES: usize = 8_000_000;
 
-/// Bytes of record text between commits of the index during one import: what waits to be indexed waits in
-/// memory.
+/// Bytes of record text between commits of the index during one import. Uncommitted text is buffered in memory.
 const INDEX_COMMIT_BYTES: usize = 128_000_000;
 
-/// The connection an import fills.
+/// Connection that an import writes to.
 #[derive(Debug, Clone)]
 pub struct NewConnection {
-    /// Its id.
+    /// Id of the connection.
     pub connection_id: ConnectionId,
-    /// Its connector, if this is a new connection.
+    /// Key of the connector, used if the connection is new.
     pub connector_key: String,
-    /// A new label; an existing one stays when `None`.
+    /// New display name; `None` keeps the existing one.
     pub display_name: Option<String>,
-    /// A new manifest, as it was given; an existing one stays when `None`.
+    /// New manifest as JSON text; `None` keeps the existing one.
     pub manifest: Option<String>,
 }
 
-/// A record on its way into the store.
+/// Record to be written.
 #[derive(Debug, Clone)]
 pub struct Incoming {
-    /// Its table.
+    /// Stream of the record.
     pub stream: StreamName,
-    /// Its key.
+    /// Key of the record.
     pub key: RecordId,
-    /// What happens to it.
+    /// Change to apply to the record.
     pub change: Change,
 }
 
-/// What an import does to a record.
+/// Change that an import applies to a record.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// It is now this.
+    /// Insert or replace the record.
     Put {
-        /// Its fields.
+        /// Fields of the record.
         data: RecordData,
-        /// When its connector emitted it. A record that is unchanged keeps the time it has.
+        /// Time at which the connector emitted the record. An unchanged record keeps the time it has.
         emitted_at: Option<String>,
     },
-    /// It is gone.
+    /// Delete the record.
     Delete {
-        /// Since when, as far as known.
+        /// Time of the deletion, if known.
         deleted_at: Option<String>,
     },
 }
 
-/// What an import did.
+/// Number of records by effect of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Records that were not there before.
+    /// Records that are new.
     pub added: u64,
-    /// Records that were there and changed.
+    /// Records that existed and changed.
     pub changed: u64,
-    /// Records that were there as they are, and deletions of records that were not.
+    /// Records that existed without a difference, and deletions of unknown records.
     pub unchanged: u64,
     /// Records that were deleted.
     pub deleted: u64,
 }
 
-/// The result of an import.
+/// Result of an import.
 #[derive(Debug)]
 pub struct Imported {
-    /// The records it wrote.
+    /// Number of records written, by effect.
     pub tally: Tally,
-    /// The error that keeps the search index from being used, if there is one. The records are written all the same.
+    /// Error that prevents use of the search index, if there is one. The records are written all the same.
     pub index_problem: Option<StoreError>,
 }
 
-/// Fills one connection of a store. Holds the store's write lock.
+/// Writer for one connection of a store. Holds the store's write lock.
 #[derive(Debug)]
 pub struct StoreWriter {
     database: Database,
@@ -105,23 +104,23 @@ pub struct StoreWriter {
     batch: Vec<Incoming>,
     batch_bytes: usize,
     version: i64,
-    /// Bytes given to the index since its last commit.
+    /// Bytes of text added to the index since its last commit.
     uncommitted: usize,
     tally: Tally,
 }
 
 impl StoreWriter {
-    /// Opens the store, creating it where there is none, and the connection likewise.
+    /// Opens the store and the connection, creating either if it does not exist.
     ///
     /// # Errors
     ///
-    /// The store cannot be used, or another process is writing to it.
+    /// Returns an error if the store cannot be used or another process is writing to it.
     pub fn open(path: &Path, connection: &NewConnection) -> Result<Self, StoreError> {
         let (database, lock) = Database::open_or_create(path)?;
         let index = IndexFollower::open(&database);
         let sqlite = database.writer()?;
         let (row, manifest) = put_connection(&sqlite, connection).map_err(|error| database.error(&error))?;
-        let manifest = manifest.and_then(|manifest| Manifest::kept(&manifest));
+        let manifest = manifest.and_then(|manifest| Manifest::from_stored(&manifest));
         let version = database.read(identity)?.1;
         Ok(Self {
             database,
@@ -139,11 +138,11 @@ impl StoreWriter {
         })
     }
 
-    /// Takes a record into the next batch.
+    /// Adds a record to the next batch.
     ///
     /// # Errors
     ///
-    /// The batch was full and could not be written. Earlier batches stay.
+    /// Returns an error if the batch was full and could not be written. Earlier batches stay written.
     pub fn write(&mut self, record: Incoming, bytes: usize) -> Result<(), StoreError> {
         self.batch.push(record);
         self.batch_bytes += bytes;
@@ -153,23 +152,23 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// Writes what is left and makes everything searchable.
+    /// Writes the last batch and commits the index.
     ///
     /// # Errors
     ///
-    /// The last batch could not be written. What was written stays, and the next import or search completes
-    /// the index.
+    /// Returns an error if the last batch could not be written. Earlier batches stay written, and the next import or
+    /// search completes the index.
     pub fn finish(mut self) -> Result<Imported, StoreError> {
         self.flush()?;
         self.index.commit(self.version);
         Ok(Imported { tally: self.tally, index_problem: self.index.finish(&self.database) })
     }
 
-    /// Writes the records that were taken and are not written yet.
+    /// Writes the records that were added and not yet written.
     ///
     /// # Errors
     ///
-    /// They could not be written, and are dropped. Earlier batches stay.
+    /// Returns an error if they could not be written; they are dropped. Earlier batches stay written.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         let batch = std::mem::take(&mut self.batch);
         let batch_bytes = std::mem::take(&mut self.batch_bytes);
@@ -199,18 +198,18 @@ impl StoreWriter {
                     known.put(&transaction, incoming.key.as_str(), &incoming.change, version + 1)?;
                 tally.count(&written);
                 match written {
-                    Written::Added(_) => *counts.entry(stream).or_default() += 1,
-                    Written::Deleted(_) => *counts.entry(stream).or_default() -= 1,
-                    Written::Changed(_) | Written::Unchanged => {}
+                    WriteOutcome::Added(_) => *counts.entry(stream).or_default() += 1,
+                    WriteOutcome::Deleted(_) => *counts.entry(stream).or_default() -= 1,
+                    WriteOutcome::Changed(_) | WriteOutcome::Unchanged => {}
                 }
                 let entry = |row: &i64, data| {
                     let rows = Rows { record: *row, stream, connection: self.connection };
                     Entry::new(self.index.fields, rows, incoming.key.as_str(), data)
                 };
                 let entry = match (&written, &incoming.change) {
-                    (Written::Added(row), Change::Put { data, .. }) => entry(row, data).of_new_record(),
-                    (Written::Changed(row), Change::Put { data, .. }) => entry(row, data),
-                    (Written::Deleted(row), _) => Entry::removal(*row),
+                    (WriteOutcome::Added(row), Change::Put { data, .. }) => entry(row, data).for_new_record(),
+                    (WriteOutcome::Changed(row), Change::Put { data, .. }) => entry(row, data),
+                    (WriteOutcome::Deleted(row), _) => Entry::removal(*row),
                     _ => continue,
                 };
                 version += 1;
@@ -229,7 +228,7 @@ impl StoreWriter {
             transaction.commit()
         };
         if let Err(error) = write_batch() {
-            // A stream made in this transaction is gone with it.
+            // A stream created in this transaction is rolled back with it.
             self.streams.clear();
             return Err(self.database.error(&error));
         }
@@ -246,17 +245,17 @@ impl StoreWriter {
 }
 
 impl Tally {
-    fn count(&mut self, written: &Written) {
+    fn count(&mut self, written: &WriteOutcome) {
         match written {
-            Written::Added(_) => self.added += 1,
-            Written::Changed(_) => self.changed += 1,
-            Written::Deleted(_) => self.deleted += 1,
-            Written::Unchanged => self.unchanged += 1,
+            WriteOutcome::Added(_) => self.added += 1,
+            WriteOutcome::Changed(_) => self.changed += 1,
+            WriteOutcome::Deleted(_) => self.deleted += 1,
+            WriteOutcome::Unchanged => self.unchanged += 1,
         }
     }
 }
 
-/// The row of a connection, and its manifest.
+/// Inserts or updates a connection. Returns its row id and manifest.
 fn put_connection(
     sqlite: &Connection,
     connection: &NewConnection,

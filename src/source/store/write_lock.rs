@@ -1,4 +1,4 @@
-//! The lock that lets one process at a time change a store and its index.
+//! Advisory file lock that lets one process at a time write to a store and its index.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -6,18 +6,19 @@ use std::path::Path;
 use super::StoreError;
 use crate::state::{LockFileError, beside, open_lock_file};
 
-/// Held by an import, or by a reader that brings the index up to date. The system releases it when
-/// the process ends, however it ends.
+/// Held by an import, or by a reader that updates the index. The system releases it when the process ends, even after
+/// a crash.
 #[derive(Debug)]
 pub(super) struct WriteLock {
     _file: File,
 }
 
 impl WriteLock {
-    /// The lock of the store at `store`, or `None` while another process holds it.
+    /// Acquires the lock of the store at `store`, or returns `None` if another process holds it.
     pub(super) fn try_take(store: &Path) -> Result<Option<Self>, StoreError> {
         let unwritable = |problem: std::io::Error| StoreError::unwritable(store, &problem);
-        // A store has one lock, whatever links lead to it. One that is missing is created at this very path.
+        // The path is resolved, so that all links to a store share one lock. A store that does not exist yet is
+        // created at this very path.
         let place = std::fs::canonicalize(store).unwrap_or_else(|_missing| store.to_owned());
         let file = open_lock_file(&beside(&place, "-lock")).map_err(|error| match error {
             LockFileError::Foreign(foreign) => StoreError::from(foreign),

@@ -1,4 +1,4 @@
-//! Copying the pages of a database with SQLite's backup API.
+//! Copies the pages of a database with SQLite's backup API.
 
 use std::os::raw::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use super::error::BackupError;
 use crate::source::store::StoreError;
 use crate::source::store::database::Database;
 
-/// Pages that are copied before a stop is noticed: 8 MB.
+/// Pages copied between two checks for cancellation: 8 MB.
 const PAGES_AT_ONCE: c_int = 2_000;
 
-/// An error of copying pages.
+/// Error of copying pages.
 #[derive(Debug)]
 pub(super) enum CopyError {
     Stopped,
@@ -28,12 +28,12 @@ impl From<rusqlite::Error> for CopyError {
     }
 }
 
-/// Fails once the user wants it to end.
+/// Returns an error if the user has cancelled the operation.
 pub(super) fn check(stop: &AtomicBool) -> Result<(), BackupError> {
     if stop.load(Ordering::Relaxed) { Err(BackupError::Stopped) } else { Ok(()) }
 }
 
-/// Replaces the contents of one database by those of another, in one transaction.
+/// Replaces the contents of one database with those of another, in one transaction.
 pub(super) fn copy_pages(from: &Connection, to: &mut Connection, stop: &AtomicBool) -> Result<(), CopyError> {
     let backup = Backup::new(from, to)?;
     loop {
@@ -43,13 +43,13 @@ pub(super) fn copy_pages(from: &Connection, to: &mut Connection, stop: &AtomicBo
         match backup.step(PAGES_AT_ONCE)? {
             StepResult::Done => return Ok(()),
             StepResult::More => {}
-            // The connections wait for others before they say so.
+            // Both connections have a busy timeout, which has passed when this is returned.
             _ => return Err(rusqlite::Error::SqliteFailure(SqliteError::new(ffi::SQLITE_BUSY), None).into()),
         }
     }
 }
 
-/// Copies a store as it is now into a staged file. Imports go on meanwhile, and the copy has nothing of them.
+/// Copies a snapshot of a store into a staged file. Imports continue meanwhile and do not affect the copy.
 pub(super) fn snapshot_into(
     database: &Database,
     staged: &StagedFile,

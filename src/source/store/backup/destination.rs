@@ -1,4 +1,4 @@
-//! The file that a backup is written to: what may be there already, and how it comes there in one step.
+//! Destination file of a backup: checks that it may be written or replaced, and publishes it atomically.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,10 +12,10 @@ use super::error::BackupError;
 use crate::source::store::database::{Database, Header, connect, use_write_ahead_log};
 use crate::state::{beside, create_private_file, not_a_file};
 
-/// The endings of the files that SQLite and fetchwell keep beside a store.
-const BESIDE_STORE: [&str; 5] = ["-wal", "-shm", "-journal", "-lock", "-index"];
+/// Suffixes of the files that SQLite and fetchwell keep beside a store.
+const STORE_SUFFIXES: [&str; 5] = ["-wal", "-shm", "-journal", "-lock", "-index"];
 
-/// A place for a file that is free, or has what may be replaced.
+/// Path that is free, or holds a file that may be replaced.
 #[derive(Debug)]
 pub(super) struct Destination {
     path: PathBuf,
@@ -24,7 +24,8 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    /// Checks the place of a backup. Only an earlier backup is replaced: never a link, a store, or a file of another program.
+    /// Checks the destination of a backup. Only an earlier backup is replaced: never a link, a store, or a file of
+    /// another program.
     pub(super) fn check(path: &Path, store: &Path, replaces: bool) -> Result<Self, BackupError> {
         let destination = Self::new(path, replaces)?;
         let refuse = |path: PathBuf, problem| Err(BackupError::NotReplaced { path, problem });
@@ -34,7 +35,7 @@ impl Destination {
         if is_same_file(path, store) || is_in_place_of(store.to_owned()) {
             return refuse(path.to_owned(), "it is the store itself");
         }
-        if BESIDE_STORE.into_iter().any(|suffix| is_in_place_of(beside(store, suffix))) {
+        if STORE_SUFFIXES.into_iter().any(|suffix| is_in_place_of(beside(store, suffix))) {
             return refuse(path.to_owned(), "the store keeps a file of that name");
         }
         let logs = ["-wal", "-shm", "-journal"].map(|suffix| beside(path, suffix));
@@ -60,7 +61,7 @@ impl Destination {
         }
     }
 
-    /// Returns the place of a store. Where none is, an empty file may be there.
+    /// Returns the destination of a store. If there is no store, an empty file may be there.
     pub(super) fn for_store(path: &Path) -> Result<Self, BackupError> {
         let metadata = fs::symlink_metadata(path);
         let is_empty_file = metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);
@@ -92,7 +93,7 @@ impl Destination {
     }
 }
 
-/// Returns whether two paths lead to one file that exists.
+/// Returns true if both paths lead to the same existing file.
 pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
     match (Database::identity_at(one), Database::identity_at(other)) {
         (Some(one), Some(other)) => one == other,
@@ -100,10 +101,10 @@ pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// A file that is being written in a folder of its own beside its place. Both are deleted unless it is published.
+/// File that is written in a temporary folder beside its destination. Both are deleted unless the file is published.
 #[derive(Debug)]
 pub(super) struct StagedFile {
-    /// Deletes the folder with all that SQLite leaves in it.
+    /// Temporary folder; dropping it deletes everything that SQLite left in it.
     folder: TempDir,
     file: PathBuf,
     place: PathBuf,
@@ -130,7 +131,7 @@ impl StagedFile {
         BackupError::Unwritable { path: self.place.clone(), problem: problem.to_string() }
     }
 
-    /// Opens the empty file. It is written to the disk once, when it is whole, so SQLite needs no journal.
+    /// Opens the empty file without a journal: the file is synced once, when it is complete.
     pub(super) fn connect(&self) -> Result<Connection, BackupError> {
         let open = || {
             let connection = connect(&self.file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -153,7 +154,7 @@ impl StagedFile {
         finish().map_err(|error| self.unwritable(&error))
     }
 
-    /// Writes the file to the disk and renames it to its place.
+    /// Syncs the file to disk and renames it to its destination.
     pub(super) fn publish(self, destination: &Destination) -> Result<(), BackupError> {
         let failed = |error: io::Error| match error.kind() {
             ErrorKind::AlreadyExists => BackupError::Exists(destination.path.clone()),
@@ -167,14 +168,14 @@ impl StagedFile {
             file.persist_noclobber(&destination.path)
         };
         published.map_err(|error| failed(error.error))?;
-        // The name is on the disk with its folder, which not every system can write.
+        // Syncing the folder makes the new name durable. Not every system can do that.
         let _ = File::open(&destination.folder).and_then(|folder| folder.sync_all());
         let _ = self.folder.close();
         Ok(())
     }
 }
 
-/// Gives a store another id, by which every process sees that it is not the store it knew.
+/// Assigns a new id to a store, by which every process notices that it is another store.
 pub(super) fn set_new_id(store: &Connection) -> Result<(), rusqlite::Error> {
     store.execute("UPDATE store SET uuid = hex(randomblob(16)) WHERE id = 1", ()).map(|_rows| ())
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::StoreError;
 
-/// An error of making or restoring a backup. The message names the file and the remedy.
+/// Error of creating or restoring a backup. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The store cannot be used.
@@ -16,94 +16,94 @@ pub enum BackupError {
     /// The file to restore cannot be read.
     #[error("the backup {} cannot be read ({problem}); check its path and permissions", .path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the backup.
         path: PathBuf,
-        /// The error of the system.
+        /// Message of the operating system.
         problem: String,
     },
     /// The file to restore is not a backup.
     #[error("{} is not a backup of a fetchwell store ({problem}); name a file that `fetchwell backup` wrote", .path.display())]
     Foreign {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason why it is none.
+        /// Reason why it is not a backup.
         problem: &'static str,
     },
-    /// The backup was written by a newer fetchwell.
+    /// The backup was written by a newer release of fetchwell.
     #[error("the backup {} has format {found} and this fetchwell reads up to {known}; upgrade fetchwell", .path.display())]
     Newer {
-        /// The file.
+        /// Path of the backup.
         path: PathBuf,
-        /// Its format.
+        /// Format version of the backup.
         found: i64,
-        /// The newest format this program reads.
+        /// Newest format version that this release reads.
         known: i64,
     },
-    /// The backup was written by an older fetchwell.
+    /// The backup was written by an older release of fetchwell.
     #[error("the backup {} is of an earlier format; import its files again, into a new store", .0.display())]
     Older(PathBuf),
     /// The backup is damaged.
     #[error("the backup {} is damaged ({problem}); nothing was restored: name another backup", .path.display())]
     Damaged {
-        /// The file.
+        /// Path of the backup.
         path: PathBuf,
-        /// The error of the database.
+        /// Message of SQLite.
         problem: String,
     },
     /// The file to restore is a database that is in use, or was copied without its log.
     #[error("{} is not a whole backup, because changes of it are in {}; make one with `fetchwell backup --store {}`", .path.display(), .log.display(), .path.display())]
     Incomplete {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The file with the rest.
+        /// Path of the log with the remaining changes.
         log: PathBuf,
     },
-    /// There is a file of that name.
+    /// The file exists, and replacing it was not requested.
     #[error("{} exists; name another file, or replace that backup with --force", .0.display())]
     Exists(PathBuf),
-    /// There is something of that name that is not replaced.
+    /// The file exists and is never replaced.
     #[error("{} is not replaced because {problem}; name another file for the backup, or move it", .path.display())]
     NotReplaced {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Reason why it is not replaced.
         problem: &'static str,
     },
     /// The backup cannot be written.
     #[error("the backup {} cannot be written ({problem}); free space, or name a file in another folder", .path.display())]
     Unwritable {
-        /// The file.
+        /// Path of the backup.
         path: PathBuf,
-        /// The error of the system.
+        /// Message of the operating system.
         problem: String,
     },
-    /// The records of the store could not be kept before they are replaced.
+    /// The current records of the store could not be backed up before the restore.
     #[error(
         "nothing was restored, because the records that the store has now could not be kept first: {problem}; or replace them without a copy with --force"
     )]
     NotKept {
-        /// The reason.
+        /// Error of that backup.
         problem: Box<Self>,
     },
-    /// The file of the store does not take new contents.
+    /// The file of the store cannot take new contents.
     #[error("the store {} cannot be replaced ({problem}); move it and the files beside it that end with -wal and -shm, then restore again", .path.display())]
     NotReplaceable {
-        /// The file.
+        /// Path of the store.
         path: PathBuf,
-        /// The error of the database.
+        /// Message of SQLite.
         problem: String,
     },
     /// The backup to restore is the store itself.
     #[error("{} is the store itself; name a backup of it", .0.display())]
     SameFile(PathBuf),
-    /// The user stopped it.
+    /// The user cancelled the operation.
     #[error("stopped; everything is as it was")]
     Stopped,
 }
 
 impl BackupError {
-    /// Reads a fault of a copy that was just made of a store as one of the store.
-    pub(super) fn of_store(self, store: &Path, copy: &Path) -> Self {
+    /// Converts an error about a copy that was just made of a store into one about the store.
+    pub(super) fn for_store(self, store: &Path, copy: &Path) -> Self {
         match self {
             Self::Damaged { path, problem } if path == copy => {
                 StoreError::Damaged { path: store.to_owned(), problem }.into()
@@ -112,7 +112,7 @@ impl BackupError {
         }
     }
 
-    /// Reads an error about opening the backup at `path`.
+    /// Converts an error of opening the backup at `path`.
     pub(super) fn from_store(path: &Path, error: StoreError) -> Self {
         let path = path.to_owned();
         match error {

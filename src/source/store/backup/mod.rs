@@ -1,14 +1,15 @@
-//! Backups of a store, made and put back while other processes use it.
+//! Backups of a store, created and restored while other processes use it.
 //!
-//! A backup is one SQLite file with the records and no search index, which is derived from them. Both directions use
-//! SQLite's backup API over a snapshot: a server or an import goes on meanwhile, and a backup has all of a batch or none
-//! of it. Nothing is believed before it was verified, and a file appears in its place in one step.
+//! A backup is one SQLite file with the records and without the search index, which is derived from them. Both
+//! directions use SQLite's backup API on a snapshot, so servers and imports continue, and a backup contains each
+//! import batch completely or not at all. Every file is verified before it is used and appears at its path
+//! atomically.
 //!
-//! * [`copy`]: copying the pages of a database, which can be stopped
+//! * [`copy`]: copies the pages of a database, cancellable
 //! * [`destination`]: the file that a backup is written to
-//! * [`error`]: why there is no backup, or nothing was restored
-//! * [`restore`]: replacing the contents of a store
-//! * [`verify`]: opening a backup and checking all of it
+//! * [`error`]: errors of both directions
+//! * [`restore`]: replaces the contents of a store
+//! * [`verify`]: opens a backup and checks all of it
 
 mod copy;
 mod destination;
@@ -32,21 +33,21 @@ use super::database::Database;
 /// The number of connections, records and bytes in a store or a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Contents {
-    /// Connections.
+    /// Number of connections.
     pub connections: u64,
-    /// Records, without deleted ones.
+    /// Number of records, without deleted ones.
     pub records: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
 }
 
-/// Writes a backup of the store at `store` to `file`. `replaces` says whether an earlier backup of that name is replaced.
-/// Setting `stop` ends it.
+/// Writes a backup of the store at `store` to `file`. `replaces` allows an earlier backup of that name to be
+/// replaced. Setting `stop` cancels the operation.
 ///
 /// # Errors
 ///
-/// The store cannot be read, or the backup cannot be written, is not allowed there, or was stopped. Then there is no new
-/// file, and an earlier backup is as it was.
+/// Returns an error if the store cannot be read, or if the backup cannot be written, is not allowed at that path, or
+/// was cancelled. Then there is no new file, and an earlier backup is unchanged.
 pub fn back_up_store(
     store: &Path,
     file: &Path,
@@ -60,7 +61,7 @@ pub fn back_up_store(
     staged.finish(false)?;
     let contents = OpenBackup::open(staged.file())
         .and_then(|backup| backup.verify())
-        .map_err(|error| error.of_store(store, staged.file()))?;
+        .map_err(|error| error.for_store(store, staged.file()))?;
     copy::check(stop)?;
     staged.publish(&destination)?;
     Ok(contents)

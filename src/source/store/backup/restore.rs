@@ -1,8 +1,9 @@
-//! Replacing the contents of a store by those of a backup.
+//! Replaces the contents of a store with those of a backup.
 //!
-//! The contents are replaced within the store's own file and in one transaction, so a server that runs goes on: it reads
-//! the earlier records until then and the restored ones afterwards. The store gets a new id, because its versions begin
-//! again at an earlier one: the search index is rebuilt, and tokens of changes end instead of skipping changes.
+//! The contents are replaced within the store's own file and in one transaction, so a running server continues: it
+//! reads the earlier records until then and the restored ones afterwards. The store gets a new id, because its
+//! versions start again at an earlier one: the search index is rebuilt, and change tokens expire instead of skipping
+//! changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -21,22 +22,23 @@ use crate::source::store::read::identity;
 use crate::source::store::write_lock::WriteLock;
 use crate::state::{beside, foreign_beside_database, orphan_of_database};
 
-/// The result of a restore.
+/// Result of a restore.
 #[derive(Debug)]
 pub struct RestoreReport {
-    /// The contents of the store now.
+    /// Contents of the store after the restore.
     pub contents: Contents,
-    /// The backup of its earlier contents; `None` without one.
+    /// Backup of the earlier contents, or `None` if none was made.
     pub earlier: Option<PathBuf>,
 }
 
-/// Replaces the contents of the store at `store` by those of the backup at `file`. A store that is missing is created.
-/// The records it had are kept in a backup beside it, unless `discards` says otherwise. Setting `stop` ends it.
+/// Replaces the contents of the store at `store` with those of the backup at `file`. A missing store is created. The
+/// current records are kept in a backup beside the store, unless `discards` is true. Setting `stop` cancels the
+/// operation.
 ///
 /// # Errors
 ///
-/// The backup is not whole, another process is writing to the store, or the store cannot be written. Then the store is as
-/// it was.
+/// Returns an error if the backup is incomplete, another process is writing to the store, or the store cannot be
+/// written. Then the store is unchanged.
 pub fn restore_store(
     file: &Path,
     store: &Path,
@@ -68,7 +70,7 @@ pub fn restore_store(
     Ok(RestoreReport { contents, earlier })
 }
 
-/// Writes a backup of what a store has beside it, unless it never had a record.
+/// Backs up the current contents of a store beside it, unless it never had a record.
 fn keep(found: &Database, stop: &AtomicBool) -> Result<Option<PathBuf>, BackupError> {
     let (_, version) = found.read(identity)?;
     if version == 0 {
@@ -82,8 +84,8 @@ fn keep(found: &Database, stop: &AtomicBool) -> Result<Option<PathBuf>, BackupEr
         return match back_up_store(found.path(), &earlier, false, stop) {
             Ok(_contents) => Ok(Some(earlier)),
             Err(BackupError::Stopped) => Err(BackupError::Stopped),
-            // Another restore of this second.
-            Err(BackupError::Exists(_)) if attempt < MAX_KEPT_IN_A_SECOND => {
+            // Another restore ran within the same second.
+            Err(BackupError::Exists(_)) if attempt < MAX_BACKUPS_PER_SECOND => {
                 attempt += 1;
                 continue;
             }
@@ -92,10 +94,10 @@ fn keep(found: &Database, stop: &AtomicBool) -> Result<Option<PathBuf>, BackupEr
     }
 }
 
-/// Copies of earlier contents that are numbered within one second.
-const MAX_KEPT_IN_A_SECOND: u32 = 100;
+/// Maximum number of such backups within one second.
+const MAX_BACKUPS_PER_SECOND: u32 = 100;
 
-/// Creates a store that is missing.
+/// Creates a store that does not exist.
 fn create(backup: &Connection, store: &Path, stop: &AtomicBool) -> Result<(), BackupError> {
     if let Some(foreign) = orphan_of_database(store).or_else(|| foreign_beside_database(store)) {
         return Err(StoreError::from(foreign).into());
@@ -130,7 +132,7 @@ fn stage(
     Ok(staged)
 }
 
-/// Replaces the contents of a store, in its file.
+/// Replaces the contents of an existing store, in its file.
 fn replace(backup: &Connection, store: &Path, stop: &AtomicBool) -> Result<(), BackupError> {
     let staged = stage(backup, &Destination::for_store(store)?, stop)?;
     let replace = || {
@@ -146,7 +148,7 @@ fn replace(backup: &Connection, store: &Path, stop: &AtomicBool) -> Result<(), B
         }
         use_write_ahead_log(&to)?;
         copy_pages(&from, &mut to, stop)?;
-        // Readers go on with the log, and the next writer moves what is left of it.
+        // Readers use the log, and the next writer checkpoints the rest.
         let _ = to.execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
         Ok(Ok(()))
     };

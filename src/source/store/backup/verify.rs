@@ -1,4 +1,4 @@
-//! Opening a backup and verifying all of it.
+//! Opens a backup and verifies all of it.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -13,12 +13,12 @@ use crate::source::store::StoreError;
 use crate::source::store::database::{Header, check_format, connect};
 use crate::state::beside;
 
-/// The columns of every table, and the names of the indexes.
+/// SQL for the columns of every table and the names of the indexes.
 const SCHEMA: &str = "SELECT t.name || '.' || c.name || ' ' || c.type || c.\"notnull\" || c.pk
      FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c WHERE t.type = 'table'
      UNION SELECT name FROM sqlite_schema WHERE type = 'index' ORDER BY 1";
 
-/// A backup that is open for reading. SQLite writes no file beside it.
+/// Backup that is open for reading. SQLite creates no file beside it.
 #[derive(Debug)]
 pub(super) struct OpenBackup {
     path: PathBuf,
@@ -26,7 +26,7 @@ pub(super) struct OpenBackup {
 }
 
 impl OpenBackup {
-    /// Opens a file that can be a backup, without trusting its contents.
+    /// Opens a file that may be a backup, without trusting its contents.
     pub(super) fn open(path: &Path) -> Result<Self, BackupError> {
         let unreadable = |problem: &dyn ToString| BackupError::Unreadable {
             path: path.to_owned(),
@@ -61,7 +61,7 @@ impl OpenBackup {
         Ok(Self { path: path.to_owned(), connection })
     }
 
-    /// Reads every page, and checks that all is there that a store has.
+    /// Reads every page and checks that the schema is complete.
     pub(super) fn verify(&self) -> Result<Contents, BackupError> {
         let damaged = |problem| BackupError::Damaged { path: self.path.clone(), problem };
         let problem = find_damage(&self.connection).map_err(|error| damaged(error.to_string()))?;
@@ -73,7 +73,7 @@ impl OpenBackup {
     }
 }
 
-/// Returns what a store holds.
+/// Returns the number of connections, records and bytes.
 fn contents(store: &Connection, bytes: u64) -> Result<Contents, rusqlite::Error> {
     let sql =
         "SELECT (SELECT count(*) FROM connections), (SELECT count(*) FROM records WHERE data IS NOT NULL)";
@@ -82,7 +82,7 @@ fn contents(store: &Connection, bytes: u64) -> Result<Contents, rusqlite::Error>
     Ok(Contents { connections: connections.unsigned_abs(), records: records.unsigned_abs(), bytes })
 }
 
-/// Returns the first thing that is wrong with a store, if anything is.
+/// Returns the first problem of a store, if there is one.
 fn find_damage(store: &Connection) -> Result<Option<String>, rusqlite::Error> {
     let integrity: String = store.query_one("PRAGMA integrity_check(1)", (), |row| row.get(0))?;
     if integrity != "ok" {
@@ -98,7 +98,7 @@ fn find_damage(store: &Connection) -> Result<Option<String>, rusqlite::Error> {
     if let Some(missing) = schema(&model)?.into_iter().find(|part| !found.contains(part)) {
         return Ok(Some(format!("it has no {missing}")));
     }
-    // A version is that of the newest change, and every index and every token of changes relies on it.
+    // The version is that of the newest change; every index and every change token relies on it.
     let sql = "SELECT count(*) = 1 AND max(version) >= coalesce((SELECT max(version) FROM records), 0)
          AND min(length(uuid)) = 32 FROM store";
     let is_consistent = store.query_one(sql, (), |row| row.get::<_, Option<bool>>(0))?;
@@ -109,7 +109,7 @@ fn schema(store: &Connection) -> Result<Vec<String>, rusqlite::Error> {
     store.prepare(SCHEMA)?.query_map((), |row| row.get(0))?.collect()
 }
 
-/// Returns the URI by which SQLite reads a file without locks and without files beside it.
+/// Returns the URI with which SQLite reads a file without locks and without files beside it.
 fn immutable(path: &Path) -> Result<PathBuf, rusqlite::Error> {
     let absolute =
         std::path::absolute(path).map_err(|_empty| rusqlite::Error::InvalidPath(path.to_owned()))?;

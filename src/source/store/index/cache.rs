@@ -1,7 +1,7 @@
-//! A bounded cache of ranges of index files, one for the whole process.
+//! Bounded cache of ranges of index files, one for the whole process.
 //!
-//! Every query reads the field norms of its segments, the posting list of its stream and blocks of the term dictionary
-//! again; without the cache each would be copied from the system's page cache every time.
+//! Every query reads the field norms of its segments, the posting list of its stream and blocks of the term
+//! dictionary; without this cache each would be copied from the system's page cache every time.
 
 use std::io;
 use std::ops::Range;
@@ -10,16 +10,16 @@ use std::sync::LazyLock;
 use moka::sync::Cache;
 use tantivy::directory::OwnedBytes;
 
-/// Bytes that the cache holds at most, over all stores.
+/// Maximum bytes in the cache, over all stores.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Longer ranges are read every time: one would evict everything else.
+/// Maximum length in bytes of a cached range. A longer one would evict everything else.
 const MAX_RANGE: usize = 1024 * 1024 + 64 * 1024;
 
-/// Bytes of memory of an entry beside its range, estimated.
+/// Estimated overhead of a cache entry in bytes.
 const ENTRY_BYTES: usize = 200;
 
-/// A range of an open file.
+/// Key of a cached range: an open file and the range in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct RangeKey {
     file: u64,
@@ -42,7 +42,7 @@ static CACHE: LazyLock<Cache<RangeKey, OwnedBytes>> = LazyLock::new(|| {
         .build()
 });
 
-/// Returns the range from the cache, or reads it.
+/// Returns a range from the cache, or reads and caches it.
 pub(super) fn get_or_read(
     key: RangeKey,
     read: impl FnOnce() -> io::Result<OwnedBytes>,

@@ -8,13 +8,13 @@ use serde::Deserialize;
 
 const MAGIC: u32 = 1337;
 
-/// The part of tantivy's footer that is read here.
+/// Part of tantivy's footer that is read here.
 #[derive(Deserialize)]
 struct Footer {
     crc: u32,
 }
 
-/// A checksum that is being computed, and the one it should be.
+/// Checksum in progress, with the expected value.
 #[derive(Debug)]
 pub(super) struct Checksum {
     hasher: Hasher,
@@ -22,12 +22,12 @@ pub(super) struct Checksum {
 }
 
 impl Checksum {
-    /// Bytes at the end of a file in which the footer is looked for.
+    /// Maximum bytes at the end of a file in which the footer is searched.
     pub(super) const MAX_FOOTER: usize = 4_096;
 
-    /// Reads the footer at the end of `tail`, the last bytes of a file of `len`. Returns the checksum to compute and
-    /// the length of the bytes it is over.
-    pub(super) fn of_footer(tail: &[u8], len: usize) -> Result<(Self, usize), String> {
+    /// Reads the footer at the end of `tail`, the last bytes of a file of length `len`. Returns the checksum to
+    /// compute and the number of bytes that it covers.
+    pub(super) fn from_footer(tail: &[u8], len: usize) -> Result<(Self, usize), String> {
         let parse = || {
             let (rest, magic) = tail.split_last_chunk::<4>()?;
             let (rest, size) = rest.split_last_chunk::<4>()?;
@@ -49,7 +49,7 @@ impl Checksum {
     }
 }
 
-/// Between a JSON text and its checksum.
+/// Separator between a JSON text and its checksum.
 const SEAL: &str = "\n#crc32:";
 
 /// Appends a line with the checksum of a JSON text.
@@ -59,7 +59,7 @@ pub(super) fn seal(json: &[u8]) -> Vec<u8> {
     sealed
 }
 
-/// Removes the line that [`seal`] appended. `None` when it is missing or does not match.
+/// Removes the line that [`seal`] appended. Returns `None` if it is missing or does not match.
 pub(super) fn unseal(sealed: &[u8]) -> Option<&[u8]> {
     let (json, line) = sealed.split_at_checked(sealed.len().checked_sub(SEAL.len() + 9)?)?;
     let line = std::str::from_utf8(line).ok()?.strip_prefix(SEAL)?.strip_suffix('\n')?;

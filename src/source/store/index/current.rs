@@ -1,4 +1,7 @@
-//! The open index of a store, kept up to date and rebuilt when it is lost or damaged.
+//! The open index of a store in this process: keeps it up to date, verifies it, and rebuilds it after loss or damage.
+//!
+//! Small updates run within the search that needs them, larger ones on a background thread that holds the store's
+//! write lock.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -20,70 +23,69 @@ use crate::source::store::lock_holder::lock_holder;
 use crate::source::store::read::identity;
 use crate::source::store::write_lock::WriteLock;
 
-/// Changes that a search adds to the index itself before it answers. More are added beside it.
-const CATCH_UP_AT_ONCE: i64 = 5_000;
+/// Maximum number of changes that a search adds to the index itself. More are added in the background.
+const MAX_INLINE_CHANGES: i64 = 5_000;
 
-/// Bytes of index files whose checksums are verified before they are used, a few hundredths of a second. The rest is
-/// verified beside the searches.
-const VERIFY_AT_ONCE: u64 = 64 * 1024 * 1024;
+/// Maximum bytes of index files verified before use, which takes a few hundredths of a second. The rest is verified
+/// in the background.
+const MAX_INLINE_VERIFICATION: u64 = 64 * 1024 * 1024;
 
-/// Earlier states of the index that pages can still be read from.
-const REMEMBERED_STATES: usize = 4;
+/// Number of snapshots kept for pagination.
+const MAX_SNAPSHOTS: usize = 4;
 
-/// The index of one store in this process.
+/// Index of one store in this process.
 #[derive(Debug, Default)]
 pub(in crate::source::store) struct CurrentIndex {
-    /// Locked while the index is opened or brought up to date, never while it is searched.
+    /// Locked while the index is opened or updated, never during a search.
     state: Mutex<State>,
     shared: Arc<Shared>,
 }
 
-/// The part of a [`CurrentIndex`] that its threads use too.
+/// Part of a [`CurrentIndex`] that background threads share.
 #[derive(Debug, Default)]
 struct Shared {
     verified: VerifiedFiles,
-    /// Damage that the verification beside the searches found.
+    /// Damage found by background verification.
     found: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The store that the others are of, and its file.
+    /// Id and file of the store that this state belongs to.
     of: Option<(String, FileIdentity)>,
     view: Option<IndexView>,
     recent: VecDeque<Snapshot>,
-    /// The thread that completes the index beside the searches.
-    beside: Option<JoinHandle<()>>,
-    /// The damage of the index, until a rebuild begins.
+    /// Background thread that completes the index.
+    background: Option<JoinHandle<()>>,
+    /// Damage of the index, until a rebuild begins.
     damage: Option<String>,
-    /// The files passed every check and failed a search all the same, so that they are not kept.
+    /// True if a search failed although the files passed every check; they are then not reused.
     is_distrusted: bool,
-    /// The thread beside the searches rebuilds a lost or damaged index.
+    /// True while the background thread rebuilds a lost or damaged index.
     is_rebuilding: bool,
 }
 
-/// The completeness of a store's index.
+/// Completeness of a store's index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexState {
-    /// It reflects every record.
+    /// The index contains every record.
     Complete,
-    /// It reflects every record now, and lacked so many.
+    /// The index contains every record now; it lacked this many changes.
     Completed(i64),
-    /// It was damaged, and is rebuilt.
+    /// The index was damaged and has been rebuilt.
     Rebuilt {
-        /// The damage.
+        /// Description of the damage.
         problem: String,
-        /// The records that it has now.
+        /// Number of records in the new index.
         records: i64,
     },
-    /// Another process is writing to it, and it lacks so many records.
+    /// Another process is writing to the index, which lacks this many changes.
     BeingWritten(i64),
-    /// This process cannot write to it, and it lacks so many records.
+    /// This process cannot write to the index, which lacks this many changes.
     Unwritable(i64),
 }
 
-/// The index as it was at one version. Paging through a snapshot loses and repeats nothing while
-/// records are imported.
+/// Index at one version. Pagination over a snapshot has no gaps and no duplicates while records are imported.
 #[derive(Clone)]
 pub(in crate::source::store) struct Snapshot {
     pub(in crate::source::store) version: i64,
@@ -97,17 +99,17 @@ impl std::fmt::Debug for Snapshot {
     }
 }
 
-/// The share of an index's files to verify before the index is used.
+/// Extent of verification before an index is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::source::store) enum Verification {
-    /// Up to [`VERIFY_AT_ONCE`] bytes.
+    /// At most [`MAX_INLINE_VERIFICATION`] bytes.
     Quick,
-    /// Every byte, also of files that were verified before.
+    /// Every byte, including files that were verified before.
     Full,
 }
 
 impl CurrentIndex {
-    /// Adds to the index what it lacks, however long that takes, and rebuilds a damaged one.
+    /// Adds all missing changes to the index, however long that takes, and rebuilds a damaged one.
     pub(in crate::source::store) fn complete(
         &self,
         database: &Database,
@@ -116,7 +118,7 @@ impl CurrentIndex {
         let (uuid, newest) = database.read(identity)?;
         let path = database.path();
         let limit = match verification {
-            Verification::Quick => VERIFY_AT_ONCE,
+            Verification::Quick => MAX_INLINE_VERIFICATION,
             Verification::Full => {
                 self.shared.verified.clear();
                 u64::MAX
@@ -154,7 +156,7 @@ impl CurrentIndex {
         })
     }
 
-    /// Returns the state that an earlier page was read from.
+    /// Returns the snapshot that an earlier page was read from.
     pub(in crate::source::store) fn remembered(
         &self,
         database: &Database,
@@ -162,28 +164,29 @@ impl CurrentIndex {
     ) -> Result<Snapshot, SourceError> {
         {
             let mut state = self.lock();
-            state.forget_others(database)?;
+            state.reset_if_replaced(database)?;
             if let Some(snapshot) = state.recent.iter().find(|recent| recent.version == version) {
                 return Ok(snapshot.clone());
             }
         }
-        // After a restart the newest state may well be the one asked for.
+        // After a restart, the newest snapshot may be the requested one.
         let (newest, _) = self.newest(database)?;
         if newest.version == version { Ok(newest) } else { Err(SourceError::RestartSearch) }
     }
 
-    /// Returns the newest state, brought up to date where that is quick; else with a note.
+    /// Returns the newest snapshot, updated if that is quick, otherwise with a note that says how many records are
+    /// missing.
     pub(in crate::source::store) fn newest(
         &self,
         database: &Database,
     ) -> Result<(Snapshot, Vec<String>), StoreError> {
         let mut state = self.lock();
-        let (uuid, newest) = state.forget_others(database)?;
+        let (uuid, newest) = state.reset_if_replaced(database)?;
         state.collect_damage(database.path(), &self.shared);
         let mut view = state.current(database.path(), &uuid, newest, &self.shared)?;
         if view.as_ref().is_some_and(|view| view.version > newest) {
-            // Another process wrote since the store was asked, or the index is of a later state than its store, which
-            // was replaced by an earlier copy: then it is made anew.
+            // Either another process wrote since `newest` was read, or the store was replaced by an earlier copy; in
+            // that case the index is rebuilt.
             let newest = database.read(identity)?.1;
             view = view.filter(|view| view.version <= newest);
         }
@@ -192,7 +195,7 @@ impl CurrentIndex {
             let version = view.as_ref().map(|view| view.version);
             notes = match (state.bring_up_to_date(database, &self.shared, version), version) {
                 (Ok(notes), _) => notes,
-                // A store that this process cannot write goes on answering from the index it has.
+                // A store that this process cannot write to is searched with the index it has.
                 (Err(error), Some(version)) => {
                     let behind = changes_since(database, version)?;
                     vec![format!("{behind} records are not searchable yet: {error}")]
@@ -208,7 +211,7 @@ impl CurrentIndex {
             }
         }
         if let Some(view) = view.as_ref().filter(|view| view.version < newest && notes.is_empty()) {
-            // Another process put an earlier index in place after this one was brought up to date.
+            // Another process put an earlier index in place after the update.
             let behind = changes_since(database, view.version)?;
             notes =
                 vec![format!("{behind} records are not searchable yet: another process changes the index")];
@@ -221,19 +224,19 @@ impl CurrentIndex {
             });
         };
         if let Some(unverified) = view.take_unverified() {
-            self.verify_beside(unverified);
+            self.verify_in_background(unverified);
         }
         let snapshot = Snapshot { version: view.version, fields: view.fields, searcher: view.searcher() };
         state.view = Some(view);
         if state.recent.front().is_none_or(|recent| recent.version != snapshot.version) {
             state.recent.push_front(snapshot.clone());
-            state.recent.truncate(REMEMBERED_STATES);
+            state.recent.truncate(MAX_SNAPSHOTS);
         }
         Ok((snapshot, notes))
     }
 
-    /// Notes that a search failed because of the index's files. The next one rebuilds it.
-    /// `is_distrusted` says that the files passed every check before.
+    /// Records that a search failed because of the index files; the next search rebuilds them. `is_distrusted` is
+    /// true if the files had passed every check.
     pub(in crate::source::store) fn note_damage(
         &self,
         database: &Database,
@@ -245,7 +248,7 @@ impl CurrentIndex {
         state.is_distrusted |= is_distrusted;
     }
 
-    /// Returns the code of the index's fault, if it has one. Starts to rebuild one that is lost or damaged.
+    /// Returns the code of the index's fault, if there is one. Starts a rebuild of a lost or damaged index.
     pub(in crate::source::store) fn check(
         &self,
         database: &Database,
@@ -253,10 +256,10 @@ impl CurrentIndex {
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // A search is opening the index now.
+            // A search is opening the index at the moment.
             Err(TryLockError::WouldBlock) => return Ok(None),
         };
-        let (uuid, newest) = state.forget_others(database)?;
+        let (uuid, newest) = state.reset_if_replaced(database)?;
         let path = database.path();
         state.collect_damage(path, &self.shared);
         if state.is_busy() {
@@ -264,7 +267,7 @@ impl CurrentIndex {
         }
         let mut is_lost = false;
         if state.damage.is_none() {
-            match IndexView::open(path, &uuid, &self.shared.verified, VERIFY_AT_ONCE) {
+            match IndexView::open(path, &uuid, &self.shared.verified, MAX_INLINE_VERIFICATION) {
                 Ok(_) | Err(IndexFault::Outdated) => {}
                 Err(IndexFault::Missing) => is_lost = newest > 0,
                 Err(IndexFault::Damaged(problem)) => state.note_damage(path, &problem),
@@ -290,8 +293,8 @@ impl CurrentIndex {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Verifies files on a thread of its own.
-    fn verify_beside(&self, unverified: Unverified) {
+    /// Verifies files on a background thread.
+    fn verify_in_background(&self, unverified: Unverified) {
         let shared = Arc::clone(&self.shared);
         let verify = move || {
             if let Err(IndexFault::Damaged(problem)) = unverified.verify(&shared.verified) {
@@ -305,9 +308,9 @@ impl CurrentIndex {
 }
 
 impl State {
-    /// Returns the store's identity and version now. Forgets the state of an earlier file that was
-    /// replaced: its versions say nothing of this one.
-    fn forget_others(&mut self, database: &Database) -> Result<(String, i64), StoreError> {
+    /// Returns the store's id and version. Drops the state of a file that has been replaced, because its versions do
+    /// not apply to the new one.
+    fn reset_if_replaced(&mut self, database: &Database) -> Result<(String, i64), StoreError> {
         let file = database.file()?;
         let (uuid, newest) = database.read(identity)?;
         let of = Some((uuid.clone(), file));
@@ -326,7 +329,7 @@ impl State {
         }
     }
 
-    /// Notes the damage that a verification beside the searches found.
+    /// Takes over the damage that background verification found.
     fn collect_damage(&mut self, path: &Path, shared: &Shared) {
         let found = shared.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(problem) = found {
@@ -334,8 +337,8 @@ impl State {
         }
     }
 
-    /// Returns the open index, at its newest commit unless it reflects every change already. `None` when there is none
-    /// that can be used; damage is noted.
+    /// Returns the open index, refreshed to its newest commit unless it already has every change. Returns `None` and
+    /// records the damage if there is no usable index.
     fn current(
         &mut self,
         path: &Path,
@@ -346,13 +349,15 @@ impl State {
         if self.damage.is_some() {
             return Ok(None);
         }
-        let open = || IndexView::open(path, uuid, &shared.verified, VERIFY_AT_ONCE);
+        let open = || IndexView::open(path, uuid, &shared.verified, MAX_INLINE_VERIFICATION);
         let opened = match self.view.take() {
             Some(view) if view.version == newest => return Ok(Some(view)),
-            Some(view) => view.refresh(uuid, &shared.verified, VERIFY_AT_ONCE).or_else(|_changed| open()),
+            Some(view) => {
+                view.refresh(uuid, &shared.verified, MAX_INLINE_VERIFICATION).or_else(|_changed| open())
+            }
             None => open(),
         };
-        // A writer, or a copy that is being put in place, may have replaced files between two reads.
+        // A writer, or a copy being put in place, may have replaced files between two reads.
         let opened = opened.or_else(|fault| match fault {
             IndexFault::Damaged(_) => open(),
             other => Err(other),
@@ -368,15 +373,15 @@ impl State {
         }
     }
 
-    /// Returns whether the thread beside the searches is at work.
+    /// Returns true if the background thread is running.
     fn is_busy(&mut self) -> bool {
-        let is_busy = self.beside.as_ref().is_some_and(|beside| !beside.is_finished());
+        let is_busy = self.background.as_ref().is_some_and(|background| !background.is_finished());
         self.is_rebuilding &= is_busy;
         is_busy
     }
 
-    /// Adds what the index lacks: at once when it is little, else on a thread beside the searches. Returns notes for
-    /// the reader. `version` is that of the open index, if there is one.
+    /// Adds missing changes: immediately if there are few, otherwise on a background thread. Returns notes for the
+    /// answer. `version` is that of the open index, if there is one.
     fn bring_up_to_date(
         &mut self,
         database: &Database,
@@ -386,9 +391,9 @@ impl State {
         let path = database.path();
         if self.is_busy() {
             let behind = changes_since(database, version.unwrap_or(0))?;
-            // The thread may be replacing the damaged files. If it does not, the next check finds the damage again.
+            // The thread may be replacing the damaged files. If it is not, the next check finds the damage again.
             self.damage = None;
-            return Ok(vec![self.being_completed(behind)]);
+            return Ok(vec![self.progress_note(behind)]);
         }
         let lock = match (WriteLock::try_take(path), self.damage.clone(), version) {
             (Ok(Some(lock)), ..) => lock,
@@ -414,50 +419,50 @@ impl State {
         }
         self.damage = None;
         let behind = editor.behind(database)?;
-        if behind <= CATCH_UP_AT_ONCE {
+        if behind <= MAX_INLINE_CHANGES {
             fill(editor, database)?;
             return Ok(Vec::new());
         }
         self.spawn(path, lock, |database: &Database| fill(editor, database))?;
         self.is_rebuilding = is_damaged;
-        Ok(vec![self.being_completed(behind)])
+        Ok(vec![self.progress_note(behind)])
     }
 
-    /// Runs work on the index on a thread, which holds the write lock.
+    /// Runs work on the index on a background thread, which holds the write lock.
     fn spawn(
         &mut self,
         path: &Path,
         lock: WriteLock,
         work: impl FnOnce(&Database) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
-        let beside = Database::open(path)?;
+        let background = Database::open(path)?;
         let run = move || {
-            let done = work(&beside);
+            let done = work(&background);
             drop(lock);
             if let Err(error) = done {
                 tracing::error!(%error, "the search index could not be brought up to date");
             }
         };
         match std::thread::Builder::new().name("index".to_owned()).spawn(run) {
-            Ok(thread) => self.beside = Some(thread),
+            Ok(thread) => self.background = Some(thread),
             Err(error) => tracing::error!(%error, "no thread for the search index"),
         }
         Ok(())
     }
 
-    fn being_completed(&self, behind: i64) -> String {
+    fn progress_note(&self, behind: i64) -> String {
         let what = if self.is_rebuilding { "rebuilt" } else { "completed" };
         format!("the search index is being {what}; {behind} records are not searchable yet")
     }
 }
 
-/// Adds what the index lacks, and merges its segments.
+/// Adds all missing changes and merges the segments.
 fn fill(mut editor: IndexEditor, database: &Database) -> Result<(), StoreError> {
     editor.catch_up(database)?;
     editor.finish()
 }
 
-/// Returns the error of an index that another process keeps from being made or rebuilt.
+/// Returns the error of an index that cannot be created or rebuilt because another process is writing.
 fn busy(store: &Path, damage: Option<String>) -> StoreError {
     let holder = lock_holder(store);
     match damage {
@@ -466,7 +471,7 @@ fn busy(store: &Path, damage: Option<String>) -> StoreError {
     }
 }
 
-/// Returns the error of a damaged index of a store that cannot be written.
+/// Returns the error of a damaged index of a read-only store.
 fn unwritable(store: &Path, damage: &str, error: &StoreError) -> StoreError {
     let problem = format!("it is damaged: {damage}; it cannot be rebuilt: {error}");
     StoreError::Index { path: folder_of(store), problem }

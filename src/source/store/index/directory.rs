@@ -1,4 +1,7 @@
-//! The folder of an index as tantivy sees it.
+//! Implementation of tantivy's `Directory` on an index folder.
+//!
+//! Only files with names that an index has are opened, created or deleted; lists are checksummed and written
+//! atomically.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -17,7 +20,7 @@ use super::file::{IndexFile, open_regular};
 use super::folder::{is_known_name, temporary_file};
 use crate::state::{create_private_file, private_options};
 
-/// The files of one index folder. A file that several readers use is open once.
+/// Files of one index folder. A file used by several readers is open once.
 #[derive(Debug, Clone)]
 pub(super) struct FileDirectory {
     folder: PathBuf,
@@ -29,7 +32,7 @@ impl FileDirectory {
         Self { folder: folder.to_owned(), open: Arc::default() }
     }
 
-    /// Opens a file, or returns the open one of that name.
+    /// Opens a file, or returns the open file of that name.
     pub(super) fn file(&self, path: &Path) -> Result<Arc<IndexFile>, OpenReadError> {
         let failed = |error: io::Error| {
             if error.kind() == io::ErrorKind::NotFound {
@@ -49,7 +52,7 @@ impl FileDirectory {
         Ok(file)
     }
 
-    /// Opens the file of a lock. Through a symbolic link nothing is opened, because the link's target would be made.
+    /// Opens a lock file. Refuses a symbolic link, since opening one would create its target.
     fn lock_file(&self, lock: &Lock) -> io::Result<File> {
         let path = self.folder.join(file_name(&lock.filepath)?);
         if path.is_symlink() {
@@ -59,7 +62,7 @@ impl FileDirectory {
     }
 }
 
-/// Returns the name of a file that an index has, so that no path leads out of the folder.
+/// Returns a name that an index file can have, so that no path leads out of the folder.
 fn file_name(path: &Path) -> io::Result<&str> {
     path.to_str().filter(|name| is_known_name(name)).ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{} is no name of an index file", path.display()))
@@ -114,7 +117,7 @@ impl Directory for FileDirectory {
     }
 
     fn sync_directory(&self) -> io::Result<()> {
-        // Windows has no such operation, and makes entries durable without it.
+        // Windows has no such operation; its directory entries are durable without it.
         if cfg!(windows) { Ok(()) } else { File::open(&self.folder)?.sync_data() }
     }
 
@@ -126,20 +129,21 @@ impl Directory for FileDirectory {
                 Err(error) => Err(LockError::wrap_io_error(error)),
             },
             Ok(file) => file.try_lock().map(|()| locked(file)).map_err(|_busy| LockError::LockBusy),
-            // Readers lock so that no file is deleted while they open it. In a folder that this user cannot write, a
-            // reader opens the files without; one that is deleted meanwhile is an error, and it opens them again.
+            // Readers take this lock so that no file is deleted while they open it. In a folder that this user cannot
+            // write to, they open the files without it; a file deleted meanwhile is an error, after which they open
+            // the files again.
             Err(_unwritable) if lock.is_blocking => Ok(DirectoryLock::from(Box::new(()))),
             Err(error) => Err(LockError::wrap_io_error(error)),
         }
     }
 
-    /// Readers are told to reload, and watch nothing.
+    /// Returns a handle that never calls back: readers are reloaded explicitly.
     fn watch(&self, _callback: WatchCallback) -> tantivy::Result<WatchHandle> {
         Ok(WatchHandle::empty())
     }
 }
 
-/// Writes a file so that readers see all of it or what was there before.
+/// Writes a file atomically: readers see either all of it or the earlier contents.
 pub(super) fn write_atomically(folder: &Path, name: &str, data: &[u8]) -> io::Result<()> {
     let mut file = temporary_file(folder)?;
     file.write_all(data)?;
@@ -148,7 +152,7 @@ pub(super) fn write_atomically(folder: &Path, name: &str, data: &[u8]) -> io::Re
     Ok(())
 }
 
-/// A file that is on disk when tantivy is done with it.
+/// File that is synced to disk when tantivy closes it.
 #[derive(Debug)]
 struct SyncedFile(File);
 

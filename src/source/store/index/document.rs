@@ -1,4 +1,4 @@
-//! Index documents: the fields of the index, and what of a record is searchable.
+//! Index documents: the fields of the index and the searchable text of a record.
 
 use tantivy::TantivyDocument;
 use tantivy::schema::{IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions};
@@ -6,13 +6,13 @@ use tantivy::schema::{IndexRecordOption, NumericOptions, Schema, TextFieldIndexi
 use super::super::matching::collect_texts;
 use crate::record::{RecordData, own_title};
 
-/// A word in the title counts as often as this in the text.
+/// Number of times that the title is indexed, which is its weight against other text.
 const TITLE_WEIGHT: usize = 3;
 
-/// Texts of one record that are searchable; further ones are not.
+/// Maximum number of texts of one record that are searchable.
 const TEXTS_PER_RECORD: usize = 10_000;
 
-/// The fields of the index.
+/// Fields of the index.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::source::store) struct Fields {
     pub(in crate::source::store) record: tantivy::schema::Field,
@@ -24,7 +24,7 @@ pub(in crate::source::store) struct Fields {
 impl Fields {
     pub(super) fn schema() -> (Schema, Self) {
         let mut schema = Schema::builder();
-        // Without field norms: a score does not depend on them, and they take a byte of each record.
+        // Without field norms: the score does not use them, and they take a byte per record.
         let rows = NumericOptions::default().set_indexed();
         let words = TextFieldIndexing::default()
             .set_tokenizer("fetchwell")
@@ -40,7 +40,7 @@ impl Fields {
     }
 }
 
-/// The database rows of a record, its stream and its connection.
+/// Row ids of a record, its stream and its connection.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::source::store) struct Rows {
     pub(in crate::source::store) record: i64,
@@ -48,19 +48,19 @@ pub(in crate::source::store) struct Rows {
     pub(in crate::source::store) connection: i64,
 }
 
-/// One record's entry, ready to be written.
+/// Index entry of one record.
 #[derive(Debug)]
 pub(in crate::source::store) struct Entry {
-    /// The row of the record.
+    /// Row id of the record.
     pub(in crate::source::store) record: i64,
-    /// Its searchable fields; `None` removes it.
+    /// Searchable fields, or `None` to remove the record.
     pub(super) document: Option<TantivyDocument>,
-    /// The index may hold an entry of it already.
+    /// True if the index may already contain an entry of the record.
     pub(super) replaces: bool,
 }
 
 impl Entry {
-    /// Returns the entry of a record as it is now.
+    /// Returns the entry for the current state of a record.
     pub(in crate::source::store) fn new(fields: Fields, rows: Rows, key: &str, data: &RecordData) -> Self {
         let Rows { record, stream, connection } = rows;
         let mut document = TantivyDocument::new();
@@ -84,18 +84,18 @@ impl Entry {
         Self { record, document: Some(document), replaces: true }
     }
 
-    /// Marks the record as new, so that the index does not look for an earlier entry.
-    pub(in crate::source::store) fn of_new_record(self) -> Self {
+    /// Marks the record as new, so that the index does not search for an earlier entry.
+    pub(in crate::source::store) fn for_new_record(self) -> Self {
         Self { replaces: false, ..self }
     }
 
-    /// Returns the removal of a record.
+    /// Returns an entry that removes a record.
     pub(in crate::source::store) fn removal(record: i64) -> Self {
         Self { record, document: None, replaces: true }
     }
 }
 
-/// Row ids are positive, so they are their own terms.
+/// Returns the index term of a row id. Row ids are positive.
 pub(in crate::source::store) fn row_term(row: i64) -> u64 {
     row.unsigned_abs()
 }

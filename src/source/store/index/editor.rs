@@ -1,4 +1,4 @@
-//! Changes to the index. One process at a time makes them, under the store's write lock.
+//! The writer of an index. One process at a time has it, under the store's write lock.
 
 use std::path::PathBuf;
 
@@ -14,23 +14,23 @@ use crate::source::store::StoreError;
 use crate::source::store::database::Database;
 use crate::source::store::read::identity;
 
-/// Memory for the documents of one commit, in bytes.
+/// Memory limit for the documents of one commit, in bytes.
 const WRITER_MEMORY: usize = 50_000_000;
 
-/// Documents between commits while catching up, about a second's work, so that an interrupted catch-up goes
-/// on where it was.
+/// Number of documents between commits while catching up (about a second of work), so that an interrupted run
+/// continues from there.
 const COMMIT_EVERY: usize = 10_000;
 
-/// Changes read at once while catching up.
+/// Number of changes read at a time while catching up.
 const CHANGES_AT_ONCE: usize = 2_000;
 
-/// An index that is being changed. Its owner holds the store's write lock.
+/// Index that is being written. The owner holds the store's write lock.
 pub(in crate::source::store) struct IndexEditor {
     store: PathBuf,
     uuid: String,
     pub(in crate::source::store) fields: Fields,
     writer: IndexWriter,
-    /// The version that the last commit reflects.
+    /// Version that the last commit contains.
     version: i64,
     damage: Option<String>,
 }
@@ -42,8 +42,8 @@ impl std::fmt::Debug for IndexEditor {
 }
 
 impl IndexEditor {
-    /// Opens the index to change it. Verifies all its files, because a merge would copy damaged ones into new files,
-    /// and makes it anew when there is none that can be used, or when it is known to be damaged.
+    /// Opens the index for writing. Verifies all its files, because a merge would copy damaged ones into new files,
+    /// and rebuilds it if it is missing, unusable or known to be damaged.
     pub(in crate::source::store) fn open(
         database: &Database,
         verified: &VerifiedFiles,
@@ -60,7 +60,7 @@ impl IndexEditor {
             if let Some(problem) = known_damage {
                 return Err(IndexFault::Damaged(problem));
             }
-            // An index of a later state than its store, which was replaced by an earlier copy.
+            // The index is newer than its store, which was replaced by an earlier copy.
             if open.version > newest { Err(IndexFault::Outdated) } else { Ok(open) }
         });
         let mut damage = None;
@@ -87,17 +87,17 @@ impl IndexEditor {
         Ok(Self { store, uuid, fields, writer, version, damage })
     }
 
-    /// Returns what was wrong with the index that this one takes the place of.
+    /// Returns the damage of the index that this one replaces.
     pub(in crate::source::store) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
 
-    /// Returns how many changes the index does not reflect yet.
+    /// Returns the number of changes that the index lacks.
     pub(in crate::source::store) fn behind(&self, database: &Database) -> Result<i64, StoreError> {
         changes_since(database, self.version)
     }
 
-    /// Adds every change that the index does not reflect yet, and commits.
+    /// Adds all missing changes and commits.
     pub(in crate::source::store) fn catch_up(&mut self, database: &Database) -> Result<(), StoreError> {
         let (mut done, mut after) = (0, self.version);
         loop {
@@ -114,8 +114,8 @@ impl IndexEditor {
         self.commit(newest)
     }
 
-    /// Replaces the entries of some records. Nothing is searchable before the next commit, and until then
-    /// what was added may wait in memory.
+    /// Replaces the entries of some records. They become searchable with the next commit and may be buffered in
+    /// memory until then.
     pub(in crate::source::store) fn add(&self, entries: Vec<Entry>) -> Result<(), StoreError> {
         let add = || {
             for Entry { record, document, replaces } in entries {
@@ -131,7 +131,7 @@ impl IndexEditor {
         guard(add).map_err(|error| self.error(&error))
     }
 
-    /// Makes what was added searchable, reflecting all changes up to `version`.
+    /// Makes all added entries searchable; the commit contains every change up to `version`.
     pub(in crate::source::store) fn commit(&mut self, version: i64) -> Result<(), StoreError> {
         if version == self.version {
             return Ok(());
@@ -148,7 +148,7 @@ impl IndexEditor {
         Ok(())
     }
 
-    /// Waits until segments are merged, which makes searching fast.
+    /// Waits until segments are merged, which makes searches fast.
     pub(in crate::source::store) fn finish(self) -> Result<(), StoreError> {
         let folder = folder_of(&self.store);
         let writer = self.writer;
@@ -161,7 +161,7 @@ impl IndexEditor {
     }
 }
 
-/// Returns how many records changed after a version.
+/// Returns the number of records that changed after a version.
 pub(in crate::source::store) fn changes_since(database: &Database, version: i64) -> Result<i64, StoreError> {
     database.read(|sqlite| {
         let mut statement = sqlite.prepare_cached("SELECT count(*) FROM records WHERE version > ?1")?;
@@ -171,7 +171,7 @@ pub(in crate::source::store) fn changes_since(database: &Database, version: i64)
 
 type Changes = (Vec<Entry>, Option<i64>);
 
-/// Returns the next changes after a version, and the version of the last of them.
+/// Returns the next changes after a version, with the version of the last one.
 fn changes_after(sqlite: &Connection, fields: Fields, after: i64) -> Result<Changes, rusqlite::Error> {
     let mut statement = sqlite.prepare_cached(
         "SELECT r.id, s.connection, r.key, r.data, r.version, s.id

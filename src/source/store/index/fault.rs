@@ -1,4 +1,4 @@
-//! Faults that keep an index from being used as it is.
+//! Faults that prevent the use of an index.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,23 +7,23 @@ use std::sync::Arc;
 use tantivy::TantivyError;
 use tantivy::directory::error::{LockError, OpenReadError};
 
-/// A fault that keeps an index from being used as it is.
+/// Fault that prevents the use of an index.
 #[derive(Debug)]
 pub(in crate::source::store) enum IndexFault {
-    /// There is none.
+    /// There is no index.
     Missing,
-    /// It is of an earlier fetchwell, or of another state of the store.
+    /// The index was written by an earlier release, or for another state of the store.
     Outdated,
-    /// Its files are not as they were written. The problem names the file where that is known.
+    /// The files differ from those that were written. The problem names the file if it is known.
     Damaged(String),
-    /// The folder in its place is not this store's. The reason is for people.
+    /// The folder does not belong to this store; the reason is part of error messages.
     Foreign(&'static str),
-    /// It cannot be read now: for example, the process has too many files open.
+    /// The index cannot be read at the moment, for example because the process has too many open files.
     Unreadable(String),
 }
 
 impl IndexFault {
-    /// Reads an error of an index that was opened, which is damage unless the system had too little of something.
+    /// Converts an error of an open index. It counts as damage unless the system ran out of a resource.
     pub(in crate::source::store) fn from_tantivy(error: &TantivyError) -> Self {
         match error {
             TantivyError::IoError(io)
@@ -38,16 +38,17 @@ impl IndexFault {
     }
 }
 
-/// Returns whether the same read can succeed later.
+/// Returns true if the same read can succeed later.
 fn is_shortage(error: &Arc<io::Error>) -> bool {
-    // Too many open files, in this process or in the system, have no kind of their own.
+    // `ErrorKind` has no variant for too many open files.
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
     matches!(error.kind(), io::ErrorKind::OutOfMemory | io::ErrorKind::Interrupted)
         || (cfg!(unix) && matches!(error.raw_os_error(), Some(ENFILE | EMFILE)))
 }
 
-/// Runs work on an index. Tantivy trusts its files: what it reads in a damaged one can make it panic.
+/// Runs work on an index and converts panics into errors: tantivy trusts its files, and damaged ones can make it
+/// panic.
 pub(in crate::source::store) fn guard<T>(
     work: impl FnOnce() -> Result<T, TantivyError>,
 ) -> Result<T, TantivyError> {

@@ -1,8 +1,7 @@
-//! Index files, read without mapping them into memory.
+//! Index files, read with positioned reads instead of a memory map.
 //!
-//! A mapped file that another process truncates ends this process with SIGBUS, so [`IndexFile`] reads with positioned
-//! reads. **Invariant:** bytes that [`IndexFile`] returns are those of the file as it was opened; a file that another
-//! process changed since answers with an error instead.
+//! A mapped file that another process truncates would end this process with SIGBUS. **Invariant:** the bytes that
+//! [`IndexFile`] returns are those of the file as it was opened; a file that changed since returns an error.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -17,17 +16,18 @@ use tantivy::directory::{FileHandle, OwnedBytes};
 use super::cache::{self, RangeKey};
 use super::checksum::Checksum;
 
-/// Files up to this size are read when they are opened, so that small indexes need no open files. A segment has six
-/// files, so this is at most 96 KiB of memory for each.
+/// Maximum size in bytes of a file that is read completely when it is opened, so that small indexes keep no files
+/// open. A segment has six files, which is at most 96 KiB of memory.
 const MAX_WHOLE_FILE: usize = 16 * 1024;
 
-/// The unit of small reads: neighbouring terms and short posting lists are read together. Two blocks of the term dictionary.
+/// Unit of small reads in bytes: two blocks of the term dictionary, so that adjacent terms and short posting lists
+/// are read together.
 const BLOCK: usize = 8 * 1024;
 
-/// Bytes read at once while a checksum is computed.
+/// Bytes read at a time while a checksum is computed.
 const CHECKSUM_CHUNK: usize = 256 * 1024;
 
-/// The state of a file on disk, to notice that another process wrote to it.
+/// Length and modification time of a file, to detect writes by other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     len: u64,
@@ -47,7 +47,7 @@ impl From<&Metadata> for Stamp {
     }
 }
 
-/// An open file of the index.
+/// Open file of the index.
 #[derive(Debug)]
 pub(super) struct IndexFile {
     name: String,
@@ -61,7 +61,7 @@ enum Content {
     Whole(OwnedBytes),
     OnDisk {
         file: File,
-        /// Tells the file from all others in the cache, later ones of the same name included.
+        /// Unique id of the open file in the cache, different from that of later files of the same name.
         id: u64,
     },
 }
@@ -89,7 +89,7 @@ impl IndexFile {
         self.stamp
     }
 
-    /// Compares the content with the checksum that tantivy wrote at its end. Reads the whole file, past the cache.
+    /// Compares the content with the checksum at its end. Reads the whole file and bypasses the cache.
     pub(super) fn verify(&self) -> io::Result<()> {
         let read = |range: Range<usize>| match &self.content {
             Content::Whole(bytes) => bytes
@@ -99,7 +99,7 @@ impl IndexFile {
             Content::OnDisk { file, .. } => read_unchanged(file, &self.name, self.stamp, range),
         };
         let tail = read(self.len.saturating_sub(Checksum::MAX_FOOTER)..self.len)?;
-        let (mut checksum, body) = Checksum::of_footer(&tail, self.len).map_err(invalid)?;
+        let (mut checksum, body) = Checksum::from_footer(&tail, self.len).map_err(invalid)?;
         let mut at = 0;
         while at < body {
             let end = (at + CHECKSUM_CHUNK).min(body);
@@ -141,11 +141,10 @@ impl FileHandle for IndexFile {
     }
 }
 
-/// Opens a regular file. Opening a pipe would wait for its other end.
+/// Opens a regular file. Opening a pipe would block.
 pub(super) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
-    let refuse_others = |metadata: &Metadata| match metadata.is_file() {
-        true => Ok(()),
-        false => Err(invalid(format!("{} is not a file", path.display()))),
+    let refuse_others = |metadata: &Metadata| {
+        if metadata.is_file() { Ok(()) } else { Err(invalid(format!("{} is not a file", path.display()))) }
     };
     refuse_others(&fs::metadata(path)?)?;
     let file = File::open(path)?;
@@ -154,7 +153,7 @@ pub(super) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
     Ok((file, metadata))
 }
 
-/// Reads a range, and fails when the file is another than when it was opened.
+/// Reads a range. Returns an error if the file changed since it was opened.
 fn read_unchanged(file: &File, name: &str, stamp: Stamp, range: Range<usize>) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; range.len()];
     read_exact_at(file, &mut bytes, range.start as u64)?;
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_changed_is_an_error_and_not_other_bytes() {
+    fn reading_a_changed_file_is_an_error() {
         let (on_disk, file) = file_of(&vec![1; BLOCK * 4]);
         assert_eq!(file.read_bytes(0..9).unwrap().as_slice(), [1; 9]);
         on_disk.as_file().set_len(100).unwrap();
@@ -226,7 +225,7 @@ mod tests {
         on_disk.as_file().set_len(BLOCK as u64 * 4).unwrap();
         let changed = file.read_bytes(BLOCK * 2..BLOCK * 3).unwrap_err();
         assert!(changed.to_string().contains("changed by another process"), "{changed}");
-        // The cached part is still as it was opened.
+        // The cached range still has the contents of the file as it was opened.
         assert_eq!(file.read_bytes(0..9).unwrap().as_slice(), [1; 9]);
     }
 }

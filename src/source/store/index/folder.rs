@@ -1,9 +1,9 @@
-//! The folder beside a store: whether it is this store's index, and what in it may be deleted.
+//! The folder of an index: its owner, and the files in it that may be deleted.
 //!
 //! **Invariant:** nothing is written into or deleted from a folder that was not proved to be this store's index, only
 //! files with names that an index has are deleted, and no symbolic link is followed. Proofs are the marker file with
-//! the store's id, or with its path (the store was deleted and imported anew), and the id in tantivy's commit, which is
-//! all that folders of earlier versions have.
+//! the store's id, or with its path (the store was deleted and imported again), and the id in tantivy's commit, which
+//! is all that folders of earlier releases have.
 
 use std::fs;
 use std::io::{self, Read};
@@ -16,16 +16,16 @@ use super::directory::write_atomically;
 use super::open::CommitPayload;
 use crate::state::create_private_directory;
 
-/// The file that marks a folder as a search index of fetchwell.
+/// Name of the file that marks a folder as a search index of fetchwell.
 const MARKER: &str = "fetchwell-index.json";
 
-/// The value of `format` in the marker.
+/// Value of `format` in the marker.
 const FORMAT: &str = "fetchwell search index";
 
-/// The locks of tantivy.
+/// Names of tantivy's lock files.
 const LOCKS: [&str; 2] = [".tantivy-meta.lock", ".tantivy-writer.lock"];
 
-/// The largest marker or list of segments that is read, in bytes.
+/// Maximum length in bytes of a marker or a list of segments.
 const MAX_JSON_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Extensions of segment files.
@@ -37,13 +37,13 @@ const TEMPORARY: (&str, &str) = (".fetchwell-", ".tmp");
 #[derive(Debug, Serialize, Deserialize)]
 struct Marker {
     format: String,
-    /// The id of the store.
+    /// Id of the store.
     store: String,
-    /// The path of the store, to know the folder again after the store was replaced.
+    /// Path of the store, which identifies the folder after the store was replaced.
     path: String,
 }
 
-/// The folder where the index of a store is, or would be.
+/// Path where the index of a store is or would be.
 #[derive(Debug, Clone)]
 pub(super) struct IndexFolder {
     pub(super) path: PathBuf,
@@ -52,14 +52,14 @@ pub(super) struct IndexFolder {
     store: String,
 }
 
-/// The owner of a folder.
+/// Owner of a folder.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// There is no folder, or an empty one.
+    /// None: the folder is missing or empty.
     Vacant,
-    /// This store.
+    /// This store, as the marker or the last commit proves.
     ThisStore,
-    /// Not provably this store. The reason is for people.
+    /// Unknown, or another store; the reason is part of error messages.
     Other(&'static str),
 }
 
@@ -69,7 +69,7 @@ impl IndexFolder {
         Self { path, marker, uuid: uuid.to_owned(), store: absolute(store) }
     }
 
-    /// Returns the owner of the folder.
+    /// Determines the owner of the folder.
     pub(super) fn owner(&self) -> io::Result<Owner> {
         let metadata = match fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Owner::Vacant),
@@ -93,7 +93,7 @@ impl IndexFolder {
                     return Ok(Owner::ThisStore);
                 }
                 Some(_) => return Ok(Owner::Other("it is the search index of another store")),
-                // Only its name is left of a damaged marker.
+                // The marker is damaged, so only the file names are left as proof.
                 None if names.iter().all(|name| is_known_name(name)) => return Ok(Owner::ThisStore),
                 None => {}
             }
@@ -105,8 +105,8 @@ impl IndexFolder {
         }
     }
 
-    /// Returns the store that tantivy's last commit names, whether its checksum matches or not: folders of earlier
-    /// versions have none. An index without a commit and without a segment belongs to any store.
+    /// Returns the store id in tantivy's last commit, even if the checksum does not match, because folders of earlier
+    /// releases have none. An index without commits and segments belongs to any store.
     fn committed_store(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Meta {
@@ -126,14 +126,13 @@ impl IndexFolder {
         }
     }
 
-    /// Returns whether the list of segments is one that this version wrote, intact or damaged. That of an earlier version
-    /// is plain JSON.
+    /// Returns true if this release wrote the list of segments, intact or damaged. Earlier releases wrote plain JSON.
     pub(super) fn is_sealed(&self) -> bool {
         let text = read_json(&self.path.join("meta.json"));
         text.is_none_or(|text| serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_err())
     }
 
-    /// Makes the folder where there is none, and marks it as this store's. The caller holds the store's write lock and
+    /// Creates the folder if it is missing and marks it as this store's. The caller holds the store's write lock and
     /// knows that the folder is vacant or this store's.
     pub(super) fn claim(&self) -> io::Result<()> {
         create_private_directory(&self.path)?;
@@ -147,8 +146,8 @@ impl IndexFolder {
         write_atomically(&self.path, MARKER, &text)
     }
 
-    /// Makes room for the lists of a new index. A list of segments that is a file stays until it is replaced, so that
-    /// readers always find one.
+    /// Removes the lists of an earlier index. A list of segments that is a regular file stays until it is replaced,
+    /// so that readers always find one.
     pub(super) fn remove_lists(&self) -> io::Result<()> {
         self.remove_unless_file("meta.json")?;
         self.remove(".managed.json")
@@ -161,7 +160,7 @@ impl IndexFolder {
         }
     }
 
-    /// Removes the segment files that no list names, and unfinished files. A file that cannot be removed stays.
+    /// Removes unfinished files and segment files that no list names. A file that cannot be removed stays.
     pub(super) fn remove_unlisted(&self, is_listed: impl Fn(&str) -> bool) {
         for name in self.names().unwrap_or_default() {
             if (is_segment_file(&name) && !is_listed(&name)) || is_temporary(&name) {
@@ -170,7 +169,7 @@ impl IndexFolder {
         }
     }
 
-    /// Removes a file, or an empty folder that took its place.
+    /// Removes a file, or an empty folder of that name.
     fn remove(&self, name: &str) -> io::Result<()> {
         let path = self.path.join(name);
         let removed = match fs::symlink_metadata(&path) {
@@ -190,18 +189,18 @@ impl IndexFolder {
     }
 }
 
-/// Creates a file that [`IndexFolder::remove_unlisted`] knows if it is left behind.
+/// Creates a temporary file that [`IndexFolder::remove_unlisted`] recognizes if it is left behind.
 pub(super) fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     tempfile::Builder::new().prefix(TEMPORARY.0).suffix(TEMPORARY.1).tempfile_in(folder)
 }
 
-/// Returns whether an index has files of this name.
+/// Returns true if an index can have a file of this name.
 pub(super) fn is_known_name(name: &str) -> bool {
     let fixed = [MARKER, "meta.json", ".managed.json"];
     fixed.contains(&name) || LOCKS.contains(&name) || is_segment_file(name) || is_temporary(name)
 }
 
-/// Segment files are named `SEGMENT.EXTENSION`, deletions `SEGMENT.NUMBER.del`.
+/// Returns true for names of segment files (`SEGMENT.EXTENSION`) and of deletions (`SEGMENT.NUMBER.del`).
 fn is_segment_file(name: &str) -> bool {
     let Some((segment, extension)) = name.split_once('.') else { return false };
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -214,14 +213,15 @@ fn is_segment_file(name: &str) -> bool {
         && EXTENSIONS.contains(&extension)
 }
 
-/// Files that were being written when a process ended: ours, and those of earlier versions (`.tmp` and six characters).
+/// Returns true for files that were being written when a process ended: ours, and those of earlier releases (`.tmp`
+/// and six characters).
 fn is_temporary(name: &str) -> bool {
     let is_earlier = |rest: &str| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
     (name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1))
         || name.strip_prefix(".tmp").is_some_and(is_earlier)
 }
 
-/// Reads a regular file, unless it is too long.
+/// Reads a regular file up to the maximum length.
 fn read_json(path: &Path) -> Option<Vec<u8>> {
     let metadata = fs::symlink_metadata(path).ok()?;
     if !metadata.is_file() {
@@ -232,7 +232,7 @@ fn read_json(path: &Path) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Returns the path of a store, the same from every working folder.
+/// Returns the absolute path of a store.
 fn absolute(store: &Path) -> String {
     let name = store.file_name().unwrap_or_default();
     let folder = store.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

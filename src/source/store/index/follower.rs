@@ -1,7 +1,7 @@
 //! The index during an import.
 //!
-//! The index is derived from SQLite, so an import goes on when the index cannot be written. The error is reported at its
-//! end.
+//! The index is derived from SQLite, so an import continues if the index cannot be written; the error is reported at
+//! its end.
 
 use super::document::{Entry, Fields};
 use super::editor::IndexEditor;
@@ -9,7 +9,7 @@ use super::open::VerifiedFiles;
 use crate::source::store::StoreError;
 use crate::source::store::database::Database;
 
-/// An index that follows an import as long as it can.
+/// Index that is updated during an import until the first error.
 #[derive(Debug)]
 pub(in crate::source::store) struct IndexFollower {
     pub(in crate::source::store) fields: Fields,
@@ -17,7 +17,7 @@ pub(in crate::source::store) struct IndexFollower {
 }
 
 impl IndexFollower {
-    /// Opens the index and adds what it lacks. The caller holds the store's write lock.
+    /// Opens the index and adds missing changes. The caller holds the store's write lock.
     pub(in crate::source::store) fn open(database: &Database) -> Self {
         let (_, fields) = Fields::schema();
         Self { fields, editor: complete(database) }
@@ -28,13 +28,13 @@ impl IndexFollower {
         self.follow(|editor| editor.add(entries));
     }
 
-    /// Makes what was added searchable, reflecting all changes up to `version`.
+    /// Commits all added entries; the commit contains every change up to `version`.
     pub(in crate::source::store) fn commit(&mut self, version: i64) {
         self.follow(|editor| editor.commit(version));
     }
 
-    /// Waits until segments are merged. An index that failed is opened anew, which rebuilds a damaged one. Returns what
-    /// keeps it from being used.
+    /// Waits until segments are merged. Reopens an index that failed, which rebuilds a damaged one. Returns the error
+    /// that remains.
     pub(in crate::source::store) fn finish(self, database: &Database) -> Option<StoreError> {
         match self.editor.and_then(IndexEditor::finish) {
             Ok(()) => None,

@@ -1,19 +1,17 @@
-//! The search index beside the store: how it is kept up to date, and what happens when its files are not as they should
-//! be.
+//! The search index beside the store: its updates, verification and recovery.
 //!
-//! The index is a tantivy index of three rows and one text per record. Its commits carry, in their payload, the store
-//! they belong to and the version of the last change they include; commit and payload are one atomic file. So the index
-//! can always be brought up to date from the records with a later version, and an index that is lost or damaged is made
-//! again from nothing.
+//! It is a tantivy index with three row ids and one text per record. Each commit has a payload with the id of the
+//! store and the version of the last change that it contains; commit and payload are one atomic file. The index can
+//! therefore always be updated from records with a later version, and a lost or damaged index is rebuilt.
 //!
-//! * [`folder`]: the owner of the folder, and which files in it may be deleted
-//! * [`directory`], [`file`], [`cache`]: reading without a memory map, and writing
-//! * [`checksum`]: noticing bytes that are not as they were written
-//! * [`open`], [`fault`]: opening, verifying and making an index, and why one cannot be used
-//! * [`document`]: the fields, and what of a record is searchable
-//! * [`view`], [`editor`]: the index as readers and as its one writer see it
+//! * [`folder`]: the owner of the folder, and the files that may be deleted
+//! * [`directory`], [`file`], [`cache`]: file access without a memory map
+//! * [`checksum`]: detection of changed bytes
+//! * [`open`], [`fault`]: opens, verifies and creates an index; faults that prevent its use
+//! * [`document`]: the fields and the searchable text of a record
+//! * [`view`], [`editor`]: read access and the single writer
 //! * [`follower`]: the index during an import
-//! * [`current`]: the open index of a process, kept up to date and rebuilt when it is lost or damaged
+//! * [`current`]: the open index of a process, kept up to date and rebuilt when lost or damaged
 
 mod cache;
 mod checksum;

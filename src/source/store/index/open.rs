@@ -1,4 +1,4 @@
-//! Opening and making an index, and verifying the checksums of its files.
+//! Opens, creates and verifies an index.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,10 +15,11 @@ use super::file::{IndexFile, Stamp};
 use super::folder::{IndexFolder, Owner};
 use crate::source::store::words::StoreTokenizer;
 
-/// Raised when the fields, the words or the format of files change, which makes an older index be built again.
+/// Layout version. Increased when the fields, the word segmentation or the file format change, so that older indexes
+/// are rebuilt.
 const LAYOUT: u32 = 2;
 
-/// The payload of a commit: the store and the version that the index reflects.
+/// Payload of a commit: the store and the version that the index contains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CommitPayload {
     pub(super) layout: u32,
@@ -32,12 +33,12 @@ impl CommitPayload {
     }
 }
 
-/// An index of this store, opened.
+/// Opened index of this store.
 pub(super) struct OpenIndex {
     pub(super) index: Index,
     pub(super) directory: FileDirectory,
     pub(super) fields: Fields,
-    /// The version that its last commit reflects.
+    /// Version that the last commit contains.
     pub(super) version: i64,
 }
 
@@ -65,7 +66,7 @@ impl OpenIndex {
         Ok(Self { index, directory, fields, version })
     }
 
-    /// Makes an empty index in a folder that is vacant or this store's. The caller holds the store's write lock.
+    /// Creates an empty index in a folder that is vacant or this store's. The caller holds the store's write lock.
     pub(super) fn create(folder: &IndexFolder) -> Result<Self, TantivyError> {
         folder.claim()?;
         folder.remove_lists()?;
@@ -84,14 +85,14 @@ impl OpenIndex {
         names.map(|name| Ok(self.directory.file(Path::new(&name))?)).collect()
     }
 
-    /// Opens every segment as a reader does, which finds what no checksum covers.
+    /// Opens every segment as a reader does, which detects damage that no checksum covers.
     pub(super) fn read_all_segments(&self) -> Result<(), TantivyError> {
         let reader = self.index.reader_builder().reload_policy(ReloadPolicy::Manual);
         guard(|| reader.try_into()).map(|_reader: IndexReader| ())
     }
 }
 
-/// Returns the version an index reflects: 0 before its first commit.
+/// Returns the version that an index contains, or 0 before its first commit.
 pub(super) fn reflected_version(index: &Index, uuid: &str) -> Result<i64, IndexFault> {
     let metas = guard(|| index.load_metas()).map_err(|error| IndexFault::from_tantivy(&error))?;
     let Some(payload) = metas.payload else { return Ok(0) };
@@ -106,7 +107,7 @@ pub(super) fn listed_files(segment: &SegmentMeta) -> Vec<String> {
     segment_files(segment.id(), segment.delete_opstamp().filter(|_| segment.has_deletes()))
 }
 
-/// Returns the names of the files of a segment. `deletes` is the number of its file of deletions, if it has one.
+/// Returns the file names of a segment. `deletes` is the number of its deletion file, if it has one.
 pub(super) fn segment_files(id: SegmentId, deletes: Option<u64>) -> Vec<String> {
     let id = id.uuid_string();
     let extensions = ["term", "idx", "pos", "fast", "fieldnorm", "store"];
@@ -115,12 +116,12 @@ pub(super) fn segment_files(id: SegmentId, deletes: Option<u64>) -> Vec<String> 
     names
 }
 
-/// The files whose checksums this process has verified.
+/// Files that this process has verified.
 #[derive(Debug, Default)]
 pub(in crate::source::store) struct VerifiedFiles(Mutex<HashMap<String, Stamp>>);
 
 impl VerifiedFiles {
-    /// Verifies files that were not verified yet, up to `limit` bytes. Returns the rest.
+    /// Verifies files that were not verified yet, up to `limit` bytes. Returns the remaining ones.
     pub(super) fn verify(
         &self,
         files: Vec<Arc<IndexFile>>,
@@ -148,7 +149,7 @@ impl VerifiedFiles {
         Ok(rest)
     }
 
-    /// Forgets all: the next verification reads every file.
+    /// Clears the set: the next verification reads every file.
     pub(in crate::source::store) fn clear(&self) {
         self.lock().clear();
     }

@@ -1,4 +1,4 @@
-//! An open index for searches, which goes on while the files are replaced.
+//! Read access to an index, which continues while its files are replaced.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use super::folder::IndexFolder;
 use super::open::{OpenIndex, VerifiedFiles, reflected_version, segment_files};
 use super::{directory::FileDirectory, folder_of};
 
-/// An open index. Its searchers read open files, so that they go on when files are deleted, and answer with errors when
-/// files are changed.
+/// Open index. Searches use open files, so they continue after files are deleted and return errors after files are
+/// changed.
 pub(in crate::source::store) struct IndexView {
     index: Index,
     directory: FileDirectory,
     reader: IndexReader,
     pub(in crate::source::store) fields: Fields,
-    /// The version that the searchers of [`IndexView::searcher`] reflect.
+    /// Version that searches see.
     pub(in crate::source::store) version: i64,
-    /// Files whose checksums are still to be verified.
+    /// Files that remain to be verified.
     unverified: Vec<Arc<IndexFile>>,
 }
 
-/// Files that a view uses and whose checksums are still to be verified.
+/// Files of a view that remain to be verified.
 #[derive(Debug)]
 pub(in crate::source::store) struct Unverified(Vec<Arc<IndexFile>>);
 
 impl Unverified {
-    /// Verifies all of them.
+    /// Verifies all remaining files.
     pub(in crate::source::store) fn verify(self, verified: &VerifiedFiles) -> Result<(), IndexFault> {
         verified.verify(self.0, u64::MAX).map(|_none| ())
     }
@@ -43,7 +43,7 @@ impl std::fmt::Debug for IndexView {
 }
 
 impl IndexView {
-    /// Opens the index of a store, and verifies up to `limit` bytes of its files.
+    /// Opens the index of a store and verifies up to `limit` bytes of its files.
     pub(in crate::source::store) fn open(
         store: &Path,
         uuid: &str,
@@ -53,7 +53,7 @@ impl IndexView {
         let folder = IndexFolder::new(folder_of(store), store, uuid);
         let OpenIndex { index, directory, fields, version } = OpenIndex::open(&folder, uuid)?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual);
-        // Nothing is stored in the index but postings.
+        // The index stores postings only, so a document cache is useless.
         let reader = reader.doc_store_cache_num_blocks(1);
         let reader: IndexReader =
             guard(|| reader.try_into()).map_err(|error| IndexFault::from_tantivy(&error))?;
@@ -69,25 +69,25 @@ impl IndexView {
         verified: &VerifiedFiles,
         limit: u64,
     ) -> Result<Self, IndexFault> {
-        // The version is read first: the searcher may be newer than it says, never older.
+        // The version is read first: the searcher may contain more than that, never less.
         self.version = reflected_version(&self.index, uuid)?;
         guard(|| self.reader.reload()).map_err(|error| IndexFault::from_tantivy(&error))?;
         self.verify(verified, limit)?;
         Ok(self)
     }
 
-    /// Returns a searcher of the commit that the view is at.
+    /// Returns a searcher for the commit that the view is at.
     pub(in crate::source::store) fn searcher(&self) -> Searcher {
         self.reader.searcher()
     }
 
-    /// Takes the files that are still to be verified.
+    /// Takes the files that remain to be verified.
     pub(in crate::source::store) fn take_unverified(&mut self) -> Option<Unverified> {
         let files = std::mem::take(&mut self.unverified);
         (!files.is_empty()).then_some(Unverified(files))
     }
 
-    /// Verifies the very files that the searcher has open.
+    /// Verifies the files that the searcher has open.
     fn verify(&mut self, verified: &VerifiedFiles, limit: u64) -> Result<(), IndexFault> {
         let open = || {
             let searcher = self.reader.searcher();
