@@ -1,4 +1,4 @@
-//! One lane of a merged list: the page that is being read of it, and how far it was given.
+//! One input of a merged list: the page that is being read from it and the position reached in that page.
 
 use std::collections::VecDeque;
 
@@ -7,35 +7,35 @@ use super::saved::SavedLane;
 use crate::handle::ConnectionId;
 use crate::source::{Change, Count};
 
-/// Names that find the place in a page again: one of them is still there when the others were deleted.
-const LAST_KEPT: usize = 4;
+/// Number of row names that are kept to find the position in a page again, even if some of those rows were deleted.
+const MAX_LAST_NAMES: usize = 4;
 
-/// A page of a lane as it was read.
+/// One page of an input.
 #[derive(Debug, Default)]
 pub(in crate::source) struct LanePage {
-    /// The rows in the lane's order; `None` stands for one that no handle can name.
+    /// Rows in the order of the input; `None` stands for a record that no handle can name.
     pub(in crate::source) rows: Vec<Option<Row>>,
-    /// Where the lane goes on.
+    /// Cursor of the next page.
     pub(in crate::source) next: Option<String>,
-    /// Whether there is more, as far as the server says.
+    /// True if the server says that there are more pages, or `None` if it does not say.
     pub(in crate::source) has_more: Option<bool>,
-    /// How many there are in all, if it was counted.
+    /// Total number of records, if the server counted them.
     pub(in crate::source) count: Option<Count>,
 }
 
-/// A row, and where in the order it belongs.
+/// Row of an input with its sort key.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::source) struct Row {
-    /// Where it belongs.
+    /// Sort key of the row.
     pub(in crate::source) place: Place,
-    /// The record.
+    /// Record or deletion in the row.
     pub(in crate::source) change: Change,
-    /// What copies of it have in common: their connection and key.
+    /// Name shared by copies of the row: connection and record id.
     name: String,
 }
 
 impl Row {
-    /// A row of a connection, which may be printed otherwise.
+    /// Creates a row. `connection` is the id by which copies are recognized; the record itself may print another one.
     pub(in crate::source) fn new(place: Place, change: Change, connection: Option<&ConnectionId>) -> Self {
         let connection = connection.map_or("", |connection| connection.as_str());
         let name = format!("{connection}/{}", change.address().record);
@@ -43,17 +43,17 @@ impl Row {
     }
 }
 
-/// One lane while a page is made.
+/// Input of a merged list while one page of the list is assembled.
 #[derive(Debug)]
 pub(super) struct Lane<Name> {
     pub(super) saved: SavedLane<Name>,
     pub(super) reads: usize,
-    /// It gave a row of this page.
+    /// True if the input contributed a row to this page.
     pub(super) has_given: bool,
     pub(super) state: State,
 }
 
-/// What is known of its next row.
+/// State of the page that is being read.
 #[derive(Debug)]
 pub(super) enum State {
     Unread,
@@ -63,14 +63,15 @@ pub(super) enum State {
 }
 
 impl<Name> Lane<Name> {
-    /// Takes up a page behind the rows that were given of it, and says how many rows without a name it passed.
+    /// Accepts a page and skips the rows that were already returned. Returns the number of rows without a name that
+    /// it skipped.
     pub(super) fn read(&mut self, rows: Vec<Option<Row>>, next: Option<String>) -> usize {
         let row_name = |row: &Option<Row>| row.as_ref().map(|row| row.name.clone());
         let was_given = |row: &Option<Row>| row_name(row).is_some_and(|name| self.saved.last.contains(&name));
-        // Rows without a name are passed together with the row before them.
+        // Rows without a name are skipped together with the row before them.
         let behind = |place| place + 1 + rows.iter().skip(place + 1).take_while(|row| row.is_none()).count();
         let given = match rows.iter().rposition(was_given) {
-            // The page was longer when it was given, and the place is behind its end.
+            // The page was longer when it was returned, and the position is behind its end.
             Some(place)
                 if self.saved.taken > rows.len()
                     && rows.get(place).and_then(row_name).as_ref() != self.saved.last.back() =>
@@ -81,7 +82,7 @@ impl<Name> Lane<Name> {
             None => self.saved.taken,
         };
         if given > rows.len() {
-            // What is missing from it stands on the next.
+            // The remaining rows to skip are on the next page.
             self.saved.taken = given - rows.len();
             self.turn_to(next);
             return 0;
@@ -91,12 +92,13 @@ impl<Name> Lane<Name> {
         self.settle()
     }
 
-    /// Whether its next row is not known and has to be waited for. A lane that gave nothing in so many reads is not.
+    /// Returns true if the next row is unknown and the merge has to wait for it. An input that gave nothing in
+    /// `reads` pages is not waited for.
     pub(super) fn is_awaited(&self, reads: usize) -> bool {
         matches!(self.state, State::Unread) && (self.reads < reads || self.has_given)
     }
 
-    /// The place of its next row, when that is known.
+    /// Returns the sort key of the next row, if it is known.
     pub(super) fn head(&self) -> Option<&Place> {
         match &self.state {
             State::Read { rows, .. } => rows.front()?.as_ref().map(|row| &row.place),
@@ -104,7 +106,7 @@ impl<Name> Lane<Name> {
         }
     }
 
-    /// The first row with its name, and how many without one came after it.
+    /// Removes the first row. Returns it with its name, and the number of rows without a name that followed it.
     pub(super) fn pop(&mut self) -> (Option<(Row, String)>, usize) {
         let State::Read { rows, .. } = &mut self.state else { return (None, 0) };
         let row = rows.pop_front().flatten().map(|row| {
@@ -114,13 +116,13 @@ impl<Name> Lane<Name> {
         self.has_given = true;
         self.saved.taken += 1;
         self.saved.last.extend(row.as_ref().map(|(_, name)| name.clone()));
-        if self.saved.last.len() > LAST_KEPT {
+        if self.saved.last.len() > MAX_LAST_NAMES {
             self.saved.last.pop_front();
         }
         (row, self.settle())
     }
 
-    /// Passes rows without a name, and turns the page at its end.
+    /// Skips rows without a name and moves to the next page at the end of this one.
     fn settle(&mut self) -> usize {
         let State::Read { rows, next } = &mut self.state else { return 0 };
         let mut nameless = 0;

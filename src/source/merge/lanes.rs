@@ -1,9 +1,9 @@
-//! Pages of several lanes as one list, without loss and without repetition.
+//! K-way merge of paginated inputs into one list, without gaps and without duplicates.
 //!
-//! A lane is a list of its own: pages in its own order, of one connection or of one source. A row is given when
-//! it is the first of the lanes' first rows, so a lane whose next row is not known holds the list up until its
-//! page is read. Nothing here reads: [`Lanes::hungry`] says what is to be read, [`Lanes::feed`] takes it, and
-//! [`Lanes::fail`] goes on without it.
+//! An input is a list with its own pages and order: one connection or one source. The first of the inputs' first rows
+//! is returned next, so an input with an unknown next row blocks the list until its page is read. The merge does no
+//! IO: [`Lanes::hungry`] returns the pages to read, [`Lanes::feed`] accepts a page, and [`Lanes::fail`] continues
+//! without an input.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -18,10 +18,11 @@ use crate::source::{
     Count, CountMode, Direction, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, SourceError,
 };
 
-/// Pages of one lane that are read for one page of ours: servers that answer empty pages are not read for ever.
-pub(super) const READS_MOST: usize = 8;
+/// Maximum number of pages read from one input for one page of the list. Bounds the requests to servers that return
+/// empty pages.
+pub(super) const MAX_READS: usize = 8;
 
-/// The lanes of a list, and what was taken from them so far.
+/// Inputs of a merged list and the rows taken from them so far.
 #[derive(Debug)]
 pub(in crate::source) struct Lanes<Name> {
     direction: Direction,
@@ -29,43 +30,43 @@ pub(in crate::source) struct Lanes<Name> {
     rows: Vec<Row>,
     given: Option<Given>,
     since_failure: Option<Seen>,
-    count: Counted,
+    count: CountState,
     ended: bool,
     nameless: usize,
     dead_end: bool,
-    /// Lanes whose rows come later than they should, because they failed before.
+    /// Inputs that failed before and therefore return rows out of order.
     behind: Vec<Name>,
 }
 
-/// What is to be read next of a lane.
+/// Page that has to be read next from an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::source) struct Hungry<Name> {
-    /// Which lane.
+    /// Index of the input.
     pub(in crate::source) lane: usize,
-    /// What it is a lane of.
+    /// Name of the input.
     pub(in crate::source) name: Name,
-    /// From which of the server's cursors.
+    /// Server's cursor of the page, or `None` for its first page.
     pub(in crate::source) cursor: Option<String>,
-    /// Rows of that page that were given.
+    /// Number of rows of that page that were already returned.
     pub(in crate::source) taken: usize,
 }
 
-/// A sum of counts, which is none as soon as one of them is missing.
+/// Sum of the inputs' counts; unknown as soon as one input reports none.
 #[derive(Debug, Clone, Copy)]
-enum Counted {
+enum CountState {
     Known(Count),
     Sum(Option<Count>),
     Unknown,
 }
 
 impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
-    /// A list from its first record on. Of equal rows, that of the later lane is the greater.
+    /// Starts a list at its first record. Of rows with equal keys, the one of the later input is the greater.
     pub(in crate::source) fn start(lanes: impl IntoIterator<Item = Name>, direction: Direction) -> Self {
         let lanes = lanes.into_iter().map(SavedLane::start).collect();
         Self::resume(Saved { count: None, ended: false, given: None, since_failure: None, lanes }, direction)
     }
 
-    /// A list that goes on.
+    /// Continues a list from a saved position.
     pub(in crate::source) fn resume(saved: Saved<Name>, direction: Direction) -> Self {
         let lanes = saved.lanes.into_iter().map(|saved| Lane {
             saved,
@@ -80,10 +81,10 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
             given: saved.given,
             since_failure: saved.since_failure,
             count: match saved.count {
-                Some((value, accuracy)) => Counted::Known(Count { value, accuracy }),
-                // What ended is not counted any more.
-                None if saved.ended => Counted::Unknown,
-                None => Counted::Sum(None),
+                Some((value, accuracy)) => CountState::Known(Count { value, accuracy }),
+                // Inputs that have ended are not counted again.
+                None if saved.ended => CountState::Unknown,
+                None => CountState::Sum(None),
             },
             ended: saved.ended,
             nameless: 0,
@@ -92,7 +93,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
         }
     }
 
-    /// The lanes of a page that follows another of the same question.
+    /// Continues a list after the page of an earlier query. Refuses a position of another query.
     pub(in crate::source) fn after(
         query: &RecordsQuery,
         position: &RecordsPosition,
@@ -109,7 +110,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
         Ok(Self::resume(saved, query.direction))
     }
 
-    /// The page of a question, with what it asked for and a position that is good for it alone.
+    /// Returns the page of a query. Its position is bound to the query by a fingerprint.
     pub(in crate::source) fn page_of(self, query: &RecordsQuery) -> RecordsPage
     where
         Name: fmt::Display,
@@ -125,16 +126,16 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
         }
     }
 
-    /// Whether servers need not count, since it is known or cannot be.
+    /// Returns true if servers need not count, because the count is known or cannot be known.
     pub(in crate::source) fn is_counted(&self) -> bool {
-        !matches!(self.count, Counted::Sum(_))
+        !matches!(self.count, CountState::Sum(_))
     }
 
-    /// The lanes whose next row is not known.
+    /// Returns the pages to read: one for each input with an unknown next row.
     pub(in crate::source) fn hungry(&self) -> Vec<Hungry<Name>> {
         let lanes = self.lanes.iter().enumerate();
         lanes
-            .filter(|(_, lane)| matches!(lane.state, State::Unread) && lane.reads < READS_MOST)
+            .filter(|(_, lane)| matches!(lane.state, State::Unread) && lane.reads < MAX_READS)
             .map(|(number, lane)| Hungry {
                 lane: number,
                 name: lane.saved.name.clone(),
@@ -144,21 +145,23 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
             .collect()
     }
 
-    /// A page that was read for a lane.
+    /// Accepts a page of an input.
     pub(in crate::source) fn feed(&mut self, lane: usize, page: LanePage) {
         let Some(lane) = self.lanes.get_mut(lane) else { return };
         lane.reads += 1;
         self.count = match (self.count, page.count) {
-            // A lane is counted with its first page.
-            (Counted::Sum(sum), _) if lane.reads > 1 => Counted::Sum(sum),
-            (Counted::Sum(sum), Some(more)) => Counted::Sum(Some(sum.map_or(more, |sum| sum.and(more)))),
-            (Counted::Sum(_), None) => Counted::Unknown,
+            // An input is counted with its first page.
+            (CountState::Sum(sum), _) if lane.reads > 1 => CountState::Sum(sum),
+            (CountState::Sum(sum), Some(more)) => {
+                CountState::Sum(Some(sum.map_or(more, |sum| sum.and(more))))
+            }
+            (CountState::Sum(_), None) => CountState::Unknown,
             (known, _) => known,
         };
         if std::mem::take(&mut lane.saved.late) {
             self.behind.push(lane.saved.name.clone());
         }
-        // A cursor that leads back to itself, or in a circle, would be read for ever.
+        // A cursor that returns to itself or leads in a cycle would be read forever.
         let is_asked = |next: &String| {
             page.has_more != Some(false)
                 && !next.is_empty()
@@ -171,24 +174,24 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
         self.ended |= matches!(lane.state, State::Ended);
     }
 
-    /// A lane that could not be read. The list goes on without it, and asks it again for its next page.
+    /// Marks an input as failed. The list continues without it and tries it again for the next page.
     pub(in crate::source) fn fail(&mut self, lane: usize) {
         let Some(lane) = self.lanes.get_mut(lane) else { return };
         lane.state = State::Failed;
         self.remember();
     }
 
-    /// A lane that has nothing to give.
+    /// Marks an input as ended.
     pub(in crate::source) fn end(&mut self, lane: usize) {
         if let Some(lane) = self.lanes.get_mut(lane) {
             lane.state = State::Ended;
         }
     }
 
-    /// Takes rows until there are `limit`, or until the next one is not known.
+    /// Takes rows until there are `limit`, or until the next row of an input is unknown.
     pub(in crate::source) fn take(&mut self, limit: usize) {
-        self.pass_over_the_slow();
-        while self.rows.len() < limit && !self.lanes.iter().any(|lane| lane.is_awaited(READS_MOST)) {
+        self.skip_stalled_inputs();
+        while self.rows.len() < limit && !self.lanes.iter().any(|lane| lane.is_awaited(MAX_READS)) {
             let heads =
                 self.lanes.iter().enumerate().filter_map(|(number, lane)| Some((lane.head()?, number)));
             let first = match self.direction {
@@ -201,7 +204,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
             };
             let (row, nameless) = lane.pop();
             let named = row.map(|(row, name)| (digest([name.as_bytes()]), row, name));
-            // What a lane gave before it gives again when its pages overlap.
+            // Rows that an input returned before appear again if its pages overlap.
             let named = named.filter(|(key, ..)| lane.saved.recent.insert(*key));
             self.nameless += nameless;
             self.ended |= matches!(lane.state, State::Ended);
@@ -213,18 +216,19 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
         }
     }
 
-    /// A lane that gave only empty pages does not hide what the others have. Its rows come late.
-    fn pass_over_the_slow(&mut self) {
-        let is_slow = |lane: &Lane<Name>| matches!(lane.state, State::Unread) && !lane.is_awaited(READS_MOST);
-        if self.lanes.len() > 1 && self.lanes.iter().any(is_slow) {
+    /// Skips inputs that returned only empty pages, so that they do not block the others. Their rows come late.
+    fn skip_stalled_inputs(&mut self) {
+        let is_stalled =
+            |lane: &Lane<Name>| matches!(lane.state, State::Unread) && !lane.is_awaited(MAX_READS);
+        if self.lanes.len() > 1 && self.lanes.iter().any(is_stalled) {
             self.remember();
-            for lane in self.lanes.iter_mut().filter(|lane| is_slow(lane)) {
+            for lane in self.lanes.iter_mut().filter(|lane| is_stalled(lane)) {
                 lane.saved.late = true;
             }
         }
     }
 
-    /// From here on rows can come late, so it is remembered what was given.
+    /// Starts to remember all returned rows, since rows can come late from here on.
     fn remember(&mut self) {
         let seen = self.since_failure.get_or_insert_default();
         for name in self.given.iter().flat_map(|given| &given.names) {
@@ -232,8 +236,8 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
         }
     }
 
-    /// Whether a row is given for the first time. Copies of a row, which another lane or a careless server gives
-    /// again, have the same place, unless the lane comes late.
+    /// Returns true if a row has not been returned yet. Copies of a row, from another input or repeated by a server,
+    /// have the same sort key unless the input is late.
     fn is_new(&mut self, row: &Row, key: Key, name: String) -> bool {
         if !self.since_failure.as_mut().is_none_or(|seen| seen.insert(key)) {
             return false;
@@ -248,7 +252,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
                 given.names.extend(is_new.then_some(name));
                 is_new
             }
-            // It comes late, and what was given last may still have copies.
+            // The row is late, and copies of the row returned last may still follow.
             (Some(_), Some(Ordering::Less)) if self.since_failure.is_some() => true,
             _ => {
                 self.given = Some(Given { place: row.place.clone(), names: vec![name] });
@@ -257,21 +261,21 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
         }
     }
 
-    /// Whether this many rows were taken.
+    /// Returns true if at least `rows` rows were taken.
     pub(in crate::source) fn has(&self, rows: usize) -> bool {
         self.rows.len() >= rows
     }
 
-    /// The page, and where the next one starts. Lanes that failed do not make a list go on by themselves.
+    /// Returns the page and the position of the next one. Failed inputs alone do not cause a next page.
     pub(in crate::source) fn page(self) -> RecordsPage
     where
         Name: fmt::Display,
     {
         let failed = self.lanes.iter().any(|lane| matches!(lane.state, State::Failed));
         let count = match self.count {
-            Counted::Known(count) => Some(count),
-            Counted::Sum(sum) => sum.map(|sum| if failed { sum.at_least() } else { sum }),
-            Counted::Unknown => None,
+            CountState::Known(count) => Some(count),
+            CountState::Sum(sum) => sum.map(|sum| if failed { sum.at_least() } else { sum }),
+            CountState::Unknown => None,
         };
         let goes_on = self.lanes.iter().any(|lane| matches!(lane.state, State::Unread | State::Read { .. }));
         let lanes = self.lanes.into_iter().filter(|lane| !matches!(lane.state, State::Ended));
@@ -300,7 +304,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
     }
 }
 
-/// How many rows have names that no handle can carry.
+/// Returns a note about records that are left out because no handle can name them.
 pub(in crate::source) fn left_out(nameless: usize) -> Option<String> {
     match nameless {
         0 => None,

@@ -1,7 +1,14 @@
-//! Several ordered lists as one, without loss and without repetition.
+//! Merges several ordered, paginated lists into one, without gaps and without duplicates.
 //!
-//! Used twice: for the connections of one record server, and for the sources of a federation. Nothing here
-//! reads; [`Lanes`] says what has to be read next and takes what was read.
+//! It merges the connections of one record server and the sources of a federation. Nothing here does IO: [`Lanes`]
+//! returns the pages to read and accepts them.
+//!
+//! * [`lanes`]: the merge of all inputs
+//! * [`lane`]: one input
+//! * [`place`]: the sort key of a row
+//! * [`saved`]: the position after a page, as text
+//! * [`seen`]: digests of rows that were returned, for deduplication
+//! * [`trail`]: cycle detection for the cursors of a server
 
 mod lane;
 mod lanes;

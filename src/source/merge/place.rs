@@ -1,7 +1,8 @@
-//! Which of two records comes first, when each is the first of its lane.
+//! Sort keys of rows in a merged list.
 //!
-//! This is the order of the embedded store (`store/list.rs`), so that a list reads the same whether fetchwell
-//! reads its store or another fetchwell's: by the value, then by key. Descending is all of that backwards.
+//! Rows are ordered by value, then by record id, which is the order of the embedded store (`store/list.rs`); a list
+//! has the same order whether fetchwell reads its own store or that of another server. Descending order is the exact
+//! reverse.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use crate::handle::RecordId;
 use crate::record::SortValue;
 use crate::source::Change;
 
-/// What a record is ordered by, ascending.
+/// Sort key in ascending order: the value, then the record id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(in crate::source) struct Place {
     value: SortValue,
@@ -17,18 +18,18 @@ pub(in crate::source) struct Place {
 }
 
 impl Place {
-    /// The place of a record that is ordered by `value`.
+    /// Creates the sort key of a record that is ordered by `value`.
     pub(in crate::source) fn of(change: &Change, value: SortValue) -> Self {
         Self { value, key: change.address().record.clone() }
     }
 
-    /// What it is ordered by.
+    /// Returns the value that orders the record.
     pub(in crate::source) fn value(&self) -> &SortValue {
         &self.value
     }
 }
 
-/// What a record is ordered by: the field that orders its stream, or when it was emitted if there is none.
+/// Returns the value that orders a record: the stream's cursor field, or the emission time if there is none.
 pub(in crate::source) fn sort_value(change: &Change, by: Option<&str>) -> SortValue {
     match (change, by) {
         (Change::Present(record), Some(field)) => SortValue::of(record.data.get(field)),
@@ -74,7 +75,7 @@ mod tests {
         check(&at(json!(true)), &at(json!(1.0)), Ordering::Equal);
         check(&at(json!(-0.0)), &at(json!(0)), Ordering::Equal);
         check(&at(json!(9)), &at(json!("9")), Ordering::Less);
-        // The same moment, written twice; as text they would differ.
+        // The same timestamp written in two ways; as text they would differ.
         check(
             &at(json!("2026-04-01T00:00:00Z")),
             &at(json!("2026-04-01T02:00:00.000+02:00")),
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_is_least_whenever_it_was_emitted() {
+    fn missing_value_is_least() {
         let at = |value: Value, emitted| place(&row("k", &value, Some(emitted)), Some("at"));
         for missing in [json!(null), json!([1]), json!({"x": 1})] {
             check(

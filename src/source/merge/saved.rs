@@ -1,9 +1,9 @@
-//! Where a merged list goes on, as one text.
+//! Position after a page of a merged list, serialized as text.
 //!
-//! A cursor of a record server is the place after a page of its own, and one page of ours ends in the middle
-//! of such pages. So a position keeps, for each lane that is not at its end, the cursor of the page being read
-//! and how many of its rows were given; the names of the last of them find the place again when rows were
-//! added or deleted above it.
+//! A page of the list ends in the middle of server pages, while a server's cursor stands between pages. The position
+//! therefore holds, for each input that has not ended, the cursor of the page being read and the number of its rows
+//! that were returned. The names of the last of those rows find the position again when rows are added or deleted
+//! above it.
 
 use std::collections::VecDeque;
 
@@ -15,64 +15,64 @@ use super::seen::{Recent, Seen};
 use super::trail::Trail;
 use crate::source::{Accuracy, QueryFault, RecordsPosition, SourceError};
 
-/// A list that goes on.
+/// Position of a merged list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::source) struct Saved<Name> {
-    /// How many there are in all and how near that is, if it was counted.
+    /// Total count and its accuracy, if the records were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) count: Option<(u64, Accuracy)>,
-    /// Some lanes came to their end.
+    /// True if some inputs have ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) ended: bool,
-    /// The rows at the last place that was given, of which another lane may have copies.
+    /// Rows at the last sort key returned; other inputs may have copies of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) given: Option<Given>,
-    /// What was given since a lane failed: rows of that lane come late, and may be copies of these.
+    /// Rows returned since an input failed. Rows of that input come late and may be copies of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) since_failure: Option<Seen>,
-    /// The lanes that did not end; at least one.
+    /// Inputs that have not ended; at least one.
     pub(super) lanes: Vec<SavedLane<Name>>,
 }
 
-/// The rows at one place that were given.
+/// Rows returned at one sort key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::source) struct Given {
-    /// The place.
+    /// Sort key of these rows.
     pub(super) place: Place,
-    /// Their names.
+    /// Names of these rows.
     pub(super) names: Vec<String>,
 }
 
-/// Where one lane goes on.
+/// Position of one input.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::source) struct SavedLane<Name> {
-    /// What it is a lane of.
+    /// Name of the input.
     pub(in crate::source) name: Name,
-    /// The server's cursor of the page that is being read; the first page if `None`.
+    /// Server's cursor of the page that is being read, or `None` for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::source) cursor: Option<String>,
-    /// Rows of that page that were given.
+    /// Number of rows of that page that were returned.
     #[serde(default)]
     pub(super) taken: usize,
-    /// The names of the last few of them, newest last.
+    /// Names of the last few of those rows, newest last.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub(super) last: VecDeque<String>,
-    /// Rows that were given of it, as far as they are remembered.
+    /// Digests of recently returned rows.
     #[serde(default, skip_serializing_if = "Recent::is_empty")]
     pub(super) recent: Recent,
-    /// Tells whether its cursors lead in a circle.
+    /// Cycle detection for the cursors of the input.
     #[serde(default)]
     pub(super) trail: Trail,
-    /// It failed while others went on, so its rows are behind.
+    /// True if the input failed while others continued, so that its rows are late.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) late: bool,
 }
 
 impl<Name> SavedLane<Name> {
-    /// A lane at its start.
+    /// Creates the position at the start of an input.
     pub(in crate::source) fn start(name: Name) -> Self {
         Self {
             name,
@@ -87,7 +87,7 @@ impl<Name> SavedLane<Name> {
 }
 
 impl<Name: Serialize + DeserializeOwned> Saved<Name> {
-    /// A position of ours, read back.
+    /// Parses a position.
     pub(in crate::source) fn open(position: &RecordsPosition) -> Result<Self, SourceError> {
         match serde_json::from_str::<Self>(&position.0) {
             Ok(saved) if !saved.lanes.is_empty() => Ok(saved),
@@ -99,7 +99,7 @@ impl<Name: Serialize + DeserializeOwned> Saved<Name> {
         }
     }
 
-    /// As one text.
+    /// Serializes the position.
     pub(super) fn seal(&self) -> Option<RecordsPosition> {
         serde_json::to_string(self).ok().map(RecordsPosition)
     }
@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_position_is_read_back(cursor in any::<Option<String>>(), taken in 0_usize..500, last in any::<Vec<String>>(), late in any::<bool>()) {
+        fn positions_round_trip(cursor in any::<Option<String>>(), taken in 0_usize..500, last in any::<Vec<String>>(), late in any::<bool>()) {
             let lane = SavedLane { cursor, taken, last: last.into(), late, ..SavedLane::start("a".to_owned()) };
             let lanes = vec![lane, SavedLane::start("b".to_owned())];
             let saved = Saved { count: Some((4, Accuracy::Exact)), ended: true, given: None, since_failure: Some(Seen::default()), lanes };
@@ -121,13 +121,13 @@ mod tests {
         }
 
         #[test]
-        fn no_text_breaks_the_reader(text in "\\PC*") {
+        fn parser_accepts_any_text_without_panic(text in "\\PC*") {
             let _ = Saved::<String>::open(&RecordsPosition(text));
         }
     }
 
     #[test]
-    fn what_is_no_position_is_refused() {
+    fn invalid_position_is_refused() {
         for text in
             ["", "garbage", "{}", r#"{"lanes":[]}"#, r#"{"lanes":[{"name":7}]}"#, r#"{"lanes":[{"x":1}]}"#]
         {

@@ -1,7 +1,6 @@
-//! What was given before, as digests.
+//! Digests of rows that were returned, for deduplication.
 //!
-//! Eight bytes each, packed when a position is written. Of a million names the chance that two agree is one in
-//! forty million.
+//! A digest has eight bytes. Among a million names, the probability of a collision is one in forty million.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -10,14 +9,14 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-/// The digest of a name.
+/// Digest of a row name.
 pub(in crate::source) type Key = u64;
 
-/// Names that were given.
+/// Set of digests of returned rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::source) struct Seen(HashSet<Key>);
 
-/// The digest of a name in pieces, each of which ends where it ends.
+/// Returns the digest of a name in pieces. Each piece is hashed with its length, so that the boundaries count.
 pub(in crate::source) fn digest<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Key {
     let mut digest = Sha256::new();
     for piece in pieces {
@@ -28,7 +27,7 @@ pub(in crate::source) fn digest<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) 
 }
 
 impl Seen {
-    /// Adds a name, and says whether it is new.
+    /// Inserts a digest. Returns true if it is new.
     pub(in crate::source) fn insert(&mut self, key: Key) -> bool {
         self.0.insert(key)
     }
@@ -38,24 +37,24 @@ impl Seen {
     }
 }
 
-/// The last names that were given of a lane, oldest first.
+/// Digests of the last rows that an input returned, oldest first.
 ///
-/// A server whose pages overlap, or lead in a circle, gives rows again. Nothing else tells such a row from one
-/// that only stands where it is not expected, and a row must not be lost; so this many are remembered.
+/// A server with overlapping or cyclic pages returns rows again. Such a row cannot be told from one that is merely
+/// out of order, and no row may be lost, so recent rows are remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::source) struct Recent(VecDeque<Key>);
 
-/// The most names of one lane: a whole page, in less than two kilobytes of a position.
-const RECENT_MOST: usize = 128;
+/// Maximum number of digests of one input: a whole page, in less than two kilobytes of a position.
+const MAX_RECENT: usize = 128;
 
 impl Recent {
-    /// Adds a name, and says whether it is new.
+    /// Inserts a digest and drops the oldest one beyond the maximum. Returns true if it is new.
     pub(in crate::source) fn insert(&mut self, key: Key) -> bool {
         if self.0.contains(&key) {
             return false;
         }
         self.0.push_back(key);
-        if self.0.len() > RECENT_MOST {
+        if self.0.len() > MAX_RECENT {
             self.0.pop_front();
         }
         true
@@ -112,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(keys in any::<Vec<Key>>()) {
+        fn digests_round_trip(keys in any::<Vec<Key>>()) {
             let mut seen = Seen::default();
             for key in keys {
                 seen.insert(key);
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_end_where_they_end() {
+    fn piece_boundaries_change_the_digest() {
         let of = |pieces: [&str; 2]| digest(pieces.map(str::as_bytes));
         assert_ne!(of(["ab", "c"]), of(["a", "bc"]));
     }

@@ -1,7 +1,7 @@
-//! Walking merged lists, over servers that page, lose, repeat and fail.
+//! Walks merged lists over servers that paginate, lose, repeat and fail.
 
 use super::lane::{LanePage, Row};
-use super::lanes::{Hungry, Lanes, READS_MOST};
+use super::lanes::{Hungry, Lanes, MAX_READS};
 use super::place::{Place, sort_value};
 use super::saved::Saved;
 use crate::handle::RecordAddress;
@@ -10,10 +10,10 @@ use crate::source::RecordsPosition;
 use crate::source::{Change, Count, Direction, RecordsPage};
 use proptest::prelude::*;
 
-/// A row of a server: its key, when it is, and whether its name can be a handle's.
-type Sent = (String, u8);
+/// Row of a server: its key and its time.
+type ServerRow = (String, u8);
 
-/// A row of a connection; none when its name can be no handle's.
+/// Creates a row of a connection, or `None` if its name cannot be that of a handle.
 fn row(connection: &str, key: &str, at: u8) -> Option<Row> {
     let address = RecordAddress {
         connection: connection.parse().ok(),
@@ -26,8 +26,8 @@ fn row(connection: &str, key: &str, at: u8) -> Option<Row> {
     Some(Row::new(Place::of(&change, sort_value(&change, Some("at"))), change, connection.as_ref()))
 }
 
-/// A page as a server cuts it: cursors are `after:<key>`.
-fn page(rows: &[Sent], connection: &str, cursor: Option<&str>, limit: usize) -> LanePage {
+/// Returns one page as a server splits it; cursors are `after:<key>`.
+fn page(rows: &[ServerRow], connection: &str, cursor: Option<&str>, limit: usize) -> LanePage {
     let start = cursor
         .map_or(0, |cursor| rows.iter().position(|(key, _)| cursor == format!("after:{key}")).unwrap() + 1);
     let sent: Vec<_> = rows.iter().skip(start).take(limit).collect();
@@ -40,9 +40,9 @@ fn page(rows: &[Sent], connection: &str, cursor: Option<&str>, limit: usize) -> 
     }
 }
 
-/// Reads on from a position, and gives back the page and the reads it took.
+/// Reads one page from a position. Returns it with the number of server pages read.
 fn read(
-    servers: &[Vec<Sent>],
+    servers: &[Vec<ServerRow>],
     position: Option<&RecordsPosition>,
     limit: usize,
     server_limit: usize,
@@ -78,7 +78,7 @@ fn names(page: &RecordsPage) -> Vec<String> {
 }
 
 fn everything(
-    servers: &[Vec<Sent>],
+    servers: &[Vec<ServerRow>],
     limits: &[usize],
     server_limit: usize,
     direction: Direction,
@@ -101,8 +101,8 @@ fn everything(
     panic!("the list does not end");
 }
 
-/// As a server of this order gives them.
-fn sorted(mut rows: Vec<Sent>, direction: Direction) -> Vec<Sent> {
+/// Sorts rows as a server with this order does.
+fn sorted(mut rows: Vec<ServerRow>, direction: Direction) -> Vec<ServerRow> {
     rows.sort_by(|one, other| (one.1, &one.0).cmp(&(other.1, &other.0)));
     if direction == Direction::Descending {
         rows.reverse();
@@ -123,7 +123,7 @@ proptest! {
             let rows = times.into_iter().enumerate().map(|(number, at)| (format!("k{number:03}"), at));
             sorted(rows.collect(), direction)
         };
-        let servers: Vec<Vec<Sent>> = times.into_iter().map(rows).collect();
+        let servers: Vec<Vec<ServerRow>> = times.into_iter().map(rows).collect();
         let (all, _) = everything(&servers, &limits, server_limit, direction);
         let mut expect: Vec<(u8, String, usize)> = servers
             .iter()
@@ -154,7 +154,7 @@ fn rows_without_a_name_are_passed_and_counted_once() {
 
 #[test]
 fn rows_added_above_the_place_repeat_nothing() {
-    let rows: Vec<Sent> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
+    let rows: Vec<ServerRow> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
     let (first, _) = read(std::slice::from_ref(&rows), None, 3, 10, Direction::Descending);
     let mut grown = vec![("new".to_owned(), 99)];
     grown.extend(rows);
@@ -164,24 +164,24 @@ fn rows_added_above_the_place_repeat_nothing() {
 
 #[test]
 fn rows_deleted_above_the_place_lose_nothing() {
-    let rows: Vec<Sent> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
+    let rows: Vec<ServerRow> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
     let (first, _) = read(std::slice::from_ref(&rows), None, 3, 10, Direction::Descending);
-    let without = |gone: &[&str]| -> Vec<Sent> {
+    let without = |gone: &[&str]| -> Vec<ServerRow> {
         rows.iter().filter(|(key, _)| !gone.contains(&key.as_str())).cloned().collect()
     };
     for gone in [vec!["k2"], vec!["k0"], vec!["k1", "k2"]] {
         let (second, _) = read(&[without(&gone)], first.next.as_ref(), 2, 10, Direction::Descending);
         assert_eq!(names(&second), ["6 c0/k3", "5 c0/k4"], "{gone:?}");
     }
-    // When nothing that was given is left, the number of rows is all there is to go by.
-    let other: Vec<Sent> = (0..10).map(|number| (format!("other{number}"), 9 - number)).collect();
+    // If none of the returned rows is left, only the number of rows identifies the position.
+    let other: Vec<ServerRow> = (0..10).map(|number| (format!("other{number}"), 9 - number)).collect();
     let (second, _) = read(&[other], first.next.as_ref(), 2, 10, Direction::Descending);
     assert_eq!(names(&second), ["6 c0/other3", "5 c0/other4"]);
 }
 
 #[test]
 fn a_page_that_is_shorter_than_it_was_goes_on_with_the_next() {
-    let rows: Vec<Sent> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
+    let rows: Vec<ServerRow> = (0..10).map(|number| (format!("k{number}"), 9 - number)).collect();
     let (first, _) = read(std::slice::from_ref(&rows), None, 5, 8, Direction::Descending);
     let (second, reads) = read(std::slice::from_ref(&rows), first.next.as_ref(), 2, 2, Direction::Descending);
     assert_eq!(names(&second), ["4 c0/k5", "3 c0/k6"]);
@@ -189,11 +189,11 @@ fn a_page_that_is_shorter_than_it_was_goes_on_with_the_next() {
 }
 
 #[test]
-fn a_lane_of_empty_pages_hides_no_other() {
-    let rows: Vec<Sent> = (0..4).map(|n| (format!("a{n}"), n)).collect();
+fn input_of_empty_pages_does_not_block_others() {
+    let rows: Vec<ServerRow> = (0..4).map(|n| (format!("a{n}"), n)).collect();
     let mut lanes = Lanes::start(["a".to_owned(), "b".to_owned()], Direction::Ascending);
     lanes.feed(0, page(&rows, "a", None, 10));
-    for read in 0..READS_MOST {
+    for read in 0..MAX_READS {
         lanes.take(10);
         let next = Some(format!("page {read}"));
         lanes.feed(1, LanePage { next, has_more: Some(true), ..LanePage::default() });
@@ -205,7 +205,7 @@ fn a_lane_of_empty_pages_hides_no_other() {
 }
 
 #[test]
-fn a_server_that_leads_nowhere_is_left() {
+fn endless_empty_pages_are_not_read_forever() {
     let mut lanes = Lanes::start([String::new()], Direction::Descending);
     let empty = |next: &str| LanePage { next: Some(next.to_owned()), ..LanePage::default() };
     let mut reads = 0;
@@ -214,8 +214,8 @@ fn a_server_that_leads_nowhere_is_left() {
         lanes.feed(hungry.lane, empty(&format!("page {reads}")));
         lanes.take(5);
     }
-    assert_eq!(reads, READS_MOST);
-    // It can be asked further, but not by this call.
+    assert_eq!(reads, MAX_READS);
+    // The list can be continued, but not within this call.
     let page = lanes.page();
     assert!(page.rows.is_empty() && page.next.is_some());
 
@@ -227,12 +227,12 @@ fn a_server_that_leads_nowhere_is_left() {
 }
 
 #[test]
-fn a_server_that_leads_in_a_circle_is_left() {
+fn cursor_cycle_ends_the_list() {
     let mut lanes = Lanes::start(["c".to_owned()], Direction::Descending);
     let mut reads = 0;
     loop {
         let Some(hungry) = lanes.hungry().pop() else {
-            // As a client would, page after page.
+            // Continues as a client does, page after page.
             match lanes.page().next {
                 Some(next) => {
                     lanes = Lanes::resume(Saved::<String>::open(&next).unwrap(), Direction::Descending);
@@ -251,7 +251,7 @@ fn a_server_that_leads_in_a_circle_is_left() {
 
 #[test]
 fn copies_in_another_lane_are_given_once_across_pages() {
-    let rows: Vec<Sent> = (0..6).map(|number| (format!("k{number}"), number / 3)).collect();
+    let rows: Vec<ServerRow> = (0..6).map(|number| (format!("k{number}"), number / 3)).collect();
     let copies = |cursor: Option<&str>| {
         let limit = if cursor.is_some() { 4 } else { 2 };
         LanePage { count: None, ..page(&rows, "c", cursor, limit) }
@@ -284,8 +284,8 @@ fn copies_in_another_lane_are_given_once_across_pages() {
 }
 
 #[test]
-fn a_lane_that_fails_holds_nothing_up_and_comes_late() {
-    let rows = |name: &str| -> Vec<Sent> { (0..4).map(|n| (format!("{name}{n}"), n)).collect() };
+fn failed_input_does_not_block_and_comes_late() {
+    let rows = |name: &str| -> Vec<ServerRow> { (0..4).map(|n| (format!("{name}{n}"), n)).collect() };
     let mut lanes = Lanes::start(["a".to_owned(), "b".to_owned()], Direction::Ascending);
     lanes.feed(0, page(&rows("a"), "a", None, 10));
     lanes.fail(1);
@@ -300,7 +300,7 @@ fn a_lane_that_fails_holds_nothing_up_and_comes_late() {
     let second = lanes.page();
     assert_eq!(names(&second), ["0 b/b0", "1 b/b1", "2 a/a2", "2 b/b2", "3 a/a3", "3 b/b3"]);
     assert!(second.notes[0].starts_with("b did not answer for an earlier page"));
-    // Alone it does not make the list go on.
+    // A failed input alone does not cause a next page.
     let mut lanes = Lanes::start(["a".to_owned()], Direction::Ascending);
     lanes.fail(0);
     lanes.take(2);
@@ -308,7 +308,7 @@ fn a_lane_that_fails_holds_nothing_up_and_comes_late() {
 }
 
 #[test]
-fn more_without_a_way_there_is_said() {
+fn has_more_without_a_cursor_is_noted() {
     let mut lanes = Lanes::start([String::new()], Direction::Descending);
     lanes.feed(0, LanePage { has_more: Some(true), ..LanePage::default() });
     let page = lanes.page();

@@ -1,13 +1,13 @@
-//! Whether a server's cursors lead in a circle.
+//! Cycle detection for the cursors of a server.
 //!
-//! Brent's way: one cursor of those met is kept as a mark, and moved to the newest after 1, 2, 4, 8 ... steps.
-//! A circle of any length meets its mark within three rounds, and nothing else has to be remembered.
+//! Uses Brent's algorithm: one of the cursors seen is kept as a mark and replaced by the newest after 1, 2, 4, 8 ...
+//! steps. A cycle of any length meets its mark within three rounds, in constant memory.
 
 use serde::{Deserialize, Serialize};
 
 use super::seen::{Key, digest};
 
-/// The cursors met so far, as far as has to be known of them.
+/// State of the cycle detection.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::source) struct Trail {
@@ -16,7 +16,7 @@ pub(in crate::source) struct Trail {
 }
 
 impl Trail {
-    /// Goes on to a cursor, and says whether it was met before.
+    /// Advances to a cursor. Returns true if it closes a cycle.
     pub(in crate::source) fn comes_back_to(&mut self, cursor: &str) -> bool {
         let met = digest([cursor.as_bytes()]);
         if self.steps > 0 && met == self.mark {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_circle_of_any_length_is_noticed() {
+    fn cycles_of_any_length_are_detected() {
         for length in 1..50 {
             for before in [0, 1, 7] {
                 let mut trail = Trail::default();
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_is_left_alone() {
+    fn distinct_cursors_are_no_cycle() {
         let mut trail = Trail::default();
         assert!((0..10_000).all(|n| !trail.comes_back_to(&format!("page {n}"))));
     }
