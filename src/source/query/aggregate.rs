@@ -1,4 +1,4 @@
-//! Counting and summing up one stream.
+//! Query that counts or sums the records of one stream, and its answer.
 
 use std::str::FromStr;
 
@@ -8,48 +8,48 @@ use super::{Filter, Purpose};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{Scalar, Unavailable};
 
-/// One figure over the records of a stream, or one for each group of them.
+/// Query for one aggregate over the records of a stream, or one per group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AggregateQuery {
-    /// The stream.
+    /// Stream to aggregate.
     pub stream: StreamName,
-    /// Only of this connection, when given; else over every connection that has the stream.
+    /// Connection to aggregate; `None` includes every connection that has the stream.
     pub connection: Option<ConnectionId>,
-    /// Which figure.
+    /// Aggregate function to compute.
     pub metric: Metric,
-    /// Of which field. Every metric but `count` needs one.
+    /// Field that the function applies to. Every metric but `count` needs one.
     pub field: Option<String>,
-    /// In which groups.
+    /// Grouping of the records, if there is one.
     pub grouping: Option<Grouping>,
-    /// How many groups at most, 1 to 100.
+    /// Maximum number of groups, 1 to 100.
     pub limit: usize,
-    /// Only over records that pass it.
+    /// Filter on the records that are aggregated.
     pub filter: Filter,
     /// What the answer is for.
     pub purpose: Purpose,
 }
 
-/// Which figure.
+/// Aggregate function of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// How many records.
+    /// Number of records.
     Count,
-    /// The sum of a number field.
+    /// Sum of a numeric field.
     Sum,
-    /// The least value.
+    /// Minimum of the values.
     Min,
-    /// The greatest value.
+    /// Maximum of the values.
     Max,
-    /// How many different values.
+    /// Number of distinct values.
     CountDistinct,
 }
 
 impl Metric {
-    /// All of them.
+    /// All metrics, in the order of the documentation.
     pub const ALL: [Self; 5] = [Self::Count, Self::Sum, Self::Min, Self::Max, Self::CountDistinct];
 
-    /// Its word.
+    /// Returns the name of the metric in a request.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -62,33 +62,33 @@ impl Metric {
     }
 }
 
-/// How records are grouped.
+/// Grouping of an aggregate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grouping {
-    /// By the value of a field; the largest groups first.
+    /// Group by the value of a field; the largest groups come first.
     Field(String),
-    /// By the time in a field; the newest groups, in the order of time.
+    /// Group by the time in a field. The newest groups are kept and returned in the order of time.
     Time {
-        /// The field.
+        /// Field that contains the time.
         field: String,
-        /// How long each group is.
+        /// Length of a group.
         granularity: Granularity,
-        /// Where days begin and end.
+        /// Time zone that determines where days begin and end.
         time_zone: TimeZoneName,
     },
 }
 
-/// How long a group of time is.
+/// Length of a time group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Granularity {
-    /// 60 seconds.
+    /// Minute on the local clock.
     Minute,
-    /// 60 minutes.
+    /// Hour on the local clock.
     Hour,
     /// A calendar day; 23 to 25 hours where clocks change.
     Day,
-    /// From Monday on.
+    /// Week that starts on Monday.
     Week,
     /// A calendar month.
     Month,
@@ -99,7 +99,7 @@ pub enum Granularity {
 }
 
 impl Granularity {
-    /// Its word.
+    /// Returns the name of the granularity in a request.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -114,18 +114,18 @@ impl Granularity {
     }
 }
 
-/// The IANA name of a time zone that exists, such as `Europe/Oslo`.
+/// Name of an existing IANA time zone, such as `Europe/Oslo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeZoneName(String);
 
 impl TimeZoneName {
-    /// `UTC`.
+    /// Returns the time zone `UTC`.
     #[must_use]
     pub fn utc() -> Self {
         Self("UTC".to_owned())
     }
 
-    /// The name.
+    /// Returns the name of the time zone.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -143,28 +143,28 @@ impl FromStr for TimeZoneName {
     }
 }
 
-/// What answers an [`AggregateQuery`].
+/// Answer to an [`AggregateQuery`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AggregateAnswer {
-    /// The figure over all; `None` when there are groups, and when no record has a value.
+    /// Aggregate over all records; `None` if there are groups, or if no record has a value.
     pub value: Option<Scalar>,
-    /// The figure of each group, when grouped.
+    /// Aggregate of each group, if the query has a grouping.
     pub groups: Option<Vec<Group>>,
-    /// Records in groups that are not shown, when grouped and the source says so.
+    /// Number of records in groups beyond the limit, if the source reports it.
     pub other_count: Option<u64>,
-    /// Records that passed the filter.
+    /// Number of records that passed the filter.
     pub filtered_count: Option<u64>,
-    /// Sources whose records are not in it.
+    /// Sources that are missing from the answer.
     pub unavailable: Vec<Unavailable>,
-    /// What the reader should know about the answer, in our own words.
+    /// Notes for the reader, in our own words.
     pub notes: Vec<String>,
 }
 
-/// One group.
+/// Group of records with its aggregate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// The field's value, or the start of the time; `None` for records without one.
+    /// Value of the field or start of the time group; `None` for records without one.
     pub key: Option<Scalar>,
-    /// The figure.
+    /// Aggregate of the group.
     pub value: Option<Scalar>,
 }

@@ -1,6 +1,6 @@
-//! Which records of a stream are meant, by what their fields hold.
+//! Filters: conditions on the top-level fields of a stream's records.
 //!
-//! As JSON a filter is an object: `{"from": "ann@example.com", "amount": {"gte": 10, "lt": 20}}`.
+//! In JSON a filter is an object: `{"from": "ann@example.com", "amount": {"gte": 10, "lt": 20}}`.
 
 use std::fmt;
 
@@ -10,41 +10,41 @@ use serde_json::json;
 
 use crate::record::Scalar;
 
-/// Conditions that all have to hold, in the order they were given.
+/// Conditions that must all hold, in the order in which they were given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter(pub Vec<Condition>);
 
-/// A condition on one top-level field.
+/// Condition on one top-level field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// The field.
+    /// Name of the field.
     pub field: String,
-    /// How it is compared.
+    /// Operator of the comparison.
     pub operator: Operator,
-    /// With what.
+    /// Value that the field is compared with.
     pub value: Scalar,
 }
 
-/// How a field is compared.
+/// Comparison operator of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operator {
-    /// Is the same.
+    /// Equal to the value.
     Equal,
-    /// Is the same or more.
+    /// Greater than or equal to the value.
     GreaterOrEqual,
-    /// Is more.
+    /// Greater than the value.
     Greater,
-    /// Is the same or less.
+    /// Less than or equal to the value.
     LessOrEqual,
-    /// Is less.
+    /// Less than the value.
     Less,
 }
 
 impl Operator {
-    /// The operators of a range.
+    /// Operators of a range.
     pub const RANGE: [Self; 4] = [Self::GreaterOrEqual, Self::Greater, Self::LessOrEqual, Self::Less];
 
-    /// Its word in a filter; `eq` is written as the bare value.
+    /// Returns the name of the operator. In JSON, `eq` is written as the bare value.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl Operator {
         }
     }
 
-    /// The range operator of a word.
+    /// Parses the name of a range operator.
     #[must_use]
     pub fn of_range(word: &str) -> Option<Self> {
         Self::RANGE.into_iter().find(|operator| operator.word() == word)
@@ -64,7 +64,7 @@ impl Operator {
 }
 
 impl Filter {
-    /// Returns the conditions in their order, as `[field, operator, value]`.
+    /// Returns the conditions in order, as `[field, operator, value]`.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         let condition =
@@ -72,15 +72,15 @@ impl Filter {
         self.0.iter().map(condition).collect()
     }
 
-    /// Whether it lets everything pass.
+    /// Returns true if there are no conditions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The most conditions of one filter.
-const CONDITIONS_MOST: usize = 32;
+/// Maximum number of conditions of one filter.
+const MAX_CONDITIONS: usize = 32;
 
 impl<'de> Deserialize<'de> for Filter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for Filter {
 
             fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Filter, A::Error> {
                 let mut conditions = Vec::new();
-                while let Some((field, compared)) = fields.next_entry::<String, Compared>()? {
+                while let Some((field, compared)) = fields.next_entry::<String, Comparison>()? {
                     check_name(&field).map_err(A::Error::custom)?;
                     for (operator, value) in compared.0 {
                         conditions.push(Condition { field: field.clone(), operator, value });
@@ -102,8 +102,8 @@ impl<'de> Deserialize<'de> for Filter {
                 }
                 match conditions.len() {
                     0 => Err(A::Error::custom("it is empty; leave it out")),
-                    1..=CONDITIONS_MOST => Ok(Filter(conditions)),
-                    _ => Err(A::Error::custom(format!("it has more than {CONDITIONS_MOST} conditions"))),
+                    1..=MAX_CONDITIONS => Ok(Filter(conditions)),
+                    _ => Err(A::Error::custom(format!("it has more than {MAX_CONDITIONS} conditions"))),
                 }
             }
         }
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Filter {
     }
 }
 
-/// `filter[amount][gte]` is how a URL writes what is an object here.
+/// Refuses field names such as `filter[amount][gte]`, which is the syntax of a URL for what is an object here.
 fn check_name(field: &str) -> Result<(), String> {
     if field.is_empty() {
         return Err("it has a field without a name".to_owned());
@@ -125,24 +125,24 @@ fn check_name(field: &str) -> Result<(), String> {
     }
 }
 
-/// What a field is compared with: a value, or an object of range operators.
-struct Compared(Vec<(Operator, Scalar)>);
+/// Right-hand side of a field: a value, or an object of range operators.
+struct Comparison(Vec<(Operator, Scalar)>);
 
-impl<'de> Deserialize<'de> for Compared {
+impl<'de> Deserialize<'de> for Comparison {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Sent {
+        enum RawComparison {
             Value(Scalar),
             Range(serde_json::Map<String, serde_json::Value>),
             Other(serde::de::IgnoredAny),
         }
-        match Sent::deserialize(deserializer)? {
-            Sent::Value(value) => Ok(Self(vec![(Operator::Equal, value)])),
-            Sent::Range(range) if range.is_empty() => Err(D::Error::custom(
+        match RawComparison::deserialize(deserializer)? {
+            RawComparison::Value(value) => Ok(Self(vec![(Operator::Equal, value)])),
+            RawComparison::Range(range) if range.is_empty() => Err(D::Error::custom(
                 "an empty object compares with nothing; write {\"gte\": value} or the value",
             )),
-            Sent::Range(range) => {
+            RawComparison::Range(range) => {
                 let mut compared = Vec::with_capacity(range.len());
                 for (word, value) in range {
                     let operator = Operator::of_range(&word).ok_or_else(|| {
@@ -157,7 +157,7 @@ impl<'de> Deserialize<'de> for Compared {
                 }
                 Ok(Self(compared))
             }
-            Sent::Other(_) => Err(D::Error::custom(
+            RawComparison::Other(_) => Err(D::Error::custom(
                 "a field is compared with a text, a number, a boolean, or {\"gte\": value}",
             )),
         }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_filter_says_how_to_write_it() {
+    fn invalid_filter_error_shows_the_syntax() {
         refuses("{}", "leave it out");
         refuses("\"a=b\"", "an object such as");
         refuses(r#"{"n":{}}"#, "write {\"gte\": value}");

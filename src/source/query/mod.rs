@@ -1,4 +1,10 @@
-//! Typed questions to a source, and what answers them.
+//! Typed queries to a source and their answers.
+//!
+//! * [`search`]: full-text search
+//! * [`records`]: pages of a stream and its changes
+//! * [`window`]: part of a long text field
+//! * [`aggregate`]: counts, sums and groups
+//! * [`filter`]: conditions on records, shared by these queries
 
 mod aggregate;
 mod filter;
@@ -19,32 +25,32 @@ pub use window::{WindowQuery, WindowStart};
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{StreamDetail, Unavailable};
 
-/// What an answer is for.
+/// The purpose of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Purpose {
     /// The answer of a call.
     #[default]
     Answer,
-    /// A hint beside an answer. It must not keep other calls from a source: a source that fails then is not left alone
-    /// for it, and a source that is left alone is not asked.
+    /// A hint beside an answer. Such a read does not count for the circuit of a source, and a source with an open circuit
+    /// is not called.
     Hint,
 }
 
-/// One stream of every connection that has it, or of one.
+/// Query for the schema of a stream, in one connection or in all that have it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StreamQuery {
-    /// Its name.
+    /// Name of the stream.
     pub stream: StreamName,
-    /// Only of this connection, when given.
+    /// Connection to describe; `None` includes every connection that has the stream.
     pub connection: Option<ConnectionId>,
 }
 
-/// What a stream can be asked.
+/// Schema and capabilities of a stream.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StreamAnswer {
-    /// One for each connection that has the stream, at least one.
+    /// Details for each connection that has the stream; at least one.
     pub details: Vec<StreamDetail>,
-    /// Sources that may have it too, and did not answer.
+    /// Sources that may have the stream and did not answer.
     pub unavailable: Vec<Unavailable>,
 }
 
@@ -54,19 +60,19 @@ impl From<Vec<StreamDetail>> for StreamAnswer {
     }
 }
 
-/// One record, by its address.
+/// Query for one record by its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordQuery {
-    /// Which record.
+    /// Address of the record.
     pub address: RecordAddress,
-    /// Only these fields; all when empty.
+    /// Fields to return; all if empty.
     pub fields: Vec<String>,
-    /// Related records to bring along.
+    /// Relations to expand.
     pub expand: Vec<Expansion>,
 }
 
 impl RecordQuery {
-    /// The whole record of an address, and nothing else.
+    /// Creates a query for a complete record without related records.
     #[must_use]
     pub fn of(address: RecordAddress) -> Self {
         Self { address, fields: Vec::new(), expand: Vec::new() }

@@ -1,4 +1,4 @@
-//! Pages of the records of one stream, and of what changed in it.
+//! Query for pages of a stream's records, or for its changes, and its answer.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -9,36 +9,36 @@ use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::memory::MemoryPermit;
 use crate::record::{Record, SortValue, Unavailable};
 
-/// A page of one stream's records.
+/// Query for a page of one stream's records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordsQuery {
-    /// The stream.
+    /// Stream to list.
     pub stream: StreamName,
-    /// Only of this connection, when given; else of every connection that has the stream, in one order.
+    /// Connection to list; `None` includes every connection that has the stream, in one order.
     pub connection: Option<ConnectionId>,
-    /// Which fields.
+    /// Fields to return.
     pub selection: Selection,
-    /// Only records that pass it.
+    /// Filter on the records that are listed.
     pub filter: Filter,
-    /// By the stream's cursor field, in this direction. Ascending, a missing value is least and ties are by key,
-    /// then by connection; descending is all of that backwards.
+    /// Direction of the order by the stream's cursor field. Ascending, a missing value is least, and ties are ordered
+    /// by key, then by connection; descending is the exact reverse.
     pub direction: Direction,
-    /// The field to sort by, which has to be the stream's cursor field; that field when `None`.
+    /// Field to sort by, which must be the stream's cursor field; `None` uses that field.
     pub sort: Option<String>,
-    /// Whether to count.
+    /// Count of all matching records to return.
     pub count: CountMode,
-    /// Related records to bring along.
+    /// Relations to expand.
     pub expand: Vec<Expansion>,
-    /// How many at most, 1 to 100.
+    /// Maximum number of records, 1 to 100.
     pub limit: usize,
-    /// Whether the page says what each row is ordered by, so that pages of several sources can be merged.
+    /// True if the page returns the sort value of each row, so that pages of several sources can be merged.
     pub placed: bool,
-    /// Where to start.
+    /// Position to start from.
     pub start: Start,
 }
 
 impl RecordsQuery {
-    /// The first `limit` records of a stream, whole.
+    /// Creates a query for the first `limit` records of a stream, with all fields.
     #[must_use]
     pub fn of(stream: StreamName, limit: usize) -> Self {
         Self {
@@ -56,8 +56,8 @@ impl RecordsQuery {
         }
     }
 
-    /// What has to stay the same from page to page, so that a position of another list is told apart. Positions outlive the
-    /// process and its version: the form that is hashed must not change.
+    /// Returns a digest of everything that must stay the same from page to page; a position of another query is
+    /// rejected. Positions outlive the process and its release, so the form that is hashed must not change.
     pub(crate) fn fingerprint(&self) -> u64 {
         let connection = self.connection.as_ref().map(ConnectionId::as_str);
         let query = json!([self.stream.as_str(), connection, self.filter.to_json(), self.direction.word()]);
@@ -66,32 +66,32 @@ impl RecordsQuery {
     }
 }
 
-/// Which fields of a record.
+/// Fields of a record to return.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Selection {
-    /// All.
+    /// All fields of the record.
     #[default]
     All,
-    /// These.
+    /// Fields of these names.
     Fields(Vec<String>),
-    /// Those of a view that the stream declares.
+    /// Fields of a view that the stream declares.
     View(String),
 }
 
-/// Newest first or oldest first.
+/// Direction of the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum Direction {
-    /// Oldest, or least, first.
+    /// Ascending: oldest or least first.
     #[serde(rename = "asc")]
     Ascending,
-    /// Newest, or most, first.
+    /// Descending: newest or greatest first.
     #[default]
     #[serde(rename = "desc")]
     Descending,
 }
 
 impl Direction {
-    /// Its word in a request.
+    /// Returns the name of the direction in a request.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -101,48 +101,48 @@ impl Direction {
     }
 }
 
-/// Whether matching records are counted.
+/// Count of matching records that a query asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountMode {
-    /// No.
+    /// Do not count.
     #[default]
     None,
-    /// When it is cheap; it may be off.
+    /// Count if it is cheap; the count may be an estimate.
     Estimated,
-    /// Yes.
+    /// Count all matching records.
     Exact,
 }
 
-/// A count of matching records.
+/// Count of matching records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
-    /// How many.
+    /// Number of records.
     pub value: u64,
-    /// How near that is.
+    /// Accuracy of the number.
     pub accuracy: Accuracy,
 }
 
-/// How near a count is.
+/// Accuracy of a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accuracy {
-    /// It is that many.
+    /// The number is exact.
     Exact,
-    /// It is about that many.
+    /// The number is an estimate.
     Estimated,
-    /// It is at least that many.
+    /// The number is a lower bound.
     LowerBound,
 }
 
 impl Count {
-    /// Exactly so many.
+    /// Creates an exact count.
     #[must_use]
     pub fn exact(value: u64) -> Self {
         Self { value, accuracy: Accuracy::Exact }
     }
 
-    /// Both together. An estimate beside a bound bounds nothing.
+    /// Adds two counts. The sum is an estimate if either is one, because an estimate makes a bound meaningless.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let accuracy = match (self.accuracy, other.accuracy) {
@@ -153,45 +153,45 @@ impl Count {
         Self { value: self.value.saturating_add(other.value), accuracy }
     }
 
-    /// The same where it is only about so many.
+    /// Returns the same number as an estimate.
     #[must_use]
     pub fn about(self) -> Self {
         Self { accuracy: Accuracy::Estimated, ..self }
     }
 
-    /// The same where more may have been left out.
+    /// Returns the same number as a lower bound, because records may have been left out.
     #[must_use]
     pub fn at_least(self) -> Self {
         self.and(Self { value: 0, accuracy: Accuracy::LowerBound })
     }
 }
 
-/// Related records to bring along, one step away.
+/// Relation to expand, one level deep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expansion {
-    /// The name of the relation.
+    /// Name of the relation.
     pub relation: String,
-    /// How many at most for each record.
+    /// Maximum number of related records per record.
     pub limit: Option<usize>,
 }
 
-/// Where a page starts.
+/// Start of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Start {
     /// At the first record.
     #[default]
     First,
-    /// After the page that gave this.
+    /// After the page that returned this position.
     After(RecordsPosition),
-    /// With what changed since, deletions too, in the order of the changes. `None` starts with everything.
+    /// Changes and deletions since a token, in the order in which they were made. `None` starts with everything.
     Changes(Option<ChangesToken>),
 }
 
-/// Where a list goes on. Only the source that gave it can read it.
+/// Position in a list. Only the source that issued it can read it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, Deserialize)]
 pub struct RecordsPosition(pub String);
 
-/// The state of a stream, to ask later what changed. Only the source that gave it can read it.
+/// State of a stream from which later changes can be requested. Only the source that issued it can read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangesToken {
     /// A state as the source gave it. It leaves the process sealed only, so nobody else wrote it.
@@ -209,29 +209,29 @@ pub struct ChangesOrigin {
     pub connection: Option<ConnectionId>,
 }
 
-/// Records in the source's order.
+/// Page of records in the order of the source.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecordsPage {
-    /// The records, or the changes.
+    /// Records or changes on the page.
     pub rows: Vec<Change>,
-    /// What each of them is ordered by, when that was asked; empty else.
+    /// Sort value of each row, if the query asked for it; otherwise empty.
     pub places: Vec<SortValue>,
-    /// Where the next page starts; `None` at the end, and when changes were asked.
+    /// Position of the next page; `None` at the end and for changes.
     pub next: Option<RecordsPosition>,
-    /// What to ask for later changes with, when changes were asked.
+    /// Token for later changes, if the query asked for changes.
     pub next_changes: Option<ChangesToken>,
-    /// There is more than this page.
+    /// True if there are more records than on this page.
     pub has_more: bool,
-    /// How many records match in all, when asked.
+    /// Total count, if the query asked for it.
     pub count: Option<Count>,
-    /// Sources whose records are missing.
+    /// Sources that are missing from the page.
     pub unavailable: Vec<Unavailable>,
-    /// What the reader should know about the answer, in our own words.
+    /// Notes for the reader, in our own words.
     pub notes: Vec<String>,
 }
 
 impl RecordsPage {
-    /// Returns the page with a permit that each of its records shares.
+    /// Returns the page with a memory permit that all of its records share.
     pub(in crate::source) fn with_memory(mut self, memory: &MemoryPermit) -> Self {
         for row in &mut self.rows {
             if let Change::Present(record) = row {
@@ -242,22 +242,22 @@ impl RecordsPage {
     }
 }
 
-/// A record, or the news that it is gone.
+/// Current state of a record, or its deletion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// It is there, as it is now.
+    /// The record exists; this is its current state.
     Present(Box<Record>),
-    /// It was deleted.
+    /// The record was deleted.
     Deleted {
-        /// Which it was.
+        /// Address of the deleted record.
         address: RecordAddress,
-        /// When, as far as known.
+        /// Time of the deletion, if known.
         deleted_at: Option<String>,
     },
 }
 
 impl Change {
-    /// Which record it is about.
+    /// Returns the address of the record.
     #[must_use]
     pub fn address(&self) -> &RecordAddress {
         match self {

@@ -1,32 +1,32 @@
-//! A full-text search and the page that answers it.
+//! Query for a full-text search, and its answer.
 
 use super::{Count, Filter, Purpose};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{Hit, Unavailable};
 
-/// A full-text search.
+/// Query for a full-text search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// What the user typed. Operators in it are text.
+    /// Text of the user. Search operators in it are plain text.
     pub text: String,
-    /// Only this connection, when given.
+    /// Connection to search; `None` includes all.
     pub connection: Option<ConnectionId>,
-    /// Only streams of these names; all when empty.
+    /// Streams to search; all if empty.
     pub streams: Vec<StreamName>,
-    /// Only records that pass it. It needs exactly one stream.
+    /// Filter on the records that are found. Requires exactly one stream.
     pub filter: Filter,
-    /// How matches are found.
+    /// Mode in which matches are found.
     pub mode: SearchMode,
-    /// How many hits at most, 1 to 100.
+    /// Maximum number of hits, 1 to 100.
     pub limit: usize,
-    /// Where to go on; the start when `None`.
+    /// Position to continue from; `None` starts at the first hit.
     pub position: Option<SearchPosition>,
     /// What the answer is for.
     pub purpose: Purpose,
 }
 
 impl SearchQuery {
-    /// The first `limit` hits for a text, anywhere.
+    /// Creates a query for the first `limit` hits in all connections and streams.
     #[must_use]
     pub fn of(text: &str, limit: usize) -> Self {
         Self {
@@ -42,21 +42,21 @@ impl SearchQuery {
     }
 }
 
-/// How matches are found.
+/// Mode of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchMode {
-    /// By words.
+    /// Match by words.
     #[default]
     Lexical,
-    /// By meaning.
+    /// Match by meaning, with embeddings.
     Semantic,
-    /// By both. It has no further pages.
+    /// Match by both. Has only one page.
     Hybrid,
 }
 
 impl SearchMode {
-    /// Its word.
+    /// Returns the name of the mode in a request.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -67,25 +67,25 @@ impl SearchMode {
     }
 }
 
-/// Where a search goes on. Only the source that gave it can read it.
+/// Position in a search. Only the source that issued it can read it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SearchPosition(pub String);
 
-/// Hits in the source's order, and where the next ones are.
+/// Page of hits in the order of the source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SearchPage {
-    /// The hits.
+    /// Hits on the page.
     pub hits: Vec<Hit>,
-    /// Where the next page starts; `None` at the end.
+    /// Position of the next page; `None` at the end.
     pub next: Option<SearchPosition>,
-    /// The source ranked only a window of the matches, so a better one may be missing.
+    /// True if the source ranked only a part of the matches, so that a better one may be missing.
     pub windowed: bool,
-    /// A source cannot search as [`SearchQuery::mode`] says, and found its hits by words.
+    /// True if a source does not support [`SearchQuery::mode`] and matched by words instead.
     pub lexical_instead: bool,
-    /// How many match in all, when the source says so.
+    /// Total number of matches, if the source reports it.
     pub count: Option<Count>,
-    /// Sources whose hits are missing.
+    /// Sources that are missing from the page.
     pub unavailable: Vec<Unavailable>,
-    /// What the reader should know about the answer, in our own words.
+    /// Notes for the reader, in our own words.
     pub notes: Vec<String>,
 }
