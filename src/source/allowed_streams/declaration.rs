@@ -1,20 +1,20 @@
-//! A connector's own declaration of a stream, without what it says of hidden streams. Pure.
+//! Removes hidden streams from a connector's own declaration of a stream. Pure.
 //!
-//! A declaration is text of a connector: any part of it may name a stream. So it is made again from the parts that
-//! the record-server contract defines, and descriptions are left out.
+//! A declaration is text of a connector, and any part of it may name a stream. It is therefore rebuilt from the parts
+//! that the record-server contract defines, and descriptions are left out.
 
 use serde_json::Value;
 
 use crate::record::{RecordData, Relation};
 
-/// Parts of a declaration that name fields of the stream and nothing else.
+/// Parts of a declaration that only name fields of the stream.
 const PARTS: [&str; 7] =
     ["object", "name", "primary_key", "primaryKey", "cursor_field", "cursorField", "consent_time_field"];
 
-/// Parts of `query` that name fields of the stream and nothing else.
+/// Parts of `query` that only name fields of the stream.
 const QUERY_PARTS: [&str; 4] = ["exact_filters", "range_filters", "search", "aggregations"];
 
-/// Parts of a JSON Schema that say how a value looks.
+/// Keywords of a JSON Schema that describe the form of a value.
 const SCHEMA_PARTS: [&str; 5] = ["type", "format", "required", "nullable", "enum"];
 
 /// Parts of a field's capabilities.
@@ -50,10 +50,10 @@ const RELATION_PARTS: [&str; 14] = [
     "usable",
 ];
 
-/// Nested schemas that are read.
+/// Maximum depth of nested schemas.
 const SCHEMA_DEPTH: usize = 8;
 
-/// Returns what a declaration says of visible streams; `None` when nothing is left.
+/// Returns the visible part of a declaration, or `None` if nothing is left.
 pub(super) fn visible_declaration(
     given: RecordData,
     is_visible: &dyn Fn(&str) -> bool,
@@ -77,8 +77,8 @@ pub(super) fn visible_declaration(
     (!visible.is_empty()).then_some(visible)
 }
 
-/// Returns relations to visible streams. One that names no stream has the name of a relation that is visible. `None` when
-/// no relation is left: an empty list would tell that there were some.
+/// Returns the relations that lead to visible streams. A relation without a stream is kept if a visible relation has
+/// its name. Returns `None` if no relation is left, because an empty list would reveal that there were some.
 fn visible_relations(
     value: Value,
     is_visible: &dyn Fn(&str) -> bool,
@@ -120,7 +120,7 @@ fn query(value: Value, is_visible: &dyn Fn(&str) -> bool, relations: &[Relation]
     (!parts.is_empty()).then_some(Value::Object(parts))
 }
 
-/// Returns a field's capabilities, which the compact form writes as one string of flags.
+/// Returns the capabilities of a field. The compact form is one string of flags.
 fn capabilities(value: Value) -> Value {
     let nested = value.get("schema").cloned().map(|nested| schema(nested, SCHEMA_DEPTH));
     let mut value = only(value, &CAPABILITY_PARTS);
@@ -142,7 +142,7 @@ fn schema(value: Value, depth: usize) -> Value {
     parts.into_iter().filter_map(part).collect()
 }
 
-/// Returns the parts of an object that are listed. A list or a string has no parts and stays.
+/// Keeps the listed members of an object. Other values are returned unchanged.
 fn only(value: Value, parts: &[&str]) -> Value {
     match value {
         Value::Object(members) => {
@@ -152,7 +152,7 @@ fn only(value: Value, parts: &[&str]) -> Value {
     }
 }
 
-/// Changes each item of a list, or each member of an object.
+/// Applies a function to each item of an array or each member of an object.
 fn each(value: Value, change: impl Fn(Value) -> Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(change).collect(),

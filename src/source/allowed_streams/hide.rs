@@ -1,6 +1,7 @@
-//! What is left of an answer when only some streams may be seen. Pure.
+//! Removes hidden streams from answers. Pure.
 //!
-//! Answers keep what is of a stream on the list. `declaration` does the same for a connector's own text.
+//! Records, hits and relations of streams outside the allow-list are dropped, together with counts and scores that
+//! include them. [`super::declaration`] does the same for a connector's own text.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,11 +11,11 @@ use crate::handle::StreamName;
 use crate::record::{ConnectionSchema, HitId, Record, Schema, StreamDetail};
 use crate::source::{Change, Expansion, QueryFault, RecordsPage, SearchPage, SourceError};
 
-/// The streams that may be seen.
+/// Allow-list of streams.
 #[derive(Debug)]
-pub(super) struct Allowed(BTreeSet<StreamName>);
+pub(super) struct AllowList(BTreeSet<StreamName>);
 
-impl Allowed {
+impl AllowList {
     pub(super) fn new(streams: Vec<StreamName>) -> Self {
         Self(streams.into_iter().collect())
     }
@@ -23,7 +24,7 @@ impl Allowed {
         self.0.contains(stream)
     }
 
-    /// Those of them that any of these connections has, in the order of their names.
+    /// Returns the allowed streams that any of the connections has, ordered by name.
     pub(super) fn present_in(&self, connections: &[&ConnectionSchema]) -> Vec<StreamName> {
         let is_there = |name: &&StreamName| {
             connections.iter().flat_map(|connection| &connection.streams).any(|stream| stream.name == **name)
@@ -31,7 +32,7 @@ impl Allowed {
         self.0.iter().filter(is_there).cloned().collect()
     }
 
-    /// A connection without a stream to see is not seen either.
+    /// Removes hidden streams, and connections without a visible stream.
     pub(super) fn schema(&self, mut schema: Schema) -> Schema {
         for connection in &mut schema.connections {
             connection.streams.retain(|stream| self.has(&stream.name));
@@ -41,7 +42,7 @@ impl Allowed {
         schema
     }
 
-    /// Hides the relations that lead elsewhere, also in the connector's own declaration.
+    /// Removes relations that lead to hidden streams, also from the connector's own declaration.
     pub(super) fn hide_relations(&self, detail: &mut StreamDetail) {
         detail.relations.retain(|relation| self.has(&relation.stream));
         detail.declaration = detail.declaration.take().and_then(|given| {
@@ -50,23 +51,23 @@ impl Allowed {
         });
     }
 
-    /// A hit that does not say what stream it is of may be of any.
+    /// Removes hits of hidden streams, and hits that do not name their stream.
     pub(super) fn hits(&self, mut page: SearchPage) -> SearchPage {
         let before = page.hits.len();
         page.hits.retain(|hit| match &hit.id {
             HitId::Record(address) => self.has(&address.stream),
             HitId::Opaque(_) | HitId::Nameless => false,
         });
-        // A score tells how often a word is in all streams, hidden ones too.
+        // A score depends on how often a word occurs in all streams, including hidden ones.
         page.hits.iter_mut().for_each(|hit| hit.evidence.score = None);
         if page.hits.len() < before {
-            // It counted what is hidden.
+            // The count includes hidden hits.
             page.count = None;
         }
         page
     }
 
-    /// Rows are of the stream that was asked, unless the source is wrong.
+    /// Removes rows of hidden streams. A correct source returns none for a visible stream.
     pub(super) fn rows(&self, mut page: RecordsPage) -> RecordsPage {
         let mut places = std::mem::take(&mut page.places).into_iter();
         let before = page.rows.len();
@@ -86,32 +87,32 @@ impl Allowed {
             }
         }
         if page.rows.len() < before {
-            // It counted what is hidden.
+            // The count includes hidden rows.
             page.count = None;
         }
         page
     }
 
-    /// A record without related ones that may not be seen.
+    /// Returns a record without hidden related records, or `None` if its own stream is hidden.
     pub(super) fn record(&self, mut record: Record) -> Option<Record> {
         record.expanded.retain_mut(|expanded| {
             let related = std::mem::take(&mut expanded.records);
             let before = related.len();
             expanded.records = related.into_iter().filter_map(|record| self.record(record)).collect();
-            // A relation of which all is hidden does not exist.
+            // A relation with only hidden records must not appear at all.
             before == 0 || !expanded.records.is_empty()
         });
         self.has(&record.address.stream).then_some(record)
     }
 }
 
-impl fmt::Display for Allowed {
+impl fmt::Display for AllowList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(StreamName::as_str)).finish()
     }
 }
 
-/// Refuses relations that a stream, as it may be seen, does not have.
+/// Refuses relations that the visible part of a stream does not have.
 pub(super) fn check_relations(expand: &[Expansion], stream: &StreamDetail) -> Result<(), SourceError> {
     let Some(unknown) = expand.iter().find(|expansion| stream.relation(&expansion.relation).is_none()) else {
         return Ok(());

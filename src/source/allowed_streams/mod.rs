@@ -1,14 +1,13 @@
-//! A source of which only some streams are shown.
+//! Restricts a source to an allow-list of streams.
 //!
-//! A stream that is not on the list is one that does not exist, and so is a connection without a stream on the list.
-//! A call about either is refused before the source is asked, and every error of the source is made again from what
-//! may be seen, so nothing about the rest can be read out of errors. What the visible schema cannot be read for is not
-//! answered.
+//! A stream outside the list behaves as if it did not exist, and so does a connection without a listed stream. A call
+//! about either is refused before the source is queried, and every error of the source is rebuilt from the visible
+//! schema, so that errors reveal nothing about the rest. A call for which the visible schema cannot be read fails.
 //!
-//! * `hide`: what is left of answers.
-//! * `declaration`: what is left of a connector's own text.
-//! * `rebuild`: what is left of errors.
-//! * `seen`: the schema as it was seen last.
+//! * `hide`: removes hidden streams from answers
+//! * `declaration`: removes them from a connector's own text
+//! * `rebuild`: rebuilds errors from the visible schema
+//! * `seen`: caches the visible schema
 
 mod declaration;
 mod hide;
@@ -19,9 +18,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use self::hide::{Allowed, check_relations};
-use self::rebuild::{Subject, is_about_a_place, no_record, rebuild};
-use self::seen::Seen;
+use self::hide::{AllowList, check_relations};
+use self::rebuild::{CallSubject, is_about_a_place, no_record, rebuild};
+use self::seen::SchemaCache;
 use super::unknown_place::unknown_place;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, ChangesToken, Expansion, QueryFault, RecordQuery,
@@ -31,38 +30,38 @@ use super::{
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{ConnectionSchema, Record, Schema, Unavailable, Window};
 
-/// A source behind a list of the streams that may be seen of it.
+/// Decorator that shows only listed streams of a source.
 #[derive(Debug)]
 pub struct AllowedStreams {
     inner: Arc<dyn Source>,
-    allowed: Allowed,
-    seen: Seen,
+    allowed: AllowList,
+    cache: SchemaCache,
 }
 
 impl AllowedStreams {
-    /// `inner`, of which only `streams` are shown.
+    /// Restricts `inner` to `streams`.
     #[must_use]
     pub fn new(inner: Arc<dyn Source>, streams: Vec<StreamName>) -> Self {
-        Self { inner, allowed: Allowed::new(streams), seen: Seen::default() }
+        Self { inner, allowed: AllowList::new(streams), cache: SchemaCache::default() }
     }
 
-    /// The schema as it may be seen, read not long ago.
-    async fn seen(&self) -> Result<Arc<Schema>, SourceError> {
-        match self.seen.recent() {
+    /// Returns the visible schema, from the cache if it is recent.
+    async fn visible_schema(&self) -> Result<Arc<Schema>, SourceError> {
+        match self.cache.get() {
             Some(schema) => Ok(schema),
-            None => self.seen_now().await,
+            None => self.read_visible_schema().await,
         }
     }
 
-    /// The schema as it may be seen.
-    async fn seen_now(&self) -> Result<Arc<Schema>, SourceError> {
+    /// Reads the visible schema and caches it.
+    async fn read_visible_schema(&self) -> Result<Arc<Schema>, SourceError> {
         match self.inner.schema().await {
-            Ok(schema) => Ok(self.seen.keep(self.allowed.schema(schema))),
-            Err(error) => Err(rebuild(error, &Schema::default(), Subject::default())),
+            Ok(schema) => Ok(self.cache.put(self.allowed.schema(schema))),
+            Err(error) => Err(rebuild(error, &Schema::default(), CallSubject::default())),
         }
     }
 
-    /// Refuses a connection or streams that may not be seen, as ones that do not exist. Returns the visible schema.
+    /// Refuses a hidden connection or stream like one that does not exist. Returns the visible schema.
     async fn check(
         &self,
         streams: &[StreamName],
@@ -73,10 +72,10 @@ impl AllowedStreams {
                 streams.iter().filter_map(|stream| unknown_place(schema, connection, Some(stream)));
             of_streams.next().or_else(|| unknown_place(schema, connection, None))
         };
-        let mut schema = self.seen().await?;
-        // A connection, or a stream of the list, may be new.
+        let mut schema = self.visible_schema().await?;
+        // A connection, or a listed stream, may have been added since the schema was cached.
         if missing(&schema).is_some() && streams.iter().all(|stream| self.allowed.has(stream)) {
-            schema = self.seen_now().await?;
+            schema = self.read_visible_schema().await?;
         }
         missing(&schema).map_or(Ok(schema), Err)
     }
@@ -85,14 +84,18 @@ impl AllowedStreams {
         self.check(std::slice::from_ref(&address.stream), address.connection.as_ref()).await.map(|_| ())
     }
 
-    /// Returns an answer of the source, or its error without hidden streams.
-    async fn told<Answer>(
+    /// Returns an answer of the source, or its error without hidden names.
+    async fn sanitize_error<Answer>(
         &self,
         answer: Result<Answer, SourceError>,
-        subject: Subject<'_>,
+        subject: CallSubject<'_>,
     ) -> Result<Answer, SourceError> {
         let Err(error) = answer else { return answer };
-        let schema = if is_about_a_place(&error) { self.seen_now().await? } else { self.seen().await? };
+        let schema = if is_about_a_place(&error) {
+            self.read_visible_schema().await?
+        } else {
+            self.visible_schema().await?
+        };
         Err(rebuild(error, &schema, subject))
     }
 
@@ -111,7 +114,7 @@ impl AllowedStreams {
         }
     }
 
-    /// Refuses relations that do not lead to streams on the list, as ones that do not exist.
+    /// Refuses relations that lead to hidden streams like ones that do not exist.
     async fn check_expand(
         &self,
         expand: &[Expansion],
@@ -128,7 +131,8 @@ impl AllowedStreams {
         Ok(())
     }
 
-    /// Returns the streams of a search: those it names, or else those on the list that exist, since sources refuse others.
+    /// Returns the streams of a search: those that the query names, or otherwise all visible ones. Sources refuse
+    /// unknown streams, so only existing ones are included.
     fn searched(&self, schema: &Schema, query: &SearchQuery) -> Vec<StreamName> {
         if !query.streams.is_empty() {
             return query.streams.clone();
@@ -172,18 +176,18 @@ impl Source for AllowedStreams {
 
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
         let health = self.inner.health().await;
-        health.map_err(|error| rebuild(error, &Schema::default(), Subject::default()))
+        health.map_err(|error| rebuild(error, &Schema::default(), CallSubject::default()))
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {
-        self.seen_now().await.map(Arc::unwrap_or_clone)
+        self.read_visible_schema().await.map(Arc::unwrap_or_clone)
     }
 
     async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         let streams = std::slice::from_ref(&query.stream);
-        let subject = Subject { connection: query.connection.as_ref(), streams, record: None };
+        let subject = CallSubject { connection: query.connection.as_ref(), streams, record: None };
         self.check(subject.streams, subject.connection).await?;
-        let mut answer = self.told(self.inner.stream(query).await, subject).await?;
+        let mut answer = self.sanitize_error(self.inner.stream(query).await, subject).await?;
         answer.details.retain(|detail| self.allowed.has(&detail.name));
         answer.details.iter_mut().for_each(|detail| self.allowed.hide_relations(detail));
         Ok(answer)
@@ -195,29 +199,29 @@ impl Source for AllowedStreams {
         let mut streams = self.searched(&schema, query);
         let mut searched = self.search_in(query, streams.clone()).await;
         if query.streams.is_empty() && searched.as_ref().is_err_and(is_about_a_place) {
-            // A stream went away since the schema was read.
-            let schema = self.seen_now().await?;
+            // A stream was removed since the schema was cached.
+            let schema = self.read_visible_schema().await?;
             streams = self.searched(&schema, query);
             searched = self.search_in(query, streams.clone()).await;
         }
-        self.told(searched, Subject { connection, streams: &streams, record: None }).await
+        self.sanitize_error(searched, CallSubject { connection, streams: &streams, record: None }).await
     }
 
     async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
         let streams = std::slice::from_ref(&query.stream);
-        let subject = Subject { connection: query.connection.as_ref(), streams, record: None };
+        let subject = CallSubject { connection: query.connection.as_ref(), streams, record: None };
         self.check(subject.streams, subject.connection).await?;
         // The list is no part of it: a change of other streams' visibility ends no token.
-        self.told(self.inner.changes_origin(query).await, subject).await
+        self.sanitize_error(self.inner.changes_origin(query).await, subject).await
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
         let streams = std::slice::from_ref(&query.stream);
-        let subject = Subject { connection: query.connection.as_ref(), streams, record: None };
+        let subject = CallSubject { connection: query.connection.as_ref(), streams, record: None };
         self.check(subject.streams, subject.connection).await?;
         self.check_expand(&query.expand, &query.stream, subject.connection).await?;
         self.check_changes(&query.start)?;
-        let page = self.told(self.inner.records(query).await, subject).await?;
+        let page = self.sanitize_error(self.inner.records(query).await, subject).await?;
         Ok(self.allowed.rows(page))
     }
 
@@ -226,26 +230,26 @@ impl Source for AllowedStreams {
         self.check_record(&query.address).await?;
         self.check_expand(&query.expand, stream, connection.as_ref()).await?;
         let record = self.inner.record(query).await;
-        let record = self.told(record, Subject::from_record(&query.address)).await?;
+        let record = self.sanitize_error(record, CallSubject::from_record(&query.address)).await?;
         self.allowed.record(record).ok_or_else(|| no_record(&query.address))
     }
 
     async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
         self.check_record(address).await?;
-        self.told(self.inner.version(address).await, Subject::from_record(address)).await
+        self.sanitize_error(self.inner.version(address).await, CallSubject::from_record(address)).await
     }
 
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
         self.check_record(&query.address).await?;
         let window = self.inner.window(query).await;
-        let window = self.told(window, Subject::from_record(&query.address)).await?;
+        let window = self.sanitize_error(window, CallSubject::from_record(&query.address)).await?;
         if self.allowed.has(&window.address.stream) { Ok(window) } else { Err(no_record(&query.address)) }
     }
 
     async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
         let streams = std::slice::from_ref(&query.stream);
-        let subject = Subject { connection: query.connection.as_ref(), streams, record: None };
+        let subject = CallSubject { connection: query.connection.as_ref(), streams, record: None };
         self.check(subject.streams, subject.connection).await?;
-        self.told(self.inner.aggregate(query).await, subject).await
+        self.sanitize_error(self.inner.aggregate(query).await, subject).await
     }
 }

@@ -1,15 +1,15 @@
-//! Errors behind an allow-list, made again from what may be seen. Pure.
+//! Rebuilds errors behind an allow-list from the visible schema. Pure.
 //!
-//! An error of a record server is its text: the message, the hint and the choices may name connections and streams
-//! that are hidden. Nothing of it goes on but its status and a code of the contract. What is asked about comes from the
-//! call, and what there is instead from the visible schema.
+//! The message, hint and choices of a record server's error are its own text and may name hidden connections and
+//! streams. Only the HTTP status and known codes of the contract are kept. The names in the rebuilt error come from
+//! the call and the visible schema.
 
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{ConnectionSchema, Schema};
 use crate::source::unknown_place::unknown_place;
 use crate::source::{ConnectionChoice, QueryFault, Refusal, SourceError};
 
-/// Codes of the contract that go on. A code that is not known may be text too.
+/// Codes of the contract that are kept. An unknown code could contain a name.
 const CODES: [&str; 27] = [
     "ambiguous_schema_detail",
     "connector_instance_busy",
@@ -40,7 +40,7 @@ const CODES: [&str; 27] = [
     "api_error",
 ];
 
-/// Parameters of calls. The server may put a name in brackets after one.
+/// Parameters of calls that are kept. The server may add a name in brackets.
 const PARAMETERS: [&str; 25] = [
     "after_chars",
     "before_chars",
@@ -69,26 +69,27 @@ const PARAMETERS: [&str; 25] = [
     "view",
 ];
 
-/// The places that a call asked about.
+/// Connection, streams and record that a call is about.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Subject<'a> {
-    /// The connection that it named.
+pub(super) struct CallSubject<'a> {
+    /// Connection that the call names.
     pub(super) connection: Option<&'a ConnectionId>,
-    /// The streams that it named, all of them on the list.
+    /// Streams that the call names, all of them on the allow-list.
     pub(super) streams: &'a [StreamName],
-    /// The record that it named.
+    /// Record that the call names.
     pub(super) record: Option<&'a RecordAddress>,
 }
 
-impl<'a> Subject<'a> {
-    /// Returns the subject of a call about a record.
+impl<'a> CallSubject<'a> {
+    /// Creates the subject of a call about a record.
     pub(super) fn from_record(record: &'a RecordAddress) -> Self {
         let streams = std::slice::from_ref(&record.stream);
         Self { connection: record.connection.as_ref(), streams, record: Some(record) }
     }
 }
 
-/// Returns whether an error can only be made again from the schema as it is now: the source may have lost what it had.
+/// Returns true if an error is about a connection or stream. It is then rebuilt from a newly read schema, because the
+/// source may have lost a stream that the cached one has.
 pub(super) fn is_about_a_place(error: &SourceError) -> bool {
     match error {
         SourceError::Refused(refusal) => refusal.is_about_a_place(),
@@ -99,8 +100,8 @@ pub(super) fn is_about_a_place(error: &SourceError) -> bool {
     }
 }
 
-/// Returns the error of a source as it may be seen. `schema` is the visible one.
-pub(super) fn rebuild(error: SourceError, schema: &Schema, subject: Subject<'_>) -> SourceError {
+/// Rebuilds an error of a source from the visible schema.
+pub(super) fn rebuild(error: SourceError, schema: &Schema, subject: CallSubject<'_>) -> SourceError {
     if is_about_a_place(&error) {
         return unknown(schema, subject);
     }
@@ -111,36 +112,36 @@ pub(super) fn rebuild(error: SourceError, schema: &Schema, subject: Subject<'_>)
         SourceError::Of { source_name, error } => {
             SourceError::Of { source_name, error: Box::new(rebuild(*error, schema, subject)) }
         }
-        // The text of all others is ours, about the streams that were asked.
+        // All other errors contain only our own text about the streams that the call names.
         other => other,
     }
 }
 
-/// Returns the error of a record that is not there.
+/// Returns the error of a record that does not exist.
 pub(super) fn no_record(address: &RecordAddress) -> SourceError {
     SourceError::SearchAgain {
         what: format!("there is no record `{}` in stream `{}`", address.record, address.stream),
     }
 }
 
-fn not_found(subject: Subject<'_>) -> SourceError {
+fn not_found(subject: CallSubject<'_>) -> SourceError {
     match subject.record {
         Some(address) => no_record(address),
         None => SourceError::SearchAgain { what: "the source does not have what was asked for".to_owned() },
     }
 }
 
-/// Returns the error of the first stream that is not visible: it does not exist.
-fn unknown(schema: &Schema, subject: Subject<'_>) -> SourceError {
+/// Returns the error of the first stream or connection that is not visible.
+fn unknown(schema: &Schema, subject: CallSubject<'_>) -> SourceError {
     let of = |stream| unknown_place(schema, subject.connection, Some(stream));
     let mut unknown = subject.streams.iter().filter_map(of);
     unknown.next().or_else(|| unknown_place(schema, subject.connection, None)).unwrap_or_else(|| {
-        // The source contradicts its own schema, and may not the next time.
+        // The source contradicts its own schema. The condition may be temporary.
         SourceError::CheckServer { problem: "it does not have what its schema says".to_owned() }
     })
 }
 
-fn rebuild_refusal(refusal: Refusal, schema: &Schema, subject: Subject<'_>) -> SourceError {
+fn rebuild_refusal(refusal: Refusal, schema: &Schema, subject: CallSubject<'_>) -> SourceError {
     let Refusal { status, code, param, choices, fault, advice, .. } = refusal;
     match (status, code.as_str()) {
         (_, "ambiguous_connection") => return choose(schema, subject, &choices),
@@ -163,14 +164,14 @@ fn rebuild_refusal(refusal: Refusal, schema: &Schema, subject: Subject<'_>) -> S
         hint: None,
         param: param.map(str::to_owned),
         choices: Vec::new(),
-        // Only our own advice is kept, and a fault is only known with it.
+        // Only our own advice is kept, and the fault only together with it.
         fault: fault.filter(|_| advice.is_some()),
         advice,
     }))
 }
 
-/// Lets one of the visible connections be chosen: of those that the source offers, or else of all.
-fn choose(schema: &Schema, subject: Subject<'_>, offered: &[ConnectionChoice]) -> SourceError {
+/// Returns an error that offers the visible connections: those that the source offered, or otherwise all of them.
+fn choose(schema: &Schema, subject: CallSubject<'_>, offered: &[ConnectionChoice]) -> SourceError {
     let has_streams = |connection: &&ConnectionSchema| {
         subject.streams.iter().all(|stream| connection.streams.iter().any(|known| known.name == *stream))
     };

@@ -1,27 +1,27 @@
-//! The schema as it was seen last, for a short while.
+//! Cache of the visible schema.
 //!
-//! A search that names no stream has to know which of the allowed ones there are; asking for that each time would
-//! be two requests more for each search.
+//! A search that names no stream needs to know which of the allowed streams exist. Without the cache, that would cost
+//! two more requests per search.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::record::Schema;
 
-/// How long a schema is believed. A stream that comes is found by searches after this; one that goes is noticed when
-/// the source refuses it.
-const BELIEVED_FOR: Duration = Duration::from_secs(60);
+/// Time to live of the cached schema. A new stream is found by searches after this time; a removed one is noticed
+/// when the source refuses it.
+const TIME_TO_LIVE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
-pub(super) struct Seen(Mutex<Option<(Instant, Arc<Schema>)>>);
+pub(super) struct SchemaCache(Mutex<Option<(Instant, Arc<Schema>)>>);
 
-impl Seen {
-    pub(super) fn recent(&self) -> Option<Arc<Schema>> {
+impl SchemaCache {
+    pub(super) fn get(&self) -> Option<Arc<Schema>> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.as_ref().filter(|(at, _)| at.elapsed() < BELIEVED_FOR).map(|(_, schema)| Arc::clone(schema))
+        seen.as_ref().filter(|(at, _)| at.elapsed() < TIME_TO_LIVE).map(|(_, schema)| Arc::clone(schema))
     }
 
-    pub(super) fn keep(&self, schema: Schema) -> Arc<Schema> {
+    pub(super) fn put(&self, schema: Schema) -> Arc<Schema> {
         let schema = Arc::new(schema);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), Arc::clone(&schema)));
         schema
