@@ -1,4 +1,7 @@
-//! What can go wrong in a source, in the words of the remedy.
+//! Errors of a source.
+//!
+//! Each [`SourceError`] has a stable code ([`SourceError::code`]); its variants are named after the remedy. Text of a
+//! record server inside an error is shown and never interpreted.
 
 use std::time::Duration;
 
@@ -6,122 +9,122 @@ use super::store::StoreError;
 use crate::handle::{ConnectionId, SourceName};
 use crate::record::{ConnectionSchema, Unavailable};
 
-/// Why a source did not answer.
+/// Reason why a source did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The record server answered with an error of its own; it passes through.
+    /// The record server returned an error of its own, which is passed through.
     #[error("{}", .0.message)]
     Refused(Box<Refusal>),
-    /// A record without a connection fits several.
+    /// A record address without a connection matches several connections.
     #[error("{what} is under more than one connection")]
     ChooseConnection {
-        /// The record, as it was asked for.
+        /// Description of the record.
         what: String,
-        /// The connections it fits.
+        /// Connections that have it.
         choices: Vec<ConnectionChoice>,
     },
-    /// The connection does not exist here.
+    /// The connection does not exist in this source.
     #[error("there is no connection `{asked}`")]
     UseKnownConnection {
-        /// The id that was asked for.
+        /// Id of the connection in the call.
         asked: String,
-        /// The connections there are.
+        /// Connections that exist.
         choices: Vec<ConnectionChoice>,
     },
-    /// The record, or its stream, does not exist.
+    /// The record or its stream does not exist.
     #[error("{what}")]
     SearchAgain {
-        /// What was not found, as a sentence.
+        /// Sentence that says what was not found.
         what: String,
     },
-    /// A field was asked that the record's stream does not have.
+    /// The stream does not have the requested field.
     #[error("stream `{stream}` has no field `{field}`")]
     UseKnownField {
-        /// The stream.
+        /// Name of the stream.
         stream: String,
-        /// The field that was asked for.
+        /// Name of the field in the call.
         field: String,
-        /// Fields there are.
+        /// Fields that exist.
         known: Vec<String>,
     },
-    /// The question cannot be answered as it is put.
+    /// The query is invalid.
     #[error("{problem}")]
     CorrectQuery {
-        /// What kind of fault it is.
+        /// Kind of the fault.
         fault: QueryFault,
-        /// What is wrong with it, quoting what was asked.
+        /// Description of the fault, quoting the query.
         problem: String,
-        /// How to put it.
+        /// Instruction for a valid query.
         hint: String,
     },
-    /// The position of a search is no longer valid.
+    /// The position of a search has expired.
     #[error("the search changed since this page was given")]
     RestartSearch,
-    /// No answer within the deadline.
+    /// The source did not answer within its deadline.
     #[error("no answer within {} ms", .after.as_millis())]
     RetryAfterTimeout {
-        /// The deadline that passed.
+        /// Deadline that passed.
         after: Duration,
     },
-    /// The server could not be reached, or says that it cannot serve.
+    /// The server could not be reached, or reports that it is unavailable.
     #[error("{problem}")]
     CheckServer {
-        /// What happened, in our words.
+        /// Description of the failure, in our words.
         problem: String,
     },
-    /// The server asks for a pause.
+    /// The server asks for a pause (rate limit).
     #[error("the server asks for a pause")]
     Wait {
-        /// For how long, when it says so.
+        /// Length of the pause, if the server states it.
         retry_after: Option<Duration>,
     },
-    /// The server does not speak the record-server protocol.
+    /// The response violates the record-server protocol.
     #[error("{0}")]
     FixServer(ProtocolFault),
-    /// The credential is missing, expired or no longer accepted.
+    /// The credential is missing, expired or rejected.
     #[error("{problem}")]
     Reauthorize {
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
-        /// What mends it, as something to do: "run `pdpp connect URL`".
+        /// Action that fixes it: "run `pdpp connect URL`".
         remedy: String,
     },
-    /// A record, or a connection, that several sources have.
+    /// Several sources have the record or connection.
     #[error("{what} is in more than one source")]
     ChooseSource {
-        /// What was asked for.
+        /// Description of what the call asks for.
         what: String,
-        /// The sources that have it.
+        /// Sources that have it.
         sources: Vec<SourceName>,
-        /// Its connection in each of them, as it is told apart.
+        /// Connection in each of these sources, qualified by the source.
         choices: Vec<ConnectionChoice>,
     },
-    /// The source failed again and again and is left alone for a while.
+    /// The circuit breaker of the source is open after repeated failures.
     #[error("it failed again and again, and is asked again in {} s", .pause.as_secs().max(1))]
     LeaveAlone {
-        /// How long still.
+        /// Time until the next attempt.
         pause: Duration,
     },
-    /// More questions wait for the source than it answers in time.
+    /// No concurrency permit became free in time.
     #[error("more questions are waiting for it than it answers in time")]
     AskInTurn,
-    /// The records are long, and other calls use the memory for long records.
+    /// No memory for large records became free in time.
     #[error("other calls are working on long records, and no memory became free in time")]
     Busy,
-    /// One of several sources failed, and the question was for it alone.
+    /// One of several sources failed, and the query was for that source only.
     #[error("{error}")]
     Of {
-        /// Which.
+        /// Name of that source.
         source_name: SourceName,
-        /// Why.
+        /// Error of that source.
         error: Box<Self>,
     },
-    /// Several sources were asked, and none of them answered.
+    /// All of the sources that were queried failed.
     #[error("{what}")]
     NoneAnswered {
-        /// What nobody answered.
+        /// Sentence that says what failed.
         what: String,
-        /// All of them.
+        /// Sources that failed, with their codes.
         failed: Vec<Unavailable>,
     },
     /// The embedded store cannot be read.
@@ -130,7 +133,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    /// The stable code.
+    /// Returns the stable code of the error.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
@@ -155,7 +158,7 @@ impl SourceError {
         }
     }
 
-    /// Whether the source itself failed, so that asking again and again is of no use.
+    /// Returns true if the source itself failed, so that the failure counts for its circuit breaker.
     #[must_use]
     pub fn is_of_the_source(&self) -> bool {
         match self {
@@ -168,7 +171,7 @@ impl SourceError {
         }
     }
 
-    /// Whether the same question may be answered at another time.
+    /// Returns true if the same query may succeed later.
     #[must_use]
     pub fn is_of_the_moment(&self) -> bool {
         match self {
@@ -188,7 +191,7 @@ impl SourceError {
         }
     }
 
-    /// As it stands beside an answer that others gave.
+    /// Converts the error to the entry of a failed source beside the answers of others.
     #[must_use]
     pub fn unavailable(&self, source: SourceName) -> Unavailable {
         let hint = match self {
@@ -202,48 +205,48 @@ impl SourceError {
     }
 }
 
-/// The code of a question that fits several connections.
+/// Error code of a query that matches several connections.
 pub const AMBIGUOUS_CONNECTION: &str = "ambiguous_connection";
 
-/// What is wrong with a question.
+/// Kind of a fault in a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueryFault {
-    /// The stream does not exist, or not in that connection.
+    /// The stream does not exist, at least not in that connection.
     UnknownStream,
     /// A field does not exist.
     UnknownField,
-    /// A filter that the stream does not take.
+    /// The stream does not support the filter.
     InvalidFilter,
-    /// A field that the stream does not sort by.
+    /// The stream cannot be sorted by the field.
     InvalidSort,
-    /// A view that the stream does not have.
+    /// The stream does not declare the view.
     InvalidView,
-    /// A relation that the stream does not have.
+    /// The stream does not declare the relation.
     InvalidExpand,
-    /// A figure that the stream does not give.
+    /// The stream does not support the aggregate.
     InvalidAggregate,
-    /// A position of another question.
+    /// The cursor belongs to another query.
     MismatchedCursor,
-    /// A position that is none.
+    /// The cursor is malformed.
     MalformedCursor,
-    /// A token for changes that is of another store, or too old.
+    /// The change token is of another store, or has expired.
     ExpiredCursor,
-    /// A window that the field does not have.
+    /// The window is outside the field.
     InvalidWindow,
     /// The record has no such field.
     FieldNotFound,
-    /// The field is not text.
+    /// The field is not a string.
     FieldNotText,
-    /// The text that was looked for is not in the field.
+    /// The field does not contain the text of the window.
     QueryNotFound,
-    /// Something that only goes with one connection, stream or argument was asked of several.
+    /// An argument that requires a single connection, stream or field was combined with several.
     InvalidArgument,
-    /// The source does not do that at all.
+    /// The source does not support the operation.
     NotSupported,
 }
 
 impl QueryFault {
-    /// The stable code, of the record-server contract where it has one.
+    /// Returns the stable code, which is that of the record-server contract where it defines one.
     #[must_use]
     pub fn code(self) -> &'static str {
         match self {
@@ -264,28 +267,28 @@ impl QueryFault {
     }
 }
 
-/// A record server's own error.
+/// Error response of a record server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// HTTP status.
+    /// HTTP status of the response.
     pub status: u16,
-    /// Its code, such as `grant_stream_not_allowed`.
+    /// Error code of the server, such as `grant_stream_not_allowed`.
     pub code: String,
-    /// Its message: text of the server, to be shown and not followed.
+    /// Message of the server: untrusted text, to be shown only.
     pub message: String,
-    /// How to ask instead, in the server's words: text to be shown and not followed.
+    /// Hint of the server: untrusted text, to be shown only.
     pub hint: Option<String>,
-    /// The mistake in the question, when the refusal says how to correct it. `code` is its code then.
+    /// Fault in the query, if the response says how to correct it. Its code then equals `code`.
     pub fault: Option<QueryFault>,
-    /// The remedy, in our words.
+    /// Remedy in our own words.
     pub advice: Option<&'static str>,
-    /// The parameter it is about.
+    /// Parameter that the error is about.
     pub param: Option<String>,
-    /// The connections it offers.
+    /// Connections that the server offers as choices.
     pub choices: Vec<ConnectionChoice>,
 }
 
-/// Codes of a connection or a stream that the token may not read, or that is not there.
+/// Codes for a connection or a stream that does not exist, or that the token may not read.
 const PLACE_CODES: [&str; 5] = [
     "connection_not_found",
     "context.instance_mismatch",
@@ -295,12 +298,14 @@ const PLACE_CODES: [&str; 5] = [
 ];
 
 impl Refusal {
-    /// Returns whether the server refuses a connection or a stream: it is not there, or not for this grant.
+    /// Returns true if the server refuses a connection or a stream, because it does not exist or the grant excludes
+    /// it.
     pub(crate) fn is_about_a_place(&self) -> bool {
         PLACE_CODES.contains(&self.code.as_str())
     }
 
-    /// Returns how to correct the question, when the refusal says so: our advice, or else the server's words.
+    /// Returns the fault of the query and how to correct it, if the response says so: our advice, or otherwise the
+    /// server's hint.
     #[must_use]
     pub fn correction(&self) -> Option<(QueryFault, String)> {
         let advice = match (self.advice, &self.hint) {
@@ -312,12 +317,12 @@ impl Refusal {
     }
 }
 
-/// A connection that an error offers to choose.
+/// Connection that an error offers as a choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionChoice {
-    /// Its id.
+    /// Id of the connection.
     pub connection_id: ConnectionId,
-    /// Its label.
+    /// Display name of the connection.
     pub display_name: Option<String>,
 }
 
@@ -328,42 +333,42 @@ impl From<&ConnectionSchema> for ConnectionChoice {
     }
 }
 
-/// How an answer fails to be one.
+/// Violation of the record-server protocol by a response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolFault {
-    /// The content type is not JSON; proxies and login pages answer HTML.
+    /// The content type is not JSON; proxies and login pages return HTML.
     #[error("the answer is {content_type}, not JSON (HTTP {status})")]
     NotJson {
-        /// HTTP status.
+        /// HTTP status of the response.
         status: u16,
-        /// The media type, without parameters.
+        /// Media type without parameters.
         content_type: String,
     },
-    /// The JSON is broken, or ends too early.
+    /// The JSON is invalid or truncated.
     #[error("the answer is broken JSON: {problem}")]
     BrokenJson {
-        /// Where and how, without quoting the answer.
+        /// Description of the syntax error, without text of the response.
         problem: String,
     },
-    /// The JSON has another shape than the protocol's.
+    /// The JSON does not have the shape of the protocol.
     #[error("the answer has no {missing}")]
     WrongShape {
-        /// What was looked for.
+        /// Name of the missing part.
         missing: &'static str,
     },
-    /// The body is larger than the limit.
+    /// The body exceeds the size limit.
     #[error("the answer is larger than {limit} bytes")]
     TooLarge {
-        /// The limit in bytes.
+        /// Size limit in bytes.
         limit: usize,
     },
-    /// The server redirects within its origin and never answers.
+    /// The server redirects within its origin without an end.
     #[error("the server redirects again and again")]
     EndlessRedirect,
-    /// The server redirects to another origin, where the token must not go.
+    /// The server redirects to another origin, to which the token must not be sent.
     #[error("the server redirects to {to}, and the credential stays with its own server")]
     ForeignRedirect {
-        /// The origin it redirects to.
+        /// Origin of the redirect target.
         to: String,
     },
 }

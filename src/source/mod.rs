@@ -1,12 +1,17 @@
 //! Record servers, remote or embedded, behind one trait.
 //!
-//! A [`Source`] has one method per read: what there is ([`Source::schema`], [`Source::stream`]), what matches
-//! ([`Source::search`]), what a stream holds ([`Source::records`], [`Source::aggregate`]) and what a record
-//! says ([`Source::record`], [`Source::window`]). The embedded store ([`store`]) and the remote client
-//! ([`pdpp`]) implement it; tools know nothing else of them.
+//! A [`Source`] has one method per kind of read: the schema ([`Source::schema`], [`Source::stream`]), search
+//! ([`Source::search`]), lists and aggregates of a stream ([`Source::records`], [`Source::aggregate`]) and single
+//! records ([`Source::record`], [`Source::window`]). Tools depend on this trait only.
 //!
-//! Nothing here knows MCP. What a source sends is data: it never becomes a header, a path, a log line
-//! or an instruction.
+//! * [`store`], [`pdpp`]: the embedded store and the client of a remote record server
+//! * [`federation`], [`merge`]: several sources as one; the merge of ordered lists
+//! * [`allowed_streams`], [`unopened`]: decorators that restrict a source or open it lazily
+//! * [`query`], [`error`], [`unknown_place`]: typed queries and answers, errors
+//! * [`figure`]: accumulators of aggregates
+//!
+//! **Invariant:** nothing here knows MCP, and text from a source never becomes a header, a path, a log line or an
+//! instruction.
 
 mod allowed_streams;
 mod error;
@@ -39,57 +44,58 @@ use self::federation::CircuitReport;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
 
-/// One record server. Dropping the future of a call abandons the call.
+/// Record server that can be read. Dropping the future of a call cancels the call.
 #[async_trait]
 pub trait Source: Send + Sync + fmt::Debug {
-    /// How errors name it.
+    /// Returns the name of the source in errors.
     fn name(&self) -> &SourceName;
 
-    /// What it is, and where: a cursor of one set of sources is of no use to another.
+    /// Returns a stable identity of the source and its configuration. Cursors are bound to it and rejected when it
+    /// changes.
     fn identity(&self) -> String;
 
-    /// Whether there are several sources behind it; its errors that are of none of them name none.
+    /// Returns true for a federation of several sources. Its own errors name no source.
     fn is_several(&self) -> bool {
         false
     }
 
-    /// Returns whether it hides streams. Positions of its lists are then sealed before they leave, since they may tell
-    /// of what is hidden.
+    /// Returns true if streams are hidden. Positions in lists are then encrypted before they are returned, since they
+    /// may reveal hidden streams.
     fn is_narrowed(&self) -> bool {
         false
     }
 
-    /// Returns whether it verifies tokens of changes that came without a seal, as a store does with those of earlier versions.
+    /// Returns true if the source verifies unsealed change tokens itself, as a store does with those of earlier releases.
     fn verifies_changes(&self) -> bool {
         false
     }
 
-    /// How each source behind this one is doing; nothing when there is none.
+    /// Returns the state of the circuit breaker of each source in a federation, or an empty list for a single source.
     fn circuits(&self) -> Vec<CircuitReport> {
         Vec::new()
     }
 
-    /// The source of a name behind this one, for questions about a connection that several of them have.
+    /// Returns the source of a name in a federation, for queries about a connection that several sources have.
     fn member(&self, _name: &SourceName) -> Option<Arc<dyn Source>> {
         None
     }
 
-    /// Whether it can be asked, without asking over a network: an error when nothing behind it can be, else the sources
-    /// behind it that cannot.
+    /// Checks health without network requests. Returns the sources in it that are unavailable, or an error if all of
+    /// them are.
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
         Ok(Vec::new())
     }
 
-    /// Its connections and the names of their streams.
+    /// Returns all connections with the names of their streams.
     async fn schema(&self) -> Result<Schema, SourceError>;
 
-    /// What a stream can be asked, by each connection that has it.
+    /// Returns the schema and capabilities of a stream, for each connection that has it.
     async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError>;
 
-    /// The best matches of a query, in the source's order, from a position on.
+    /// Searches and returns a page of hits in rank order.
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError>;
 
-    /// Returns the source and the connection that tell the changes of a stream.
+    /// Returns the source and the connection whose changes a stream has.
     async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
         let connection = match &query.connection {
             Some(connection) => Some(connection.clone()),
@@ -101,21 +107,21 @@ pub trait Source: Send + Sync + fmt::Debug {
         Ok(ChangesOrigin { source: self.identity(), connection })
     }
 
-    /// A page of the records of a stream, or of what changed in it.
+    /// Returns a page of a stream's records or of its changes.
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError>;
 
-    /// One record.
+    /// Returns one record.
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError>;
 
-    /// A word that is another when the record was changed, where that can be told without reading the record; nothing
-    /// where it cannot, and for a record that is not there.
+    /// Returns an opaque version tag that changes when the record changes, or `None` if the source cannot tell
+    /// without reading the record, or the record does not exist.
     async fn version(&self, _address: &RecordAddress) -> Result<Option<String>, SourceError> {
         Ok(None)
     }
 
-    /// A piece of one text field of a record.
+    /// Returns a window of one text field of a record.
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError>;
 
-    /// A figure over the records of a stream.
+    /// Returns an aggregate over the records of a stream.
     async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError>;
 }

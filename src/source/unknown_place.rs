@@ -1,10 +1,10 @@
-//! A connection or a stream that does not exist, said in the same words by every source that reads its own schema.
+//! Errors for unknown connections and streams, with the same wording in all sources that read their own schema.
 
 use super::{ConnectionChoice, QueryFault, SourceError};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{ConnectionSchema, Schema};
 
-/// Whether a connection, or a stream in it, does not exist, and what there is instead.
+/// Returns an error with the known alternatives if a connection, or a stream in it, does not exist.
 pub(crate) fn unknown_place(
     schema: &Schema,
     connection: Option<&ConnectionId>,
@@ -25,7 +25,7 @@ pub(crate) fn unknown_place(
     (!known.contains(&stream.as_str())).then(|| unknown_stream(stream, connection, known))
 }
 
-/// Returns the error of a stream that does not exist, with those that do.
+/// Returns the error of a stream that does not exist. The hint lists the existing ones.
 pub(crate) fn unknown_stream(
     stream: &StreamName,
     connection: Option<&ConnectionId>,
@@ -50,5 +50,5 @@ pub(crate) fn unknown_stream(
     }
 }
 
-/// Streams that an error names.
+/// Maximum number of streams that an error names.
 const MAX_STREAMS: usize = 12;

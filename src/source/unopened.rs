@@ -1,7 +1,7 @@
-//! A source that could not be opened when the program started, among others that could.
+//! Source that is opened lazily because opening it failed at startup.
 //!
-//! Every question tries to open it again and is answered with what is wrong until that is mended, so that the
-//! others are served meanwhile and nobody has to start the program again.
+//! Each query tries to open the source again and returns the error until that succeeds, so the other sources are
+//! served meanwhile and no restart is needed.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ use crate::record::{Record, Schema, Unavailable, Window};
 
 type Opening = dyn Fn() -> Result<Arc<dyn Source>, SourceError> + Send + Sync;
 
-/// A source that is opened by the first question that finds it mended.
+/// Source that is opened by the first query that succeeds in opening it.
 pub struct Unopened {
     name: SourceName,
     identity: String,
@@ -27,7 +27,7 @@ pub struct Unopened {
 }
 
 impl Unopened {
-    /// A source that `open` opens, or says why not. `identity` is the one it has when it is open.
+    /// Creates a source that `open` opens. `identity` must equal the identity of the opened source.
     #[must_use]
     pub fn new(
         name: SourceName,
@@ -119,7 +119,7 @@ mod tests {
     use crate::source::store::{NewConnection, Store, StoreError, StoreWriter};
 
     #[tokio::test]
-    async fn it_answers_with_what_is_wrong_until_that_is_mended() {
+    async fn query_returns_the_error_until_the_source_opens() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.db");
         let (times, counted) = (Arc::new(AtomicUsize::new(0)), path.clone());
