@@ -1,4 +1,4 @@
-//! A body with what is known of it.
+//! Response bodies of `/api/v1` with the data that is recorded about their size.
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -9,40 +9,40 @@ use super::error::Failure;
 use crate::fit::{PageBudget, Shaping, tokens_within};
 use crate::http::v1::ApiError;
 
-/// What an answer would take without any shaping.
+/// Header with the number of tokens that the response would take without any shaping.
 pub(in crate::http) const ORIGINAL_TOKENS: HeaderName = HeaderName::from_static("x-context-original-tokens");
-/// What it takes.
+/// Header with the number of tokens that the response takes.
 pub(in crate::http) const RETURNED_TOKENS: HeaderName = HeaderName::from_static("x-context-returned-tokens");
 
-/// A body, and how it came to its size.
+/// Response body, with the shaping that produced it.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) body: Vec<u8>,
     pub(super) shaping: Shaping,
-    /// What it is without shaping and with, in tokens, for a caller who compares.
+    /// Tokens without and with shaping, if the caller asked for a comparison.
     pub(super) compared: Option<(usize, usize)>,
 }
 
 impl Answer {
-    /// A body of some items that nothing had to be done to.
-    pub(super) fn of(body: &impl Serialize, items: usize) -> Result<Self, Failure> {
+    /// Serializes a body of `items` items without any shaping.
+    pub(super) fn new(body: &impl Serialize, items: usize) -> Result<Self, Failure> {
         let body = serde_json::to_string(body).map_err(|_unwritable| ApiError::internal())?;
-        Ok(Self::shaped(body, Shaping { items, ..Shaping::default() }))
+        Ok(Self::with_shaping(body, Shaping { items, ..Shaping::default() }))
     }
 
-    /// Whether it is within a budget.
+    /// Returns true if the body fits a budget.
     pub(super) fn is_within(&self, budget: PageBudget) -> bool {
         let body = String::from_utf8_lossy(&self.body);
         body.len() <= budget.bytes && tokens_within(&body, budget.tokens).is_ok()
     }
 
-    pub(super) fn shaped(body: String, shaping: Shaping) -> Self {
+    pub(super) fn with_shaping(body: String, shaping: Shaping) -> Self {
         let shaping = Shaping { bytes: body.len(), ..shaping };
         Self { body: body.into_bytes(), shaping, compared: None }
     }
 }
 
-/// An answer as it goes out.
+/// Converts an answer to an HTTP response.
 pub(super) fn response(answer: Answer) -> Response {
     let mut response = written(StatusCode::OK, answer.body);
     if let Some((original, returned)) = answer.compared {

@@ -1,4 +1,4 @@
-//! `GET /api/v1/content/{id}`: a long text, chunk by chunk or by its lines.
+//! `GET /api/v1/content/{id}`: a long text by chunks or by lines.
 
 use std::ops::Range;
 
@@ -44,10 +44,10 @@ struct ChunkMetadata {
     hard_split: bool,
 }
 
-/// What is asked of a text.
+/// Part of a text that a request asks for.
 enum Piece {
     Chunk(ChunkStart),
-    /// The first line, and the one after the last.
+    /// Range of lines: the first one, and the one after the last.
     Lines(usize, usize),
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Fa
     let cursor = call.parameters.take("cursor");
     let index = call.parameters.number("chunkIndex")?;
     let (first, last) = (call.parameters.number("startLine")?, call.parameters.number("endLine")?);
-    call.parameters.nothing_else()?;
+    call.parameters.reject_remaining()?;
     let wrong = |param: &str, problem: &str| {
         Failure::from(ApiError::bad("invalid_argument", problem.to_owned()).about(param))
     };
@@ -93,7 +93,7 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Fa
     }
 }
 
-/// A handle as it was sent: as it is printed, or percent-encoded as a whole.
+/// Parses a handle, either as it is printed or percent-encoded as a whole.
 fn handle(sent: &str) -> Result<Handle, Failure> {
     let decoded = percent_decode_str(sent).decode_utf8_lossy();
     let read = if sent.contains('/') { sent.parse().or_else(|_| decoded.parse()) } else { decoded.parse() };
@@ -109,7 +109,7 @@ async fn chunk(
     start: ChunkStart,
     budget: PageBudget,
 ) -> Result<Answer, Failure> {
-    // A text without a character is one chunk without any.
+    // An empty text is one empty chunk.
     let total_chunks = text.chunks.len().max(1);
     if start.index >= total_chunks {
         let problem = format!("the text has {total_chunks} chunks, numbered from 0");
@@ -149,7 +149,8 @@ async fn lines(
     }
     let end = end.min(total_lines);
     let bytes = text.chunks.lines(&text.text, first..end);
-    // The chunk that its last byte is in: there is a next one exactly when there is one after that, or some of it is left.
+    // Index of the chunk that contains the last byte. There is a next cursor if that chunk has text left or another
+    // one follows.
     let chunk_index = text.chunks.at(bytes.end.saturating_sub(1)).unwrap_or(0);
     let next_cursor = text.cursor_at(call.toolbox, None, bytes.end).await?;
     let content = text.text.get(bytes).unwrap_or_default();
@@ -179,9 +180,10 @@ fn written(
     let too_large = || {
         let count = body.content.lines().count();
         let problem = format!("{count} lines take more than the hard cap of {} tokens", budget.tokens);
-        let hint = match by_lines {
-            true => "Ask for fewer lines, or for chunks, without `startLine` and `endLine`.",
-            false => "Raise `hard_cap` for this path in the configuration.",
+        let hint = if by_lines {
+            "Ask for fewer lines, or for chunks, without `startLine` and `endLine`."
+        } else {
+            "Raise `hard_cap` for this path in the configuration."
         };
         ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem).hinting(hint)
     };
@@ -191,5 +193,5 @@ fn written(
     let json = serde_json::to_string(body).map_err(|_unwritable| ApiError::internal())?;
     let tokens = tokens_within(&json, budget.tokens).map_err(|_over| too_large())?;
     let strategy = if is_piece { Strategy::Chunked } else { Strategy::Whole };
-    Ok(Answer::shaped(json, Shaping { items: 1, strategy, tokens, ..Shaping::default() }))
+    Ok(Answer::with_shaping(json, Shaping { items: 1, strategy, tokens, ..Shaping::default() }))
 }

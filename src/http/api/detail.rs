@@ -1,4 +1,7 @@
-//! One record: itself when it is within the threshold or was asked for, else a summary that says how to get the rest.
+//! `GET /api/v1/{collection}/{id}`: one record.
+//!
+//! Returns the record itself if it is within the token threshold or all of it was requested, otherwise a summary with
+//! the calls that return the rest.
 
 use std::sync::Arc;
 
@@ -10,7 +13,7 @@ use serde_json::Value;
 use super::Call;
 use super::answer::Answer;
 use super::error::Failure;
-use super::fields::{Fields, known, only_id, picked, with_id};
+use super::fields::{Fields, known, only_id, select_paths, with_id};
 use super::marks;
 use super::meta::{BudgetMeta, Details, Naming, RecordMeta, groups, token_budget};
 use super::routes::Route;
@@ -24,10 +27,10 @@ use crate::record::{FieldPath, Record, RecordData};
 use crate::source::{RecordQuery, StreamQuery};
 use crate::tools::{Previews, beside_other_calls};
 
-/// The least a summary may take, in tokens: below that it would say nothing.
-const SUMMARY_LEAST: usize = 600;
+/// Minimum size of a summary in tokens; a smaller one would be useless.
+const MIN_SUMMARY_TOKENS: usize = 600;
 
-/// A summary takes at most this part of what it stands for.
+/// Maximum size of a summary as a fraction of the record.
 const SUMMARY_SHARE: (usize, usize) = (2, 5);
 
 /// A record in less, or all of it with what is known of it.
@@ -38,10 +41,10 @@ pub(super) struct SummaryResponse<'a> {
     meta: RecordMeta,
 }
 
-/// What is asked of one record.
-struct Asked {
+/// Parsed request for one record.
+struct RecordRequest {
     fields: Fields,
-    /// The record is to be put into an envelope, whole or not.
+    /// True if the record is returned in an envelope with metadata.
     with_meta: bool,
     connection: Option<ConnectionId>,
     endpoint: String,
@@ -50,13 +53,13 @@ struct Asked {
 pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId) -> Result<Answer, Failure> {
     let fields = Fields::read(call.parameters.take("fields").as_deref())?;
     let with_meta = call.parameters.flag("meta")?.unwrap_or_default();
-    // It is about lists, and means nothing here.
+    // Accepted and ignored, because clients may send the parameter of lists here too.
     call.parameters.flag("summary")?;
     let connection = call.parameters.take("connection_id").map(|id| {
         id.parse::<ConnectionId>().map_err(|problem| ApiError::connection_not_found(&id, &problem))
     });
     let connection = connection.transpose()?;
-    call.parameters.nothing_else()?;
+    call.parameters.reject_remaining()?;
     let source = call.toolbox.asked_source();
     let address = RecordAddress { connection: connection.clone(), stream: route.stream.clone(), record };
     let key = percent_encoding::utf8_percent_encode(address.record.as_str(), SEGMENT);
@@ -64,28 +67,30 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
     let record = source.record(&RecordQuery::of(address)).await?;
     let stream = StreamQuery { stream: route.stream.clone(), connection: record.address.connection.clone() };
     let previews = call.toolbox.previews(stream.clone()).await;
-    if let Fields::These(paths) = &fields {
+    if let Fields::Paths(paths) = &fields {
         known(call, &stream, std::slice::from_ref(&record), paths).await?;
     }
-    let asked = Asked { fields, with_meta, connection, endpoint };
+    let request = RecordRequest { fields, with_meta, connection, endpoint };
     let (limits, estimator, compares) = (call.limits, call.toolbox.protection().estimator, call.compares);
     let cap = PageBudget::most(&limits);
     let shaped = beside_other_calls(move || {
-        let data = match &asked.fields {
-            Fields::These(paths) => with_id(&record, picked(&record, paths, &previews)),
-            Fields::All | Fields::Unsaid => record.data.clone(),
+        let data = match &request.fields {
+            Fields::Paths(paths) => with_id(&record, select_paths(&record, paths, &previews)),
+            Fields::All | Fields::Unspecified => record.data.clone(),
         };
         let json = serde_json::to_string(&data).unwrap_or_default();
-        // A token is at least a byte: a short record is below the threshold, and nobody is told by how much.
-        let estimated = match json.len() <= limits.threshold && !asked.with_meta {
-            true => json.len() / BYTES_PER_TOKEN,
-            false => estimator.tokens(&json, limits.hard_cap),
+        // A token is at least one byte, so a short record is below the threshold and needs no estimate.
+        let estimated = if json.len() <= limits.threshold && !request.with_meta {
+            json.len() / BYTES_PER_TOKEN
+        } else {
+            estimator.tokens(&json, limits.hard_cap)
         };
         Ok(token_budget(&limits, estimated).map(|budget| {
-            let summarizes = asked.fields == Fields::Unsaid && limits.summarization && budget.summary_mode();
+            let summarizes =
+                request.fields == Fields::Unspecified && limits.summarization && budget.summary_mode();
             let original = if compares { count_tokens(&json) } else { 0 };
-            let found = Found { record, asked, previews, budget, cap };
-            let answer = if summarizes { found.summarized() } else { found.full(&data, json) };
+            let view = RecordView { record, request, previews, budget, cap };
+            let answer = if summarizes { view.summarized() } else { view.full(&data, json) };
             answer.map(|answer| {
                 let returned = || count_tokens(&String::from_utf8_lossy(&answer.body));
                 let compared = compares.then(|| (original, returned()));
@@ -102,39 +107,40 @@ fn too_large(budget: PageBudget) -> ApiError {
         .hinting("Raise `hard_cap` for this path in the configuration.")
 }
 
-/// A record with all that decides how it is shown.
-struct Found {
+/// Record with everything that determines its representation.
+struct RecordView {
     record: Record,
-    asked: Asked,
+    request: RecordRequest,
     previews: Arc<Previews>,
     budget: TokenBudget,
     cap: PageBudget,
 }
 
-impl Found {
-    /// All that was asked for, or as much of it as fits under the hard cap.
+impl RecordView {
+    /// Returns the requested fields, or as much of them as fits under the hard cap.
     fn full(&self, data: &RecordData, json: String) -> Option<Answer> {
-        let Self { record, asked, previews, cap, .. } = self;
+        let Self { record, request, previews, cap, .. } = self;
         let (cap, declared) = (*cap, previews.of(&record.address));
-        let body = if asked.with_meta { self.enveloped("full", data, &[], Naming::Counted)? } else { json };
+        let body = if request.with_meta { self.enveloped("full", data, &[], Naming::Counted)? } else { json };
         let shaping = Shaping { fields: Some((record.data.len(), data.len())), ..self.shaping() };
         if body.len() <= cap.bytes
             && let Ok(tokens) = tokens_within(&body, cap.tokens)
         {
-            return Some(Answer::shaped(body, Shaping { tokens, ..shaping }));
+            return Some(Answer::with_shaping(body, Shaping { tokens, ..shaping }));
         }
         let shaping = Shaping { summarized: true, ..shaping };
         let mut room = cap;
-        while asked.with_meta && room.tokens > 0 {
+        while request.with_meta && room.tokens > 0 {
             let marked = marks::within(record, data, declared, room)?;
             let body = self.enveloped("preview", &marked, &left_out(data, &marked), Naming::Together)?;
             let counted = tokens_within(&body, cap.tokens);
             if let Ok(tokens) = counted
                 && body.len() <= cap.bytes
             {
-                return Some(Answer::shaped(body, Shaping { tokens, ..shaping }));
+                return Some(Answer::with_shaping(body, Shaping { tokens, ..shaping }));
             }
-            // What the envelope takes is known when it is written; each round takes a twentieth at least, so it ends.
+            // The size of the envelope is known only after writing it. Each round reduces the room by at least a
+            // twentieth, so the loop ends.
             let tokens = counted.err().unwrap_or(cap.tokens);
             room = PageBudget {
                 bytes: room.bytes.saturating_mul(cap.bytes) / body.len().max(cap.bytes) * 19 / 20,
@@ -142,40 +148,41 @@ impl Found {
             };
         }
         let marked = marks::within(record, data, declared, cap)?;
-        Some(Answer::shaped(serde_json::to_string(&marked).ok()?, shaping))
+        Some(Answer::with_shaping(serde_json::to_string(&marked).ok()?, shaping))
     }
 
-    /// The preview of a record, and how to get what is not in it.
+    /// Returns a summary of the record with the calls that return the rest.
     fn summarized(&self) -> Option<Answer> {
         let Self { record, previews, budget, cap, .. } = self;
         let share = budget.estimated_tokens() * SUMMARY_SHARE.0 / SUMMARY_SHARE.1;
-        let tokens = budget.threshold().min(cap.tokens).min(share.max(SUMMARY_LEAST));
+        let tokens = budget.threshold().min(cap.tokens).min(share.max(MIN_SUMMARY_TOKENS));
         let most = PageBudget { bytes: tokens * BYTES_PER_TOKEN, tokens };
         [Naming::Each, Naming::Together, Naming::Counted]
             .into_iter()
             .find_map(|naming| self.preview_within(most, naming))
-            // A threshold too small for any preview is exceeded by the least of them.
+            // If the threshold is too small for any summary, the smallest one exceeds it.
             .or_else(|| {
                 let (answer, _) = self.preview_in(0, Naming::Counted, *cap)?.ok()?;
                 Some(answer)
             })
-            // A hard cap too small even for that has as much of the record itself as fits.
+            // If the hard cap is too small even for that, as much of the record as fits is returned without an
+            // envelope.
             .or_else(|| {
                 let marked = marks::within(record, &record.data, previews.of(&record.address), *cap)?;
                 let shaping = Shaping { summarized: marked != record.data, ..self.shaping() };
-                Some(Answer::shaped(serde_json::to_string(&marked).ok()?, shaping))
+                Some(Answer::with_shaping(serde_json::to_string(&marked).ok()?, shaping))
             })
     }
 
-    /// Returns a preview that fits a budget, with more than an id where there is more; `None` where what is named takes
-    /// too much.
+    /// Returns the largest summary that fits a budget and shows more than the id, if there is more. Returns `None` if
+    /// the names of the omitted fields take too much.
     fn preview_within(&self, most: PageBudget, naming: Naming) -> Option<Answer> {
         let mut room = most.bytes;
         loop {
             match self.preview_in(room, naming, most)? {
-                // With all the room there is, an id alone is all there is to show.
+                // With the whole budget available, only the id can be shown.
                 Ok((answer, shown)) => return (shown > 1 || room == most.bytes).then_some(answer),
-                // Fields are named one by one where that takes no more than half of the budget.
+                // Omitted fields are named one by one only while that takes at most half of the budget.
                 Err(_) if naming == Naming::Each && room < most.bytes / 2 => return None,
                 Err(_) if room == 0 => return None,
                 Err((bytes, tokens)) => room = most.less_room(room, bytes, tokens),
@@ -183,8 +190,8 @@ impl Found {
         }
     }
 
-    /// Returns the preview whose summary takes `room` bytes with the number of fields it shows, or the bytes and tokens by
-    /// which it exceeds a budget.
+    /// Builds a summary of at most `room` bytes. Returns it with the number of fields that it shows, or the bytes and
+    /// tokens of the answer if that exceeds the budget.
     fn preview_in(
         &self,
         room: usize,
@@ -193,7 +200,7 @@ impl Found {
     ) -> Option<Result<(Answer, usize), (usize, usize)>> {
         let Self { record, previews, .. } = self;
         let data = &record.data;
-        // Whatever tells most, a record is asked for by its id.
+        // The id is always shown, since clients request the record by it.
         let mut shown = if room == 0 {
             let id = only_id(record);
             Preview { left_out: left_out(data, &id), summary: id }
@@ -210,13 +217,13 @@ impl Found {
             Ok(tokens) => {
                 let fields = Some((data.len(), shown.summary.len()));
                 let shaping = Shaping { summarized: true, tokens, fields, ..self.shaping() };
-                Ok((Answer::shaped(body, shaping), shown.summary.len()))
+                Ok((Answer::with_shaping(body, shaping), shown.summary.len()))
             }
             Err(tokens) => Err((body.len(), tokens)),
         })
     }
 
-    /// Returns what is shown of the record in an envelope that says how to get the rest.
+    /// Serializes a part of the record in an envelope that says how to get the rest.
     fn enveloped(
         &self,
         kind: &'static str,
@@ -224,14 +231,14 @@ impl Found {
         left_out: &[LeftOut],
         naming: Naming,
     ) -> Option<String> {
-        let Self { record, asked, previews, budget, .. } = self;
+        let Self { record, request, previews, budget, .. } = self;
         let declared = previews.groups(&record.address);
         let (groups, more_groups) = groups(&record.data, left_out, declared, naming);
         let details = Details {
             id: Handle::mint(&record.address).map(|handle| handle.to_string()),
             groups,
             more_groups,
-            ..Details::of_all(asked.endpoint.clone(), asked.connection.as_ref())
+            ..Details::of_all(request.endpoint.clone(), request.connection.as_ref())
         };
         let meta = RecordMeta {
             kind,
@@ -244,7 +251,7 @@ impl Found {
         serde_json::to_string(&SummaryResponse { summary: shown, meta }).ok()
     }
 
-    /// What is recorded of the answer, before it is known what fits.
+    /// Returns the shaping that is recorded, as far as it is known before fitting.
     fn shaping(&self) -> Shaping {
         Shaping {
             items: 1,
@@ -255,7 +262,7 @@ impl Found {
     }
 }
 
-/// Fields of a record and of all objects inside.
+/// Counts the fields of a record and of all objects inside it.
 fn deep(data: &RecordData) -> usize {
     fn inside(value: &Value) -> usize {
         match value {

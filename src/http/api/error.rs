@@ -1,4 +1,4 @@
-//! What goes wrong, in the seed's words: `{"error", "detail", "code", "request_id"}`.
+//! Error responses of `/api/v1`: `{"error", "detail", "code", "request_id"}`.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -12,15 +12,15 @@ use crate::http::v1::{ApiError, OfferedConnection};
 use crate::source::SourceError;
 use crate::tools::ToolError;
 
-/// The longest message, and the longest hint: with all else in it a body stays below its budget.
-const MESSAGE_MOST: usize = 700;
-const HINT_MOST: usize = 600;
+/// Maximum bytes of the message and of the hint, so that the body stays within its budget.
+const MAX_MESSAGE_BYTES: usize = 700;
+const MAX_HINT_BYTES: usize = 600;
 
-/// Why a request is not answered.
+/// Reason why a request fails.
 #[derive(Debug)]
 pub(super) struct Failure {
     error: Box<ApiError>,
-    /// What it is for people, where that is not its code.
+    /// Title of the error; `None` derives it from the code.
     title: Option<&'static str>,
 }
 
@@ -47,8 +47,8 @@ pub(super) struct ErrorBody {
 }
 
 impl Failure {
-    /// The same in words that clients know.
-    pub(super) fn titled(self, title: &'static str) -> Self {
+    /// Sets a title that clients recognize.
+    pub(super) fn with_title(self, title: &'static str) -> Self {
         Self { title: Some(title), ..self }
     }
 
@@ -65,10 +65,10 @@ impl Failure {
         let mut body = ErrorBody {
             error: self.title.map_or_else(|| title(&error.code), str::to_owned),
             detail: match error.hint() {
-                None => clip(error.message(), MESSAGE_MOST),
+                None => clip(error.message(), MAX_MESSAGE_BYTES),
                 Some(hint) => {
-                    let message = clip(error.message(), MESSAGE_MOST);
-                    format!("{}. {}", message.trim_end_matches('.'), clip(hint, HINT_MOST))
+                    let message = clip(error.message(), MAX_MESSAGE_BYTES);
+                    format!("{}. {}", message.trim_end_matches('.'), clip(hint, MAX_HINT_BYTES))
                 }
             },
             code: error.code.to_ascii_uppercase(),
@@ -79,7 +79,7 @@ impl Failure {
         };
         loop {
             let json = serde_json::to_vec(&body).unwrap_or_default();
-            // Connections that have no room are found by the schema.
+            // Connections that do not fit are available from the schema.
             if json.len() < budget::ERROR || body.available_connections.pop().is_none() {
                 return json;
             }
@@ -133,7 +133,7 @@ impl From<ToolError> for Failure {
     }
 }
 
-/// The answer to a request that is refused.
+/// Builds the response to a request that fails.
 pub(super) fn refusal(failure: &Failure, body: Vec<u8>) -> Response {
     let error = &failure.error;
     let mut response = written(error.status, body);
@@ -141,7 +141,7 @@ pub(super) fn refusal(failure: &Failure, body: Vec<u8>) -> Response {
     response
 }
 
-/// A code as people read it: `invalid_cursor` is `Invalid cursor`.
+/// Returns a code as a title: `invalid_cursor` becomes `Invalid cursor`.
 fn title(code: &str) -> String {
     let mut words = code.replace('_', " ");
     if let Some(first) = words.get_mut(..1) {

@@ -1,4 +1,4 @@
-//! Which fields of a record are shown: those that were asked for, always with an id.
+//! Field selection of `/api/v1`: the requested fields of a record, always with its id.
 
 use serde_json::Value;
 
@@ -10,33 +10,33 @@ use crate::record::{FieldGroup, FieldPath, Record, RecordData, project};
 use crate::source::{SourceError, StreamQuery};
 use crate::tools::Previews;
 
-/// The most names in `fields`.
+/// Maximum number of names in `fields`.
 pub(super) const MAX_FIELDS: usize = 100;
 
-/// What a record is asked for by, also where its data has no such field.
+/// Name of the field that identifies a record, even if the record has no such field.
 const ID: &str = "id";
 
-/// The fields of a summary whose stream declares none.
-const VALUES_SHOWN: usize = 6;
+/// Number of fields in a summary if the stream declares none.
+const SUMMARY_FIELDS: usize = 6;
 
-/// The longest value in it, and the longest name, in bytes.
-const VALUE_SHOWN: usize = 60;
+/// Maximum bytes of a value, and of a name, in such a summary.
+const MAX_SUMMARY_VALUE_BYTES: usize = 60;
 
-/// Which fields were asked for.
+/// Fields that a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fields {
-    /// None in particular.
-    Unsaid,
-    /// Every one.
+    /// No selection in the request.
+    Unspecified,
+    /// Every field (`all`).
     All,
-    /// These, and the id.
-    These(Vec<FieldPath>),
+    /// Fields at these paths, and the id.
+    Paths(Vec<FieldPath>),
 }
 
 impl Fields {
-    /// Reads `all`, or names and paths with commas between them.
+    /// Parses `all`, or names and paths separated by commas.
     pub(super) fn read(text: Option<&str>) -> Result<Self, ApiError> {
-        let Some(text) = text else { return Ok(Self::Unsaid) };
+        let Some(text) = text else { return Ok(Self::Unspecified) };
         if text == "all" {
             return Ok(Self::All);
         }
@@ -46,11 +46,11 @@ impl Fields {
         if paths.len() > MAX_FIELDS {
             return Err(wrong(format!("it names more than {MAX_FIELDS} fields")));
         }
-        Ok(Self::These(paths))
+        Ok(Self::Paths(paths))
     }
 }
 
-/// Names between commas that are not inside quotation marks.
+/// Splits at commas outside quotation marks.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     text.split(move |character| {
@@ -61,9 +61,9 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     .filter(|name| !name.is_empty())
 }
 
-/// Returns the parts of a record at some paths. The name of a group that its stream declares stands for the fields of
+/// Returns the parts of a record at some paths. The name of a group that the stream declares selects the fields of
 /// the group, unless the record has a field of that name.
-pub(super) fn picked(record: &Record, paths: &[FieldPath], previews: &Previews) -> RecordData {
+pub(super) fn select_paths(record: &Record, paths: &[FieldPath], previews: &Previews) -> RecordData {
     let groups = previews.groups(&record.address);
     let paths: Vec<FieldPath> = paths
         .iter()
@@ -76,13 +76,13 @@ pub(super) fn picked(record: &Record, paths: &[FieldPath], previews: &Previews) 
     project(&record.data, &paths)
 }
 
-/// Returns the group that a path names.
+/// Returns the group that a path names, if it names one.
 fn group_of<'a>(groups: &'a [FieldGroup], record: &Record, path: &FieldPath) -> Option<&'a FieldGroup> {
     let is_name = path.is_whole_field() && !record.data.contains_key(path.root());
     groups.iter().find(|group| is_name && group.name == path.root())
 }
 
-/// Refuses fields, and names inside fields, that neither these records have nor their stream.
+/// Refuses fields, and names inside fields, that neither the records nor their stream have.
 pub(super) async fn known(
     call: &Call<'_>,
     stream: &StreamQuery,
@@ -105,7 +105,7 @@ pub(super) async fn known(
     let declared = details.iter().flat_map(|detail| detail.fields.iter().map(|field| field.name.clone()));
     let groups = details.iter().flat_map(|detail| detail.groups().into_iter().map(|group| group.name));
     for name in declared.chain(groups) {
-        // Each connection has the stream, and most of its fields are the same.
+        // Several connections can have the stream, with mostly the same fields.
         if !known.contains(&name) {
             known.push(name);
         }
@@ -125,7 +125,7 @@ pub(super) async fn known(
             return Err(unknown(path.root().to_owned(), known));
         }
         let inside = inner_names(records, path);
-        // Without such a value in these records, nothing shows that the name is wrong.
+        // Without a value of that field in the records, there is no evidence that the name is wrong.
         if !path.is_whole_field() && !inside.is_empty() && !is_declared(path) {
             return Err(unknown(path.to_string(), inside));
         }
@@ -133,7 +133,7 @@ pub(super) async fn known(
     Ok(())
 }
 
-/// Returns the paths inside the field that a path begins with, as the first record has them where it is not empty.
+/// Returns the paths inside the root field of a path, from the first record with a value there.
 fn inner_names(records: &[Record], path: &FieldPath) -> Vec<String> {
     let root = FieldPath::field(path.root());
     let inside = |value: &Value| -> Vec<String> {
@@ -155,15 +155,15 @@ fn inner_names(records: &[Record], path: &FieldPath) -> Vec<String> {
     values.map(inside).find(|names| !names.is_empty()).unwrap_or_default()
 }
 
-/// A record with only what was asked of it, and an id to ask for the rest by.
+/// Returns a record with the requested fields, and an id to request the rest with.
 pub(super) fn selected(mut record: Record, fields: &Fields, is_summary: bool, previews: &Previews) -> Record {
     let picked = if is_summary {
         match project(&record.data, previews.of(&record.address)) {
-            picked if picked.is_empty() => Some(telling(&record.data)),
+            picked if picked.is_empty() => Some(default_summary(&record.data)),
             picked => Some(picked),
         }
-    } else if let Fields::These(paths) = fields {
-        Some(picked(&record, paths, previews))
+    } else if let Fields::Paths(paths) = fields {
+        Some(select_paths(&record, paths, previews))
     } else {
         None
     };
@@ -176,16 +176,16 @@ pub(super) fn selected(mut record: Record, fields: &Fields, is_summary: bool, pr
     record
 }
 
-/// The summary of a record whose stream does not say what tells most: its first short values, nulls among them.
-fn telling(data: &RecordData) -> RecordData {
+/// Returns the summary of a record if its stream declares no summary fields: the first short values, including nulls.
+fn default_summary(data: &RecordData) -> RecordData {
     let tells = |(name, value): &(&String, &Value)| {
-        name.len() <= VALUE_SHOWN && !matches!(value, Value::Array(_) | Value::Object(_))
+        name.len() <= MAX_SUMMARY_VALUE_BYTES && !matches!(value, Value::Array(_) | Value::Object(_))
     };
-    let short = |(name, value): (&String, &Value)| (name.clone(), shortened(value, VALUE_SHOWN));
-    data.iter().filter(tells).take(VALUES_SHOWN).map(short).collect()
+    let short = |(name, value): (&String, &Value)| (name.clone(), shortened(value, MAX_SUMMARY_VALUE_BYTES));
+    data.iter().filter(tells).take(SUMMARY_FIELDS).map(short).collect()
 }
 
-/// Fields that were picked, with the id before them.
+/// Returns the fields with the id in front.
 pub(super) fn with_id(record: &Record, picked: RecordData) -> RecordData {
     if picked.contains_key(ID) {
         return picked;
@@ -195,7 +195,7 @@ pub(super) fn with_id(record: &Record, picked: RecordData) -> RecordData {
     data
 }
 
-/// The id of a record: its own, or its key where it has none that a caller could ask by.
+/// Returns the id of a record: its own, or its key if it has none by which it can be requested.
 pub(super) fn only_id(record: &Record) -> RecordData {
     let own = record.data.get(ID).filter(|id| !id.is_array() && !id.is_object() && !id.is_null());
     let id = own.cloned().unwrap_or_else(|| record.address.record.as_str().into());
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn fields_are_named_between_commas() {
         let names = |text: &str| match Fields::read(Some(text)) {
-            Ok(Fields::These(paths)) => paths.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            Ok(Fields::Paths(paths)) => paths.iter().map(ToString::to_string).collect::<Vec<_>>(),
             other => panic!("{other:?}"),
         };
         assert_eq!(
@@ -218,7 +218,7 @@ mod tests {
         );
         assert_eq!(names("\"a,b\",c"), ["\"a,b\"", "c"]);
         assert_eq!(Fields::read(Some("all")).unwrap(), Fields::All);
-        assert_eq!(Fields::read(None).unwrap(), Fields::Unsaid);
+        assert_eq!(Fields::read(None).unwrap(), Fields::Unspecified);
         assert_eq!(Fields::read(Some("a..b")).unwrap_err().code, "invalid_argument");
     }
 }

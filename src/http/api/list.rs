@@ -1,7 +1,7 @@
-//! A list: the seed's `PaginatedResponse`.
+//! `GET /api/v1/{collection}`: a page of records.
 //!
-//! A page has the records that were asked for, narrower where they do not fit; where nothing may be narrowed it has
-//! fewer. Its cursor stands after the last record it has.
+//! Records that do not fit the budget are narrowed; if narrowing is not allowed, the page has fewer records. The
+//! cursor stands after the last record of the page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::answer::Answer;
 use super::error::Failure;
 use super::fields::{Fields, known};
 use super::meta::{BudgetMeta, Missing, PageMeta};
-use super::page::{Fitted, PageWork, PaginatedResponse};
+use super::page::{FitResult, PageWork, PaginatedResponse};
 use super::routes::Route;
 use super::{Call, parameters};
 use crate::cursor::Kind;
@@ -28,23 +28,23 @@ use crate::source::{
 };
 use crate::tools::{Page, Paging, Previews, SoFar, ToolError, beside_other_calls};
 
-/// The seed's words for a limit that is too high.
+/// Error title for a limit that is too high. Clients recognize these words.
 const LIMIT_EXCEEDS: &str = "Limit exceeds maximum";
 
-/// The most records that a source gives at once.
-const BATCH: usize = 100;
+/// Maximum number of records that a source returns at once.
+const MAX_BATCH: usize = 100;
 
-/// The least that a record takes of a list, in tokens: `{"id":1},`.
-const ROW_TOKENS: usize = 5;
+/// Minimum number of tokens of a record in a list: `{"id":1},`.
+const MIN_ROW_TOKENS: usize = 5;
 
-/// The most bytes of records that are read for one page.
-const READ_BYTES: usize = 64 * 1024 * 1024;
+/// Maximum bytes of records that are read for one page.
+const MAX_READ_BYTES: usize = 64 * 1024 * 1024;
 
 const SUMMARY_NOTE: &str = "Items are summaries; ask for one by its id for all of it.";
 
-/// A list as it will be made, from its start.
+/// Parsed request for a list, from its first page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Request {
+struct ListRequest {
     path: String,
     limit: Option<usize>,
     fields: Fields,
@@ -55,24 +55,24 @@ struct Request {
     filter: Filter,
 }
 
-/// Where a list goes on.
+/// Saved position of a list.
 #[derive(Debug, Serialize, Deserialize)]
-struct Unlisted {
+struct ListPosition {
     position: RecordsPosition,
 }
 
-const PAGING: Paging<Request> = Paging {
+const PAGING: Paging<ListRequest> = Paging {
     kind: Kind::ApiRecords,
     needed: "path",
     resolve,
-    // The size of a page may change.
-    same: |one, other| Request { limit: other.limit, ..one.clone() } == *other,
+    // The page size may change from page to page.
+    same: |one, other| ListRequest { limit: other.limit, ..one.clone() } == *other,
     refused: ToolError::ListFromStart,
 };
 
-/// Records that were read for one page.
+/// Records read for one page.
 #[derive(Debug, Default)]
-struct Read {
+struct RecordBatch {
     records: Vec<Record>,
     next: Option<RecordsPosition>,
     count: Option<Count>,
@@ -81,7 +81,7 @@ struct Read {
 }
 
 pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer, Failure> {
-    let sent = sent(call)?;
+    let sent = raw_arguments(call)?;
     let Page { request, rest, so_far } = crate::tools::begin(call.toolbox, &PAGING, sent).await?;
     let limits = call.limits;
     let size = size(&request, &limits)?;
@@ -93,20 +93,20 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer,
         count: CountMode::Exact,
         ..RecordsQuery::of(route.stream.clone(), size)
     };
-    if let Some(Unlisted { position }) = rest {
+    if let Some(ListPosition { position }) = rest {
         query.start = Start::After(position);
     }
     let stream = StreamQuery { stream: route.stream.clone(), connection: request.connection.clone() };
     let previews = call.toolbox.previews(stream.clone()).await;
     let (mut wanted, mut narrowing) = (size, narrowing(&request, &limits));
     let (mut budget, most) = page_budgets(&request, &limits);
-    // Who asks for a number of records takes them in pages, whatever is configured.
+    // A request with a limit is paginated, whatever the configuration says.
     let in_pages = limits.pagination || request.limit.is_some();
-    // The names in `fields` were checked for the first page.
+    // The names in `fields` are checked for the first page only.
     let is_first = matches!(query.start, Start::First);
     loop {
-        let read = read(call, &query, wanted, (&limits, in_pages)).await?;
-        if let Fields::These(paths) = &request.fields
+        let read = read(call, &query, wanted, in_pages).await?;
+        if let Fields::Paths(paths) = &request.fields
             && is_first
         {
             known(call, &stream, &read.records, paths).await?;
@@ -115,22 +115,25 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer,
             return Err(too_many(&limits).into());
         }
         let rows = read.records.len();
-        let shape = Shape { narrowing, budget, in_pages };
-        match page(call, &request, (so_far.clone(), &previews), read, shape).await? {
-            Fitted::Page(answer) => return Ok(answer),
-            Fitted::Rows(fitting) if in_pages && (1..rows).contains(&fitting) => wanted = fitting,
-            // Nobody asked it to be small; it takes as little more as will do.
-            Fitted::Rows(_) if budget != most => budget = budget.doubled(most),
-            Fitted::Rows(_) if !in_pages => return Err(too_many(&limits).into()),
-            // One record that does not fit whole says where its longest values are read.
-            Fitted::Rows(_) if narrowing == Narrowing::None => (wanted, narrowing) = (1, Narrowing::Marks),
-            Fitted::Rows(_) => return Err(too_many(&limits).into()),
+        let context = PageContext { request: &request, previews: &previews, so_far: so_far.clone() };
+        let constraints = PageConstraints { narrowing, budget, in_pages };
+        match page(call, read, context, constraints).await? {
+            FitResult::Page(answer) => return Ok(answer),
+            FitResult::Rows(fitting) if in_pages && (1..rows).contains(&fitting) => wanted = fitting,
+            // The request set no size, so the small default budget may grow.
+            FitResult::Rows(_) if budget != most => budget = budget.doubled(most),
+            FitResult::Rows(_) if !in_pages => return Err(too_many(&limits).into()),
+            // A single record that does not fit gets placeholders with the URLs of its longest values.
+            FitResult::Rows(_) if narrowing == Narrowing::None => {
+                (wanted, narrowing) = (1, Narrowing::Placeholders);
+            }
+            FitResult::Rows(_) => return Err(too_many(&limits).into()),
         }
     }
 }
 
-/// The arguments as they are kept for the next page.
-fn sent(call: &mut Call<'_>) -> Result<RecordData, Failure> {
+/// Returns the arguments in the form that a cursor keeps for the next page.
+fn raw_arguments(call: &mut Call<'_>) -> Result<RecordData, Failure> {
     let parameters = &mut call.parameters;
     let mut sent = RecordData::from_iter([("path".to_owned(), Value::from(call.path.clone()))]);
     for name in ["limit", "cursor", "fields", "order_by", "connection_id"] {
@@ -149,7 +152,7 @@ fn sent(call: &mut Call<'_>) -> Result<RecordData, Failure> {
     Ok(sent)
 }
 
-fn resolve(mut arguments: RecordData) -> Result<Request, ToolError> {
+fn resolve(mut arguments: RecordData) -> Result<ListRequest, ToolError> {
     let filter = arguments.remove("filter");
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
     let wrong = |param: &str, problem: String| ToolError::CorrectArgument {
@@ -168,7 +171,7 @@ fn resolve(mut arguments: RecordData) -> Result<Request, ToolError> {
     let connection = connection.transpose().map_err(|problem| wrong("connection_id", problem.to_string()))?;
     let (sort, descending) =
         order(text("order_by").as_deref()).map_err(|problem| wrong("order_by", problem))?;
-    Ok(Request {
+    Ok(ListRequest {
         path: text("path").unwrap_or_default(),
         limit: text("limit").and_then(|limit| limit.parse().ok()),
         fields: Fields::read(text("fields").as_deref())
@@ -181,7 +184,8 @@ fn resolve(mut arguments: RecordData) -> Result<Request, ToolError> {
     })
 }
 
-/// `created_desc` is newest first, by whatever the stream is ordered by; a field of the stream can be named instead.
+/// Parses `order_by`. `created_desc` is newest first by the stream's cursor field; a field of the stream can be named
+/// instead.
 fn order(order_by: Option<&str>) -> Result<(Option<String>, bool), String> {
     let Some(order_by) = order_by else { return Ok((None, true)) };
     let read = order_by.rsplit_once('_').and_then(|(field, direction)| match direction {
@@ -199,34 +203,34 @@ fn order(order_by: Option<&str>) -> Result<(Option<String>, bool), String> {
     }
 }
 
-/// How many records the page should have.
-fn size(request: &Request, limits: &Limits) -> Result<usize, Failure> {
+/// Returns the number of records that the page should have.
+fn size(request: &ListRequest, limits: &Limits) -> Result<usize, Failure> {
     let wrong = |problem: String| Failure::from(ApiError::bad("invalid_argument", problem).about("limit"));
     match request.limit {
         Some(0) => Err(wrong("Limit must be at least 1".to_owned())),
         Some(limit) if limit > limits.max_page_size => {
             let problem = format!("{LIMIT_EXCEEDS} of {}; use a smaller `limit`", limits.max_page_size);
-            Err(wrong(problem).titled(LIMIT_EXCEEDS))
+            Err(wrong(problem).with_title(LIMIT_EXCEEDS))
         }
         Some(limit) => Ok(limit),
         None if limits.pagination => Ok(limits.page_size),
         None if limits.exempt => Ok(usize::MAX),
-        None => Ok(limits.hard_cap / ROW_TOKENS),
+        None => Ok(limits.hard_cap / MIN_ROW_TOKENS),
     }
 }
 
-/// How records give way.
+/// Way in which records are shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Narrowing {
-    /// As far as it takes.
+    /// Shorten as far as needed.
     Rows,
-    /// Not at all: all of them was asked for, or nothing is to be summarised.
+    /// Do not shorten: all fields were requested, or summarization is off.
     None,
-    /// Not at all, and this one does not fit: its longest values are read elsewhere.
-    Marks,
+    /// Do not shorten, but replace the longest values of one record that does not fit by placeholders.
+    Placeholders,
 }
 
-fn narrowing(request: &Request, limits: &Limits) -> Narrowing {
+fn narrowing(request: &ListRequest, limits: &Limits) -> Narrowing {
     if limits.summarization && request.fields != Fields::All { Narrowing::Rows } else { Narrowing::None }
 }
 
@@ -236,8 +240,8 @@ fn too_many(limits: &Limits) -> ApiError {
         .hinting("Name `fields`, or let this path be paginated and summarised in the configuration.")
 }
 
-/// What a source says of a sort is about `order_by` here.
-fn of_order(error: SourceError) -> Failure {
+/// Rewrites an error about the sort field as one about `order_by`.
+fn sort_error(error: SourceError) -> Failure {
     let error = ApiError::from(error);
     if error.code != "invalid_sort" {
         return error.into();
@@ -249,20 +253,20 @@ fn of_order(error: SourceError) -> Failure {
     ApiError::bad("invalid_sort", error.message().to_owned()).about("order_by").hinting(&hint).into()
 }
 
-/// Reads records from where a page starts.
+/// Reads records from the position of a page.
 async fn read(
     call: &Call<'_>,
     query: &RecordsQuery,
     wanted: usize,
-    (limits, in_pages): (&Limits, bool),
-) -> Result<Read, Failure> {
+    in_pages: bool,
+) -> Result<RecordBatch, Failure> {
     let source = call.toolbox.asked_source();
-    let mut read = Read::default();
+    let mut read = RecordBatch::default();
     let mut query = query.clone();
     let mut bytes = 0;
     loop {
-        query.limit = BATCH.min(wanted - read.records.len());
-        let page = source.records(&query).await.map_err(of_order)?;
+        query.limit = MAX_BATCH.min(wanted - read.records.len());
+        let page = source.records(&query).await.map_err(sort_error)?;
         read.count = read.count.or(page.count);
         read.unavailable.extend(page.unavailable);
         read.notes.extend(page.notes);
@@ -273,41 +277,47 @@ async fn read(
                 read.records.push(*record);
             }
         }
-        // What cannot fit is not read to find that out.
-        let is_hopeless = |count: Count| usize::try_from(count.value).map_or(true, |count| count > wanted);
-        if bytes > READ_BYTES || (!in_pages && read.count.is_some_and(is_hopeless)) {
-            return Err(too_many(limits).into());
+        // A list that cannot fit is not read completely just to find that out.
+        let exceeds_page = |count: Count| usize::try_from(count.value).map_or(true, |count| count > wanted);
+        if bytes > MAX_READ_BYTES || (!in_pages && read.count.is_some_and(exceeds_page)) {
+            return Err(too_many(&call.limits).into());
         }
         match &read.next {
             Some(next) if read.records.len() < wanted => query.start = Start::After(next.clone()),
             _ => return Ok(read),
         }
-        // It was counted.
+        // The count is only needed once.
         query.count = CountMode::None;
     }
 }
 
-/// How a page is fitted.
+/// Request of a page, with the data that its items and its cursor need.
+struct PageContext<'a> {
+    request: &'a ListRequest,
+    previews: &'a Arc<Previews>,
+    so_far: Option<SoFar>,
+}
+
+/// Constraints for fitting a page.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct PageConstraints {
     narrowing: Narrowing,
     budget: PageBudget,
     in_pages: bool,
 }
 
-/// Fits what was read.
+/// Fits the records that were read into the page.
 async fn page(
     call: &Call<'_>,
-    request: &Request,
-    (so_far, previews): (Option<SoFar>, &Arc<Previews>),
-    read: Read,
-    Shape { narrowing, budget, in_pages }: Shape,
-) -> Result<Fitted, Failure> {
-    let Read { records, next, count, unavailable, notes } = read;
-    // A client takes a page without a cursor for the last one, so a page that is not the last needs one.
+    read: RecordBatch,
+    PageContext { request, previews, so_far }: PageContext<'_>,
+    PageConstraints { narrowing, budget, in_pages }: PageConstraints,
+) -> Result<FitResult, Failure> {
+    let RecordBatch { records, next, count, unavailable, notes } = read;
+    // Clients take a page without a cursor as the last one, so every other page needs a cursor.
     let next_cursor = match (next, so_far) {
         (Some(position), Some(so_far)) => {
-            Some(so_far.cursor(call.toolbox, records.len(), &Unlisted { position }).await?)
+            Some(so_far.cursor(call.toolbox, records.len(), &ListPosition { position }).await?)
         }
         _ => None,
     };
@@ -341,7 +351,7 @@ async fn page(
         limits: call.limits,
         estimator: call.toolbox.protection().estimator,
         narrowest: if narrowing == Narrowing::Rows { FieldWidth::None } else { FieldWidth::Whole },
-        is_marked: narrowing == Narrowing::Marks,
+        is_marked: narrowing == Narrowing::Placeholders,
         fields: request.fields.clone(),
         is_summary: request.summary,
         endpoint: format!("{}/{{id}}", request.path),
@@ -349,23 +359,24 @@ async fn page(
         compares: call.compares,
         in_pages,
     };
-    Ok(beside_other_calls(move || Ok(work.fitted())).await??)
+    Ok(beside_other_calls(move || Ok(work.fit())).await??)
 }
 
-/// What records are asked for by, when that is not what each of them has as its `id`.
+/// Returns the keys of the records if any of them differs from the record's `id`; otherwise an empty list.
 fn keys(records: &[Record]) -> Vec<String> {
     let is_key = |record: &Record| match record.data.get("id") {
         None => true,
         Some(Value::String(id)) => id == record.address.record.as_str(),
         Some(id) => *record.address.record.as_str() == *id.to_string(),
     };
-    match records.iter().all(is_key) {
-        true => Vec::new(),
-        false => records.iter().map(|record| record.address.record.to_string()).collect(),
+    if records.iter().all(is_key) {
+        Vec::new()
+    } else {
+        records.iter().map(|record| record.address.record.to_string()).collect()
     }
 }
 
-/// The places of the records of each connection, when they are of several.
+/// Returns the indexes of the records of each connection, if there are several connections.
 fn connections(records: &[Record]) -> BTreeMap<String, Vec<usize>> {
     let mut connections: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {
@@ -384,8 +395,8 @@ fn accuracy(accuracy: Accuracy) -> Option<&'static str> {
     }
 }
 
-/// What a page takes, small when nobody asked for more, and what it may take.
-fn page_budgets(request: &Request, limits: &Limits) -> (PageBudget, PageBudget) {
+/// Returns the initial budget, which is small unless the request asks for more, and the maximum budget.
+fn page_budgets(request: &ListRequest, limits: &Limits) -> (PageBudget, PageBudget) {
     let most = PageBudget::most(limits);
     let budget = match request.limit {
         _ if limits.exempt => most,
@@ -400,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn created_is_whatever_the_stream_is_ordered_by() {
+    fn created_sorts_by_the_cursor_field() {
         assert_eq!(order(None), Ok((None, true)));
         assert_eq!(order(Some("created_asc")), Ok((None, false)));
         assert_eq!(order(Some("check_in_desc")), Ok((Some("check_in".to_owned()), true)));

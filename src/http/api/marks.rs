@@ -1,5 +1,6 @@
-//! Records that are too large even when all of them was asked for: long values give way to marks that say where to read
-//! them.
+//! Placeholders in records that are too large even when all fields were requested.
+//!
+//! Long values are replaced by placeholders with the URL at which the value can be read.
 
 use percent_encoding::utf8_percent_encode;
 use serde_json::Value;
@@ -11,24 +12,24 @@ use crate::handle::Handle;
 use crate::http::v1::SEGMENT;
 use crate::record::{FieldPath, Record, RecordData};
 
-/// How much of a long text its mark shows, in bytes of JSON with all that is in the mark.
-const MARKED_TEXT: usize = 200;
+/// Bytes of text that a placeholder shows, measured as JSON of the whole placeholder.
+const PLACEHOLDER_TEXT_BYTES: usize = 200;
 
-/// The longest value of a record that has too many fields.
-const SHORT: usize = 60;
+/// Maximum bytes of a value in a record with too many fields.
+const MAX_SHORT_VALUE_BYTES: usize = 60;
 
-/// What stands for all the fields of such a record.
-const ALL: &str = "allFields";
+/// Name of the placeholder for all fields of such a record.
+const ALL_FIELDS: &str = "allFields";
 
-/// Where a text is read chunk by chunk: a field, or the record as one text.
+/// Returns the URL at which a field, or the record as one text, is read by chunks.
 fn content_url(handle: &Handle, field: Option<&str>) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
     let field = field.map(|field| format!("?field={}", encoded(field)));
     format!("{BASE}/content/{}{}", encoded(handle.as_str()), field.unwrap_or_default())
 }
 
-/// The fields of a record in a budget: the longest values give way to marks, as few as will do; where there are too many
-/// fields even so, the first of them stand for all. Nothing when not even its id fits.
+/// Returns the fields of a record within a budget. Placeholders replace the longest values, as few as necessary. If
+/// there are too many fields even then, the first of them stand for all. Returns `None` if not even the id fits.
 pub(super) fn within(
     record: &Record,
     data: &RecordData,
@@ -48,13 +49,13 @@ pub(super) fn within(
         };
         widths.into_iter().find_map(shown)
     };
-    fitting(budget, |room| marked(data, handle, room))
+    fitting(budget, |room| with_placeholders(data, handle, room))
         .or_else(narrowed)
         .or_else(|| fitting(budget, |room| Some(first_fields(record, data, handle, room))))
         .or_else(|| Some(only_id(record)).filter(|id| fits(id, budget).is_ok()))
 }
 
-/// What is made for some bytes, with as many of them as its tokens let it have.
+/// Calls `make` with decreasing numbers of bytes until the result fits the budget.
 fn fitting(budget: PageBudget, make: impl Fn(usize) -> Option<RecordData>) -> Option<RecordData> {
     let mut room = budget.bytes;
     while room > 0 {
@@ -67,7 +68,7 @@ fn fitting(budget: PageBudget, make: impl Fn(usize) -> Option<RecordData>) -> Op
     None
 }
 
-/// Whether a record fits, or its bytes and tokens.
+/// Checks that a record fits a budget; returns its bytes and tokens if it does not.
 fn fits(shown: &RecordData, budget: PageBudget) -> Result<(), (usize, usize)> {
     let json = serde_json::to_string(shown).unwrap_or_default();
     match tokens_within(&json, budget.tokens) {
@@ -77,28 +78,30 @@ fn fits(shown: &RecordData, budget: PageBudget) -> Result<(), (usize, usize)> {
     }
 }
 
-/// The id and the first fields of a record that has too many, with their number and where all of it is read.
+/// Returns the id and the first fields of a record with too many fields, with their number and the URL of the whole
+/// record.
 fn first_fields(record: &Record, data: &RecordData, handle: Option<&Handle>, room: usize) -> RecordData {
     let mut shown = only_id(record);
     let mut all = RecordData::from_iter([("fields".to_owned(), data.len().into())]);
     all.extend(handle.map(|handle| ("read".to_owned(), content_url(handle, None).into())));
     let all = Value::Object(all);
     let taken: usize = shown.iter().map(|(name, value)| field_len(name, value)).sum();
-    let mut left = room.saturating_sub(taken + field_len(ALL, &all));
+    let mut left = room.saturating_sub(taken + field_len(ALL_FIELDS, &all));
     for (name, value) in data {
-        let value = shortened(value, SHORT);
+        let value = shortened(value, MAX_SHORT_VALUE_BYTES);
         let taken = field_len(name, &value);
         if taken <= left && !shown.contains_key(name) {
             left -= taken;
             shown.insert(name.clone(), value);
         }
     }
-    shown.insert(ALL.to_owned(), all);
+    shown.insert(ALL_FIELDS.to_owned(), all);
     shown
 }
 
-/// The record in at most `room` bytes, its longest values marked; nothing when all of them marked is too much.
-fn marked(data: &RecordData, handle: Option<&Handle>, room: usize) -> Option<RecordData> {
+/// Returns the record in at most `room` bytes, with placeholders for its longest values. Returns `None` if that is
+/// not possible.
+fn with_placeholders(data: &RecordData, handle: Option<&Handle>, room: usize) -> Option<RecordData> {
     let mut sizes: Vec<(&String, usize)> =
         data.iter().map(|(name, value)| (name, field_len(name, value))).collect();
     let mut taken: usize = sizes.iter().map(|(_, bytes)| bytes).sum();
@@ -108,7 +111,7 @@ fn marked(data: &RecordData, handle: Option<&Handle>, room: usize) -> Option<Rec
         if taken <= room {
             break;
         }
-        let Some(mark) = data.get(name).and_then(|value| mark(name, value, handle)) else { continue };
+        let Some(mark) = data.get(name).and_then(|value| placeholder(name, value, handle)) else { continue };
         let less = field_len(name, &mark);
         if less < bytes {
             taken -= bytes - less;
@@ -121,9 +124,9 @@ fn marked(data: &RecordData, handle: Option<&Handle>, room: usize) -> Option<Rec
     (taken <= room).then(|| data.iter().map(&mut shown).collect())
 }
 
-/// What stands for a value that is read elsewhere.
-fn mark(name: &str, value: &Value, handle: Option<&Handle>) -> Option<Value> {
-    let mut mark = match shortened(value, MARKED_TEXT) {
+/// Returns the placeholder of a value, with the URL at which it is read.
+fn placeholder(name: &str, value: &Value, handle: Option<&Handle>) -> Option<Value> {
+    let mut mark = match shortened(value, PLACEHOLDER_TEXT_BYTES) {
         Value::Object(mark) if mark.len() <= 2 => mark,
         _ => return None,
     };

@@ -1,4 +1,4 @@
-//! What stands beside items and summaries.
+//! Metadata beside items and summaries: budgets, counts and the calls for omitted fields.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::handle::ConnectionId;
 use crate::http::v1::ApiError;
 use crate::record::{FieldGroup, FieldPath, RecordData, Unavailable, project};
 
-/// Fields left out that are named one by one.
-const GROUPS_NAMED: usize = 24;
+/// Maximum number of omitted fields that are named one by one.
+const MAX_NAMED_GROUPS: usize = 24;
 
-/// The longest name of a field that is named; a longer one only counts.
-const NAME_MOST: usize = 120;
+/// Maximum bytes of a field name that is shown; fields with longer names are only counted.
+const MAX_NAME_BYTES: usize = 120;
 
 /// How much of its budget the answer would take if nothing had been done to it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
@@ -52,10 +52,10 @@ impl From<&TokenBudget> for BudgetMeta {
     }
 }
 
-/// What so many tokens are of a budget.
+/// Relates a number of estimated tokens to the limits.
 pub(super) fn token_budget(limits: &Limits, estimated: usize) -> Result<TokenBudget, ApiError> {
     let budget = TokenBudget::new(limits.threshold, limits.hard_cap.max(limits.threshold), estimated);
-    // A configuration is checked before it is used.
+    // Limits are validated when the configuration is loaded.
     budget.map_err(|_unsound| ApiError::internal())
 }
 
@@ -148,7 +148,7 @@ fn is_none(count: &usize) -> bool {
 }
 
 impl Details {
-    /// The call for all of what an endpoint has, of a connection that was named.
+    /// Returns the call for all fields at an endpoint, with the connection if the request named one.
     pub(super) fn of_all(endpoint: String, connection: Option<&ConnectionId>) -> Self {
         let parameters =
             DetailParameters { fields: "all".to_owned(), connection_id: connection.map(ToString::to_string) };
@@ -181,30 +181,30 @@ pub(super) struct Group {
     pub(super) items: Option<usize>,
 }
 
-/// How fields that are left out are named.
+/// Way in which omitted fields are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Naming {
-    /// One by one, or by the groups that the stream declares; those beyond [`GROUPS_NAMED`] together.
+    /// One by one, or by groups that the stream declares; those beyond [`MAX_NAMED_GROUPS`] together.
     Each,
     /// All in one call.
     Together,
-    /// Only counted.
+    /// Counted only, without names.
     Counted,
 }
 
-/// Returns the calls for the fields of a record that are left out, and how many fields these do not name.
+/// Returns the calls for the omitted fields of a record, and the number of fields that these calls do not name.
 pub(super) fn groups(
     data: &RecordData,
     left_out: &[LeftOut],
     declared: &[FieldGroup],
     naming: Naming,
 ) -> (Vec<Group>, usize) {
-    let nameable: Vec<&LeftOut> = left_out.iter().filter(|left| left.field.len() <= NAME_MOST).collect();
-    let each = if naming == Naming::Each { GROUPS_NAMED } else { 0 };
+    let nameable: Vec<&LeftOut> = left_out.iter().filter(|left| left.field.len() <= MAX_NAME_BYTES).collect();
+    let each = if naming == Naming::Each { MAX_NAMED_GROUPS } else { 0 };
     let mut groups: Vec<Group> = Vec::new();
     let mut together: Vec<&LeftOut> = Vec::new();
     for left in &nameable {
-        let group = declared.iter().find(|group| is_of(group, data, &left.field));
+        let group = declared.iter().find(|group| is_in_group(group, data, &left.field));
         let fields =
             group.map_or_else(|| FieldPath::field(&left.field).to_string(), |group| group.name.clone());
         if let Some(known) = groups.iter_mut().find(|known| group.is_some() && known.fields == fields) {
@@ -229,16 +229,18 @@ pub(super) fn groups(
         groups.push(Group { fields: names.join(","), names: Vec::new(), bytes, items: None });
     }
     let named = |group: &Group| group.names.len().max(1);
-    let one_by_one: usize = match together.is_empty() {
-        true => groups.iter().map(named).sum(),
-        false => groups.iter().take(groups.len() - 1).map(named).sum::<usize>() + together.len(),
+    let one_by_one: usize = if together.is_empty() {
+        groups.iter().map(named).sum()
+    } else {
+        groups.iter().take(groups.len() - 1).map(named).sum::<usize>() + together.len()
     };
     let more = left_out.len().saturating_sub(one_by_one);
     (groups, more)
 }
 
-/// Whether a group is asked for under its name, which no field of the record has, and has a field.
-fn is_of(group: &FieldGroup, data: &RecordData, field: &str) -> bool {
+/// Returns true if a field belongs to a group that can be requested by its name. A field of the record with the same
+/// name takes precedence.
+fn is_in_group(group: &FieldGroup, data: &RecordData, field: &str) -> bool {
     !data.contains_key(&group.name)
         && group.paths.iter().any(|path| path.is_whole_field() && path.root() == field)
 }
@@ -260,7 +262,7 @@ mod tests {
         let data = data.as_object().unwrap();
         let declared = [
             FieldGroup { name: "who".to_owned(), paths: ["name", "mail"].map(FieldPath::field).to_vec() },
-            // A field of that name goes first.
+            // A field of that name takes precedence over the group.
             FieldGroup { name: "x".to_owned(), paths: vec![FieldPath::field("list")] },
         ];
         let left = left_out(
@@ -283,7 +285,7 @@ mod tests {
 
         let many: RecordData = (0..200).map(|number| (format!("f{number}"), json!(number))).collect();
         let (groups, more) = groups(&many, &left_out(&many, &RecordData::new()), &[], Naming::Each);
-        assert_eq!((groups.len(), more), (GROUPS_NAMED + 1, 200 - GROUPS_NAMED - MAX_FIELDS));
-        assert_eq!(groups[GROUPS_NAMED].fields.split(',').count(), MAX_FIELDS);
+        assert_eq!((groups.len(), more), (MAX_NAMED_GROUPS + 1, 200 - MAX_NAMED_GROUPS - MAX_FIELDS));
+        assert_eq!(groups[MAX_NAMED_GROUPS].fields.split(',').count(), MAX_FIELDS);
     }
 }

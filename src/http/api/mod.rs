@@ -1,8 +1,16 @@
-//! `/api/v1`: streams under the paths that their connectors' own APIs have, with answers that fit a model's context.
+//! `/api/v1`: streams under the paths of their connectors' own APIs, with responses that fit a model's context.
 //!
-//! The shapes are those of the seeds: `{"items", "nextCursor", "meta"}` for lists, the record itself or a `summary` of it,
-//! and chunks of long texts. Where a path leads is said by the manifests of connectors; a stream that no manifest has
-//! a path for is found under its name.
+//! Lists are `{"items", "nextCursor", "meta"}`; a record is returned as it is or as a `summary`; long texts are
+//! returned in chunks. The manifests of connectors define the paths; a stream without a path is available under its
+//! name.
+//!
+//! * [`routes`], [`parameters`]: path and query string of a request
+//! * [`list`], [`page`]: a page of records and its fitting
+//! * [`detail`]: one record
+//! * [`content`]: a long text by chunks
+//! * [`fields`], [`marks`], [`meta`]: field selection, placeholders for long values, metadata
+//! * [`answer`], [`error`]: responses
+//! * [`openapi`]: the description in `/openapi.json`
 
 mod answer;
 mod content;
@@ -34,7 +42,7 @@ pub(super) use self::meta::Missing;
 use self::answer::{Answer, response};
 use self::error::{Failure, refusal};
 use self::parameters::Parameters;
-use self::routes::{Place, Routes};
+use self::routes::{Routes, Target};
 use super::admission::toolbox_of;
 use super::answers::sent_bytes;
 use super::v1::ApiError;
@@ -42,29 +50,29 @@ use crate::fit::Limits;
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 use crate::tools::Toolbox;
 
-/// Where all of it is.
+/// Path prefix of the API.
 const BASE: &str = "/api/v1";
 
-/// The face, with the routes it knows.
+/// State of the API: telemetry and the cache of known routes.
 #[derive(Debug, Clone)]
 pub(super) struct Api {
     telemetry: Telemetry,
     routes: Arc<Routes>,
 }
 
-/// One request, as routes see it.
+/// One request in the form that handlers use.
 #[derive(Debug)]
 struct Call<'a> {
     toolbox: &'a Toolbox,
     limits: Limits,
-    /// The path of the list, as clients write it.
+    /// Path of the list, as clients write it.
     path: String,
     parameters: Parameters,
-    /// The caller wants to know what the answer would have been without any shaping.
+    /// True if the caller asks for the size of the response without any shaping.
     compares: bool,
 }
 
-/// Asks for what shaping saves.
+/// Header with which a caller asks for that comparison.
 pub(super) const CONTEXT_BUDGET: &str = "x-context-budget";
 
 impl Api {
@@ -72,7 +80,7 @@ impl Api {
         Self { telemetry, routes: Arc::default() }
     }
 
-    /// `/api/v1` and all below it.
+    /// Routes `/api/v1` and everything below it.
     pub(super) fn routes(&self) -> Router {
         let all = any(answer).with_state(self.clone());
         ["/api/v1", "/api/v1/", "/api/v1/{*rest}"]
@@ -81,18 +89,18 @@ impl Api {
     }
 }
 
-/// Answers one request, whatever happens on the way.
+/// Answers one request. Errors and panics become error responses.
 async fn answer(State(api): State<Api>, request: Request) -> Response {
-    // A body is not looked at: no route takes one.
+    // The body is ignored, because no route takes one.
     let (request, _) = request.into_parts();
     let id = request.extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
     let found = find(&api, &request).await;
     let endpoint =
-        found.as_ref().map_or_else(|_| format!("{BASE}/{{unknown}}"), |(_, place)| place.template());
+        found.as_ref().map_or_else(|_| format!("{BASE}/{{unknown}}"), |(_, target)| target.template());
     let record = api.telemetry.call(Endpoint::route(&endpoint), Origin::of(&request.extensions));
     let call = async {
-        let (toolbox, place) = found?;
-        answered(&toolbox, place, &request).await
+        let (toolbox, target) = found?;
+        dispatch(&toolbox, target, &request).await
     };
     let call = AssertUnwindSafe(call).catch_unwind();
     match call.await.unwrap_or_else(|_panic| Err(ApiError::internal().into())) {
@@ -111,7 +119,7 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
     }
 }
 
-fn checked(request: &Parts) -> Result<(), ApiError> {
+fn check_method(request: &Parts) -> Result<(), ApiError> {
     if request.method != Method::GET {
         let problem = "records are read with GET".to_owned();
         return Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
@@ -119,53 +127,53 @@ fn checked(request: &Parts) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What a request leads to, in whose records.
-async fn find(api: &Api, request: &Parts) -> Result<(Arc<Toolbox>, Place), Failure> {
-    checked(request)?;
+/// Resolves the target of a request and the toolbox of its caller.
+async fn find(api: &Api, request: &Parts) -> Result<(Arc<Toolbox>, Target), Failure> {
+    check_method(request)?;
     let toolbox = toolbox_of(&request.extensions).ok_or_else(ApiError::internal)?;
-    let place = place_of(api, &toolbox, request.uri.path()).await?;
-    Ok((toolbox, place))
+    let target = target_of(api, &toolbox, request.uri.path()).await?;
+    Ok((toolbox, target))
 }
 
-/// What a path leads to.
-async fn place_of(api: &Api, toolbox: &Toolbox, path: &str) -> Result<Place, Failure> {
-    // One slash before and one behind, as people write them; with more a path is another one.
+/// Resolves the target of a path.
+async fn target_of(api: &Api, toolbox: &Toolbox, path: &str) -> Result<Target, Failure> {
+    // One slash is accepted before and after the path. More slashes make it a different path.
     let rest = path.strip_prefix(BASE).unwrap_or_default();
     let rest = rest.strip_prefix('/').unwrap_or(rest);
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     if let Some(handle) = rest.strip_prefix("content/") {
-        return Ok(Place::Content(handle.to_owned()));
+        return Ok(Target::Content(handle.to_owned()));
     }
-    let routes = tokio::time::timeout(toolbox.call_deadline(), api.routes.of(toolbox)).await;
-    let routes = routes.unwrap_or_else(|_late| Err(late(toolbox)))?;
+    let routes = tokio::time::timeout(toolbox.call_deadline(), api.routes.get(toolbox)).await;
+    let routes = routes.unwrap_or_else(|_late| Err(timeout_error(toolbox)))?;
     if rest.is_empty() {
-        return Ok(Place::Index(routes));
+        return Ok(Target::Index(routes));
     }
-    routes.place(rest).ok_or_else(|| routes.unknown(rest).into())
+    routes.target(rest).ok_or_else(|| routes.unknown(rest).into())
 }
 
-async fn answered(toolbox: &Toolbox, place: Place, request: &Parts) -> Result<Answer, Failure> {
+async fn dispatch(toolbox: &Toolbox, target: Target, request: &Parts) -> Result<Answer, Failure> {
     let compares = request.headers.get(CONTEXT_BUDGET).is_some_and(|asked| asked == "compare");
     let mut call = Call {
         toolbox,
-        limits: toolbox.protection().limits(&place.limited_as()),
-        path: place.path(),
+        limits: toolbox.protection().limits(&target.limits_key()),
+        path: target.path(),
         parameters: Parameters::read(request.uri.query())?,
         compares,
     };
     let work = async {
-        match place {
-            Place::Index(routes) => routes.index(&mut call),
-            Place::Content(handle) => content::answer(&mut call, &handle).await,
-            Place::List(route) => list::answer(&mut call, &route).await,
-            Place::Record(route, record) => detail::answer(&mut call, &route, record).await,
+        match target {
+            Target::Index(routes) => routes.index(&mut call),
+            Target::Content(handle) => content::answer(&mut call, &handle).await,
+            Target::List(route) => list::answer(&mut call, &route).await,
+            Target::Record(route, record) => detail::answer(&mut call, &route, record).await,
         }
     };
     let answered = tokio::time::timeout(toolbox.call_deadline(), work).await;
-    answered.unwrap_or_else(|_late| Err(late(toolbox)))
+    answered.unwrap_or_else(|_late| Err(timeout_error(toolbox)))
 }
 
-fn late(toolbox: &Toolbox) -> Failure {
+fn timeout_error(toolbox: &Toolbox) -> Failure {
     let problem = format!("no answer within {} seconds", toolbox.call_deadline().as_secs());
     ApiError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem).into()
 }

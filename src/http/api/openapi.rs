@@ -1,7 +1,7 @@
-//! `/api/v1` in `/openapi.json`, made of the types that are sent.
+//! Description of `/api/v1` in `/openapi.json`, generated from the response types.
 //!
-//! Which collections there are depends on what is served, so the paths are described as templates: `/api/v1` itself lists
-//! the collections of now.
+//! The collections depend on the data that is served, so paths are described as templates; `/api/v1` itself lists the
+//! current collections.
 
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
@@ -12,13 +12,13 @@ use super::error::ErrorBody;
 use super::page::PaginatedResponse;
 use super::routes::Index;
 
-/// What of `limit` no configuration goes above.
-const LIMIT_MOST: usize = 200;
+/// Upper limit for `limit` that no configuration exceeds.
+const MAX_LIMIT: usize = 200;
 
-/// Errors that every path can give.
-const EVERYWHERE: [u16; 9] = [400, 403, 404, 405, 429, 500, 502, 503, 504];
+/// Status codes of errors that every path can return.
+const COMMON_STATUSES: [u16; 9] = [400, 403, 404, 405, 429, 500, 502, 503, 504];
 
-/// The paths with their descriptions, and the schemas of them in `generator`.
+/// Returns the paths with their descriptions; adds their schemas to `generator`.
 pub(in crate::http) fn paths(generator: &mut SchemaGenerator) -> Vec<(&'static str, Value)> {
     let error = generator.subschema_for::<ErrorBody>();
     let index = generator.subschema_for::<Index<'_>>();
@@ -35,7 +35,7 @@ pub(in crate::http) fn paths(generator: &mut SchemaGenerator) -> Vec<(&'static s
     );
     let described = |id: &str, about: &str, parameters: Vec<Value>, answer: Value, own: &[u16]| {
         let mut responses = Map::from_iter([("200".to_owned(), response("The answer", answer, 200))]);
-        let mut statuses = [&EVERYWHERE, own].concat();
+        let mut statuses = [&COMMON_STATUSES, own].concat();
         statuses.sort_unstable();
         for status in statuses {
             responses.insert(status.to_string(), response(meaning(status), error.clone().into(), status));
@@ -84,7 +84,7 @@ fn list_parameters() -> Vec<Value> {
         query(
             "limit",
             "Records on the page; `default_page_size` when it is left out, at most `max_page_size`.",
-            &or_empty(&json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MOST })),
+            &or_empty(&json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT })),
         ),
         cursor(
             "The `nextCursor` of the page before. Alone it goes on with all that was asked; what is sent beside it has to agree.",
@@ -135,7 +135,7 @@ fn text() -> Value {
     json!({ "type": "string" })
 }
 
-/// A parameter that is sent empty is one that is not sent.
+/// Allows the empty string, because an empty parameter counts as not sent.
 fn or_empty(schema: &Value) -> Value {
     json!({ "anyOf": [schema, { "type": "string", "maxLength": 0 }] })
 }
@@ -176,7 +176,7 @@ fn response(about: &str, schema: Value, status: u16) -> Value {
     with_headers(described, extra)
 }
 
-/// An answer of some media type, with the headers that every answer has.
+/// Describes a response of a media type, with the headers that every response has.
 pub(in crate::http) fn described_answer(about: &str, media: &str, schema: impl Into<Value>) -> Value {
     let mut headers = Map::new();
     for name in ["Request-Id", "X-Correlation-ID"] {

@@ -1,4 +1,4 @@
-//! A page of a list as it goes out: the seed's `PaginatedResponse`, its items as wide as all of them fit.
+//! Fits a page of a list into its budget, with items as wide as possible.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -29,14 +29,14 @@ pub(super) struct PaginatedResponse {
     pub(super) meta: PageMeta,
 }
 
-/// A page that fits, or how many records would.
+/// Result of fitting: a page, or the number of records that would fit.
 #[derive(Debug)]
-pub(super) enum Fitted {
+pub(super) enum FitResult {
     Page(Answer),
     Rows(usize),
 }
 
-/// What is fitted, where it holds up nobody else.
+/// Input for fitting a page, which runs on a blocking thread.
 pub(super) struct PageWork {
     pub(super) records: Vec<Record>,
     pub(super) response: PaginatedResponse,
@@ -45,25 +45,25 @@ pub(super) struct PageWork {
     pub(super) limits: Limits,
     pub(super) estimator: Estimator,
     pub(super) narrowest: FieldWidth,
-    /// The one record does not fit, and all of it was asked for.
+    /// True if the page has one record that does not fit and all of it was requested.
     pub(super) is_marked: bool,
     pub(super) fields: Fields,
     pub(super) is_summary: bool,
     pub(super) endpoint: String,
     pub(super) connection: Option<ConnectionId>,
     pub(super) compares: bool,
-    /// The list is given in pages.
+    /// True if the list is paginated.
     pub(super) in_pages: bool,
 }
 
 impl PageWork {
-    pub(super) fn fitted(mut self) -> Result<Fitted, ApiError> {
+    pub(super) fn fit(mut self) -> Result<FitResult, ApiError> {
         let unwritable = |_| ApiError::internal();
         let written = |records: &[Record]| {
             let whole: Vec<&RecordData> = records.iter().map(|record| &record.data).collect();
             serde_json::to_string(&whole).map_err(unwritable)
         };
-        // For a caller who compares, what is stored, before anything is chosen of it.
+        // For a comparison, the stored records are measured before fields are selected.
         let stored = if self.compares { written(&self.records)? } else { String::new() };
         let (fields, is_summary) = (self.fields.clone(), self.is_summary);
         let previews = Arc::clone(&self.previews);
@@ -73,7 +73,7 @@ impl PageWork {
         let estimated = self.estimator.tokens(&whole, self.limits.hard_cap);
         let budget = token_budget(&self.limits, estimated)?;
         self.response.meta.budget = BudgetMeta::from(&budget);
-        // Counted as if it were there, so that it can be.
+        // The envelope is measured with these fields, so that they can be added later.
         self.response.meta.summarized = true;
         let details = Details::of_all(self.endpoint.clone(), self.connection.as_ref());
         self.response.meta.details_available = Some(details.clone());
@@ -95,7 +95,7 @@ impl PageWork {
         };
         let fitted = fit_rows(&items, self.narrowest, self.budget.beside(envelope.len()), render)?;
         match fitted {
-            FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
+            FittedRows::Only(rows) => Ok(FitResult::Rows(rows)),
             FittedRows::All { json, widths, tokens, .. } => {
                 let summarized = is_summary || widths.iter().any(|width| *width != FieldWidth::Whole);
                 let shaping = Shaping {
@@ -110,12 +110,12 @@ impl PageWork {
                 let compared = self
                     .compares
                     .then(|| (count_tokens(&stored) + count_tokens(&envelope), count_tokens(&json)));
-                Ok(Fitted::Page(Answer { compared, ..Answer::shaped(json, shaping) }))
+                Ok(FitResult::Page(Answer { compared, ..Answer::with_shaping(json, shaping) }))
             }
         }
     }
 
-    /// The records with their longest values as marks, beside what stands around them.
+    /// Replaces the longest values of the records by placeholders, so that they fit beside the envelope.
     fn mark(&mut self, envelope: &str, previews: &Previews) {
         let room = self.budget.beside_json(envelope);
         for record in &mut self.records {
@@ -127,20 +127,20 @@ impl PageWork {
     }
 }
 
-/// A record in a list, and what its stream wants shown of it.
+/// Record in a list, with the fields that its stream declares for summaries.
 struct Item<'a> {
     record: &'a Record,
     declared: &'a [FieldPath],
 }
 
 impl Item<'_> {
-    /// However narrow it is, it can be asked for.
+    /// Returns the item at a width, always with an id to request it by.
     fn at(&self, width: FieldWidth) -> RecordData {
         let shown = narrow(&self.record.data, width, self.declared).0;
         with_id(self.record, shown.map(Cow::into_owned).unwrap_or_default())
     }
 
-    /// Bytes of it as JSON, with its comma.
+    /// Returns the bytes of the item as JSON, including its comma.
     fn size(&self, width: FieldWidth) -> usize {
         bytes_of(&self.at(width)) + ",".len()
     }
@@ -149,19 +149,21 @@ impl Item<'_> {
 impl FitRow for Item<'_> {
     fn whole(&self) -> usize {
         let data = &self.record.data;
-        match data.contains_key("id") {
-            // Nothing stands before the fields, so nothing has to be made to measure them.
-            true => bytes_of(data) + ",".len(),
-            false => self.size(FieldWidth::Whole),
+        if data.contains_key("id") {
+            // No id has to be added, so the item is measured without building it.
+            bytes_of(data) + ",".len()
+        } else {
+            self.size(FieldWidth::Whole)
         }
     }
 
     fn widths(&self) -> [usize; FIELD_WIDTHS.len()] {
-        // Without an id among its fields, one stands before them.
+        // An item without an `id` field gets one in front.
         let data = &self.record.data;
-        let id = match data.contains_key("id") || data.is_empty() {
-            true => 0,
-            false => bytes_of(&with_id(self.record, RecordData::new())) - "{}".len() + ",".len(),
+        let id = if data.contains_key("id") || data.is_empty() {
+            0
+        } else {
+            bytes_of(&with_id(self.record, RecordData::new())) - "{}".len() + ",".len()
         };
         let mut widths = widths_of(data, self.declared);
         for (width, bytes) in FIELD_WIDTHS.into_iter().zip(&mut widths) {

@@ -1,4 +1,4 @@
-//! The query string of a request: what is ours by name, all else a filter.
+//! Query string of a request: known parameters by name, all others as filter conditions.
 
 use std::collections::VecDeque;
 
@@ -10,20 +10,20 @@ use crate::fit::clip;
 use crate::http::v1::ApiError;
 use crate::record::RecordData;
 
-/// The most parameters of a request.
-const PARAMETERS_MOST: usize = 100;
+/// Maximum number of parameters of a request.
+const MAX_PARAMETERS: usize = 100;
 
-/// The parameters that were not read yet.
+/// Parameters that were not read yet.
 #[derive(Debug, Default)]
 pub(super) struct Parameters(VecDeque<(String, String)>);
 
 impl Parameters {
-    /// Takes a query string apart.
+    /// Parses a query string.
     pub(super) fn read(query: Option<&str>) -> Result<Self, Failure> {
         let mut read: VecDeque<(String, String)> = VecDeque::new();
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
-            if read.len() == PARAMETERS_MOST {
-                let problem = format!("there are more than {PARAMETERS_MOST} parameters");
+            if read.len() == MAX_PARAMETERS {
+                let problem = format!("there are more than {MAX_PARAMETERS} parameters");
                 return Err(ApiError::bad("invalid_argument", problem).into());
             }
             if read.iter().any(|(known, _)| *known == name) {
@@ -35,13 +35,13 @@ impl Parameters {
         Ok(Self(read))
     }
 
-    /// Takes one out. An empty one says nothing.
+    /// Removes a parameter and returns its value. An empty value counts as missing.
     pub(super) fn take(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         self.0.remove(at).map(|(_, value)| value).filter(|value| !value.is_empty())
     }
 
-    /// A flag: `true`, `1` or nothing behind its name; nothing when it was not sent.
+    /// Removes a flag: `true`, `1` or an empty value for true; `None` if it was not sent.
     pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, Failure> {
         let Some(at) = self.0.iter().position(|(known, _)| known == name) else { return Ok(None) };
         let Some((_, value)) = self.0.remove(at) else { return Ok(None) };
@@ -55,13 +55,13 @@ impl Parameters {
         }
     }
 
-    /// A whole number.
+    /// Removes a parameter and parses it as an unsigned integer.
     pub(super) fn number(&mut self, name: &str) -> Result<Option<usize>, Failure> {
         self.take(name).map(|text| number(name, &text)).transpose()
     }
 
-    /// Refuses what is left.
-    pub(super) fn nothing_else(&mut self) -> Result<(), Failure> {
+    /// Refuses parameters that were not read.
+    pub(super) fn reject_remaining(&mut self) -> Result<(), Failure> {
         match self.0.pop_front() {
             None => Ok(()),
             Some((name, _)) => {
@@ -71,8 +71,8 @@ impl Parameters {
         }
     }
 
-    /// All that is left as the filter it is: `status=confirmed`, `totalPrice[gte]=100`, or either inside `filter[...]` for
-    /// a field that has the name of a parameter.
+    /// Converts all remaining parameters to a filter: `status=confirmed`, `totalPrice[gte]=100`, or either inside
+    /// `filter[...]` for a field with the name of a parameter.
     pub(super) fn filter(&mut self) -> Result<RecordData, Failure> {
         let mut filter = Map::new();
         for (name, value) in std::mem::take(&mut self.0) {
@@ -91,7 +91,7 @@ impl Parameters {
                     range.as_object_mut().ok_or_else(wrong)?.insert(operator, Value::from(value))
                 }
             };
-            // The same thing in two spellings: one of them would win unseen.
+            // The same condition in two spellings is refused, because one of them would be ignored.
             if before.is_some() {
                 let problem =
                     format!("`{}` says again what another parameter says; send one", clip(&name, 80));
@@ -102,7 +102,7 @@ impl Parameters {
     }
 }
 
-/// A whole number that was sent as text.
+/// Parses an unsigned integer of a parameter.
 pub(super) fn number(name: &str, text: &str) -> Result<usize, Failure> {
     text.parse().map_err(|_no_number| {
         let problem = format!("`{}` is no whole number from 0 on", clip(text, 80));
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_name_of_ours_is_a_filter() {
+    fn other_parameters_are_filters() {
         let mut parameters = Parameters::read(Some(
             "limit=5&status=confirmed&totalPrice[gte]=100&totalPrice[lt]=200&filter[limit]=x&meta",
         ))
@@ -143,11 +143,11 @@ mod tests {
             Value::Object(parameters.filter().unwrap()),
             json!({"status": "confirmed", "totalPrice": {"gte": "100", "lt": "200"}, "limit": "x"})
         );
-        assert!(parameters.nothing_else().is_ok());
+        assert!(parameters.reject_remaining().is_ok());
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_by_name() {
+    fn invalid_parameters_are_refused_by_name() {
         for (query, code) in [
             ("a=1&a=2", "invalid_argument"),
             ("a[b=1", "invalid_filter"),

@@ -1,4 +1,6 @@
-//! Where paths lead: by the routes of manifests, else by the names of streams.
+//! Resolves paths: by the routes of manifests, otherwise by the names of streams.
+//!
+//! Routes are cached per caller and set of sources.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,56 +21,56 @@ use crate::http::v1::ApiError;
 use crate::source::Source;
 use crate::tools::Toolbox;
 
-/// How long routes are believed before they are looked up again. A manifest changes with an import.
-const FRESH: Duration = Duration::from_secs(10);
+/// Time to live of cached routes. A manifest changes with an import.
+const TIME_TO_LIVE: Duration = Duration::from_secs(10);
 
-/// Callers whose routes are kept.
-const KEPT_MOST: u64 = 1_000;
+/// Maximum number of callers with cached routes.
+const MAX_CALLERS: u64 = 1_000;
 
-/// The most routes of manifests.
-const ROUTES_MOST: usize = 200;
+/// Maximum number of routes from manifests.
+const MAX_ROUTES: usize = 200;
 
-/// Routes that a refusal names.
-const NAMED: usize = 30;
+/// Maximum number of routes that an error names.
+const MAX_NAMED_ROUTES: usize = 30;
 
-/// A path and the stream it lists.
+/// Path and the stream that it lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
-    /// The whole path, such as `/api/v1/bookings`.
+    /// Complete path, such as `/api/v1/bookings`.
     pub(super) path: String,
-    /// The stream.
+    /// Name of the stream.
     pub(super) stream: StreamName,
-    /// What one of its records is called.
+    /// Name of one record of the stream.
     pub(super) record_type: Option<String>,
-    /// No manifest says so: it is the stream's name.
+    /// True if no manifest defines the route, so that it is the name of the stream.
     pub(super) is_by_name: bool,
 }
 
-/// What a path leads to.
+/// Target of a path.
 #[derive(Debug)]
-pub(super) enum Place {
-    /// What there is.
+pub(super) enum Target {
+    /// Index of all collections.
     Index(Arc<KnownRoutes>),
-    /// A text of a record; its handle as it was sent.
+    /// Text of a record, by its handle as sent.
     Content(String),
-    /// The records of a stream.
+    /// Records of a stream.
     List(Route),
-    /// One of them.
+    /// One record of a stream.
     Record(Route, RecordId),
 }
 
-/// The routes of a source, in the order of its connections.
+/// Routes of a source, in the order of its connections.
 #[derive(Debug, Default)]
 pub(super) struct KnownRoutes(Vec<Route>);
 
-/// The routes that were seen lately, by the sources and the caller they are of.
+/// Cache of routes, by the identity of the sources and the caller.
 #[derive(Debug)]
 pub(super) struct Routes(Cache<String, Arc<KnownRoutes>>);
 
 impl Default for Routes {
     fn default() -> Self {
-        let kept = Cache::builder().max_capacity(KEPT_MOST).eviction_policy(EvictionPolicy::lru());
-        Self(kept.time_to_live(FRESH).build())
+        let kept = Cache::builder().max_capacity(MAX_CALLERS).eviction_policy(EvictionPolicy::lru());
+        Self(kept.time_to_live(TIME_TO_LIVE).build())
     }
 }
 
@@ -100,8 +102,8 @@ struct IndexRow<'a> {
 }
 
 impl Routes {
-    /// The routes of what is served now.
-    pub(super) async fn of(&self, toolbox: &Toolbox) -> Result<Arc<KnownRoutes>, Failure> {
+    /// Returns the routes of a toolbox, from the cache if they are recent.
+    pub(super) async fn get(&self, toolbox: &Toolbox) -> Result<Arc<KnownRoutes>, Failure> {
         let identity = toolbox.identity();
         if let Some(known) = self.0.get(&identity) {
             return Ok(known);
@@ -117,8 +119,8 @@ impl KnownRoutes {
         let schema = source.schema().await?;
         let mut routes: Vec<Route> = Vec::new();
         for route in schema.connections.iter().flat_map(|connection| &connection.routes) {
-            // What the first connection says of a path goes for all: two connectors that take one path have to be
-            // served apart.
+            // The first connection with a path determines its stream: two connectors that use the same path cannot be
+            // served together.
             if !routes.iter().any(|known| known.path == route.path) {
                 routes.push(Route {
                     path: route.path.clone(),
@@ -128,8 +130,8 @@ impl KnownRoutes {
                 });
             }
         }
-        // A path is the name of an endpoint in what is counted, and these names are bounded.
-        routes.truncate(ROUTES_MOST);
+        // Paths are names of endpoints in metrics, so their number is bounded.
+        routes.truncate(MAX_ROUTES);
         for stream in schema.connections.iter().flat_map(|connection| &connection.streams) {
             let path = format!("{BASE}/{}", stream.name);
             if !routes.iter().any(|known| known.path == path) {
@@ -139,8 +141,8 @@ impl KnownRoutes {
         Ok(Self(routes))
     }
 
-    /// What the rest of a path leads to: a list, or a record under its key.
-    pub(super) fn place(&self, rest: &str) -> Option<Place> {
+    /// Resolves the rest of a path to a list, or to a record by its key.
+    pub(super) fn target(&self, rest: &str) -> Option<Target> {
         let decoded =
             |text: &str| percent_decode_str(text).decode_utf8().ok().map(std::borrow::Cow::into_owned);
         let list = |path: &str| {
@@ -148,15 +150,16 @@ impl KnownRoutes {
             self.0.iter().find(|route| route.path == path).cloned()
         };
         if let Some(route) = list(rest) {
-            return Some(Place::List(route));
+            return Some(Target::List(route));
         }
         let (before, key) = rest.rsplit_once('/')?;
-        Some(Place::Record(list(before)?, decoded(key)?.parse().ok()?))
+        Some(Target::Record(list(before)?, decoded(key)?.parse().ok()?))
     }
 
-    /// A path that leads nowhere.
+    /// Returns the error for a path without a target.
     pub(super) fn unknown(&self, rest: &str) -> ApiError {
-        let paths: Vec<&str> = self.0.iter().take(NAMED).map(|route| route.path.as_str()).collect();
+        let paths: Vec<&str> =
+            self.0.iter().take(MAX_NAMED_ROUTES).map(|route| route.path.as_str()).collect();
         let problem = format!("there is nothing at `{BASE}/{}`", clip(rest, 200));
         ApiError::not_found(problem).hinting(&match paths.as_slice() {
             [] => "No stream is served: import one.".to_owned(),
@@ -165,7 +168,7 @@ impl KnownRoutes {
     }
 
     pub(super) fn index(&self, call: &mut Call<'_>) -> Result<Answer, Failure> {
-        call.parameters.nothing_else()?;
+        call.parameters.reject_remaining()?;
         let row = |route| -> IndexRow<'_> {
             let Route { path, stream, record_type, .. }: &Route = route;
             IndexRow { path, stream: stream.as_str(), record_type: record_type.as_deref() }
@@ -175,7 +178,7 @@ impl KnownRoutes {
         loop {
             let more = self.0.len() - shown;
             let answer =
-                Answer::of(&Index { routes: self.0.iter().take(shown).map(row).collect(), more }, shown)?;
+                Answer::new(&Index { routes: self.0.iter().take(shown).map(row).collect(), more }, shown)?;
             if answer.is_within(cap) {
                 return Ok(answer);
             }
@@ -190,12 +193,11 @@ impl KnownRoutes {
     }
 }
 
-impl Place {
-    /// What its calls are recorded as. A name that no manifest was checked for is not among it.
+impl Target {
+    /// Returns the name of the endpoint in telemetry. It contains no stream name that a manifest did not define.
     pub(super) fn template(&self) -> String {
-        let list = |route: &Route| match route.is_by_name {
-            true => format!("{BASE}/{{stream}}"),
-            false => route.path.clone(),
+        let list = |route: &Route| {
+            if route.is_by_name { format!("{BASE}/{{stream}}") } else { route.path.clone() }
         };
         match self {
             Self::Index(_) => BASE.to_owned(),
@@ -205,15 +207,16 @@ impl Place {
         }
     }
 
-    /// What the configuration knows it by: where it leads and not how it was written, so that no spelling gets around it.
-    pub(super) fn limited_as(&self) -> String {
+    /// Returns the path that determines the configured limits. It depends on the target and not on the spelling, so
+    /// that no spelling bypasses a limit.
+    pub(super) fn limits_key(&self) -> String {
         match self {
             Self::Record(route, record) => format!("{}/{record}", route.path),
             Self::Index(_) | Self::Content(_) | Self::List(_) => self.path(),
         }
     }
 
-    /// The path of its list.
+    /// Returns the path of the list.
     pub(super) fn path(&self) -> String {
         match self {
             Self::Index(_) => BASE.to_owned(),
