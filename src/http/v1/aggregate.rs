@@ -1,4 +1,4 @@
-//! `GET /v1/streams/{stream}/aggregate`: a figure over the records of a stream, or one for each group of them.
+//! `GET /v1/streams/{stream}/aggregate`: one aggregate over the records of a stream, or one per group.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use super::envelope::{Answer, Call, Links, Meta};
 use super::error::ApiError;
 use super::openapi::Operation;
 use super::parameters::{Parameters, exclusive};
-use super::table::{CONNECTION, CONNECTION_ALIAS, FILTER, LIMIT_DEFAULT, LIMIT_MOST, Parameter, Takes};
+use super::table::{CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, MAX_LIMIT, Parameter, Takes};
 use crate::handle::StreamName;
 use crate::record::Scalar;
 use crate::source::{AggregateQuery, Granularity, Group, Grouping, Metric, Purpose, TimeZoneName};
@@ -48,7 +48,7 @@ pub(super) const OPERATION: Operation = Operation {
         },
         Parameter {
             name: "limit",
-            takes: Takes::Whole { least: 1, most: Some(LIMIT_MOST), default: Some(LIMIT_DEFAULT) },
+            takes: Takes::Whole { least: 1, most: Some(MAX_LIMIT), default: Some(DEFAULT_LIMIT) },
             about: "How many groups at most.",
         },
         FILTER,
@@ -91,7 +91,7 @@ struct Aggregation {
     meta: Meta,
 }
 
-/// A value, or null.
+/// Scalar or null.
 type Nullable = Option<Scalar>;
 
 /// How a [`Scalar`] looks.
@@ -120,9 +120,9 @@ struct GroupRow {
 }
 
 pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
-    let query = question(&mut call.parameters, stream)?;
+    let query = parse_query(&mut call.parameters, stream)?;
     let found = call.source.aggregate(&query).await?;
-    call.missing(&found.unavailable);
+    call.warn_unavailable(&found.unavailable);
     let counts = query.metric == Metric::Count;
     let (group_by, by_time) = match query.grouping {
         None => (None, None),
@@ -137,7 +137,7 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         GroupRow { key, count, value }
     };
     let items = found.groups.as_ref().filter(|_| grouped).map_or(1, Vec::len);
-    let answer = Answer::of(&Aggregation {
+    let answer = Answer::new(&Aggregation {
         object: "aggregation",
         stream: query.stream.into(),
         metric: query.metric.word(),
@@ -158,7 +158,7 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
     Ok(answer.with_items(items))
 }
 
-fn question(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQuery, ApiError> {
+fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQuery, ApiError> {
     let connection = sent.connection()?;
     let word = sent.needed("metric")?;
     let metric = Metric::ALL.into_iter().find(|metric| metric.word() == word);
@@ -167,7 +167,7 @@ fn question(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQuery,
     if field.is_none() && metric != Metric::Count {
         return Err(ApiError::request(format!("field is required for {word}")).about("field"));
     }
-    let limit = sent.whole("limit", 1, LIMIT_MOST);
+    let limit = sent.whole("limit", 1, MAX_LIMIT);
     let limit = limit.map_err(|problem| ApiError::request(problem).about("limit"))?;
     Ok(AggregateQuery {
         stream,
@@ -175,7 +175,7 @@ fn question(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQuery,
         metric,
         field,
         grouping: grouping(sent)?,
-        limit: limit.unwrap_or(LIMIT_DEFAULT),
+        limit: limit.unwrap_or(DEFAULT_LIMIT),
         filter: sent.filter()?,
         purpose: Purpose::Answer,
     })

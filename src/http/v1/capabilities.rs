@@ -1,4 +1,4 @@
-//! What a field can be asked for, at length and as flags.
+//! Capabilities of a field, as an object and as a line of flags.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ struct Aggregations {
     sum: Support,
 }
 
-/// The aggregations, by the names they have in flags, in the order of the alphabet.
+/// Aggregations with their names in flags, in alphabetical order.
 const AGGREGATIONS: [(Capability, &str); 6] = [
     (Capability::CountDistinct, "count_distinct"),
     (Capability::GroupBy, "group_by"),
@@ -73,11 +73,11 @@ const AGGREGATIONS: [(Capability, &str); 6] = [
 ];
 
 impl FieldCapabilities {
-    pub(super) fn of(field: &FieldDetail) -> Self {
+    pub(super) fn new(field: &FieldDetail) -> Self {
         let has = |capability| field.capabilities.contains(&capability);
         let support = |capability| Support { declared: has(capability), usable: has(capability) };
         Self {
-            schema: FieldSchema::of(&field.types),
+            schema: FieldSchema::from_types(&field.types),
             granted: true,
             exact_filter: has(Capability::Equal).then(|| support(Capability::Equal)),
             range_filter: has(Capability::Range).then(|| RangeSupport {
@@ -100,7 +100,7 @@ impl FieldCapabilities {
 }
 
 impl FieldSchema {
-    pub(super) fn of(types: &[String]) -> Self {
+    pub(super) fn from_types(types: &[String]) -> Self {
         let is_time = |name: &String| name == "date-time";
         let format =
             (types.iter().any(is_time) && !types.iter().any(|name| name == "string")).then_some("date-time");
@@ -116,7 +116,8 @@ impl FieldSchema {
     }
 }
 
-/// A field in a line: `t=number,eq,r=gte|gt|lte|lt,a=max|min|sum`; `declared` when nothing is known of it.
+/// Returns the flags of a field: `t=number,eq,r=gte|gt|lte|lt,a=max|min|sum`, or `declared` if nothing is known of
+/// it.
 pub(super) fn flags(field: &FieldDetail) -> String {
     let has = |capability| field.capabilities.contains(&capability);
     let mut flags = Vec::new();
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_in_a_line() {
+    fn field_as_flags() {
         check(&[], &[], "declared");
         check(&["string"], &[Capability::Lexical, Capability::Equal], "t=string,eq,lex");
         let number = [Capability::Sum, Capability::Range, Capability::GroupBy, Capability::Semantic];
@@ -170,7 +171,7 @@ mod tests {
 
     #[track_caller]
     fn check_schema(types: &[&str], expect: &str) {
-        let schema = FieldSchema::of(&field(types, &[]).types);
+        let schema = FieldSchema::from_types(&field(types, &[]).types);
         assert_eq!(serde_json::to_string(&schema).unwrap(), expect);
     }
 

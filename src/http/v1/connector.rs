@@ -1,4 +1,4 @@
-//! A connector with its streams, at length or with a line for each field.
+//! Connector objects with their streams, complete or compact with one line per field.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::metadata::{
 use crate::handle::StreamName;
 use crate::record::{ConnectionSchema, StreamDetail};
 
-/// Streams, each as the connections that have it describe it.
+/// Streams, each with the details from every connection that has it.
 pub(super) type Described = [(StreamName, Vec<StreamDetail>)];
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -58,7 +58,7 @@ struct CompactStream {
 }
 
 impl Connector {
-    fn of(key: &str, streams: Vec<StreamEntry>) -> Self {
+    fn new(key: &str, streams: Vec<StreamEntry>) -> Self {
         Self {
             object: "connector",
             connector_key: key.to_owned(),
@@ -72,9 +72,9 @@ impl Connector {
 
     pub(super) fn full(key: &str, streams: &Described, known: &[&ConnectionSchema]) -> Self {
         let entry = |(name, details): &(StreamName, Vec<StreamDetail>)| {
-            StreamEntry::Full(Box::new(StreamMetadata::of(name.as_str(), details, known)))
+            StreamEntry::Full(Box::new(StreamMetadata::new(name.as_str(), details, known)))
         };
-        Self::of(key, streams.iter().map(entry).collect())
+        Self::new(key, streams.iter().map(entry).collect())
     }
 
     pub(super) fn compact(key: &str, streams: &Described, known: &[&ConnectionSchema]) -> Self {
@@ -100,6 +100,6 @@ impl Connector {
             })
         };
         let streams = streams.iter().map(entry).collect();
-        Self { granted_connections: Some(with_routes(shared, known, None)), ..Self::of(key, streams) }
+        Self { granted_connections: Some(with_routes(shared, known, None)), ..Self::new(key, streams) }
     }
 }

@@ -177,7 +177,7 @@ impl Keep {
                      server's log",
                     cursor.len()
                 );
-                IssuedCursor { cursor, warning: Some(Warning::of("cursor_not_kept", message)) }
+                IssuedCursor { cursor, warning: Some(Warning::new("cursor_not_kept", message)) }
             }
         }
     }

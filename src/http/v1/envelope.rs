@@ -1,4 +1,4 @@
-//! What stands around every answer: links, the count, warnings and the contract's version.
+//! Envelope of every response: links, count, warnings and the version of the contract.
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
@@ -14,24 +14,24 @@ use crate::record::Unavailable;
 use crate::source::{Accuracy, Count, Source};
 use crate::tools::Toolbox;
 
-/// The contract's version.
+/// Version of the contract.
 pub(super) const VERSION: &str = "2026-04-06";
 
 pub(super) const PDPP_VERSION: HeaderName = HeaderName::from_static("pdpp-version");
 
-/// What stays as it is in a path segment or a value of a query string.
+/// Characters that are not percent-encoded in a path segment or a query value.
 pub(in crate::http) const SEGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// One request, as routes see it.
+/// One request in the form that handlers use.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     pub(super) toolbox: &'a Toolbox,
     pub(super) source: &'a dyn Source,
     pub(super) seal: &'a Seal,
-    /// The path as it was sent, still encoded.
+    /// Path as sent, percent-encoded.
     pub(super) path: &'a str,
-    /// The query string as it was sent.
+    /// Query string as sent.
     pub(super) query: Option<&'a str>,
     pub(super) parameters: Parameters,
 }
@@ -89,7 +89,7 @@ pub(super) struct Warning {
 }
 
 impl Warning {
-    pub(super) fn of(code: &'static str, message: String) -> Self {
+    pub(super) fn new(code: &'static str, message: String) -> Self {
         Self { code, message, param: None }
     }
 
@@ -100,12 +100,12 @@ impl Warning {
 }
 
 impl Call<'_> {
-    /// Links of an answer that is no list.
+    /// Returns the links of a response that is not a list.
     pub(super) fn links(&self) -> Links {
         Links { itself: self.itself() }
     }
 
-    /// Links of a list that goes on with `parameter` set to a value, or ends.
+    /// Returns the links of a list. `next` is the parameter, with its value, that requests the next page.
     pub(super) fn list_links(&self, next: Option<(&str, &str)>) -> ListLinks {
         ListLinks { itself: self.itself(), next: next.map(|(name, value)| self.with(name, value)) }
     }
@@ -128,28 +128,28 @@ impl Call<'_> {
         format!("{}?{}", self.path, pairs.join("&"))
     }
 
-    /// Sources whose part of the answer is missing.
-    pub(super) fn missing(&mut self, unavailable: &[Unavailable]) {
+    /// Adds a warning for each source that is missing from the response.
+    pub(super) fn warn_unavailable(&mut self, unavailable: &[Unavailable]) {
         let warning = |missing: &Unavailable| {
             let message = format!("source `{}` did not answer ({})", missing.source, missing.code);
-            Warning::of("source_unavailable", message)
+            Warning::new("source_unavailable", message)
         };
         self.parameters.warnings.extend(unavailable.iter().map(warning));
     }
 
-    /// The warnings of the request and the notes of the answer.
+    /// Returns the warnings of the request and the notes of the answer.
     pub(super) fn warnings(&mut self, notes: Vec<String>) -> Vec<Warning> {
         let mut warnings = std::mem::take(&mut self.parameters.warnings);
-        warnings.extend(notes.into_iter().map(|note| Warning::of("source_note", note)));
+        warnings.extend(notes.into_iter().map(|note| Warning::new("source_note", note)));
         warnings
     }
 
-    /// What there is to know of an answer that counts nothing.
+    /// Returns the metadata of a response without a count.
     pub(super) fn meta(&mut self) -> Meta {
         self.counted(None, Vec::new())
     }
 
-    /// What there is to know of an answer.
+    /// Returns the metadata of a response.
     pub(super) fn counted(&mut self, count: Option<Count>, notes: Vec<String>) -> Meta {
         let count = match count {
             None => CountMeta::None,
@@ -161,7 +161,7 @@ impl Call<'_> {
     }
 }
 
-/// The body of an answer, compact JSON, and what it is for whoever counts answers.
+/// Body of a response as compact JSON, with the shaping that telemetry records.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) body: Vec<u8>,
@@ -169,31 +169,31 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// An answer that is no list.
-    pub(super) fn of(body: &impl Serialize) -> Result<Self, ApiError> {
-        serde_json::to_vec(body).map(Self::of_json).map_err(|_unwritable| ApiError::internal())
+    /// Serializes a response that is not a list.
+    pub(super) fn new(body: &impl Serialize) -> Result<Self, ApiError> {
+        serde_json::to_vec(body).map(Self::from_json).map_err(|_unwritable| ApiError::internal())
     }
 
-    /// One that is JSON already.
-    pub(super) fn of_json(body: Vec<u8>) -> Self {
+    /// Creates a response from JSON text.
+    pub(super) fn from_json(body: Vec<u8>) -> Self {
         let shaping = Shaping { bytes: body.len(), items: 1, ..Shaping::default() };
         Self { body, shaping }
     }
 
-    /// Says how many rows it has.
+    /// Sets the number of rows.
     pub(super) fn with_items(mut self, items: usize) -> Self {
         self.shaping.items = items;
         self
     }
 
-    /// Says that it is one of several, or not.
-    pub(super) fn one_of(mut self, strategy: Strategy) -> Self {
+    /// Sets the strategy that telemetry records.
+    pub(super) fn with_strategy(mut self, strategy: Strategy) -> Self {
         self.shaping.strategy = strategy;
         self
     }
 }
 
-/// An HTTP response with the contract's headers.
+/// Builds an HTTP response with the headers of the contract.
 pub(super) fn response(status: StatusCode, body: Vec<u8>) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;

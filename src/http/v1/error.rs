@@ -1,4 +1,4 @@
-//! What goes wrong, as the contract writes it: a status, a type, a code, and what helps.
+//! Error responses of the contract: a status, a type, a code and a hint.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -12,19 +12,19 @@ use crate::fit::clip;
 use crate::handle::SourceName;
 use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, QueryFault, SourceError};
 
-/// The longest message, in bytes.
-const MESSAGE_MOST: usize = 1_000;
+/// Maximum length of a message in bytes.
+const MAX_MESSAGE_BYTES: usize = 1_000;
 
-/// The longest hint, in bytes.
-const HINT_MOST: usize = 600;
+/// Maximum length of a hint in bytes.
+const MAX_HINT_BYTES: usize = 600;
 
-/// Fields that a hint names.
-const FIELDS_SHOWN: usize = 30;
+/// Maximum number of fields that a hint names.
+const MAX_NAMED_FIELDS: usize = 30;
 
-/// The pause that a client is asked for when long records use up the memory, in seconds.
+/// `Retry-After` in seconds if large records of other calls use up the memory.
 const BUSY_RETRY_AFTER: u64 = 2;
 
-/// Why a request is not answered.
+/// Reason why a request fails.
 #[derive(Debug)]
 pub(in crate::http) struct ApiError {
     pub(in crate::http) status: StatusCode,
@@ -33,9 +33,9 @@ pub(in crate::http) struct ApiError {
     hint: Option<Box<str>>,
     param: Option<Box<str>>,
     choices: Box<[OfferedConnection]>,
-    /// Seconds to wait.
+    /// Seconds to wait before a retry.
     pub(in crate::http) retry_after: Option<u64>,
-    /// What is wrong with the cursor, for whoever counts errors.
+    /// Fault of the cursor, which telemetry counts.
     pub(in crate::http) cursor_fault: Option<CursorFault>,
 }
 
@@ -121,12 +121,12 @@ impl ApiError {
         }
     }
 
-    /// A 400 of this code.
+    /// Creates an error with status 400.
     pub(in crate::http) fn bad(code: &'static str, message: String) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
 
-    /// Puts what its status goes with into the headers of its answer.
+    /// Adds the headers that belong to the status.
     pub(in crate::http) fn add_headers(&self, headers: &mut HeaderMap) {
         if self.status == StatusCode::METHOD_NOT_ALLOWED {
             headers.insert(header::ALLOW, HeaderValue::from_static("GET"));
@@ -136,12 +136,12 @@ impl ApiError {
         }
     }
 
-    /// A request that is not one of the contract's.
+    /// Creates an error for a request that violates the contract.
     pub(in crate::http) fn request(message: String) -> Self {
         Self::bad("invalid_request", message)
     }
 
-    /// A cursor that is not good, or no longer.
+    /// Creates an error for an invalid or expired cursor.
     pub(in crate::http) fn cursor(fault: CursorFault, message: String) -> Self {
         Self { cursor_fault: Some(fault), ..Self::bad("invalid_cursor", message).about("cursor") }
     }
@@ -155,25 +155,25 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "connection_not_found", message).about("connection_id")
     }
 
-    /// A defect of ours.
+    /// Creates an internal error.
     pub(in crate::http) fn internal() -> Self {
         let message = "fetchwell stopped at a defect of its own; call again, or report it".to_owned();
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)
     }
 
-    /// Names the parameter that it is about.
+    /// Sets the parameter that the error is about.
     pub(in crate::http) fn about(mut self, param: &str) -> Self {
         self.param = Some(clip(param, 200).into());
         self
     }
 
-    /// Says how to ask instead; nothing when that is not known.
+    /// Sets the hint; an empty text sets none.
     pub(in crate::http) fn hinting(mut self, hint: &str) -> Self {
-        self.hint = (!hint.is_empty()).then(|| clip(hint, HINT_MOST).into());
+        self.hint = (!hint.is_empty()).then(|| clip(hint, MAX_HINT_BYTES).into());
         self
     }
 
-    /// Offers connections.
+    /// Sets the connections that the error offers as choices.
     pub(in crate::http) fn offering(mut self, choices: Vec<OfferedConnection>) -> Self {
         self.choices = choices.into();
         self
@@ -201,7 +201,7 @@ impl ApiError {
             error: ErrorBody {
                 kind: type_of(self.status),
                 code: self.code.clone().into_owned(),
-                message: clip(&self.message, MESSAGE_MOST),
+                message: clip(&self.message, MAX_MESSAGE_BYTES),
                 hint: self.hint.as_deref().map(str::to_owned),
                 param: self.param.as_deref().map(str::to_owned),
                 available_connections: self.choices.to_vec(),
@@ -226,7 +226,7 @@ fn type_of(status: StatusCode) -> ErrorType {
 }
 
 impl ApiError {
-    /// Long records of other calls use up the memory.
+    /// Creates the error of a read that found no memory for large records.
     fn busy(message: String) -> Self {
         let hint = "Ask again in a moment, one request at a time, with a smaller `limit`.";
         let busy = Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message).hinting(hint);
@@ -241,9 +241,9 @@ impl From<SourceError> for ApiError {
         match error {
             SourceError::Refused(refusal) => {
                 if let Some((fault, hint)) = refusal.correction() {
-                    return of_query(fault, &refusal.message, &hint);
+                    return query_error(fault, &refusal.message, &hint);
                 }
-                let refused = Self::new(passed_on(refusal.status), refusal.code, refusal.message);
+                let refused = Self::new(upstream_status(refusal.status), refusal.code, refusal.message);
                 let refused = Self {
                     param: refusal.param.map(Into::into),
                     hint: refusal.hint.map(Into::into),
@@ -262,14 +262,14 @@ impl From<SourceError> for ApiError {
             }
             SourceError::SearchAgain { .. } => as_is(StatusCode::NOT_FOUND, "not_found"),
             SourceError::UseKnownField { known, .. } => {
-                let known: Vec<&str> = known.iter().map(String::as_str).take(FIELDS_SHOWN).collect();
+                let known: Vec<&str> = known.iter().map(String::as_str).take(MAX_NAMED_FIELDS).collect();
                 let unknown = as_is(StatusCode::BAD_REQUEST, "unknown_field").about("fields");
                 if known.is_empty() {
                     return unknown;
                 }
                 unknown.hinting(&format!("Its fields are: {}.", known.join(", ")))
             }
-            SourceError::CorrectQuery { fault, problem, hint } => of_query(fault, &problem, &hint),
+            SourceError::CorrectQuery { fault, problem, hint } => query_error(fault, &problem, &hint),
             SourceError::RestartSearch => Self::cursor(CursorFault::Changed, message.clone()),
             SourceError::RetryAfterTimeout { .. } => as_is(StatusCode::GATEWAY_TIMEOUT, "source_timeout"),
             SourceError::CheckServer { .. } | SourceError::AskInTurn | SourceError::MendStore(_) => {
@@ -306,9 +306,9 @@ impl From<SourceError> for ApiError {
     }
 }
 
-/// The status of a record server behind this one. Its 401 is about our credential, never about the caller's, who has
-/// none.
-fn passed_on(status: u16) -> StatusCode {
+/// Maps the status of a record server. A 401 concerns the credential of fetchwell and not that of the caller, who has
+/// none for that server.
+fn upstream_status(status: u16) -> StatusCode {
     match status {
         401 => StatusCode::FORBIDDEN,
         400..=499 => StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY),
@@ -318,7 +318,7 @@ fn passed_on(status: u16) -> StatusCode {
     }
 }
 
-fn of_query(fault: QueryFault, problem: &str, hint: &str) -> ApiError {
+fn query_error(fault: QueryFault, problem: &str, hint: &str) -> ApiError {
     let status = match fault {
         QueryFault::UnknownStream | QueryFault::FieldNotFound | QueryFault::QueryNotFound => {
             StatusCode::NOT_FOUND
@@ -359,7 +359,7 @@ fn of_query(fault: QueryFault, problem: &str, hint: &str) -> ApiError {
     }
 }
 
-/// Offers the connections to choose from, or else names the sources.
+/// Offers the connections as choices, or names the sources if there are none.
 fn in_several_sources(error: ApiError, sources: &[SourceName], choices: &[ConnectionChoice]) -> ApiError {
     if !choices.is_empty() {
         return error.offering(choices.iter().map(offered).collect());

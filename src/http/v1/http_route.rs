@@ -1,4 +1,4 @@
-//! The paths under which a connector's own API served a stream, as the schema lists them with each connection.
+//! Paths of a connector's own API under which streams are served, as the schema lists them per connection.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub(super) struct HttpRouteRow {
 }
 
 impl HttpRouteRow {
-    fn of(route: &HttpRoute) -> Self {
+    fn new(route: &HttpRoute) -> Self {
         Self {
             path: route.path.clone(),
             stream: route.stream.to_string(),
@@ -26,7 +26,7 @@ impl HttpRouteRow {
     }
 }
 
-/// The routes of a connection, or of one stream of it.
+/// Returns the routes of a connection, or those of one of its streams.
 pub(super) fn routes_of(
     known: &[&ConnectionSchema],
     connection_id: &str,
@@ -35,5 +35,5 @@ pub(super) fn routes_of(
     let connection = known.iter().find(|known| known.connection_id.as_str() == connection_id);
     let routes = connection.into_iter().flat_map(|connection| &connection.routes);
     let asked = |route: &&HttpRoute| stream.is_none_or(|stream| route.stream.as_str() == stream);
-    routes.filter(asked).map(HttpRouteRow::of).collect()
+    routes.filter(asked).map(HttpRouteRow::new).collect()
 }

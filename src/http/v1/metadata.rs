@@ -1,4 +1,4 @@
-//! A stream as the contract describes it: one object for all connections that have it.
+//! Stream metadata: one object for all connections that have the stream.
 
 use std::collections::BTreeMap;
 
@@ -99,9 +99,9 @@ pub(super) struct Connection {
 }
 
 impl StreamMetadata {
-    /// One stream, as the connections that have it describe it; `details` holds at least one. The stream's routes are
-    /// of the connections in `known`.
-    pub(super) fn of(name: &str, details: &[StreamDetail], known: &[&ConnectionSchema]) -> Self {
+    /// Creates the metadata from the details of each connection with the stream; `details` has at least one. Routes
+    /// are taken from the connections in `known`.
+    pub(super) fn new(name: &str, details: &[StreamDetail], known: &[&ConnectionSchema]) -> Self {
         let fields = fields(details);
         Self {
             object: "stream_metadata",
@@ -110,16 +110,16 @@ impl StreamMetadata {
                 kind: "object",
                 properties: fields
                     .iter()
-                    .map(|(name, field)| (name.clone(), FieldSchema::of(&field.types)))
+                    .map(|(name, field)| (name.clone(), FieldSchema::from_types(&field.types)))
                     .collect(),
             },
             field_capabilities: fields
                 .into_iter()
-                .map(|(name, field)| (name, FieldCapabilities::of(&field)))
+                .map(|(name, field)| (name, FieldCapabilities::new(&field)))
                 .collect(),
             expand_capabilities: expand_capabilities(details),
             query: QueryHints::default(),
-            relationships: relations(details).map(Relationship::of).collect(),
+            relationships: relations(details).map(Relationship::new).collect(),
             views: views(details),
             freshness: Freshness::UNKNOWN,
             primary_key: primary_key(details),
@@ -140,7 +140,7 @@ pub(super) fn connections(details: &[StreamDetail]) -> Vec<Connection> {
     details.iter().map(connection).collect()
 }
 
-/// Connections with their routes, or with those of one stream.
+/// Adds to connections their routes, or those of one stream.
 pub(super) fn with_routes(
     mut connections: Vec<Connection>,
     known: &[&ConnectionSchema],
@@ -152,7 +152,7 @@ pub(super) fn with_routes(
     connections
 }
 
-/// The fields of any of the connections, with all that any of them can be asked for.
+/// Merges the fields of all connections; a merged field has every type and capability that one of them has.
 pub(super) fn fields(details: &[StreamDetail]) -> BTreeMap<String, FieldDetail> {
     let mut fields: BTreeMap<String, FieldDetail> = BTreeMap::new();
     for field in details.iter().flat_map(|detail| &detail.fields) {
@@ -178,14 +178,14 @@ pub(super) fn expand_capabilities(details: &[StreamDetail]) -> Vec<ExpandCapabil
     let capability = |relation: &Relation| ExpandCapability {
         name: relation.name.clone(),
         stream: relation.stream.to_string(),
-        cardinality: Cardinality::of(relation.kind),
+        cardinality: Cardinality::from_kind(relation.kind),
         default_limit: relation.default_limit,
         max_limit: relation.max_limit,
     };
     relations(details).map(capability).collect()
 }
 
-/// The relations of any of the connections, each name once.
+/// Returns the relations of all connections, without duplicate names.
 fn relations(details: &[StreamDetail]) -> impl Iterator<Item = &Relation> {
     let all: Vec<&Relation> = details.iter().flat_map(|detail| &detail.relations).collect();
     let first = |at: usize, name: &str| all.iter().take(at).all(|before| before.name != name);
@@ -209,18 +209,18 @@ fn views(details: &[StreamDetail]) -> Vec<ViewRow> {
 }
 
 impl Relationship {
-    fn of(relation: &Relation) -> Self {
+    fn new(relation: &Relation) -> Self {
         Self {
             name: relation.name.clone(),
             stream: relation.stream.to_string(),
-            cardinality: Cardinality::of(relation.kind),
+            cardinality: Cardinality::from_kind(relation.kind),
             foreign_key: relation.foreign_key.clone(),
         }
     }
 }
 
 impl Cardinality {
-    fn of(kind: RelationKind) -> Self {
+    fn from_kind(kind: RelationKind) -> Self {
         match kind {
             RelationKind::HasMany => Self::HasMany,
             RelationKind::HasOne => Self::HasOne,

@@ -1,7 +1,15 @@
-//! The record-server contract over HTTP (PDPP read API): any [`Source`] as a record server of its own.
+//! The PDPP read API at `/v1`: serves any [`Source`] as a record server.
 //!
-//! One file a route. Paths are taken apart as they were sent and decoded once, segment by segment, so that a key may
-//! hold anything, a `/` too. Every answer is JSON in the contract's envelope, errors and defects included.
+//! Paths are split as sent and decoded once per segment, so that a key may contain any character, including `/`.
+//! Every response is JSON in the envelope of the contract, including errors and panics.
+//!
+//! * [`schema`], [`connector`], [`metadata`], [`capabilities`], [`http_route`]: `/v1/schema` and the objects in it
+//! * [`streams`], [`records`], [`record`], [`window`], [`aggregate`], [`search`]: one route each
+//! * [`rows`]: records in lists
+//! * [`table`], [`parameters`]: parameters of all routes, and parsing of query strings
+//! * [`cursor`]: cursors of lists and searches
+//! * [`envelope`], [`error`]: responses
+//! * [`openapi`]: the document at `/openapi.json`
 
 mod aggregate;
 mod capabilities;
@@ -49,7 +57,7 @@ use crate::source::SearchMode;
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 use crate::tools::Toolbox;
 
-/// A source served by the contract.
+/// State of the API.
 #[derive(Debug, Clone)]
 pub(super) struct RecordServer {
     telemetry: Telemetry,
@@ -60,7 +68,7 @@ impl RecordServer {
         Self { telemetry }
     }
 
-    /// Its routes: `/v1`, all below it, and `/openapi.json`.
+    /// Routes `/v1`, everything below it, and `/openapi.json`.
     pub(super) fn routes(&self) -> Router {
         let all = any(answer).with_state(self.clone());
         ["/v1", "/v1/", "/v1/{*rest}", "/openapi.json"]
@@ -69,7 +77,7 @@ impl RecordServer {
     }
 }
 
-/// A path that is one of the contract's, its names still encoded.
+/// Parsed path of the contract; its names are still percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route<'a> {
     OpenApi,
@@ -84,7 +92,7 @@ enum Route<'a> {
 }
 
 impl<'a> Route<'a> {
-    fn of(path: &'a str) -> Option<Self> {
+    fn parse(path: &'a str) -> Option<Self> {
         let segments: Vec<&str> = path.split('/').skip(1).collect();
         Some(match *segments.as_slice() {
             ["openapi.json"] => Self::OpenApi,
@@ -102,7 +110,7 @@ impl<'a> Route<'a> {
         })
     }
 
-    /// How it is described; nothing for the description itself.
+    /// Returns the operation of a route, or `None` for `/openapi.json`.
     fn operation(self) -> Option<Operation> {
         Some(match self {
             Self::OpenApi => return None,
@@ -119,7 +127,7 @@ impl<'a> Route<'a> {
         })
     }
 
-    /// What its calls are recorded as.
+    /// Returns the name of the endpoint in telemetry.
     fn template(self) -> &'static str {
         match self {
             Self::OpenApi => "/openapi.json",
@@ -137,18 +145,18 @@ impl<'a> Route<'a> {
     }
 }
 
-/// Answers one request, whatever happens on the way, and logs it in one line.
+/// Answers one request and logs it in one line. Errors and panics become error responses.
 async fn answer(State(server): State<RecordServer>, request: Request) -> Response {
-    // A body is not looked at: no route takes one.
+    // The body is ignored, because no route takes one.
     let (request, _) = request.into_parts();
     let id = request.extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
-    let route = Route::of(request.uri.path());
+    let route = Route::parse(request.uri.path());
     let record = server.telemetry.call(
         Endpoint::route(route.map_or("/v1/{unknown}", Route::template)),
         Origin::of(&request.extensions),
     );
     let toolbox = toolbox_of(&request.extensions);
-    let call = async { checked(&*toolbox.ok_or_else(ApiError::internal)?, route, &request).await };
+    let call = async { handle(&*toolbox.ok_or_else(ApiError::internal)?, route, &request).await };
     let answered = match AssertUnwindSafe(call).catch_unwind().await {
         Ok(answered) => answered,
         Err(_panic) => Err(ApiError::internal()),
@@ -168,12 +176,12 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
     }
 }
 
-/// Whether a path is one of the contract's.
+/// Returns true if a path belongs to the contract.
 pub(super) fn is_contract(path: &str) -> bool {
     path == "/v1" || path.starts_with("/v1/") || path == "/openapi.json"
 }
 
-/// What was refused before it came here, in the contract's words.
+/// Builds the response to a request that middleware refused, in the format of the contract.
 pub(super) fn refused(refused: &Refusal, id: &RequestId) -> Response {
     let error = ApiError::new(refused.status, refused.code, refused.problem.clone());
     let mut body = serde_json::to_value(error.body(id.as_str())).unwrap_or_default();
@@ -189,7 +197,7 @@ fn refusal(error: &ApiError, body: Vec<u8>) -> Response {
     response
 }
 
-async fn checked(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) -> Result<Answer, ApiError> {
+async fn handle(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) -> Result<Answer, ApiError> {
     let Some(route) = route else {
         let problem = "there is no such route; /openapi.json lists the routes there are".to_owned();
         return Err(ApiError::not_found(problem));
@@ -199,21 +207,21 @@ async fn checked(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) -
         return Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
     }
     let Some(operation) = route.operation() else {
-        return Ok(Answer::of_json(openapi::DOCUMENT.as_bytes().to_vec()));
+        return Ok(Answer::from_json(openapi::DOCUMENT.as_bytes().to_vec()));
     };
     let (path, query) = (request.uri.path(), request.uri.query());
     let parameters = Parameters::read(query, operation.parameters)?;
     let source = &**toolbox.asked_source();
     let seal = Seal::of(toolbox);
     let mut call = Call { toolbox, source, seal: &seal, path, query, parameters };
-    let answered = tokio::time::timeout(toolbox.call_deadline(), routed(&mut call, route)).await;
+    let answered = tokio::time::timeout(toolbox.call_deadline(), dispatch(&mut call, route)).await;
     answered.unwrap_or_else(|_late| {
         let problem = format!("no answer within {} seconds", toolbox.call_deadline().as_secs());
         Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem))
     })
 }
 
-async fn routed(call: &mut Call<'_>, route: Route<'_>) -> Result<Answer, ApiError> {
+async fn dispatch(call: &mut Call<'_>, route: Route<'_>) -> Result<Answer, ApiError> {
     match route {
         Route::OpenApi => Err(ApiError::internal()),
         Route::Schema => schema::answer(call).await,
@@ -227,7 +235,7 @@ async fn routed(call: &mut Call<'_>, route: Route<'_>) -> Result<Answer, ApiErro
     }
 }
 
-/// A name in a path, decoded once. What cannot be a name of anything is not there.
+/// Decodes and parses a name in a path. An invalid name is reported as not found.
 fn name<Name: FromStr<Err: std::fmt::Display>>(segment: &str) -> Result<Name, ApiError> {
     let decoded = percent_decode_str(segment).decode_utf8();
     let decoded =
@@ -243,7 +251,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, expect: Option<Route<'_>>) {
-        assert_eq!(Route::of(path), expect, "{path}");
+        assert_eq!(Route::parse(path), expect, "{path}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! `/openapi.json`: the contract described (`OpenAPI` 3.1), made of the types that are sent and the tables that are read,
-//! with what else is served over HTTP.
+//! `/openapi.json`: the `OpenAPI` 3.1 description of everything that is served over HTTP.
+//!
+//! It is generated from the response types and the tables of parameters that requests are parsed with.
 
 use std::sync::LazyLock;
 
@@ -10,25 +11,25 @@ use serde_json::{Map, Value, json};
 
 use super::envelope::VERSION;
 use super::error::ErrorEnvelope;
-use super::table::{LIMIT_DEFAULT, LIMIT_MOST, Parameter, Takes};
+use super::table::{DEFAULT_LIMIT, MAX_LIMIT, Parameter, Takes};
 use super::{aggregate, record, records, schema, search, streams, window};
 use crate::http::{api, health, metrics};
 
-/// A route, as it is described and as its query string is read.
+/// Route with its description and its query parameters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operation {
-    /// Its path, with `{stream}` and `{id}`.
+    /// Path with the placeholders `{stream}` and `{id}`.
     pub(super) path: &'static str,
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
     pub(super) parameters: &'static [Parameter],
-    /// The statuses of its own errors; those of every route come on top.
+    /// Status codes of errors specific to the route.
     pub(super) statuses: &'static [u16],
-    /// The schema of its answer.
+    /// Function that returns the schema of the response.
     pub(super) answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
-/// Every route of the contract.
+/// All routes of the contract.
 pub(super) const OPERATIONS: [Operation; 10] = [
     schema::OPERATION,
     streams::LIST,
@@ -42,10 +43,10 @@ pub(super) const OPERATIONS: [Operation; 10] = [
     search::HYBRID,
 ];
 
-/// Errors that every route can give.
-const EVERYWHERE: [u16; 6] = [403, 429, 500, 502, 503, 504];
+/// Status codes of errors that every route can return.
+const COMMON_STATUSES: [u16; 6] = [403, 429, 500, 502, 503, 504];
 
-/// The document.
+/// The document, serialized once.
 pub(super) static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
 
 fn document() -> Value {
@@ -75,7 +76,7 @@ fn document() -> Value {
     })
 }
 
-/// Says of an object with known members that it has no others, which is what our types mean.
+/// Sets `additionalProperties` to false for objects with known members, because the response types have no others.
 fn close(schema: &mut Schema) {
     let has = |name: &str| schema.get(name).is_some();
     if has("properties") && !has("additionalProperties") {
@@ -87,7 +88,7 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, error: &Sche
     let mut responses = Map::new();
     let answer = (operation.answer)(generator);
     responses.insert("200".to_owned(), response("The answer", &answer, &[]));
-    let mut statuses: Vec<u16> = operation.statuses.iter().copied().chain(EVERYWHERE).collect();
+    let mut statuses: Vec<u16> = operation.statuses.iter().copied().chain(COMMON_STATUSES).collect();
     statuses.sort_unstable();
     for status in statuses {
         let extra: &[&str] = if [429, 503].contains(&status) { &["Retry-After"] } else { &[] };
@@ -169,8 +170,8 @@ fn schema_of(takes: Takes) -> Value {
         Takes::NeededText => json!({ "type": "string", "minLength": 1 }),
         Takes::Choice(words) | Takes::NeededChoice(words) => json!({ "type": "string", "enum": words }),
         Takes::PageLimit => json!({
-            "anyOf": [{ "type": "integer", "minimum": 1, "maximum": LIMIT_MOST }, { "type": "string" }],
-            "default": LIMIT_DEFAULT,
+            "anyOf": [{ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT }, { "type": "string" }],
+            "default": DEFAULT_LIMIT,
         }),
         Takes::Whole { least, most, default } => {
             let mut schema = Map::new();

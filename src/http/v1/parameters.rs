@@ -1,43 +1,43 @@
-//! Reading a query string.
+//! Parses query strings.
 //!
-//! One table a route says what is read, what is refused by name, and what `/openapi.json` describes, so that the
-//! three cannot disagree.
+//! One table per route determines the accepted parameters, the errors for others, and the description in
+//! `/openapi.json`.
 
 use percent_encoding::percent_decode_str;
 
 use super::envelope::Warning;
 use super::error::ApiError;
-use super::table::{
-    CONNECTION, CONNECTION_ALIAS, FILTER, LIMIT, LIMIT_DEFAULT, LIMIT_MOST, Parameter, Takes,
-};
+use super::table::{CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, LIMIT, MAX_LIMIT, Parameter, Takes};
 use crate::handle::ConnectionId;
 use crate::source::{Condition, Filter, Operator};
 
-/// The most conditions of one filter.
-const CONDITIONS_MOST: usize = 32;
+/// Maximum number of conditions of one filter.
+const MAX_CONDITIONS: usize = 32;
 
-/// A query string, read by a route's table.
+/// Query string, parsed by the table of a route.
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
-    given: Vec<Given>,
+    given: Vec<RawParameter>,
     pub(super) warnings: Vec<Warning>,
 }
 
 #[derive(Debug)]
-struct Given {
+struct RawParameter {
     name: &'static str,
-    /// What stood between the brackets of a keyed one: `amount][gte` for `filter[amount][gte]`.
+    /// Key in the brackets of a keyed parameter: `amount][gte` for `filter[amount][gte]`.
     key: String,
     value: String,
 }
 
 impl Parameters {
+    /// Parses a query string.
+    ///
     /// # Errors
     ///
-    /// It is not UTF-8, holds a parameter that is not in the table, one twice that can be there once, or a word that
-    /// is none of its words.
+    /// Returns an error if it is not UTF-8, or contains a parameter that is not in the table, a repeated parameter
+    /// that may be there once, or a value that is not one of the choices.
     pub(super) fn read(raw: Option<&str>, table: &'static [Parameter]) -> Result<Self, ApiError> {
-        let mut given: Vec<Given> = Vec::new();
+        let mut given: Vec<RawParameter> = Vec::new();
         for pair in raw.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decode(name)?, decode(value)?);
@@ -57,28 +57,28 @@ impl Parameters {
                     ApiError::request(format!("{name} must be one of {}", words.join(", "))).about(&name)
                 );
             }
-            given.push(Given { name: parameter.name, key: key.to_owned(), value });
+            given.push(RawParameter { name: parameter.name, key: key.to_owned(), value });
         }
         Ok(Self { given, warnings: Vec::new() })
     }
 
-    /// The value of one that is there at most once.
+    /// Returns the value of a parameter that is not repeated.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.given.iter().find(|given| given.name == name).map(|given| given.value.as_str())
     }
 
-    /// The value of one that has to be there and hold something.
+    /// Returns the value of a required parameter; an empty value is an error.
     pub(super) fn needed(&self, name: &str) -> Result<&str, ApiError> {
         let value = self.text(name).filter(|value| !value.is_empty());
         value.ok_or_else(|| ApiError::request(format!("{name} is required")).about(name))
     }
 
-    /// Every value of one that is repeated.
+    /// Returns every value of a repeated parameter.
     pub(super) fn repeated(&self, name: &str) -> impl Iterator<Item = &str> {
         self.given.iter().filter(move |given| given.name == name).map(|given| given.value.as_str())
     }
 
-    /// The names of one that takes several, whether repeated or with commas between.
+    /// Returns the names in a parameter that may be repeated or contain commas.
     pub(super) fn names(&self, name: &str) -> Result<Vec<String>, ApiError> {
         let names: Vec<String> =
             self.repeated(name).flat_map(|value| value.split(',')).map(str::to_owned).collect();
@@ -88,32 +88,32 @@ impl Parameters {
         Ok(names)
     }
 
-    /// The keys and values of a keyed one.
+    /// Returns the keys and values of a keyed parameter.
     pub(super) fn keyed(&self, name: &str) -> impl Iterator<Item = (&str, &str)> {
         let named = self.given.iter().filter(move |given| given.name == name);
         named.map(|given| (given.key.as_str(), given.value.as_str()))
     }
 
-    /// How many rows a page has.
+    /// Returns the page size.
     pub(super) fn page_limit(&mut self) -> usize {
-        let Some(asked) = self.text(LIMIT.name).and_then(digits) else { return LIMIT_DEFAULT };
-        if asked > LIMIT_MOST {
-            self.clamped(LIMIT.name, LIMIT_MOST);
+        let Some(asked) = self.text(LIMIT.name).and_then(digits) else { return DEFAULT_LIMIT };
+        if asked > MAX_LIMIT {
+            self.warn_clamped(LIMIT.name, MAX_LIMIT);
         }
-        if asked == 0 { LIMIT_DEFAULT } else { asked.min(LIMIT_MOST) }
+        if asked == 0 { DEFAULT_LIMIT } else { asked.min(MAX_LIMIT) }
     }
 
-    /// Says in a warning that less is given than was asked.
-    pub(super) fn clamped(&mut self, name: &str, most: usize) {
+    /// Adds a warning that a value was reduced to the maximum.
+    pub(super) fn warn_clamped(&mut self, name: &str, most: usize) {
         let message = format!("{name} is at most {most} and was set to it");
-        self.warnings.push(Warning::of("limit_clamped", message).about(name));
+        self.warnings.push(Warning::new("limit_clamped", message).about(name));
     }
 
-    /// A whole number between `least` and `most`; `None` when it is not given.
+    /// Returns an integer between `least` and `most`, or `None` if the parameter is missing.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, as a sentence.
+    /// Returns a sentence that says which numbers are valid.
     pub(super) fn whole(&self, name: &str, least: usize, most: usize) -> Result<Option<usize>, String> {
         let Some(value) = self.text(name) else { return Ok(None) };
         match digits(value).filter(|number| (least..=most).contains(number)) {
@@ -124,7 +124,7 @@ impl Parameters {
         }
     }
 
-    /// The connection that is asked for, under its name or its older one.
+    /// Returns the requested connection, by the current or the deprecated parameter name.
     pub(super) fn connection(&mut self) -> Result<Option<ConnectionId>, ApiError> {
         let alias = self.text(CONNECTION_ALIAS.name).map(str::to_owned);
         let asked = match (self.text(CONNECTION.name), &alias) {
@@ -137,14 +137,14 @@ impl Parameters {
         };
         if alias.is_some() {
             let message = "connector_instance_id is deprecated; use connection_id".to_owned();
-            self.warnings.push(Warning::of("deprecated_alias_used", message).about(CONNECTION_ALIAS.name));
+            self.warnings.push(Warning::new("deprecated_alias_used", message).about(CONNECTION_ALIAS.name));
         }
         let Some(asked) = asked else { return Ok(None) };
-        // What cannot be a name of anything is not a name of a connection.
+        // A value that cannot be an id names no connection.
         asked.parse().map(Some).map_err(|problem| ApiError::connection_not_found(&asked, &problem))
     }
 
-    /// The conditions on fields. Values are texts here; the source makes of them what the field is.
+    /// Returns the filter. Values are texts; the source converts them to the type of the field.
     pub(super) fn filter(&self) -> Result<Filter, ApiError> {
         let mut conditions = Vec::new();
         for (key, value) in self.keyed(FILTER.name) {
@@ -161,8 +161,8 @@ impl Parameters {
             let value = crate::record::Scalar::Text(value.to_owned());
             conditions.push(Condition { field: field.to_owned(), operator, value });
         }
-        if conditions.len() > CONDITIONS_MOST {
-            return Err(invalid_filter(format!("a filter has at most {CONDITIONS_MOST} conditions")));
+        if conditions.len() > MAX_CONDITIONS {
+            return Err(invalid_filter(format!("a filter has at most {MAX_CONDITIONS} conditions")));
         }
         Ok(Filter(conditions))
     }
@@ -172,7 +172,7 @@ fn invalid_filter(problem: String) -> ApiError {
     ApiError::bad("invalid_filter", problem).about(FILTER.name)
 }
 
-/// A name or value of a query string, as browsers encode forms.
+/// Decodes a name or value of a query string, in the form encoding of browsers.
 fn decode(text: &str) -> Result<String, ApiError> {
     let spaced = text.replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8();
@@ -180,13 +180,13 @@ fn decode(text: &str) -> Result<String, ApiError> {
     Ok(decoded.into_owned())
 }
 
-/// A number of digits alone; one too large to count with is the largest there is.
+/// Parses a text of digits. A number that is too large becomes the maximum.
 fn digits(text: &str) -> Option<usize> {
     let all_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     all_digits.then(|| text.parse().unwrap_or(usize::MAX))
 }
 
-/// Two parameters that cannot both be given.
+/// Creates the error of two parameters that exclude each other.
 pub(super) fn exclusive(one: &str, other: &str) -> ApiError {
     ApiError::request(format!("{one} and {other} are mutually exclusive")).about(one)
 }

@@ -45,10 +45,10 @@ pub(super) async fn answer(
         expand: expansions(&call.parameters)?,
     };
     let mut record = call.source.record(&query).await?;
-    Answer::of(&RecordObject {
+    Answer::new(&RecordObject {
         record_json_bytes: serde_json::to_string(&record.data).map_or(0, |json| json.len()),
         connector_key: record.connector_key.take(),
-        row: RecordRow::of(record),
+        row: RecordRow::new(record),
         links: call.links(),
         meta: call.meta(),
     })

@@ -1,4 +1,4 @@
-//! `GET /v1/streams/{stream}/records`: a page of a stream, or of what changed in it.
+//! `GET /v1/streams/{stream}/records`: a page of a stream's records or of its changes.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -78,13 +78,13 @@ struct RecordList {
 }
 
 pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
-    let mut query = question(&mut call.parameters, stream)?;
+    let mut query = parse_query(&mut call.parameters, stream)?;
     if let Start::After(RecordsPosition(cursor)) = &mut query.start {
         *cursor = call.seal.open_list(cursor).await?;
     }
     let changes = ChangeTokens::open(call.toolbox, call.source, &mut query).await?;
     let page = call.source.records(&query).await?;
-    call.missing(&page.unavailable);
+    call.warn_unavailable(&page.unavailable);
     let next_cursor = match page.next {
         Some(RecordsPosition(position)) => {
             let issued = call.seal.close_list(position).await;
@@ -105,9 +105,9 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         _ => None,
     };
     let items = page.rows.len();
-    let answer = Answer::of(&RecordList {
+    let answer = Answer::new(&RecordList {
         object: "list",
-        data: page.rows.into_iter().map(Row::of).collect(),
+        data: page.rows.into_iter().map(Row::new).collect(),
         has_more: page.has_more,
         url: call.path.to_owned(),
         links: call.list_links(next),
@@ -115,13 +115,14 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
         next_cursor,
         next_changes_since,
     })?;
-    Ok(answer.with_items(items).one_of(Strategy::Paginated))
+    Ok(answer.with_items(items).with_strategy(Strategy::Paginated))
 }
 
-/// What changed comes in the order of the changes, uncounted and with nothing brought along.
+/// Parameters that cannot be combined with `changes_since`: changes have their own order, no count and no related
+/// records.
 const NOT_WITH_CHANGES: [&str; 4] = ["order", "sort", "count", EXPAND.name];
 
-fn question(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery, ApiError> {
+fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery, ApiError> {
     if sent.text("changes_since").is_some()
         && let Some(name) = NOT_WITH_CHANGES.into_iter().find(|name| sent.text(name).is_some())
     {
@@ -163,7 +164,7 @@ fn question(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery, A
     })
 }
 
-/// The direction and the field. `sort=-field` says both; `order` beside it must not say the opposite.
+/// Returns the direction and the field to sort by. `sort=-field` determines both; `order` must not contradict it.
 fn order(order: Option<&str>, sort: Option<&str>) -> Result<(Direction, Option<String>), ApiError> {
     let invalid = |problem: &str| Err(ApiError::bad("invalid_sort", problem.to_owned()).about("sort"));
     let asked = match order {
@@ -183,7 +184,7 @@ fn order(order: Option<&str>, sort: Option<&str>) -> Result<(Direction, Option<S
     Ok((direction, Some(field.to_owned())))
 }
 
-/// The relations to bring along, each with its limit.
+/// Returns the relations to expand, each with its limit.
 pub(super) fn expansions(sent: &Parameters) -> Result<Vec<Expansion>, ApiError> {
     let invalid = |problem: String| ApiError::bad("invalid_expand", problem).about(EXPAND_LIMIT.name);
     let mut asked: Vec<Expansion> = Vec::new();

@@ -1,4 +1,4 @@
-//! Rows of records: one that is there, one that was deleted, and the related ones inside.
+//! Records in lists: present, deleted, and related ones inside others.
 
 use std::collections::BTreeMap;
 
@@ -64,9 +64,9 @@ struct RelatedList {
 }
 
 impl Row {
-    pub(super) fn of(change: Change) -> Self {
+    pub(super) fn new(change: Change) -> Self {
         match change {
-            Change::Present(record) => Self::Present(Box::new(RecordRow::of(*record))),
+            Change::Present(record) => Self::Present(Box::new(RecordRow::new(*record))),
             Change::Deleted { address, deleted_at } => Self::Deleted(DeletedRow {
                 object: "record",
                 id: address.record.into(),
@@ -79,7 +79,7 @@ impl Row {
 }
 
 impl RecordRow {
-    pub(super) fn of(record: Record) -> Self {
+    pub(super) fn new(record: Record) -> Self {
         let connection_id: Option<String> = record.address.connection.map(String::from);
         Self {
             object: "record",
@@ -93,16 +93,16 @@ impl RecordRow {
             expanded: record
                 .expanded
                 .into_iter()
-                .map(|related| (related.relation.clone(), Related::of(related)))
+                .map(|related| (related.relation.clone(), Related::new(related)))
                 .collect(),
         }
     }
 }
 
 impl Related {
-    fn of(related: Expanded) -> Self {
+    fn new(related: Expanded) -> Self {
         let Expanded { many, records, has_more, .. } = related;
-        let mut rows = records.into_iter().map(RecordRow::of);
+        let mut rows = records.into_iter().map(RecordRow::new);
         if many {
             Self::Many(RelatedList { object: "list", data: rows.collect(), has_more })
         } else {

@@ -1,4 +1,4 @@
-//! `GET /v1/schema`: connectors, their streams, and what fields can be asked for; at length, or in a line each.
+//! `GET /v1/schema`: connectors, their streams and the capabilities of fields, complete or compact.
 
 use axum::http::StatusCode;
 use schemars::JsonSchema;
@@ -95,7 +95,7 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
             Connector::full(key, &details, &connections)
         });
     }
-    Answer::of(&SchemaObject {
+    Answer::new(&SchemaObject {
         object: "schema",
         detail: compact.then_some("compact"),
         bearer: Bearer { scope: "local", token_kind: "none" },
@@ -107,11 +107,11 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     })
 }
 
-/// The connections there are, or the one that is asked for.
+/// Returns all connections, or the requested one.
 pub(super) async fn asked_connections(call: &mut Call<'_>) -> Result<Vec<ConnectionSchema>, ApiError> {
     let asked = call.parameters.connection()?;
     let Schema { connections: mut known, unavailable } = call.source.schema().await?;
-    call.missing(&unavailable);
+    call.warn_unavailable(&unavailable);
     let Some(asked) = asked else { return Ok(known) };
     let choices = known.iter().map(ConnectionChoice::from).collect();
     known.retain(|connection| connection.connection_id == asked);
@@ -132,7 +132,7 @@ fn ambiguous_detail(known: &[ConnectionSchema]) -> ApiError {
     ApiError::new(StatusCode::CONFLICT, "ambiguous_schema_detail", problem).offering(offered.collect())
 }
 
-/// Connections by their connector, in the order in which connectors first occur.
+/// Groups connections by connector, in the order in which connectors first occur.
 fn by_connector(known: &[ConnectionSchema]) -> Vec<(&str, Vec<&ConnectionSchema>)> {
     let mut grouped: Vec<(&str, Vec<&ConnectionSchema>)> = Vec::new();
     for connection in known {
@@ -145,7 +145,7 @@ fn by_connector(known: &[ConnectionSchema]) -> Vec<(&str, Vec<&ConnectionSchema>
     grouped
 }
 
-/// Each stream of some connections, as each of those that have it describes it.
+/// Returns each stream of some connections, with the details from every connection that has it.
 async fn streams_of(
     call: &Call<'_>,
     connections: &[&ConnectionSchema],
@@ -159,7 +159,7 @@ async fn streams_of(
             };
             let details = match call.source.stream(&query).await {
                 Ok(answer) => answer.details,
-                // A source that describes no streams still has them.
+                // A source that cannot describe its streams still has them.
                 Err(SourceError::CorrectQuery { fault: QueryFault::NotSupported, .. }) => {
                     vec![nameless(connection, &stream.name)]
                 }
@@ -174,7 +174,7 @@ async fn streams_of(
     Ok(described)
 }
 
-/// A stream of which nothing but its name is known.
+/// Creates the details of a stream of which only the name is known.
 fn nameless(connection: &ConnectionSchema, name: &StreamName) -> StreamDetail {
     StreamDetail {
         name: name.clone(),

@@ -159,7 +159,7 @@ pub(super) async fn answer(call: &mut Call<'_>, mode: SearchMode) -> Result<Answ
     let mut query = question(&mut call.parameters)?;
     if mode != SearchMode::Lexical {
         let problem = "there are no embeddings, so these are the records with the words of the query";
-        call.parameters.warnings.push(Warning::of("semantic_unavailable", problem.to_owned()));
+        call.parameters.warnings.push(Warning::new("semantic_unavailable", problem.to_owned()));
     }
     // What a cursor is good for: everything of the question but how many are on a page.
     let asked = question_of(&query);
@@ -171,7 +171,7 @@ pub(super) async fn answer(call: &mut Call<'_>, mode: SearchMode) -> Result<Answ
     // The schema only labels the hits, and a source that is slow to tell it must not cost twice its deadline.
     let (page, schema) = tokio::join!(call.source.search(&query), call.source.schema());
     let (page, schema) = (page?, schema.unwrap_or_default().connections);
-    call.missing(&page.unavailable);
+    call.warn_unavailable(&page.unavailable);
     let connections: HashMap<&ConnectionId, &ConnectionSchema> =
         schema.iter().map(|connection| (&connection.connection_id, connection)).collect();
     let has_more = page.next.is_some();
@@ -188,7 +188,7 @@ pub(super) async fn answer(call: &mut Call<'_>, mode: SearchMode) -> Result<Answ
     let data: Vec<SearchResult> =
         page.hits.into_iter().filter_map(|hit| SearchResult::of(hit, &connections)).collect();
     let items = data.len();
-    let answer = Answer::of(&SearchList {
+    let answer = Answer::new(&SearchList {
         object: "list",
         has_more,
         retrieval_mode: (mode != SearchMode::Lexical).then_some(RetrievalMode::Lexical),
@@ -210,7 +210,7 @@ pub(super) async fn answer(call: &mut Call<'_>, mode: SearchMode) -> Result<Answ
         data,
         next_cursor,
     })?;
-    Ok(answer.with_items(items).one_of(Strategy::Paginated))
+    Ok(answer.with_items(items).with_strategy(Strategy::Paginated))
 }
 
 fn accuracy(count: Option<Count>) -> CountAccuracy {

@@ -1,4 +1,4 @@
-//! `GET /v1/streams` and `GET /v1/streams/{stream}`: which tables there are, and what one can be asked.
+//! `GET /v1/streams` and `GET /v1/streams/{stream}`: all streams, and the metadata of one.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -67,7 +67,7 @@ pub(super) async fn list(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     let connections = super::schema::asked_connections(call).await?;
     let data = rows(&connections);
     let items = data.len();
-    let answer = Answer::of(&StreamList {
+    let answer = Answer::new(&StreamList {
         object: "list",
         data,
         has_more: false,
@@ -77,7 +77,7 @@ pub(super) async fn list(call: &mut Call<'_>) -> Result<Answer, ApiError> {
     Ok(answer.with_items(items))
 }
 
-/// The rows of a stream's connections stand together, in the order in which streams first occur.
+/// Returns the rows with those of one stream together, in the order in which streams first occur.
 fn rows(connections: &[ConnectionSchema]) -> Vec<StreamRow> {
     let mut rows: Vec<StreamRow> = Vec::new();
     for connection in connections {
@@ -102,9 +102,9 @@ fn rows(connections: &[ConnectionSchema]) -> Vec<StreamRow> {
 pub(super) async fn one(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
     let query = StreamQuery { stream, connection: call.parameters.connection()? };
     let StreamAnswer { details, unavailable } = call.source.stream(&query).await?;
-    call.missing(&unavailable);
-    Answer::of(&StreamObject {
-        stream: StreamMetadata::of(query.stream.as_str(), &details, &[]),
+    call.warn_unavailable(&unavailable);
+    Answer::new(&StreamObject {
+        stream: StreamMetadata::new(query.stream.as_str(), &details, &[]),
         links: call.links(),
         meta: call.meta(),
     })

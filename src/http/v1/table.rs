@@ -1,6 +1,6 @@
-//! The tables of parameters: what is in them, and the rows that several routes share.
+//! Tables of query parameters, and the parameters that several routes share.
 
-/// One parameter of a route.
+/// Query parameter of a route.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parameter {
     pub(super) name: &'static str,
@@ -8,45 +8,45 @@ pub(super) struct Parameter {
     pub(super) about: &'static str,
 }
 
-/// What a parameter may be.
+/// Type of a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     /// Any text.
     Text,
-    /// A text that has to be there.
+    /// Non-empty text, required.
     NeededText,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// One of these words, which has to be there.
+    /// One of these words, required.
     NeededChoice(&'static [&'static str]),
-    /// How many on a page: more than [`LIMIT_MOST`] is that, and what is no number is [`LIMIT_DEFAULT`].
+    /// Page size. More than [`MAX_LIMIT`] is reduced to it; anything but a number becomes [`DEFAULT_LIMIT`].
     PageLimit,
-    /// A whole number, written in digits.
+    /// Integer in decimal digits.
     Whole {
-        /// The least.
+        /// Minimum of the integer.
         least: usize,
-        /// The most; `None` for no bound, or for one that clamps.
+        /// Maximum of the integer; `None` if it is unlimited or reduced to a maximum.
         most: Option<usize>,
-        /// What it is when left out.
+        /// Default value of the integer.
         default: Option<usize>,
     },
-    /// Names, repeated or with commas between.
+    /// Names, repeated or separated by commas.
     Names,
-    /// Repeated, as `name=a&name=b` or `name[]=a`.
+    /// Repeated values, as `name=a&name=b` or `name[]=a`.
     Repeated,
-    /// Named values, as `name[key]=value`.
+    /// Keyed values, as `name[key]=value`.
     Keyed,
-    /// Named whole numbers of at least 1, as `name[key]=n`.
+    /// Keyed positive integers, as `name[key]=n`.
     KeyedCounts,
-    /// The older name of `connection_id`.
+    /// Deprecated name of `connection_id`.
     ConnectionAlias,
 }
 
-/// The most rows of a page.
-pub(super) const LIMIT_MOST: usize = 100;
+/// Maximum number of rows of a page.
+pub(super) const MAX_LIMIT: usize = 100;
 
-/// The rows of a page when nothing, or nothing sensible, is asked.
-pub(super) const LIMIT_DEFAULT: usize = 25;
+/// Number of rows of a page without a valid `limit`.
+pub(super) const DEFAULT_LIMIT: usize = 25;
 
 pub(super) const LIMIT: Parameter = Parameter {
     name: "limit",
@@ -87,7 +87,8 @@ pub(super) const EXPAND_LIMIT: Parameter = Parameter {
 };
 
 impl Parameter {
-    /// What stands between the brackets when `sent` is a spelling of this parameter's name; empty for a plain name.
+    /// Returns the text in brackets if `sent` is this parameter's name, or the empty string for a name without
+    /// brackets.
     pub(super) fn key_of<'a>(&self, sent: &'a str) -> Option<&'a str> {
         let rest = sent.strip_prefix(self.name)?;
         match self.takes {

@@ -1,4 +1,5 @@
-//! `GET /v1/streams/{stream}/records/{id}/field-window`: a piece of one text field. Offsets are code points.
+//! `GET /v1/streams/{stream}/records/{id}/field-window`: a window of one text field. Offsets count Unicode code
+//! points.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,17 +14,17 @@ use crate::handle::{RecordAddress, RecordId, StreamName};
 use crate::record::Window;
 use crate::source::{WindowQuery, WindowStart};
 
-/// The code points of a window when nothing is asked.
-const CHARS_DEFAULT: usize = 4_096;
+/// Default length of a window in code points.
+const DEFAULT_CHARS: usize = 4_096;
 
-/// The most code points of a window.
-const CHARS_MOST: usize = 16_384;
+/// Maximum length of a window in code points.
+const MAX_CHARS: usize = 16_384;
 
-/// The most code points on either side of a match.
-const AROUND_MOST: usize = 8_192;
+/// Maximum number of code points on either side of a match.
+const MAX_AROUND: usize = 8_192;
 
-/// Code points on either side of a match when nothing is asked: a paragraph or two.
-const AROUND_DEFAULT: usize = 1_024;
+/// Default number of code points on either side of a match: a paragraph or two.
+const DEFAULT_AROUND: usize = 1_024;
 
 pub(super) const OPERATION: Operation = Operation {
     path: "/v1/streams/{stream}/records/{id}/field-window",
@@ -38,7 +39,7 @@ pub(super) const OPERATION: Operation = Operation {
         },
         Parameter {
             name: "limit_chars",
-            takes: Takes::Whole { least: 1, most: None, default: Some(CHARS_DEFAULT) },
+            takes: Takes::Whole { least: 1, most: None, default: Some(DEFAULT_CHARS) },
             about: "How long it is at most. More than 16,384 is that, with a `limit_clamped` warning.",
         },
         Parameter {
@@ -48,12 +49,12 @@ pub(super) const OPERATION: Operation = Operation {
         },
         Parameter {
             name: "before_chars",
-            takes: Takes::Whole { least: 0, most: Some(AROUND_MOST), default: Some(AROUND_DEFAULT) },
+            takes: Takes::Whole { least: 0, most: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
             about: "Code points before the match; goes with `q`.",
         },
         Parameter {
             name: "after_chars",
-            takes: Takes::Whole { least: 0, most: Some(AROUND_MOST), default: Some(AROUND_DEFAULT) },
+            takes: Takes::Whole { least: 0, most: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
             about: "Code points after the match; goes with `q`.",
         },
         CONNECTION,
@@ -107,12 +108,12 @@ pub(super) async fn answer(
     record: RecordId,
 ) -> Result<Answer, ApiError> {
     let connection = call.parameters.connection()?;
-    let query = question(&mut call.parameters, RecordAddress { connection, stream, record })?;
+    let query = parse_query(&mut call.parameters, RecordAddress { connection, stream, record })?;
     let window = call.source.window(&query).await?;
     let (stream, record) = (window.address.stream.to_string(), window.address.record.to_string());
-    let piece = Piece::of(window, &query.start, query.limit_chars);
+    let piece = Piece::new(window, &query.start, query.limit_chars);
     let strategy = if piece.complete { Strategy::Whole } else { Strategy::Chunked };
-    let answer = Answer::of(&FieldWindow {
+    let answer = Answer::new(&FieldWindow {
         object: "field_window",
         stream,
         record_id: record,
@@ -122,10 +123,10 @@ pub(super) async fn answer(
         links: call.links(),
         meta: call.meta(),
     })?;
-    Ok(answer.one_of(strategy))
+    Ok(answer.with_strategy(strategy))
 }
 
-fn question(sent: &mut Parameters, address: RecordAddress) -> Result<WindowQuery, ApiError> {
+fn parse_query(sent: &mut Parameters, address: RecordAddress) -> Result<WindowQuery, ApiError> {
     let Some(field) = sent.text("field").filter(|field| !field.is_empty()).map(str::to_owned) else {
         let problem = "field is required and must be a non-empty string".to_owned();
         return Err(ApiError::bad("invalid_field_path", problem).about("field"));
@@ -135,8 +136,8 @@ fn question(sent: &mut Parameters, address: RecordAddress) -> Result<WindowQuery
         |name: &str, least, most| sent.whole(name, least, most).map_err(|problem| invalid(name, problem));
     let offset = whole("offset_chars", 0, usize::MAX)?;
     let limit = whole("limit_chars", 1, usize::MAX)?;
-    let before = whole("before_chars", 0, AROUND_MOST)?;
-    let after = whole("after_chars", 0, AROUND_MOST)?;
+    let before = whole("before_chars", 0, MAX_AROUND)?;
+    let after = whole("after_chars", 0, MAX_AROUND)?;
     let start = match (sent.text("q"), offset) {
         (Some(_), Some(_)) => {
             return Err(invalid("offset_chars", "q and offset_chars are mutually exclusive".to_owned()));
@@ -144,8 +145,8 @@ fn question(sent: &mut Parameters, address: RecordAddress) -> Result<WindowQuery
         (Some(""), None) => return Err(invalid("q", "q is empty".to_owned())),
         (Some(text), None) => WindowStart::Around {
             text: text.to_owned(),
-            before: before.unwrap_or(AROUND_DEFAULT),
-            after: after.unwrap_or(AROUND_DEFAULT),
+            before: before.unwrap_or(DEFAULT_AROUND),
+            after: after.unwrap_or(DEFAULT_AROUND),
         },
         (None, offset) => {
             for (name, given) in [("before_chars", before), ("after_chars", after)] {
@@ -156,16 +157,16 @@ fn question(sent: &mut Parameters, address: RecordAddress) -> Result<WindowQuery
             WindowStart::Offset(offset.unwrap_or(0))
         }
     };
-    if limit.is_some_and(|limit| limit > CHARS_MOST) {
-        sent.clamped("limit_chars", CHARS_MOST);
+    if limit.is_some_and(|limit| limit > MAX_CHARS) {
+        sent.warn_clamped("limit_chars", MAX_CHARS);
     }
-    // Around a match, `before_chars` and `after_chars` are the limit, unless another is asked.
-    let default = if matches!(start, WindowStart::Offset(_)) { CHARS_DEFAULT } else { CHARS_MOST };
-    Ok(WindowQuery { address, field, start, limit_chars: limit.unwrap_or(default).min(CHARS_MOST) })
+    // Around a match, `before_chars` and `after_chars` determine the length, unless `limit_chars` is given.
+    let default = if matches!(start, WindowStart::Offset(_)) { DEFAULT_CHARS } else { MAX_CHARS };
+    Ok(WindowQuery { address, field, start, limit_chars: limit.unwrap_or(default).min(MAX_CHARS) })
 }
 
 impl Piece {
-    fn of(window: Window, start: &WindowStart, limit: usize) -> Self {
+    fn new(window: Window, start: &WindowStart, limit: usize) -> Self {
         let end = window.end_chars();
         let found = window.found_chars;
         let limit_chars = match (start, &found) {
