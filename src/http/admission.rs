@@ -1,4 +1,6 @@
-//! Who gets in: every request to records brings the tools of its caller to whoever answers it, or goes no further.
+//! Authentication middleware: attaches the caller's toolbox to every request for records, or refuses the request.
+//!
+//! It also acquires the caller's concurrency permit and reserves the caller's budget of unsent response bytes.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::connections::{HeldUntilSent, TooMuchUnsent};
 use super::forwarded::network_of;
 use super::rate_limit::RATE_LIMITED;
-use super::refusal::{Asked, Refusal, refused, size_of};
+use super::refusal::{ErrorContext, Refusal, refused, size_of};
 use super::served::{Callers, Served};
 use super::well_known::metadata_url;
 use crate::access::{Admitted, Denial, authorization};
@@ -20,13 +22,13 @@ use crate::source::pdpp::asking_with;
 use crate::telemetry::Telemetry;
 use crate::tools::{NoTurn, Toolbox, Turn};
 
-/// The tools of the caller of a request.
+/// Returns the toolbox of the caller of a request.
 pub(super) fn toolbox_of(extensions: &Extensions) -> Option<Arc<Toolbox>> {
     extensions.get::<Arc<Toolbox>>().cloned()
 }
 
-/// Passes on what a caller may ask, with their tools and without their token.
-pub(super) async fn admitted(
+/// Middleware that authenticates a request and removes its token.
+pub(super) async fn authenticate(
     State((served, telemetry)): State<(Served, Telemetry)>,
     mut request: Request,
     next: Next,
@@ -42,24 +44,24 @@ pub(super) async fn admitted(
     let admitted = admit(&callers, request.headers(), client).await;
     let turn = match admitted {
         Ok(caller) => {
-            // A refusal for want of a turn is counted as theirs, too.
+            // Refusals for lack of a permit are recorded for the caller, too.
             request.extensions_mut().insert(caller.caller.grant_id());
-            let turn = callers.grants.turn(&caller).await.map_err(of_no_turn);
+            let turn = callers.grants.turn(&caller).await.map_err(admission_refusal);
             turn.map(|turn| (caller, turn))
         }
-        Err(denial) => Err(of_denial(&denial, &SignIn::at(&callers, request.uri().path()))),
+        Err(denial) => Err(denial_refusal(&denial, &SignIn::at(&callers, request.uri().path()))),
     };
     match turn {
         Ok((caller, Turn { toolbox, permit, person })) => {
-            // Nobody behind needs it, and what nobody has nobody can log.
+            // Handlers do not need the token, and a removed header cannot be logged.
             request.headers_mut().remove(header::AUTHORIZATION);
             request.extensions_mut().insert(toolbox);
             let token = caller.token.clone();
             request.extensions_mut().insert(caller);
-            // A call whose answer is a stream goes on when that has begun, and has the request until it ends.
+            // A streaming response starts before its call ends; the request keeps the permit until then.
             let turn = Arc::new(permit);
             request.extensions_mut().insert(Arc::clone(&turn));
-            let asked = Asked::of(&request);
+            let context = ErrorContext::new(&request);
             let mut response = asking_with(token, next.run(request)).await;
             let (unsent, bytes) = (callers.unsent_of(person), size_of(&response));
             match unsent.reserve(bytes).await {
@@ -69,7 +71,7 @@ pub(super) async fn admitted(
                 }
                 Err(TooMuchUnsent) => {
                     drop(response);
-                    asked.refused(&too_much_unsent(), &telemetry)
+                    context.refused(&too_much_unsent(), &telemetry)
                 }
             }
         }
@@ -77,8 +79,8 @@ pub(super) async fn admitted(
     }
 }
 
-/// Middleware of `/health` and `/metrics`: with authentication they need a token that has `metrics = true`. A loopback
-/// address is no identity: a proxy of this machine asks from one, too.
+/// Middleware of `/health` and `/metrics`: with authentication they require a token with `metrics = true`. A loopback
+/// address is no identity, because a proxy on this machine has one too.
 pub(super) async fn authorize_ops(
     State((served, telemetry)): State<(Served, Telemetry)>,
     request: Request,
@@ -93,7 +95,7 @@ pub(super) async fn authorize_ops(
             Refusal::new(StatusCode::FORBIDDEN, "forbidden", FORBIDDEN, problem.to_owned())
         }
         Err(denial) => {
-            let refusal = of_denial(&denial, &SignIn::default());
+            let refusal = denial_refusal(&denial, &SignIn::default());
             let problem = format!("{}. {OPS_REMEDY}", refusal.problem);
             Refusal { problem, ..refusal }
         }
@@ -103,7 +105,7 @@ pub(super) async fn authorize_ops(
 
 const OPS_REMEDY: &str = "/health and /metrics need a token with metrics = true, or are asked at ops_listen";
 
-/// Returns the address of the client of a request, as [`forwarded`](super::forwarded) has found it.
+/// Returns the client address of a request, as resolved by [`forwarded`](super::forwarded).
 pub(super) fn client_of(extensions: &Extensions) -> IpAddr {
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|client| client.0.ip());
     network_of(client.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)))
@@ -113,7 +115,7 @@ async fn admit(callers: &Callers, headers: &HeaderMap, client: IpAddr) -> Result
     callers.access().admit(authorization(headers)?, client).await
 }
 
-/// Who has this token, which came in another way.
+/// Authenticates a token that did not come in the `Authorization` header.
 pub(super) async fn admit_token(
     callers: &Callers,
     token: &SecretString,
@@ -123,29 +125,29 @@ pub(super) async fn admit_token(
     callers.access().admit(Some(shown.expose_secret()), client).await
 }
 
-/// How a client gets a token; nothing where no authorization server gives any.
+/// Data with which a client can obtain a token; empty without an authorization server.
 #[derive(Debug, Default)]
 struct SignIn {
-    /// Where the metadata of the resource is.
+    /// URL of the protected resource metadata.
     metadata: Option<String>,
-    /// What every token needs in its scope.
+    /// Scopes that every token needs.
     scopes: Vec<String>,
 }
 
 impl SignIn {
-    /// Returns what a client of a path has to know.
+    /// Returns the sign-in data for the resource at a path.
     fn at(callers: &Callers, path: &str) -> Self {
         let access = callers.access();
         let settings = access.settings();
         if !settings.has_authorization_server() {
-            // A client that is told of a resource tries to register, and shows why that failed.
+            // A client that sees a resource URL tries to register and shows the failure to its user.
             return Self::default();
         }
         Self { metadata: metadata_url(callers.public_url.as_ref(), path), scopes: settings.scopes.clone() }
     }
 }
 
-fn of_denial(denial: &Denial, sign_in: &SignIn) -> Refusal {
+fn denial_refusal(denial: &Denial, sign_in: &SignIn) -> Refusal {
     let status = denial.status();
     let (code, json_rpc) = match status {
         StatusCode::FORBIDDEN => ("forbidden", FORBIDDEN),
@@ -160,12 +162,12 @@ fn of_denial(denial: &Denial, sign_in: &SignIn) -> Refusal {
     }
 }
 
-/// Codes of JSON-RPC, from the range that servers may use as they like.
+/// JSON-RPC error codes, from the range for implementation-defined server errors.
 const UNAUTHORIZED: i32 = -32_001;
 pub(super) const FORBIDDEN: i32 = -32_003;
 const AUTHORIZATION_UNAVAILABLE: i32 = -32_004;
 
-/// `WWW-Authenticate` of a denial (RFC 6750, RFC 9728).
+/// Returns the `WWW-Authenticate` header of a denial (RFC 6750, RFC 9728).
 fn challenge(denial: &Denial, sign_in: &SignIn) -> Option<HeaderValue> {
     if denial.status() == StatusCode::SERVICE_UNAVAILABLE {
         return None;
@@ -182,14 +184,12 @@ fn challenge(denial: &Denial, sign_in: &SignIn) -> Option<HeaderValue> {
         parameters.push(format!("scope=\"{}\"", quotable(&scopes.join(" "))));
     }
     parameters.extend(sign_in.metadata.as_ref().map(|url| format!("resource_metadata=\"{url}\"")));
-    let challenge = match parameters.is_empty() {
-        true => "Bearer".to_owned(),
-        false => format!("Bearer {}", parameters.join(", ")),
-    };
+    let challenge =
+        if parameters.is_empty() { "Bearer".to_owned() } else { format!("Bearer {}", parameters.join(", ")) };
     HeaderValue::from_str(&challenge).ok()
 }
 
-/// What RFC 6750 lets stand between quotes.
+/// Removes the characters that RFC 6750 does not allow in a quoted value.
 fn quotable(text: &str) -> String {
     let is_allowed = |c: &char| (' '..='~').contains(c) && *c != '"' && *c != '\\';
     text.chars().filter(is_allowed).collect()
@@ -200,7 +200,7 @@ fn too_much_unsent() -> Refusal {
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", RATE_LIMITED, problem.to_owned()).after(1)
 }
 
-fn of_no_turn(reason: NoTurn) -> Refusal {
+fn admission_refusal(reason: NoTurn) -> Refusal {
     match reason {
         NoTurn::NoSources => Refusal::new(StatusCode::FORBIDDEN, "no_sources", FORBIDDEN, reason.to_string()),
         NoTurn::TooMany => {

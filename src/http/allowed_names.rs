@@ -1,8 +1,8 @@
-//! Under which names this server may be asked, and by pages of which origins.
+//! `Host` and `Origin` validation, which protects against DNS rebinding.
 //!
-//! A web page elsewhere can make a browser send requests here under its own name (DNS rebinding), so `Host` has to name
-//! this server, and `Origin`, where a browser sends one, has to be one that is known. This is the one place that decides it,
-//! for every path.
+//! A web page elsewhere can make a browser send requests to this server under another host name. `Host` must
+//! therefore be a name of this server, and `Origin`, if a browser sends one, must be an allowed origin. All paths are
+//! checked here.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -20,7 +20,7 @@ use super::health::PROBES;
 use super::refusal::{Refusal, refused};
 use crate::telemetry::Telemetry;
 
-/// The names of a server and the origins of pages that may ask it. This machine's own are always among them.
+/// Allowed host names and origins. Loopback names and origins are always allowed.
 #[derive(Debug, Clone, Default)]
 pub struct AllowedNames(Arc<Names>);
 
@@ -28,19 +28,20 @@ pub struct AllowedNames(Arc<Names>);
 struct Names {
     hosts: Vec<AllowedHost>,
     origins: Vec<AllowedOrigin>,
-    /// Every IP address is allowed as a host, too. That is safe from DNS rebinding, because DNS does not resolve addresses.
+    /// True if every IP address is allowed as a host. That is safe from DNS rebinding, because DNS does not resolve
+    /// addresses.
     is_every_address_allowed: bool,
 }
 
-/// A name that `Host` may have: a host, with a port when only that one is meant.
+/// Allowed value of `Host`: a host name, with a port if only that port is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedHost {
-    /// In lower case, of IPv6 in brackets.
+    /// Host name in lower case; IPv6 addresses are in brackets.
     host: String,
     port: Option<u16>,
 }
 
-/// An origin that may ask: scheme, host and port.
+/// Allowed origin: scheme, host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedOrigin(String);
 
@@ -81,19 +82,19 @@ impl FromStr for AllowedOrigin {
 }
 
 impl AllowedNames {
-    /// Those of this machine, of where clients reach the server, and what else is configured.
+    /// Combines the loopback names, the public URL and the configured names.
     #[must_use]
     pub fn new(public_url: Option<&PublicUrl>, hosts: &[AllowedHost], origins: &[AllowedOrigin]) -> Self {
         let mut names = Names { hosts: hosts.to_vec(), origins: origins.to_vec(), ..Names::default() };
         if let Some(url) = public_url {
-            // A proxy may or may not tell the port that clients used.
+            // Proxies forward `Host` with or without the port that clients use.
             names.hosts.push(AllowedHost { host: url.host().to_ascii_lowercase(), port: None });
             names.origins.push(AllowedOrigin(url.as_str().to_owned()));
         }
         Self(Arc::new(names))
     }
 
-    /// The same, with the address that is listened at; of all addresses, none.
+    /// Adds the listening address, unless it is unspecified or a loopback address.
     pub(super) fn listening_at(&self, address: SocketAddr) -> Self {
         let mut names = (*self.0).clone();
         let ip = address.ip().to_canonical();
@@ -107,16 +108,16 @@ impl AllowedNames {
         Self(Arc::new(names))
     }
 
-    /// Returns these names and every IP address: a pod does not know the address that clients use for it.
+    /// Allows every IP address as a host, because a pod does not know the address that clients use for it.
     pub(super) fn and_every_address(&self) -> Self {
         Self(Arc::new(Names { is_every_address_allowed: true, ..(*self.0).clone() }))
     }
 
-    /// Whether a request is for this server, from where it may come.
+    /// Returns true if the host names and origins of a request are allowed.
     #[must_use]
     pub fn allow(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut named = headers.get_all(header::HOST).iter().map(authority_of).peekable();
-        // HTTP/2 has the name in the URI.
+        // HTTP/2 sends the host in the URI.
         let is_named = named.peek().is_some() || uri.authority().is_some();
         is_named
             && named.all(|authority| authority.is_some_and(|authority| self.allow_host(&authority)))
@@ -124,7 +125,7 @@ impl AllowedNames {
             && headers.get_all(header::ORIGIN).iter().all(|origin| self.allow_origin(origin))
     }
 
-    /// Whether pages of an origin may ask.
+    /// Returns true if requests from pages of an origin are allowed.
     pub(super) fn allow_origin(&self, origin: &HeaderValue) -> bool {
         let Some(url) = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok()) else { return false };
         let is_local =
@@ -138,7 +139,7 @@ impl AllowedNames {
             allowed.host.eq_ignore_ascii_case(host)
                 && allowed.port.is_none_or(|port| authority.port_u16() == Some(port))
         };
-        // Whoever has a user name in it wants to be taken for another host.
+        // A user name in the authority can make it look like another host.
         let is_address = self.0.is_every_address_allowed && address_of(host).is_some();
         !authority.as_str().contains('@')
             && (is_address || names_this_machine(host) || self.0.hosts.iter().any(is_listed))
@@ -149,24 +150,23 @@ fn authority_of(host: &HeaderValue) -> Option<Authority> {
     host.to_str().ok().and_then(|host| Authority::from_str(host).ok())
 }
 
-/// A name of this machine, or any of its loopback addresses: no name elsewhere can be made to look like a number.
+/// Returns true for `localhost` and loopback addresses, which no DNS name can imitate.
 fn names_this_machine(host: &str) -> bool {
     address_of(host).is_some_and(|address| address.is_loopback()) || host.eq_ignore_ascii_case("localhost")
 }
 
-/// Parses a host that is an IP address, of IPv6 in brackets.
+/// Parses a host that is an IP address; IPv6 addresses may be in brackets.
 fn address_of(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// Passes on what is asked under an allowed name from an allowed origin, and refuses the rest before anything is
-/// done for it.
-pub(super) async fn asked_by_name(
+/// Middleware that refuses requests with a host or origin that is not allowed.
+pub(super) async fn check_host(
     State((names, telemetry)): State<(AllowedNames, Telemetry)>,
     request: Request,
     next: Next,
 ) -> Response {
-    // Orchestrators ask by the address that they gave the machine, and what they are told anybody may know.
+    // Orchestrators probe by IP address, and the probes reveal nothing.
     if PROBES.contains(&request.uri().path()) || names.allow(request.uri(), request.headers()) {
         return next.run(request).await;
     }

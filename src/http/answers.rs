@@ -1,5 +1,5 @@
-//! What the specification says and the service behind does not: what is no message is a JSON-RPC error, a client need
-//! not list what it accepts, and other methods are told which one there is.
+//! Adapts the MCP service to HTTP requirements that it does not cover: invalid messages get a JSON-RPC error, any
+//! `Accept` header is served, and other methods get 405.
 
 use std::time::Duration;
 
@@ -13,21 +13,22 @@ use crate::mcp::{Form, MAX_REQUEST_BYTES, McpService, NoMessage, outline};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// What the service that answers messages says of itself, at most.
-const ACCOUNT_MOST: usize = 4_096;
+/// Maximum bytes that are read of an error message of the MCP service.
+const MAX_SERVICE_ERROR_BYTES: usize = 4_096;
 
-/// Bytes of a message that are taken in before it is given up. With them most clients read why.
-const DROPPED_MOST: usize = 16 * MAX_REQUEST_BYTES;
+/// Maximum bytes of an oversized message that are read and dropped, so that most clients finish sending and read the
+/// error.
+const MAX_DROPPED_BYTES: usize = 16 * MAX_REQUEST_BYTES;
 
-/// One MCP endpoint.
+/// State of one MCP endpoint.
 #[derive(Debug, Clone)]
 pub(super) struct Mcp {
     pub(super) service: McpService,
-    /// How long a client may take to say all of a message.
+    /// Time limit for receiving a message.
     pub(super) body: Duration,
 }
 
-/// Answers one message. What is refused is answered with a JSON-RPC error, too.
+/// Answers one message. Refused messages get a JSON-RPC error.
 pub(super) async fn answer_message(State(mcp): State<Mcp>, request: Request) -> Response {
     if *request.method() != Method::POST {
         let allow = [(header::ALLOW, HeaderValue::from_static("POST"))];
@@ -46,23 +47,23 @@ pub(super) async fn answer_message(State(mcp): State<Mcp>, request: Request) -> 
         let problem = "the Content-Type of a message is application/json";
         return json_rpc_error(StatusCode::UNSUPPORTED_MEDIA_TYPE, -32600, problem);
     }
-    if asks_in_vain(request.headers(), request.body()) {
+    if is_refused_before_sending(request.headers(), request.body()) {
         return too_long();
     }
     let (mut parts, body) = request.into_parts();
-    let message = match tokio::time::timeout(mcp.body, whole(body)).await {
+    let message = match tokio::time::timeout(mcp.body, read_message(body)).await {
         Ok(Ok(message)) => message,
         Ok(Err(refused)) => return refused,
         Err(_late) => {
             let problem = format!("the message did not come within {} seconds", mcp.body.as_secs_f64());
-            return closing(json_rpc_error(StatusCode::REQUEST_TIMEOUT, -32600, &problem));
+            return with_connection_close(json_rpc_error(StatusCode::REQUEST_TIMEOUT, -32600, &problem));
         }
     };
     let id = match outline(&message) {
         Ok(id) => id,
         Err(no_message) => return refused_message(&no_message),
     };
-    // The service wants both, whatever it answers with.
+    // The service requires both media types, whatever it responds with.
     let both = HeaderValue::from_static("application/json, text/event-stream");
     parts.headers.insert(header::ACCEPT, both);
     let request = Request::from_parts(parts, Full::new(Bytes::from(message)));
@@ -71,35 +72,35 @@ pub(super) async fn answer_message(State(mcp): State<Mcp>, request: Request) -> 
     if !is_error || answer.headers().get(header::CONTENT_TYPE) == Some(&JSON) {
         return answer;
     }
-    // It has refused the message in words of its own.
+    // The service refused the message with a plain-text error.
     let (parts, body) = answer.into_parts();
-    let account = to_bytes(body, ACCOUNT_MOST).await.unwrap_or_default();
+    let service_error = to_bytes(body, MAX_SERVICE_ERROR_BYTES).await.unwrap_or_default();
     let (status, problem) = match parts.status {
-        // It says so of all that it cannot read; of JSON that is deeper than it looks, for one.
+        // The service reports this status for every message that it cannot parse, such as JSON nested too deeply.
         StatusCode::UNSUPPORTED_MEDIA_TYPE => (StatusCode::BAD_REQUEST, "the message cannot be read".into()),
-        status => (status, String::from_utf8_lossy(&account)),
+        status => (status, String::from_utf8_lossy(&service_error)),
     };
     let refused = NoMessage::answered(status.is_server_error(), problem.into_owned(), id);
     (status, [(header::CONTENT_TYPE, JSON)], refused.to_json()).into_response()
 }
 
-/// Any other path.
+/// Responds 404 to any other path.
 pub(super) async fn unknown_path() -> Response {
     (StatusCode::NOT_FOUND, "There is nothing here. The MCP endpoints are /mcp and /mcp/openai.\n")
         .into_response()
 }
 
-/// All of a body, or why it is not read. What is too long is taken in for a while and dropped: a client that still sends
-/// when the connection ends reads no answer.
-async fn whole(mut body: Body) -> Result<Vec<u8>, Response> {
+/// Reads a body, or returns the error response. An oversized body is read and dropped up to a limit, because a client
+/// that is still sending when the connection closes does not read the response.
+async fn read_message(mut body: Body) -> Result<Vec<u8>, Response> {
     let mut message = Vec::new();
     let mut length = 0;
-    while length <= DROPPED_MOST {
+    while length <= MAX_DROPPED_BYTES {
         match body.frame().await {
             None => break,
             Some(Err(_broken)) => {
                 let problem = "the message broke off";
-                return Err(closing(json_rpc_error(StatusCode::BAD_REQUEST, -32600, problem)));
+                return Err(with_connection_close(json_rpc_error(StatusCode::BAD_REQUEST, -32600, problem)));
             }
             Some(Ok(frame)) => {
                 let Ok(bytes) = frame.into_data() else { continue };
@@ -115,17 +116,17 @@ async fn whole(mut body: Body) -> Result<Vec<u8>, Response> {
 
 fn too_long() -> Response {
     let problem = format!("the message is longer than {MAX_REQUEST_BYTES} bytes");
-    closing(json_rpc_error(StatusCode::PAYLOAD_TOO_LARGE, -32600, &problem))
+    with_connection_close(json_rpc_error(StatusCode::PAYLOAD_TOO_LARGE, -32600, &problem))
 }
 
-/// Whether a client asks before it sends what is too long.
-fn asks_in_vain(headers: &HeaderMap, body: &Body) -> bool {
+/// Returns true if a client waits for `100 Continue` before sending an oversized body.
+fn is_refused_before_sending(headers: &HeaderMap, body: &Body) -> bool {
     let most = u64::try_from(MAX_REQUEST_BYTES).unwrap_or(u64::MAX);
     headers.contains_key(header::EXPECT) && body.size_hint().lower() > most
 }
 
-/// An answer after which nothing more is read of what the client still sends.
-fn closing(mut response: Response) -> Response {
+/// Adds `Connection: close` to a response, so that the rest of the request is not read.
+fn with_connection_close(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
@@ -134,7 +135,7 @@ fn refused_message(no_message: &NoMessage) -> Response {
     (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, JSON)], no_message.to_json()).into_response()
 }
 
-/// How a client takes answers; one that says nothing takes anything.
+/// Returns the response format that a client accepts. Without an `Accept` header it is JSON.
 fn form_of(headers: &HeaderMap) -> Option<Form> {
     let mut accepted =
         headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
@@ -157,12 +158,12 @@ fn form_of(headers: &HeaderMap) -> Option<Form> {
     }
 }
 
-/// A media type without its parameters.
+/// Returns a media type without its parameters.
 fn essence(range: &str) -> &str {
     range.split(';').next().unwrap_or_default().trim()
 }
 
-/// Whether a range is there to say what is not wanted.
+/// Returns true if a media range has the weight `q=0`, which excludes it.
 fn is_excluded(range: &str) -> bool {
     range.split(';').skip(1).filter_map(|parameter| parameter.split_once('=')).any(|(name, value)| {
         name.trim().eq_ignore_ascii_case("q") && value.trim().parse::<f32>().is_ok_and(|weight| weight == 0.0)
@@ -174,12 +175,12 @@ fn is_json(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|content_type| essence(content_type).eq_ignore_ascii_case("application/json"))
 }
 
-/// Bytes of a body that go out: of an answer to `HEAD`, none.
+/// Returns the number of body bytes that are sent, which is 0 for `HEAD`.
 pub(super) fn sent_bytes(method: &Method, body: usize) -> usize {
     if *method == Method::HEAD { 0 } else { body }
 }
 
-/// An error of the protocol, about no request in particular.
+/// Builds a JSON-RPC error response without a request id.
 pub(super) fn json_rpc_error(status: StatusCode, code: i32, message: &str) -> Response {
     let body =
         serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
@@ -191,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_what_is_answered_unless_a_client_takes_none() {
+    fn response_is_json_unless_the_client_excludes_it() {
         for (accept, expect) in [
             (None, Some(Form::Json)),
             (Some("*/*"), Some(Form::Json)),

@@ -1,4 +1,4 @@
-//! Browsers, which ask before they let a page call another origin.
+//! CORS: answers the preflight requests of browsers.
 
 use axum::http::{HeaderName, HeaderValue, Method, header, request};
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -8,8 +8,8 @@ use super::api::{CONTEXT_BUDGET, ORIGINAL_TOKENS, RETURNED_TOKENS};
 use super::rate_limit::{LIMIT, REMAINING, RESET};
 use super::request_id::{CORRELATION_ID, REQUEST_ID, X_REQUEST_ID};
 
-/// Lets pages of allowed origins (an MCP inspector on this machine, say) call the endpoints. Other origins get no
-/// permission here and a refusal behind.
+/// Allows pages of allowed origins, such as an MCP inspector on this machine, to call the endpoints. Other origins
+/// get no CORS headers, and their requests are refused by the `Origin` check.
 pub(super) fn from_origins(names: AllowedNames) -> CorsLayer {
     let is_allowed = move |origin: &HeaderValue, _: &request::Parts| names.allow_origin(origin);
     CorsLayer::new()

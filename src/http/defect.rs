@@ -1,4 +1,4 @@
-//! A panic outside of the faces, which catch their own: it is answered, counted and logged, and the server goes on.
+//! Catch-panic middleware for handlers outside `/mcp`, `/v1` and `/api/v1`, which catch their own panics.
 
 use std::panic::AssertUnwindSafe;
 
@@ -8,23 +8,24 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt;
 
-use super::refusal::{Asked, Refusal};
+use super::refusal::{ErrorContext, Refusal};
 use crate::telemetry::Telemetry;
 
-/// Answers a request even when what it passes through panics. Where that was is in the log by then.
-pub(super) async fn answered_in_any_case(
+/// Middleware that responds 500 to a request if its handler panics, records it, and keeps the server running. The
+/// panic hook has logged the location by then.
+pub(super) async fn catch_panic(
     State(telemetry): State<Telemetry>,
     request: Request,
     next: Next,
 ) -> Response {
-    let asked = Asked::of(&request);
+    let context = ErrorContext::new(&request);
     match AssertUnwindSafe(next.run(request)).catch_unwind().await {
         Ok(response) => response,
         Err(_panic) => {
             let problem = "fetchwell stopped at a defect of its own; call again, or report it".to_owned();
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             let refusal = Refusal::new(status, "internal_error", -32603, problem);
-            asked.refused(&refusal, &telemetry)
+            context.refused(&refusal, &telemetry)
         }
     }
 }
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_is_answered_in_the_words_of_its_path_and_counted() {
+    async fn panic_response_has_the_format_of_its_api() {
         let telemetry = Telemetry::default();
         let broken = || {
             get(|| async {
@@ -56,7 +57,7 @@ mod tests {
             .route("/v1/schema", broken())
             .route("/records/x", broken())
             .route("/well", get(|| async { "well" }))
-            .layer(from_fn_with_state(telemetry.clone(), answered_in_any_case));
+            .layer(from_fn_with_state(telemetry.clone(), catch_panic));
         for (path, pointer) in
             [("/mcp", "/error/message"), ("/v1/schema", "/error/message"), ("/records/x", "/detail")]
         {

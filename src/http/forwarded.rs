@@ -1,5 +1,7 @@
-//! Which client a proxy asks for. What a header says of a client is its own word, unless the connection is from a proxy
-//! that is configured to be trusted; then the nearest address that is not a trusted proxy itself is the client.
+//! Resolves the client address behind trusted proxies.
+//!
+//! `X-Forwarded-For` and `Forwarded` are read only if the connection is from a trusted proxy; the client is then the
+//! nearest address that is not a trusted proxy itself.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -13,11 +15,11 @@ use ipnet::IpNet;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The proxies whose word is taken; none, unless some are configured.
+/// Trusted proxies; empty by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Arc<[TrustedProxy]>);
 
-/// The address of a proxy, or the network of many.
+/// Address of a proxy, or a network of proxies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrustedProxy(IpNet);
 
@@ -47,38 +49,39 @@ impl FromIterator<TrustedProxy> for TrustedProxies {
 }
 
 impl TrustedProxies {
-    /// Returns whether there are none.
+    /// Returns true if no proxy is trusted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns whether an address is one of these proxies.
+    /// Returns true if an address is that of a trusted proxy.
     pub(super) fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|proxy| proxy.0.contains(&address.to_canonical()))
     }
 
-    /// The client of a request that `peer` sent.
+    /// Returns the client address of a request from `peer`.
     fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         if !self.trusts(peer) {
             return peer;
         }
-        let x_forwarded_for = list(headers, &X_FORWARDED_FOR, ',');
-        let forwarded = list(headers, &header::FORWARDED, ',');
-        // A proxy writes one of them and passes the other on as its client wrote it. Only where both agree is that no matter.
+        let x_forwarded_for = header_values(headers, &X_FORWARDED_FOR, ',');
+        let forwarded = header_values(headers, &header::FORWARDED, ',');
+        // A proxy writes one of the headers and forwards the other as the client sent it, so both must agree.
         match (x_forwarded_for.is_empty(), forwarded.is_empty()) {
             (true, true) => peer,
             (false, true) => self.nearest(peer, x_forwarded_for.iter().map(|hop| address_of(hop))),
-            (true, false) => self.nearest(peer, forwarded.iter().map(|hop| for_of(hop))),
+            (true, false) => self.nearest(peer, forwarded.iter().map(|hop| forwarded_for(hop))),
             (false, false) => {
                 let one = self.nearest(peer, x_forwarded_for.iter().map(|hop| address_of(hop)));
-                let other = self.nearest(peer, forwarded.iter().map(|hop| for_of(hop)));
+                let other = self.nearest(peer, forwarded.iter().map(|hop| forwarded_for(hop)));
                 if one == other { one } else { peer }
             }
         }
     }
 
-    /// The last of these addresses that is no trusted proxy; where one is not told, the proxy that did not tell it.
+    /// Returns the last address that is not a trusted proxy. At an unreadable address, returns the proxy that
+    /// reported it.
     fn nearest(&self, peer: IpAddr, hops: impl DoubleEndedIterator<Item = Option<IpAddr>>) -> IpAddr {
         let mut nearest = peer;
         for hop in hops.rev() {
@@ -92,8 +95,8 @@ impl TrustedProxies {
     }
 }
 
-/// Returns the network that stands for a client: an IPv4 address, and of an IPv6 address its /64, since a client that has one of
-/// these addresses has all of them.
+/// Returns the network that identifies a client: an IPv4 address, or the /64 of an IPv6 address, since a client
+/// usually controls all addresses of its /64.
 pub(super) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -101,22 +104,22 @@ pub(super) fn network_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The values of a header that may stand several times, in their order.
-fn list<'a>(headers: &'a HeaderMap, name: &HeaderName, separator: char) -> Vec<&'a str> {
-    // What is no text hides whom it is for.
+/// Returns the values of a header that may be repeated, in order.
+fn header_values<'a>(headers: &'a HeaderMap, name: &HeaderName, separator: char) -> Vec<&'a str> {
+    // A header that is not text counts as one unreadable value.
     let lines = headers.get_all(name).iter().map(|line| line.to_str().unwrap_or_default());
     lines.flat_map(|line| line.split(separator)).map(str::trim).collect()
 }
 
-/// An address, with or without a port.
+/// Parses an address with or without a port.
 fn address_of(text: &str) -> Option<IpAddr> {
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     let address = bare.parse::<IpAddr>().or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()));
     address.ok().map(|address| address.to_canonical())
 }
 
-/// The `for` of an element of `Forwarded` (RFC 7239).
-fn for_of(element: &str) -> Option<IpAddr> {
+/// Parses `for` in an element of `Forwarded` (RFC 7239).
+fn forwarded_for(element: &str) -> Option<IpAddr> {
     let node = element.split(';').find_map(|pair| {
         let (name, value) = pair.split_once('=')?;
         name.trim().eq_ignore_ascii_case("for").then(|| value.trim().trim_matches('"'))
@@ -124,8 +127,8 @@ fn for_of(element: &str) -> Option<IpAddr> {
     node.and_then(address_of)
 }
 
-/// Makes the client that a trusted proxy asks for the client of the request.
-pub(super) async fn as_of_its_client(
+/// Middleware that replaces the peer address of a request by the client address that a trusted proxy reports.
+pub(super) async fn resolve_client_ip(
     State(proxies): State<TrustedProxies>,
     mut request: Request,
     next: Next,
@@ -163,7 +166,7 @@ mod tests {
     const XFF: &str = "x-forwarded-for";
 
     #[test]
-    fn only_a_trusted_proxy_is_believed() {
+    fn headers_of_untrusted_peers_are_ignored() {
         check("127.0.0.1", &[], "127.0.0.1");
         check("127.0.0.1", &[(XFF, "192.0.2.7")], "192.0.2.7");
         check("::ffff:127.0.0.1", &[(XFF, "192.0.2.7")], "192.0.2.7");
@@ -172,8 +175,8 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_that_is_no_proxy_is_the_client() {
-        // What stands before it, the client wrote itself.
+    fn client_is_the_nearest_untrusted_address() {
+        // The client wrote the addresses before that one itself.
         check("127.0.0.1", &[(XFF, "203.0.113.9, 192.0.2.7")], "192.0.2.7");
         check("127.0.0.1", &[(XFF, "203.0.113.9, 192.0.2.7, 10.1.2.3")], "192.0.2.7");
         check("127.0.0.1", &[(XFF, "203.0.113.9"), (XFF, "192.0.2.7,10.1.2.3")], "192.0.2.7");
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn forwarded_says_the_same() {
+    fn forwarded_header_is_equivalent() {
         check(
             "127.0.0.1",
             &[("forwarded", "for=203.0.113.9, For=\"192.0.2.7:80\";proto=https")],
@@ -197,13 +200,13 @@ mod tests {
         check("127.0.0.1", &[("forwarded", "for=\"[2001:db9::1]:4711\"")], "2001:db9::1");
         check("127.0.0.1", &[("forwarded", "proto=https")], "127.0.0.1");
         check("127.0.0.1", &[("forwarded", "for=_hidden")], "127.0.0.1");
-        // Two words for it, of which one is the client's own.
+        // The headers disagree, and one of them is the client's own.
         check("127.0.0.1", &[("forwarded", "for=192.0.2.7"), (XFF, "192.0.2.8")], "127.0.0.1");
         check("127.0.0.1", &[("forwarded", "for=192.0.2.7"), (XFF, "192.0.2.7")], "192.0.2.7");
     }
 
     #[test]
-    fn not_everybody_can_be_a_proxy() {
+    fn all_addresses_cannot_be_trusted() {
         for text in ["0.0.0.0/0", "::/0", "", "proxy.internal", "10.0.0.0/33"] {
             assert!(text.parse::<TrustedProxy>().is_err(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! `GET /health`: whether records can be read, and what all calls come to.
+//! `GET /health` and the liveness and readiness probes.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ use super::api::openapi::described_answer;
 use crate::record::Unavailable;
 use crate::telemetry::{ContextProtection, Figures, Keeping};
 
-/// How long the sources may take to say that they can be read.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout of the health checks of all sources.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -51,53 +51,52 @@ struct Health {
     telemetry: Keeping,
 }
 
-/// The route. It is no call: nothing counts it.
+/// Returns the route of `/health`. Its requests are not recorded as calls.
 pub(super) fn routes(site: Site) -> Router {
     Router::new().route("/health", get(answer)).with_state(site)
 }
 
-/// Where whoever starts and stops servers asks.
+/// Paths of the probes of orchestrators.
 pub(super) const PROBES: [&str; 2] = ["/health/live", "/health/ready"];
 
-/// What whoever starts and stops servers asks: whether this one runs, and whether it can be sent callers. They are for
-/// everybody, and say nothing else.
+/// Returns the liveness and readiness probes. They are unauthenticated and return only a status.
 pub(super) fn probes(site: Site) -> Router {
     let [live, ready_path] = PROBES;
     Router::new()
-        .route(live, get(async || said(StatusCode::OK)))
+        .route(live, get(async || status_response(StatusCode::OK)))
         .route(ready_path, get(ready))
         .with_state(site)
 }
 
 async fn ready(State(site): State<Site>) -> Response {
-    match can_be_asked(&site).await {
-        Ok(_) => said(StatusCode::OK),
-        Err(()) => said(StatusCode::SERVICE_UNAVAILABLE),
+    match unavailable_sources(&site).await {
+        Ok(_) => status_response(StatusCode::OK),
+        Err(()) => status_response(StatusCode::SERVICE_UNAVAILABLE),
     }
 }
 
-fn said(status: StatusCode) -> Response {
+fn status_response(status: StatusCode) -> Response {
     let word = if status == StatusCode::OK { "ok\n" } else { "unavailable\n" };
     let headers = [(header::CONTENT_TYPE, "text/plain; charset=utf-8"), (header::CACHE_CONTROL, "no-store")];
     (status, headers, word).into_response()
 }
 
-/// The sources that cannot be asked, unless none can.
-async fn can_be_asked(site: &Site) -> Result<Vec<Unavailable>, ()> {
-    // Whether a source that is asked with a caller's token answers is between it and the caller.
+/// Returns the sources that are unavailable, or an error if all of them are.
+async fn unavailable_sources(site: &Site) -> Result<Vec<Unavailable>, ()> {
+    // A source that uses the caller's token can be checked only with such a token.
     let Some(source) = site.served.everything() else { return Ok(Vec::new()) };
-    match tokio::time::timeout(PATIENCE, source.health()).await {
+    match tokio::time::timeout(HEALTH_TIMEOUT, source.health()).await {
         Ok(Ok(missing)) => Ok(missing),
         Ok(Err(_)) | Err(_) => Err(()),
     }
 }
 
-/// The descriptions of 401 and 403, of `/health` and `/metrics` alike.
+/// Descriptions of 401 and 403 for `/health` and `/metrics`.
 pub(super) const TOKEN_NEEDED: &str = "With authentication, a token with `metrics = true` is needed";
 pub(super) const REFUSED: &str = "`Host` or `Origin` is not allowed, the token has no `metrics = true`, or without \
                                   authentication the request came through a proxy";
 
-/// How it is described.
+/// Describes `/health` for `/openapi.json`.
 pub(super) fn described(generator: &mut SchemaGenerator) -> Value {
     let health = generator.subschema_for::<Health>();
     let answer = |about| described_answer(about, "application/json", health.clone());
@@ -114,7 +113,7 @@ pub(super) fn described(generator: &mut SchemaGenerator) -> Value {
 }
 
 async fn answer(State(site): State<Site>) -> Response {
-    let (status, unavailable) = match can_be_asked(&site).await {
+    let (status, unavailable) = match unavailable_sources(&site).await {
         Ok(missing) if missing.is_empty() => (Status::Healthy, missing),
         Ok(missing) => (Status::Degraded, missing),
         Err(()) => (Status::Unhealthy, Vec::new()),

@@ -1,4 +1,4 @@
-//! `/api/v1` and `/v1` without a socket: for measuring what the layers themselves take, and for fuzzing.
+//! `/api/v1` and `/v1` without a socket, for benchmarks and fuzzing.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -10,7 +10,7 @@ use super::v1::RecordServer;
 use crate::telemetry::Telemetry;
 use crate::tools::Live;
 
-/// The routes of `/api/v1` and `/v1`, asked by the program itself.
+/// Routes of `/api/v1` and `/v1` that are called within the process.
 #[derive(Debug, Clone)]
 pub struct InProcess {
     live: Live,
@@ -18,14 +18,14 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// Over these tools.
+    /// Creates the routes over a toolbox.
     #[must_use]
     pub fn new(live: Live, telemetry: Telemetry) -> Self {
         let routes = Api::new(telemetry.clone()).routes().merge(RecordServer::new(telemetry).routes());
         Self { live, routes }
     }
 
-    /// The status and the body of a `GET`, as they would go out. A target that is no URI has no status.
+    /// Returns the status and body of a `GET`, or `None` if the target is not a URI.
     pub async fn get(&self, target: &str) -> Option<(u16, Vec<u8>)> {
         let request = Request::get(target).header(header::HOST, "localhost").extension(self.live.now());
         let request = request.body(Body::empty()).ok()?;

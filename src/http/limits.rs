@@ -1,4 +1,4 @@
-//! How much of this machine clients may take: connections, and the time for each step of a request.
+//! Limits of connections and timeouts of the steps of a request.
 
 use std::time::Duration;
 
@@ -7,50 +7,49 @@ use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::refusal::{Asked, Refusal};
+use super::refusal::{ErrorContext, Refusal};
 use super::served::Served;
 use crate::telemetry::Telemetry;
 
-/// Connections at a time, when nothing else is configured: some for each client of ten thousand, and some spare.
+/// Default maximum number of connections: enough for ten thousand clients with a margin.
 pub const DEFAULT_MAX_CONNECTIONS: u32 = 12_000;
 
-/// Connections of one address at a time, when nothing else is configured: a twelfth of all.
+/// Default maximum number of connections per address: a twelfth of all.
 pub const DEFAULT_MAX_CONNECTIONS_PER_ADDRESS: u32 = 1_000;
 
-/// The default time in which a client has to read some of a response.
+/// Default timeout for a client that reads nothing of a response.
 pub const DEFAULT_WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Files that the program wants open beside its connections: stores, their indexes, the state, questions to record
-/// servers.
+/// File descriptors reserved for stores, indexes, state files and requests to record servers.
 #[cfg(unix)]
 const OTHER_FILES: u64 = 512;
 
-/// The bytes of the head of a request, and the headers in it. More is answered 431.
-pub(super) const HEAD_BYTES: u16 = u16::MAX;
-pub(super) const HEADERS_MOST: usize = 100;
+/// Maximum bytes of a request head and maximum number of headers. More get status 431.
+pub(super) const MAX_HEAD_BYTES: u16 = u16::MAX;
+pub(super) const MAX_HEADERS: usize = 100;
 
-/// Limits of connections and of the steps of a request.
+/// Limits of connections and timeouts of the steps of a request.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Connections at a time. More wait until one ends.
+    /// Maximum number of connections. More wait until one ends.
     pub connections: u32,
-    /// Connections of one address at a time. More are closed at once.
+    /// Maximum number of connections per address. More are closed at once.
     pub connections_per_address: u32,
-    /// From the first byte of a request to the end of its head.
+    /// Timeout from the first byte of a request to the end of its head.
     pub head: Duration,
-    /// A connection on which nothing happens.
+    /// Timeout of an idle connection.
     pub idle: Duration,
-    /// A response of which the client reads nothing.
+    /// Timeout of a response of which the client reads nothing.
     pub write: Duration,
-    /// All of a body.
+    /// Timeout for receiving a request body.
     pub body: Duration,
-    /// The handshake of TLS.
+    /// Timeout of the TLS handshake.
     pub handshake: Duration,
-    /// Beyond the deadline of a call: for all of a request but sending its answer.
+    /// Time beyond the deadline of a call after which its request times out. Sending the response is not included.
     pub beyond_call: Duration,
-    /// Calls in flight after a stop.
+    /// Time to drain the calls in flight on shutdown.
     pub drain: Duration,
-    /// Between two looks at the files of the certificate.
+    /// Interval between two checks of the certificate files.
     pub certificate: Duration,
 }
 
@@ -71,58 +70,62 @@ impl Default for Limits {
     }
 }
 
-/// As many of these connections as the system lets the process have, which is asked for as many files as it may have.
+/// Raises the limit of open files if necessary. Returns the number of connections that it allows.
 #[cfg(unix)]
-pub(super) fn affordable(connections: u32) -> u32 {
+pub(super) fn allowed_connections(connections: u32) -> u32 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = u64::from(connections) + OTHER_FILES;
     let (Some(soft), hard) = (current, maximum.unwrap_or(u64::MAX)) else { return connections };
     let mut files = soft;
-    // No more than is wanted: some systems say that there is no end and take no number near it.
+    // Not raised to the hard limit: some systems report it as unlimited and accept no number near that.
     let raised = wanted.min(hard);
     if soft < raised && setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }).is_ok() {
         files = raised;
     }
-    let affordable = within(connections, files);
-    if affordable < connections {
+    let allowed_connections = within(connections, files);
+    if allowed_connections < connections {
         tracing::warn!(
             files,
             connections,
-            affordable,
+            allowed_connections,
             "the system lets this process open too few files for max_connections, which is lowered; raise its limit (ulimit -n, LimitNOFILE)"
         );
     }
-    affordable
+    allowed_connections
 }
 
-/// Elsewhere files are not counted so.
+/// Returns the number unchanged: other systems do not count sockets as files.
 #[cfg(not(unix))]
-pub(super) fn affordable(connections: u32) -> u32 {
+pub(super) fn allowed_connections(connections: u32) -> u32 {
     connections
 }
 
-/// Of a few files, half are for connections.
+/// Returns the connections that a number of files allows; at least half of the files are for connections.
 #[cfg(unix)]
 fn within(connections: u32, files: u64) -> u32 {
     let spare = files.saturating_sub(OTHER_FILES).max(files / 2).max(1);
     u32::try_from(spare).unwrap_or(u32::MAX).min(connections)
 }
 
-/// What [`in_time`] goes by.
+/// Settings of [`timeout_request`].
 #[derive(Debug, Clone)]
-pub(super) struct Patience {
+pub(super) struct RequestTimeout {
     pub(super) served: Served,
     pub(super) beyond_call: Duration,
     pub(super) telemetry: Telemetry,
 }
 
-/// Answers that it took too long when a request is not answered some time after the deadline that its call keeps
-/// itself. The answer is dropped, and with it what it waits for.
-pub(super) async fn in_time(State(patience): State<Patience>, request: Request, next: Next) -> Response {
-    let most = patience.served.call_deadline() + patience.beyond_call;
-    let asked = Asked::of(&request);
+/// Middleware that responds 504 if a request is not answered some time after the deadline of its call. The call is
+/// dropped and thereby cancelled.
+pub(super) async fn timeout_request(
+    State(request_timeout): State<RequestTimeout>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let most = request_timeout.served.call_deadline() + request_timeout.beyond_call;
+    let context = ErrorContext::new(&request);
     match tokio::time::timeout(most, next.run(request)).await {
         Ok(response) => response,
         Err(_late) => {
@@ -132,7 +135,7 @@ pub(super) async fn in_time(State(patience): State<Patience>, request: Request, 
                 -32603,
                 format!("there was no answer after {} seconds; call again", most.as_secs()),
             );
-            asked.refused(&refusal, &patience.telemetry)
+            context.refused(&refusal, &request_timeout.telemetry)
         }
     }
 }

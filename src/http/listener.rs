@@ -1,57 +1,57 @@
-//! Where the server listens, and that it does so for this machine alone unless it knows who asks.
+//! Binds the listening addresses. Without authentication only loopback addresses are allowed.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use tokio::net::TcpListener;
 
-/// Where `serve` listens when nothing else is said.
+/// Default listening address of `serve`.
 pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
 
-/// Whether callers have to say who they are. TLS does not make it so: it hides what is said from others, and
-/// anybody can say it.
+/// Authentication requirement of a server. TLS does not replace authentication: it encrypts the connection and does
+/// not identify the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guarded {
-    /// They have to.
+    /// Callers authenticate themselves.
     ByAuthentication,
-    /// Whoever reaches the address may ask.
+    /// Everyone who reaches the address may read.
     ByNobody,
 }
 
-/// Why the server cannot listen.
+/// Reason why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The address is not of this machine alone.
+    /// The address is not a loopback address.
     #[error(
         "{0} can be reached from other machines, and nothing says who may ask; add [auth] to the configuration (`fetchwell token new` makes a token), or listen on 127.0.0.1 or [::1]"
     )]
     NotLoopback(SocketAddr),
-    /// The address of the operations listener is taken, or not allowed.
+    /// The address of the operations listener is in use or not permitted.
     #[error(
         "cannot listen on {address} for ops_listen ({problem}); stop the program that uses it, or set another ops_listen"
     )]
     OpsUnavailable {
-        /// The address.
+        /// Address of the operations listener.
         address: SocketAddr,
-        /// The system's message.
+        /// Message of the operating system.
         problem: String,
     },
-    /// The port is taken, or not allowed.
+    /// The address is in use or not permitted.
     #[error(
         "cannot listen on {address} ({problem}); stop the program that uses it, or name another port with --listen"
     )]
     Unavailable {
-        /// The address.
+        /// Address of the server.
         address: SocketAddr,
-        /// What the system said.
+        /// Message of the operating system.
         problem: String,
     },
 }
 
-/// The address, when nobody reaches it who may not ask.
+/// Returns the address if the server may listen on it.
 ///
 /// # Errors
 ///
-/// It is not a loopback address, and callers need not say who they are.
+/// Returns an error if it is not a loopback address and callers do not authenticate themselves.
 pub fn may_listen(address: SocketAddr, guarded: Guarded) -> Result<SocketAddr, ListenError> {
     let may = guarded == Guarded::ByAuthentication || address.ip().is_loopback();
     if may { Ok(address) } else { Err(ListenError::NotLoopback(address)) }
@@ -61,7 +61,7 @@ pub fn may_listen(address: SocketAddr, guarded: Guarded) -> Result<SocketAddr, L
 ///
 /// # Errors
 ///
-/// The address is not one of this machine alone although it would have to be, or is taken.
+/// Returns an error if the address is not allowed, see [`may_listen`], or cannot be bound.
 pub async fn bind(address: SocketAddr, guarded: Guarded) -> Result<TcpListener, ListenError> {
     let address = may_listen(address, guarded)?;
     let unavailable =
@@ -69,11 +69,11 @@ pub async fn bind(address: SocketAddr, guarded: Guarded) -> Result<TcpListener, 
     TcpListener::bind(address).await.map_err(unavailable)
 }
 
-/// Binds the address of the operations listener. Any address will do: no record is served there.
+/// Binds the address of the operations listener. Any address is allowed, because no records are served there.
 ///
 /// # Errors
 ///
-/// The address is taken, or not one of this machine.
+/// Returns an error if the address cannot be bound.
 pub async fn bind_ops(address: SocketAddr) -> Result<TcpListener, ListenError> {
     let unavailable =
         |problem: std::io::Error| ListenError::OpsUnavailable { address, problem: problem.to_string() };

@@ -11,12 +11,12 @@ use super::api::openapi::described_answer;
 use super::health::{REFUSED, TOKEN_NEEDED};
 use crate::telemetry::Telemetry;
 
-/// The route. It is no call: nothing counts it.
+/// Returns the route of `/metrics`. Its requests are not recorded as calls.
 pub(super) fn routes(telemetry: Telemetry) -> Router {
     Router::new().route("/metrics", get(answer)).with_state(telemetry)
 }
 
-/// How it is described.
+/// Describes `/metrics` for `/openapi.json`.
 pub(super) fn described() -> Value {
     let text = |about| described_answer(about, "text/plain", json!({ "type": "string" }));
     json!({ "get": {

@@ -1,9 +1,17 @@
-//! HTTP: the MCP endpoints, the record-server contract, and how the server is doing.
+//! The HTTP server: the MCP endpoints, the record-server API, the context-protection API and operations endpoints.
 //!
-//! `/mcp` serves the standard profile and `/mcp/openai` the one of ChatGPT's deep research, both with a slash behind, too;
-//! `/` points to them; `/v1` serves the
-//! source itself; `/health` and `/metrics` say how it goes, and can have an address of their own. Without authentication
-//! only loopback addresses are served, and no request that came through a proxy.
+//! `/mcp` serves the standard profile and `/mcp/openai` that of ChatGPT's deep research; `/v1` and `/api/v1` serve
+//! records; `/health` and `/metrics` can have an address of their own. Without authentication only loopback addresses
+//! are served, and requests that came through a proxy are refused.
+//!
+//! * [`admission`], [`served`], [`well_known`]: authentication and the state of callers
+//! * [`answers`], [`v1`], [`api`], [`record_page`], [`root`]: endpoints
+//! * [`health`], [`metrics`], [`ops`]: operations endpoints
+//! * [`allowed_names`], [`cors`], [`proxied`], [`forwarded`], [`public_url`]: checks of host, origin and proxies
+//! * [`rate_limit`], [`limits`], [`connections`]: rate limits, timeouts and connection limits
+//! * [`listener`], [`tls`]: sockets and certificates
+//! * [`request_id`], [`refusal`], [`defect`]: request ids and error responses of middleware
+//! * [`in_process`]: the APIs without a socket
 
 mod admission;
 mod allowed_names;
@@ -50,44 +58,44 @@ pub use self::rate_limit::{RateLimit, RateLimiter};
 pub use self::served::{Callers, Served};
 pub use self::tls::{Tls, TlsError, TlsSettings};
 
-use self::admission::{admitted, authorize_ops};
-use self::allowed_names::asked_by_name;
+use self::admission::{authenticate, authorize_ops};
+use self::allowed_names::check_host;
 use self::answers::{Mcp, answer_message};
 use self::api::Api;
 use self::connections::{Connections, MAX_UNSENT_OF_CALLER, MAX_UNSENT_WITHOUT_CALLER};
-use self::defect::answered_in_any_case;
-use self::forwarded::as_of_its_client;
-use self::limits::{Patience, in_time};
+use self::defect::catch_panic;
+use self::forwarded::resolve_client_ip;
+use self::limits::{RequestTimeout, timeout_request};
 use self::proxied::{ProxyGuard, refuse_proxied};
-use self::rate_limit::limited;
+use self::rate_limit::limit_rate;
 use self::v1::RecordServer;
 use crate::mcp::McpService;
 use crate::telemetry::Telemetry;
 use crate::tools::{Live, Profile};
 
-/// What is served.
+/// Settings of a server.
 #[derive(Debug, Clone)]
 pub struct Site {
-    /// Who is served, and with what.
+    /// Authentication mode with the toolboxes.
     pub served: Served,
-    /// Where calls are recorded.
+    /// Recorder of calls.
     pub telemetry: Telemetry,
-    /// How often each client may ask.
+    /// Rate limiter for clients.
     pub rate_limiter: RateLimiter,
-    /// Where clients reach it.
+    /// URL at which clients reach the server.
     pub public_url: Option<PublicUrl>,
-    /// Under which names the server may be asked, and by pages of which origins.
+    /// Allowed `Host` names and origins.
     pub names: AllowedNames,
-    /// Who may say which client it asks for.
+    /// Proxies that report client addresses in a trusted header.
     pub proxies: TrustedProxies,
-    /// Proxies that may pass requests on without authentication; none by default.
+    /// Proxies that may forward requests without authentication; none by default.
     pub unauthenticated_proxies: TrustedProxies,
-    /// How much clients may take.
+    /// Limits of connections and timeouts.
     pub limits: Limits,
 }
 
 impl Site {
-    /// What is served to this machine, with nothing configured.
+    /// Creates the settings of a server for this machine, without configuration.
     #[must_use]
     pub fn of_this_machine(live: Live, telemetry: Telemetry, rate_limiter: RateLimiter) -> Self {
         let (names, proxies, unauthenticated_proxies, limits) = Default::default();
@@ -97,11 +105,11 @@ impl Site {
     }
 }
 
-/// Serves until `stop` is cancelled; calls in flight are then answered, or dropped after a while.
+/// Serves until `stop` is cancelled, then drains the calls in flight for a while.
 ///
 /// # Errors
 ///
-/// The socket failed.
+/// Returns an error if the address of the socket cannot be read.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<Tls>,
@@ -115,7 +123,7 @@ pub async fn serve(
         tokio::spawn(tls.follow(site.limits.certificate, stop.clone()));
     }
     let unsent_without_caller = match site.served {
-        // Without authentication each connection is a caller.
+        // Without authentication, each connection counts as a caller.
         Served::Everybody(_) => MAX_UNSENT_OF_CALLER,
         Served::Callers(_) => MAX_UNSENT_WITHOUT_CALLER,
     };
@@ -131,8 +139,11 @@ fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         let service = McpService::new(profile, telemetry.clone(), drop_calls);
         any(answer_message).with_state(Mcp { service, body: limits.body })
     };
-    let patience =
-        Patience { served: served.clone(), beyond_call: limits.beyond_call, telemetry: telemetry.clone() };
+    let request_timeout = RequestTimeout {
+        served: served.clone(),
+        beyond_call: limits.beyond_call,
+        telemetry: telemetry.clone(),
+    };
     let open = match &served {
         Served::Everybody(_) => Router::new(),
         Served::Callers(callers) => well_known::routes(callers),
@@ -152,23 +163,24 @@ fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .route("/mcp/openai/", mcp(Profile::OpenAi))
         .merge(Api::new(telemetry.clone()).routes())
         .merge(RecordServer::new(telemetry.clone()).routes())
-        .layer(from_fn_with_state((served.clone(), telemetry.clone()), admitted))
+        .layer(from_fn_with_state((served.clone(), telemetry.clone()), authenticate))
         .merge(open)
         .merge(root::routes(public_url.clone()))
         .merge(record_page::routes(served, telemetry.clone(), public_url))
         .fallback(answers::unknown_path)
-        .layer(from_fn_with_state((rate_limiter, telemetry.clone()), limited))
+        .layer(from_fn_with_state((rate_limiter, telemetry.clone()), limit_rate))
         .merge(watch)
         .merge(health::probes(site.clone()))
-        .layer(from_fn_with_state(patience, in_time))
-        .layer(from_fn_with_state((names.clone(), telemetry.clone()), asked_by_name))
-        .layer(from_fn_with_state(telemetry, answered_in_any_case))
+        .layer(from_fn_with_state(request_timeout, timeout_request))
+        .layer(from_fn_with_state((names.clone(), telemetry.clone()), check_host))
+        .layer(from_fn_with_state(telemetry, catch_panic))
         .layer(cors::from_origins(names))
-        .layer(from_fn_with_state(proxies, as_of_its_client));
-    // It sees the address of the proxy itself, and comes before CORS answers a preflight.
+        .layer(from_fn_with_state(proxies, resolve_client_ip));
+    // Runs before the client address is resolved, since it needs the address of the proxy, and before CORS answers a
+    // preflight.
     let app = match guard {
         Some(guard) => app.layer(from_fn_with_state(guard, refuse_proxied)),
         None => app,
     };
-    app.layer(from_fn(request_id::identified))
+    app.layer(from_fn(request_id::set_request_id))
 }

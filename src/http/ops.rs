@@ -1,5 +1,5 @@
-//! The operations listener: `/health`, `/metrics` and the probes at an address of their own (`ops_listen`), without
-//! authentication and without TLS. No record, and nothing of a caller, is served there.
+//! The operations listener: `/health`, `/metrics` and the probes at a separate address (`ops_listen`), without
+//! authentication and TLS. No records and no data of callers are served there.
 
 use std::io;
 
@@ -10,34 +10,34 @@ use axum::response::{IntoResponse, Response};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::allowed_names::asked_by_name;
+use super::allowed_names::check_host;
 use super::connections::{Connections, MAX_UNSENT_WITHOUT_CALLER};
-use super::defect::answered_in_any_case;
-use super::limits::{Patience, in_time};
+use super::defect::catch_panic;
+use super::limits::{RequestTimeout, timeout_request};
 use super::proxied::{ProxyGuard, refuse_proxied};
 use super::{Limits, Site, TrustedProxies, health, metrics, request_id};
 
-/// Connections at a time. They are apart from those of callers, so that figures can be read while `max_connections`
-/// are taken.
+/// Maximum number of connections. They are separate from those of callers, so that metrics can be read while
+/// `max_connections` are in use.
 const MAX_CONNECTIONS: u32 = 64;
 
-/// Connections of one address at a time, so that one program cannot take them all.
+/// Maximum number of connections per address, so that one program cannot use all of them.
 const MAX_CONNECTIONS_PER_ADDRESS: u32 = MAX_CONNECTIONS / 2;
 
-/// Serves the figures of `site` until `stop` is cancelled.
+/// Serves the operations endpoints of `site` until `stop` is cancelled.
 ///
 /// # Errors
 ///
-/// The socket failed.
+/// Returns an error if the address of the socket cannot be read.
 pub async fn serve_ops(listener: TcpListener, site: Site, stop: CancellationToken) -> Result<(), io::Error> {
-    // An IP address as a host name is safe from DNS rebinding, because DNS does not resolve it.
+    // Allowing IP addresses as host names is safe from DNS rebinding, because DNS does not resolve them.
     let names = site.names.listening_at(listener.local_addr()?).and_every_address();
     let limits = Limits {
         connections: MAX_CONNECTIONS,
         connections_per_address: MAX_CONNECTIONS_PER_ADDRESS,
         ..site.limits.clone()
     };
-    // Connections of trusted proxies are counted here: each is one scraper.
+    // Connections of trusted proxies are counted here, because each is one scraper.
     let proxies = TrustedProxies::default();
     let app = app(Site { names, limits: limits.clone(), ..site });
     let connections = Connections {
@@ -55,7 +55,7 @@ pub async fn serve_ops(listener: TcpListener, site: Site, stop: CancellationToke
 
 fn app(site: Site) -> Router {
     let telemetry = site.telemetry.clone();
-    let patience = Patience {
+    let request_timeout = RequestTimeout {
         served: site.served.clone(),
         beyond_call: site.limits.beyond_call,
         telemetry: telemetry.clone(),
@@ -66,11 +66,11 @@ fn app(site: Site) -> Router {
         .merge(health::probes(site.clone()))
         .merge(metrics::routes(telemetry.clone()))
         .fallback(unknown_path)
-        .layer(from_fn_with_state(patience, in_time))
-        .layer(from_fn_with_state((site.names, telemetry.clone()), asked_by_name))
-        .layer(from_fn_with_state(telemetry, answered_in_any_case))
+        .layer(from_fn_with_state(request_timeout, timeout_request))
+        .layer(from_fn_with_state((site.names, telemetry.clone()), check_host))
+        .layer(from_fn_with_state(telemetry, catch_panic))
         .layer(from_fn_with_state(guard, refuse_proxied))
-        .layer(from_fn(request_id::identified))
+        .layer(from_fn(request_id::set_request_id))
 }
 
 async fn unknown_path() -> Response {

@@ -1,8 +1,8 @@
-//! Refuses requests that came through a proxy to an address without authentication.
+//! Refuses proxied requests on an address without authentication.
 //!
-//! Without authentication the server listens on a loopback address, and a proxy or a tunnel on the same machine makes
-//! that address public. Most proxies add a header of [`PROXY_HEADERS`] or [`PROXY_PREFIXES`]. A proxy that adds none
-//! cannot be told from a program of this machine; `docs/security.md` says so.
+//! Without authentication the server listens on a loopback address, and a proxy or tunnel on the same machine would
+//! make it public. Most proxies add a header of [`PROXY_HEADERS`] or [`PROXY_PREFIXES`]. A proxy that adds none
+//! cannot be distinguished from a local program; `docs/security.md` says so.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use super::health::PROBES;
 use super::refusal::{Refusal, refused};
 use crate::telemetry::Telemetry;
 
-/// Request headers that proxies, tunnels and content delivery networks add, in lower case. MCP clients send none of them.
+/// Request headers that proxies, tunnels and content delivery networks add, in lower case. MCP clients send none of
+/// them.
 const PROXY_HEADERS: [&str; 28] = [
     "forwarded",
     "via",
@@ -90,13 +91,13 @@ const PROXY_PREFIXES: [&str; 25] = [
     "x-tailscale-",
 ];
 
-/// Characters of a header's name that a message shows.
+/// Maximum number of characters of a header name in a message.
 const MAX_SHOWN_NAME: usize = 64;
 
-/// The rule for proxied requests of one listener.
+/// Rule for proxied requests on one listener.
 #[derive(Debug, Clone)]
 pub(super) struct ProxyGuard {
-    /// Proxies that may pass requests on.
+    /// Proxies that may forward requests.
     allowed: TrustedProxies,
     remedy: &'static str,
     telemetry: Telemetry,
@@ -104,7 +105,7 @@ pub(super) struct ProxyGuard {
 }
 
 impl ProxyGuard {
-    /// Returns the guard of the address that serves records without authentication.
+    /// Creates the guard of the address that serves records without authentication.
     pub(super) fn new_for_records(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
         let remedy = "and this server has no authentication, so everybody who reaches the proxy could read every record; \
                       add [auth] to its configuration (`fetchwell token new --name NAME` makes a token). To serve \
@@ -113,7 +114,7 @@ impl ProxyGuard {
         Self::new(allowed, remedy, telemetry)
     }
 
-    /// Returns the guard of `ops_listen`.
+    /// Creates the guard of `ops_listen`.
     pub(super) fn new_for_ops(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
         let remedy = "and ops_listen has no authentication; ask this address directly, ask the main address with a \
                       token that has metrics = true, or name the proxy in http.trusted_proxies";
@@ -124,7 +125,7 @@ impl ProxyGuard {
         Self { allowed, remedy, telemetry, is_logged: Arc::default() }
     }
 
-    /// Returns the header that makes a request one to refuse.
+    /// Returns the name of a proxy header if the request must be refused.
     fn offending_header<'a>(&self, request: &'a Request) -> Option<&'a str> {
         let name = proxy_header(request.headers())?;
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
@@ -133,7 +134,7 @@ impl ProxyGuard {
     }
 }
 
-/// Middleware that refuses proxied requests with 403. The probes, which show nothing, stay open.
+/// Middleware that refuses proxied requests with 403, except the probes, which reveal nothing.
 pub(super) async fn refuse_proxied(
     State(guard): State<ProxyGuard>,
     request: Request,
@@ -154,14 +155,14 @@ pub(super) async fn refuse_proxied(
     refused(request, &refusal, &guard.telemetry).await
 }
 
-/// Returns the name, in lower case and at most [`MAX_SHOWN_NAME`] characters long, of a header that proxies add.
+/// Returns the name of a header that proxies add, in lower case and at most [`MAX_SHOWN_NAME`] characters long.
 fn proxy_header(headers: &HeaderMap) -> Option<&str> {
     let name = headers.keys().map(|name| name.as_str()).find(|name| is_proxy_header(name))?;
     Some(name.get(..MAX_SHOWN_NAME).unwrap_or(name))
 }
 
 fn is_proxy_header(name: &str) -> bool {
-    // Programs that trace their calls send it, too, and the load balancers of Amazon send `X-Forwarded-For` beside it.
+    // Tracing libraries send this header, too; Amazon's load balancers send `X-Forwarded-For` in addition to it.
     if name == "x-amzn-trace-id" {
         return false;
     }

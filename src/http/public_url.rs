@@ -1,5 +1,4 @@
-//! Where clients reach this server, which behind a proxy nothing but the configuration knows: what a request says of it is
-//! the word of whoever sent it.
+//! Public URL of the server. Behind a proxy it can only be configured, because request headers are untrusted.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,28 +7,28 @@ use url::Url;
 
 use crate::outbound::is_confidential;
 
-/// The origin of a server as its clients see it: `https`, or `http` for this machine, with nothing after the port.
+/// Origin of a server as clients see it: `https`, or `http` for this machine; without path or query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicUrl {
-    /// Without a slash at its end, and without the port that its scheme has anyway.
+    /// Origin without a trailing slash and without the default port of its scheme.
     origin: String,
     host: String,
 }
 
 impl PublicUrl {
-    /// The origin, such as `https://records.example.com`.
+    /// Returns the origin, such as `https://records.example.com`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.origin
     }
 
-    /// The URL of a path that begins with `/`.
+    /// Returns the URL of a path that begins with `/`.
     #[must_use]
     pub fn at(&self, path: &str) -> String {
         format!("{}{path}", self.origin)
     }
 
-    /// Its host, of IPv6 in brackets.
+    /// Returns the host; IPv6 addresses are in brackets.
     pub(super) fn host(&self) -> &str {
         &self.host
     }
@@ -41,21 +40,21 @@ impl fmt::Display for PublicUrl {
     }
 }
 
-/// Why a text is not where a server is reached.
+/// Reason why a text is not a valid public URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PublicUrlError {
-    /// No URL.
+    /// The text is not a URL.
     #[error("it is no URL; write it as \"https://records.example.com\"")]
     NoUrl,
-    /// A password would be shown to everybody.
+    /// The URL contains a user name or password, which would be public.
     #[error("it has a user name or a password in it; leave them out")]
     UserInfo,
-    /// Paths are ours.
+    /// The URL has a path, a query or a fragment.
     #[error(
         "it has more than scheme, host and port; leave the rest out, as in \"https://records.example.com\""
     )]
     NotAnOrigin,
-    /// Tokens would travel in the open.
+    /// The URL is not https, so tokens would be sent in plain text.
     #[error("it is not https, without which tokens travel in the open; only localhost may be http")]
     NotSecure,
 }
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_origin_that_keeps_tokens_is_taken() {
+    fn only_secure_origins_are_accepted() {
         for (text, expect) in [
             ("https://records.example.com", Ok("https://records.example.com")),
             ("https://Records.Example.com:443/", Ok("https://records.example.com")),

@@ -1,4 +1,4 @@
-//! What a request is told that no face has answered, in the words of the one that would have.
+//! Error responses of middleware, in the format of the API that the path belongs to (JSON-RPC, `/v1`, `/api/v1`).
 
 use std::time::Duration;
 
@@ -14,26 +14,26 @@ use super::answers::sent_bytes;
 use super::v1;
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 
-/// Why a request is refused, or was given up.
+/// Reason why middleware refuses or aborts a request.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
-    /// One that the telemetry knows.
+    /// Error code, one of those that telemetry knows.
     pub(super) code: &'static str,
-    /// The code of a JSON-RPC error.
+    /// Code of the JSON-RPC error.
     pub(super) json_rpc: i32,
     pub(super) problem: String,
-    /// Seconds to wait.
+    /// Seconds to wait before a retry.
     pub(super) retry_after: Option<u64>,
-    /// What a client has to show.
+    /// Value of the `WWW-Authenticate` header.
     pub(super) challenge: Option<HeaderValue>,
-    /// Where a client learns how to get a token.
+    /// URL of the protected resource metadata, from which a client learns how to get a token.
     pub(super) resource_metadata: Option<String>,
 }
 
-/// Who a request is from and what it is for, as its answer needs it.
+/// Request data that an error response needs.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct ErrorContext {
     method: Method,
     path: String,
     id: RequestId,
@@ -46,7 +46,7 @@ impl Refusal {
         Self { status, code, json_rpc, problem, retry_after, challenge, resource_metadata }
     }
 
-    /// The same, worth another try after some seconds.
+    /// Sets the seconds after which a retry may succeed.
     pub(super) fn after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
     }
@@ -76,24 +76,24 @@ impl Refusal {
     }
 }
 
-impl Asked {
-    pub(super) fn of(request: &Request) -> Self {
+impl ErrorContext {
+    pub(super) fn new(request: &Request) -> Self {
         let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
         let origin = Origin::of(request.extensions());
         Self { method: request.method().clone(), path: request.uri().path().to_owned(), id, origin }
     }
 
-    /// Answers with a refusal, and counts it. What it was for is not looked at: a path that nobody serves is no
-    /// endpoint.
+    /// Builds the response and records it. It is recorded under a common endpoint name, because the path may be
+    /// unknown.
     pub(super) fn refused(&self, refusal: &Refusal, telemetry: &Telemetry) -> Response {
         let record = telemetry.call(Endpoint::route("/{any}"), self.origin.clone());
-        let response = self.in_words(refusal);
+        let response = self.response(refusal);
         let bytes = size_of(&response);
         record.refused(refusal.code, Refused { bytes: sent_bytes(&self.method, bytes), reason: None });
         response
     }
 
-    fn in_words(&self, refusal: &Refusal) -> Response {
+    fn response(&self, refusal: &Refusal) -> Response {
         let Self { path, id, .. } = self;
         let json = |body: Value| {
             let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
@@ -118,23 +118,23 @@ impl Asked {
     }
 }
 
-/// Answers a request with a refusal, and counts it. What is still on its way is read, so that the connection can be used
-/// again; where that is much, the answer says that it cannot.
+/// Refuses a request and records it. The rest of the request is read so that the connection can be reused; if that is
+/// too much, the response closes the connection.
 pub(super) async fn refused(request: Request, refusal: &Refusal, telemetry: &Telemetry) -> Response {
-    let asked = Asked::of(&request);
+    let context = ErrorContext::new(&request);
     let is_http_1 = request.version() < Version::HTTP_2;
-    let rest = timeout(REST_WITHIN, read_to_end(request.into_body())).await;
-    let mut response = asked.refused(refusal, telemetry);
+    let rest = timeout(REST_TIMEOUT, read_to_end(request.into_body())).await;
+    let mut response = context.refused(refusal, telemetry);
     if is_http_1 && rest != Ok(true) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
 
-/// Reads what nobody wants and keeps none of it. Whether it came to its end.
+/// Reads and drops a body. Returns true if its end was reached.
 async fn read_to_end(mut body: Body) -> bool {
     let mut length = 0;
-    while length <= REST_MOST {
+    while length <= MAX_REST_BYTES {
         match body.frame().await {
             None => return true,
             Some(Err(_broken)) => return false,
@@ -144,18 +144,18 @@ async fn read_to_end(mut body: Body) -> bool {
     false
 }
 
-/// The rest of a request that nobody wants: so many bytes, and so long.
-const REST_MOST: usize = 64 * 1024;
-const REST_WITHIN: Duration = Duration::from_secs(2);
+/// Maximum bytes of a refused request that are read, and the maximum time for it.
+const MAX_REST_BYTES: usize = 64 * 1024;
+const REST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A code as people read it.
+/// Returns a code as a title.
 fn title(code: &str) -> String {
     let mut letters = code.chars().map(|letter| if letter == '_' { ' ' } else { letter });
     let first = letters.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
 }
 
-/// Bytes of a body that is whole.
+/// Returns the number of bytes of a complete body, or 0 if it is unknown.
 pub(super) fn size_of(response: &Response) -> usize {
     response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default()
 }

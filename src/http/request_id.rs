@@ -1,4 +1,5 @@
-//! Which request an answer is of: the id that a client sends is on its answer and in its record, or else a new one is.
+//! Request ids: a valid id of the client is used for the response and the telemetry record; otherwise a new one is
+//! generated.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -11,9 +12,9 @@ pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 pub(super) const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Puts the id of a request, and the trace it is a part of, where whoever answers it finds it, and on the answer.
-pub(super) async fn identified(mut request: Request, next: Next) -> Response {
-    let id = sent(request.headers()).unwrap_or_else(RequestId::fresh);
+/// Middleware that stores the request id and the trace context in the request, and adds the id to the response.
+pub(super) async fn set_request_id(mut request: Request, next: Next) -> Response {
+    let id = client_request_id(request.headers()).unwrap_or_else(RequestId::fresh);
     request.extensions_mut().insert(id.clone());
     if let Some(parent) = TraceParent::of(request.headers()) {
         request.extensions_mut().insert(parent);
@@ -26,8 +27,8 @@ pub(super) async fn identified(mut request: Request, next: Next) -> Response {
     response
 }
 
-/// The first id that a client sent which can be logged and echoed.
-fn sent(headers: &HeaderMap) -> Option<RequestId> {
+/// Returns the first request id header that can be logged and echoed.
+fn client_request_id(headers: &HeaderMap) -> Option<RequestId> {
     [X_REQUEST_ID, REQUEST_ID, CORRELATION_ID]
         .iter()
         .filter_map(|name| headers.get(name)?.to_str().ok())
@@ -42,7 +43,7 @@ mod tests {
     fn check(headers: &[(HeaderName, &'static str)], expect: Option<&str>) {
         let headers: HeaderMap =
             headers.iter().map(|(name, id)| (name.clone(), HeaderValue::from_static(id))).collect();
-        assert_eq!(sent(&headers).as_ref().map(RequestId::as_str), expect, "{headers:?}");
+        assert_eq!(client_request_id(&headers).as_ref().map(RequestId::as_str), expect, "{headers:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! `/`, which people open and clients are given by mistake: a short page for a browser, a pointer for anything else.
-//! It says nothing of records or callers, and needs no token.
+//! `/`, which people open and clients are configured with by mistake: a short page for browsers, a pointer for
+//! others. It is unauthenticated and reveals nothing about records or callers.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -13,13 +13,13 @@ use super::PublicUrl;
 use super::answers::json_rpc_error;
 use super::record_page::information_page;
 
-/// What the server is, in a sentence.
+/// Description of the server in one sentence.
 const ABOUT: &str = "fetchwell lets AI clients search and read records across connected accounts, over MCP.";
 
-/// The code of a JSON-RPC error about a path that is no MCP endpoint.
+/// JSON-RPC error code for a path that is not an MCP endpoint.
 const NOT_AN_ENDPOINT: i32 = -32_600;
 
-/// The route.
+/// Returns the route of `/`.
 pub(super) fn routes(public_url: Option<PublicUrl>) -> Router {
     Router::new().route("/", any(answer).with_state(public_url))
 }
@@ -46,7 +46,7 @@ async fn answer(State(public_url): State<Option<PublicUrl>>, request: Request) -
     }
 }
 
-/// Whether a browser asks: programs name no HTML, or accept everything.
+/// Returns true if the client is a browser: programs accept no HTML by name.
 fn accepts_html(request: &Request) -> bool {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     accepted

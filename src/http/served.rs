@@ -1,4 +1,4 @@
-//! Who is served: everybody who reaches this machine, or callers who show a token.
+//! Authentication mode of a server: open to this machine, or authenticated callers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,32 +14,32 @@ use crate::source::Source;
 use crate::source::federation::CircuitReport;
 use crate::tools::{Grants, Live, Terms};
 
-/// People with a budget of unsent bytes at a time; the least recently used is evicted.
+/// Maximum number of people with a budget of unsent bytes; the least recently used is evicted.
 const MAX_PEOPLE: u64 = 10_000;
 
-/// Who is served, and with what.
+/// Authentication mode with the toolboxes.
 #[derive(Debug, Clone)]
 pub enum Served {
-    /// Everybody, with the same tools. Only programs of this machine reach them.
+    /// No authentication: all clients share one toolbox. Only programs of this machine can connect.
     Everybody(Live),
-    /// Callers who show a token, each with their own.
+    /// Authenticated callers, each with their own toolbox.
     Callers(Arc<Callers>),
 }
 
-/// Callers who show a token.
+/// State of an authenticated server.
 #[derive(Debug)]
 pub struct Callers {
     access: ArcSwap<Access>,
-    /// Their tools.
+    /// Toolboxes of the callers.
     pub(super) grants: Grants,
-    /// The unsent bytes of each person.
+    /// Budget of unsent bytes of each person.
     unsent: Cache<GrantId, UnsentBudget>,
-    /// Where this server is, as callers see it.
+    /// URL at which callers reach the server.
     pub(super) public_url: Option<PublicUrl>,
 }
 
 impl Callers {
-    /// Lets in whom `access` says, with these tools.
+    /// Creates the state with authentication settings and toolboxes.
     #[must_use]
     pub fn new(access: AccessSettings, grants: Grants, public_url: Option<PublicUrl>) -> Self {
         let unsent = Cache::builder().max_capacity(MAX_PEOPLE).eviction_policy(EvictionPolicy::lru()).build();
@@ -51,27 +51,27 @@ impl Callers {
         self.unsent.get_with(person, || UnsentBudget::new(MAX_UNSENT_OF_CALLER))
     }
 
-    /// Other rules and other tools, for the calls that come from now on.
+    /// Replaces the authentication settings and the toolboxes for all later calls.
     pub fn replace(&self, access: AccessSettings, terms: Terms) {
-        // Whoever is let in by the new rules finds the new tools.
+        // Toolboxes first: a caller admitted by the new settings gets a new toolbox.
         self.grants.replace(terms);
         self.access.store(Arc::new(self.access.load().succeeded_by(access)));
     }
 
-    /// What holds for their tools now.
+    /// Returns the current settings of the toolboxes.
     #[must_use]
     pub fn terms(&self) -> Arc<Terms> {
         self.grants.terms()
     }
 
-    /// The rules of now.
+    /// Returns the current authentication.
     pub(super) fn access(&self) -> Arc<Access> {
         self.access.load_full()
     }
 }
 
 impl Served {
-    /// How long a whole call may take.
+    /// Returns the deadline of a call.
     pub(super) fn call_deadline(&self) -> Duration {
         match self {
             Self::Everybody(live) => live.now().call_deadline(),
@@ -79,7 +79,7 @@ impl Served {
         }
     }
 
-    /// How sources are doing.
+    /// Returns the state of the circuit breakers of all sources.
     #[must_use]
     pub fn circuits(&self) -> Vec<CircuitReport> {
         match self {
@@ -88,7 +88,7 @@ impl Served {
         }
     }
 
-    /// All that can be asked without a caller: what the health of the server is about.
+    /// Returns the source that can be read without a caller, for health checks.
     pub(super) fn everything(&self) -> Option<Arc<dyn Source>> {
         match self {
             Self::Everybody(live) => Some(Arc::clone(live.now().asked_source())),

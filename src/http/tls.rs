@@ -1,4 +1,4 @@
-//! TLS of our own, where no proxy does it. A renewed certificate is taken up while the server runs.
+//! TLS without a proxy. A renewed certificate is loaded while the server runs.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -15,21 +15,21 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-/// The largest file of either kind, in bytes. A chain of ten certificates is about a tenth of it.
-const BYTES_MOST: u64 = 256 * 1024;
+/// Maximum size of a file in bytes. A chain of ten certificates is about a tenth of it.
+const MAX_FILE_BYTES: u64 = 256 * 1024;
 
-/// Where the certificate and its key are.
+/// Paths of the certificate and its private key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// A PEM file: the certificate of the server first, then those above it.
+    /// PEM file with the certificate of the server, followed by its intermediate certificates.
     pub certificate: PathBuf,
-    /// A PEM file with its private key.
+    /// PEM file with the private key.
     pub key: PathBuf,
 }
 
 impl TlsSettings {
-    /// Returns a warning with the remedy when users outside of the key's owner and group can read or write the key. A group
-    /// that may read it is usual (`ssl-cert`).
+    /// Returns a warning with the remedy if other users can read or write the key. Access by the key's group is
+    /// common (`ssl-cert`) and no reason for a warning.
     #[cfg(unix)]
     #[must_use]
     pub fn exposed_key_warning(&self) -> Option<String> {
@@ -41,7 +41,7 @@ impl TlsSettings {
         })
     }
 
-    /// Returns nothing: only Unix has such modes.
+    /// Returns `None`, because only Unix has file modes.
     #[cfg(not(unix))]
     #[must_use]
     pub fn exposed_key_warning(&self) -> Option<String> {
@@ -55,71 +55,71 @@ impl TlsSettings {
     }
 }
 
-/// Why there can be no TLS. Nothing of a key is in it.
+/// Reason why TLS cannot be used. Never contains a part of a key.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read.
     #[error("the {what} {} cannot be read ({problem}); check the path in [tls], and who may read it", .path.display())]
     Unreadable {
-        /// The certificate or its key.
+        /// Kind of the file: certificate or private key.
         what: &'static str,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Message of the operating system.
         problem: String,
     },
-    /// A file is something else.
+    /// A file is not of the expected kind.
     #[error("{} holds no {what} in PEM; name in [tls] the file that begins with -----BEGIN {begins}", .path.display())]
     NotPem {
-        /// The certificate or its key.
+        /// Kind of the file: certificate or private key.
         what: &'static str,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// How it would begin.
+        /// Label of the PEM block that is expected.
         begins: &'static str,
     },
-    /// They do not go together, or are of a kind that is not known.
+    /// Certificate and key do not match, or are of an unsupported kind.
     #[error(
         "the certificate {} and the key {} cannot be used ({problem}); name a certificate and its own key in [tls]",
         .certificate.display(), .key.display()
     )]
     Unusable {
-        /// The file of the certificate.
+        /// Path of the certificate.
         certificate: PathBuf,
-        /// That of the key.
+        /// Path of the private key.
         key: PathBuf,
-        /// What is wrong with them.
+        /// Description of the problem.
         problem: String,
     },
 }
 
-/// TLS with the certificate of now.
+/// TLS configuration with the current certificate. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Tls {
     settings: TlsSettings,
     current: Arc<ArcSwap<ServerConfig>>,
 }
 
-/// By what a file is known to be another one.
+/// Modification time and length of a file, to detect changes.
 type Stamp = Option<(SystemTime, u64)>;
 
 impl Tls {
-    /// Reads certificate and key.
+    /// Loads certificate and key.
     ///
     /// # Errors
     ///
-    /// They cannot be read, or not be used.
+    /// Returns an error if they cannot be read or used.
     pub fn load(settings: TlsSettings) -> Result<Self, TlsError> {
         let current = Arc::new(ArcSwap::new(read(&settings)?));
         settings.warn_of_exposed_key();
         Ok(Self { settings, current })
     }
 
-    /// Reads both again. One that is not good changes nothing.
+    /// Loads both again. Keeps the current ones on an error.
     ///
     /// # Errors
     ///
-    /// They cannot be read, or not be used.
+    /// Returns an error if they cannot be read or used.
     pub fn renew(&self) -> Result<(), TlsError> {
         self.current.store(read(&self.settings)?);
         self.settings.warn_of_exposed_key();
@@ -130,7 +130,7 @@ impl Tls {
         TlsAcceptor::from(self.current.load_full()).accept(stream).await
     }
 
-    /// Takes up another certificate, or another key, until `stop` is cancelled; the files are looked at so often.
+    /// Checks the files at an interval and loads changed ones, until `stop` is cancelled.
     pub(super) async fn follow(self, every: Duration, stop: CancellationToken) {
         let mut seen = self.stamps();
         while stop.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
@@ -138,7 +138,7 @@ impl Tls {
             if now == seen {
                 continue;
             }
-            // Of two files one may be written later than this; then they are looked at once more.
+            // If one of the files is written later than this, the next check loads both again.
             seen = now;
             match self.renew() {
                 Ok(()) => tracing::info!("the certificate was renewed"),
@@ -158,14 +158,14 @@ impl Tls {
 fn read(settings: &TlsSettings) -> Result<Arc<ServerConfig>, TlsError> {
     let TlsSettings { certificate, key } = settings;
     let not_pem = |what, path: &Path, begins| TlsError::NotPem { what, path: path.to_owned(), begins };
-    let bytes = bytes_of("certificate", certificate)?;
+    let bytes = read_file("certificate", certificate)?;
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&bytes)
         .collect::<Result<_, _>>()
         .map_err(|_broken| not_pem("certificate", certificate, "CERTIFICATE"))?;
     if chain.is_empty() {
         return Err(not_pem("certificate", certificate, "CERTIFICATE"));
     }
-    let private = PrivateKeyDer::from_pem_slice(&bytes_of("key", key)?)
+    let private = PrivateKeyDer::from_pem_slice(&read_file("key", key)?)
         .map_err(|_broken| not_pem("private key", key, "PRIVATE KEY"))?;
     let unusable = |error: rustls::Error| TlsError::Unusable {
         certificate: certificate.clone(),
@@ -183,17 +183,17 @@ fn read(settings: &TlsSettings) -> Result<Arc<ServerConfig>, TlsError> {
     Ok(Arc::new(config))
 }
 
-fn bytes_of(what: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
+fn read_file(what: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
     let unreadable = |problem: String| TlsError::Unreadable { what, path: path.to_owned(), problem };
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
-    // A pipe could be waited at for ever.
+    // Reading a pipe could block forever.
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Err(unreadable("it is no regular file".to_owned()));
     }
-    file.take(BYTES_MOST + 1).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
     match u64::try_from(bytes.len()) {
-        Ok(length) if length <= BYTES_MOST => Ok(bytes),
-        _ => Err(unreadable(format!("it is larger than {BYTES_MOST} bytes"))),
+        Ok(length) if length <= MAX_FILE_BYTES => Ok(bytes),
+        _ => Err(unreadable(format!("it is larger than {MAX_FILE_BYTES} bytes"))),
     }
 }

@@ -1,4 +1,4 @@
-//! Where clients learn who gives tokens for this server (RFC 9728).
+//! Protected resource metadata (RFC 9728), from which clients learn the authorization server.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use axum::routing::get;
 use super::PublicUrl;
 use super::served::Callers;
 
-/// The document of a server, before the path of the resource.
+/// Path of the server's document; that of a resource is appended.
 const BASE: &str = "/.well-known/oauth-protected-resource";
 
-/// Resources that have a document of their own; all others have that of the server. A client compares the resource with
-/// the URL that it was given, which may end with a slash.
+/// Resources with a document of their own; others have that of the server. A client compares the resource with the
+/// URL that it was configured with, which may end with a slash.
 const RESOURCES: [&str; 4] = ["/mcp", "/mcp/", "/mcp/openai", "/mcp/openai/"];
 
-/// Where the document about `path` is. Without a public URL nobody can know.
+/// Returns the URL of the document about `path`, or `None` without a public URL.
 pub(super) fn metadata_url(public_url: Option<&PublicUrl>, path: &str) -> Option<String> {
     let resource = if RESOURCES.contains(&path) { path } else { "" };
     public_url.map(|url| url.at(&format!("{BASE}{resource}")))
 }
 
-/// The documents. They are for everybody.
+/// Returns the routes of the documents, which are unauthenticated.
 pub(super) fn routes(callers: &Arc<Callers>) -> Router {
     let document = get(document).with_state(Arc::clone(callers));
     RESOURCES.iter().fold(Router::new().route(BASE, document.clone()), |router, path| {

@@ -1,5 +1,5 @@
-//! The activity of one connection: decides when a connection ends on which nothing happens, whose request never gets
-//! complete, or whose client does not read its responses.
+//! Tracks the activity of one connection in order to close idle connections, connections with an incomplete request
+//! head (slowloris), and connections with a client that does not read its responses.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -13,65 +13,66 @@ use tokio::time::Instant;
 
 use crate::http::limits::Limits;
 
-/// The header bytes of the requests on one connection that wait for their responses. HTTP/1.1 has one request at a time.
+/// Maximum header bytes of the requests on one connection that await their responses. HTTP/1.1 has one request at a
+/// time.
 const MAX_HEAD_BYTES_IN_FLIGHT: usize = 256 * 1024;
 
-/// The activity of one connection, shared by the connection, its requests and its timer.
+/// Activity of one connection, shared by the connection, its requests and its timer.
 #[derive(Debug, Clone)]
 pub(super) struct Activity(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     phase: Mutex<Phase>,
-    /// A response has begun to wait for its client.
+    /// Notified when a response begins to wait for its client.
     unsent_began: Notify,
 }
 
 #[derive(Debug)]
 struct Phase {
-    /// Requests that are not answered to their last byte.
+    /// Number of requests without a completely sent response.
     in_flight: usize,
-    /// Header bytes of the requests that have no response.
+    /// Header bytes of the requests without a response.
     head_bytes: usize,
-    /// The responses of which pieces wait to be sent, by numbers of their own.
+    /// Responses with pieces that wait to be sent, by response number.
     unsent: HashMap<u64, UnsentPieces>,
-    /// The number of the next response.
+    /// Number of the next response.
     next_response: u64,
-    /// The time at which the last of them ended, or bytes went out after it.
+    /// Time at which the last request ended, or at which bytes were sent after it.
     quiet_since: Instant,
-    /// The time of the first byte of a head that is not complete.
+    /// Time of the first byte of an incomplete request head.
     head_began: Option<Instant>,
-    /// HTTP/2: bytes come that belong to no request.
+    /// True for HTTP/2, where bytes can arrive that belong to no request.
     is_multiplexed: bool,
 }
 
-/// The pieces of one response that wait to be sent.
+/// Pieces of one response that wait to be sent.
 #[derive(Debug)]
 struct UnsentPieces {
     pieces: usize,
-    /// The time at which the first of them began to wait, or the last piece before them was sent.
+    /// Time at which the first of them began to wait, or at which the last piece before them was sent.
     since: Instant,
 }
 
-/// One request, until its answer is sent.
+/// Guard of one request, dropped when its response has been sent.
 #[derive(Debug)]
 pub(super) struct InFlight(Activity);
 
-/// The headers of one request, until it has a response.
+/// Guard of the header bytes of one request, dropped when it has a response.
 #[derive(Debug)]
 pub(super) struct HeldHead {
     activity: Activity,
     bytes: usize,
 }
 
-/// One response, as the clock of its connection sees it.
+/// Handle with which one response reports its progress.
 #[derive(Debug)]
 pub(super) struct Transfer {
     activity: Activity,
     number: u64,
 }
 
-/// The first bytes of HTTP/2 without ALPN. No method of HTTP/1 begins with them.
+/// First bytes of HTTP/2 without ALPN. No HTTP/1 method begins with them.
 const PREFACE: &[u8] = b"PRI";
 
 impl Activity {
@@ -80,19 +81,19 @@ impl Activity {
         Self(Arc::new(Shared { phase, unsent_began: Notify::new() }))
     }
 
-    /// Notes that the head of a request is complete.
+    /// Records that the head of a request is complete.
     pub(super) fn began(&self, version: Version) -> InFlight {
         self.with(|phase| phase.began(version));
         InFlight(self.clone())
     }
 
-    /// Counts the headers of a request, unless those of others on this connection leave no room.
+    /// Reserves the header bytes of a request; returns `None` if the connection has no room for them.
     pub(super) fn hold_head(&self, bytes: usize) -> Option<HeldHead> {
         let has_room = self.with(|phase| phase.hold_head(bytes));
         has_room.then(|| HeldHead { activity: self.clone(), bytes })
     }
 
-    /// Begins the response to a request.
+    /// Starts tracking the response to a request.
     pub(super) fn transfer(&self) -> Transfer {
         let number = self.with(|phase| {
             phase.next_response += 1;
@@ -101,24 +102,24 @@ impl Activity {
         Transfer { activity: self.clone(), number }
     }
 
-    /// Returns when a response begins to wait for its client, which changes when the connection ends.
+    /// Waits until a response begins to wait for its client, which changes the deadline of the connection.
     pub(super) async fn unsent_began(&self) {
         self.0.unsent_began.notified().await;
     }
 
-    /// Returns whether a response waits for its client to read it.
+    /// Returns true if a response waits for its client to read it.
     pub(super) fn has_unsent(&self) -> bool {
         self.with(|phase| !phase.unsent.is_empty())
     }
 
-    /// Returns the time at which the connection ends if nothing happens until then. While a request is in flight, only the
-    /// write timeout counts: the call itself has limits of its own.
+    /// Returns the time at which the connection is closed if nothing happens until then. While a request is in
+    /// flight, only the write timeout counts, because the call has its own deadline.
     pub(super) fn ends_at(&self, limits: &Limits) -> Option<Instant> {
         self.with(|phase| phase.ends_at(limits))
     }
 
-    /// Returns whether the head of a request has begun and is not complete.
-    pub(super) fn is_half_said(&self) -> bool {
+    /// Returns true if the head of a request is incomplete.
+    pub(super) fn has_partial_head(&self) -> bool {
         self.with(|phase| phase.in_flight == 0 && phase.head_began.is_some())
     }
 
@@ -146,7 +147,7 @@ impl Phase {
         has_room
     }
 
-    /// Counts a piece that waits to be sent. Returns whether it is the first of its response.
+    /// Counts a piece that waits to be sent. Returns true if it is the first of its response.
     fn piece_began(&mut self, response: u64, now: Instant) -> bool {
         let unsent = self.unsent.entry(response).or_insert(UnsentPieces { pieces: 0, since: now });
         unsent.pieces += 1;
@@ -190,7 +191,7 @@ impl Phase {
     }
 
     fn bytes_went(&mut self, now: Instant) {
-        // HTTP/2 sends bytes of its own, which are no sign of a client.
+        // HTTP/2 sends frames of its own, which show no activity of the client.
         if !self.is_multiplexed {
             self.quiet_since = now;
         }
@@ -210,20 +211,20 @@ impl Drop for HeldHead {
 }
 
 impl Transfer {
-    /// Notes that a piece waits to be sent.
+    /// Records that a piece waits to be sent.
     pub(super) fn piece_began(&self) {
         if self.activity.with(|phase| phase.piece_began(self.number, Instant::now())) {
             self.activity.0.unsent_began.notify_one();
         }
     }
 
-    /// Notes that a piece was written to the socket, or dropped with its stream.
+    /// Records that a piece was written to the socket, or dropped with its stream.
     pub(super) fn piece_ended(&self) {
         self.activity.with(|phase| phase.piece_ended(self.number, Instant::now()));
     }
 }
 
-/// A stream that reports the bytes that are read and written.
+/// Stream that reports the bytes read and written.
 #[derive(Debug)]
 pub(super) struct Watched<Io> {
     pub(super) io: Io,
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!(phase.ends_at(&limits()), Some(at(60)));
         phase.bytes_came(b"P", at(30));
         assert_eq!(phase.ends_at(&limits()), Some(at(40)));
-        // A byte now and then does not make it longer.
+        // More bytes of the head do not extend the deadline.
         phase.bytes_came(b"OST", at(35));
         assert_eq!(phase.ends_at(&limits()), Some(at(40)));
         phase.began(Version::HTTP_11);
@@ -349,13 +350,13 @@ mod tests {
         phase.bytes_came(b"ping", at(20));
         phase.bytes_went(at(20));
         assert_eq!(phase.ends_at(&limits()), Some(at(35)));
-        // Another response that is read does not make up for it.
+        // Progress of another response does not count.
         phase.piece_began(2, at(21));
         phase.piece_ended(2, at(22));
         assert_eq!(phase.ends_at(&limits()), Some(at(35)));
         phase.piece_ended(1, at(30));
         assert_eq!(phase.ends_at(&limits()), Some(at(60)));
-        // While a response has nothing to send, its client need not read.
+        // A response without data to send does not require the client to read.
         phase.piece_ended(1, at(31));
         assert_eq!(phase.ends_at(&limits()), None);
     }

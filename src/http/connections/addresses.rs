@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::http::forwarded::{TrustedProxies, network_of};
 
-/// The open connections of each address. An IPv6 address counts as its /64 network. Trusted proxies are not counted:
-/// their connections are those of many clients.
+/// Number of open connections per address. An IPv6 address counts as its /64 network. Trusted proxies are not
+/// counted, because their connections are those of many clients.
 #[derive(Debug, Clone)]
 pub(super) struct Addresses {
     limit: u32,
@@ -16,10 +16,10 @@ pub(super) struct Addresses {
     open: Arc<Mutex<HashMap<IpAddr, u32>>>,
 }
 
-/// One connection of an address, until it is dropped.
+/// Guard of one counted connection.
 #[derive(Debug)]
 pub(super) struct AddressSlot {
-    /// The address that is counted, and nothing for an exempt one.
+    /// Counted address, or `None` for an exempt one.
     counted: Option<(Addresses, IpAddr)>,
 }
 
@@ -28,7 +28,7 @@ impl Addresses {
         Self { limit, exempt, open: Arc::default() }
     }
 
-    /// Counts one more connection, unless the address has as many as it may have.
+    /// Counts a connection; returns `None` if the address has reached its limit.
     pub(super) fn slot(&self, peer: IpAddr) -> Option<AddressSlot> {
         if self.exempt.trusts(peer) {
             return Some(AddressSlot { counted: None });

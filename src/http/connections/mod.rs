@@ -1,8 +1,12 @@
-//! Accepts connections up to the limits, speaks HTTP/1.1 or HTTP/2 on each, and ends them when nothing happens on them, when
-//! their clients do not read, or when the server stops.
+//! Accepts connections up to the limits and serves HTTP/1.1 or HTTP/2 on each.
 //!
-//! `activity` decides when a connection ends, `sending` watches what is sent of a response, `unsent` bounds the bytes that
-//! wait to be sent, and `addresses` bounds the connections of each address.
+//! Connections are closed when they are idle, when their clients do not read, or when the server stops. On shutdown,
+//! requests in flight are drained for a while.
+//!
+//! * `activity`: decides when a connection is closed
+//! * `sending`: tracks the sending of responses
+//! * `unsent`: bounds the bytes that wait to be sent
+//! * `addresses`: bounds the connections of each address
 
 mod activity;
 mod addresses;
@@ -42,59 +46,59 @@ use self::activity::{Activity, InFlight, Transfer, Watched};
 use self::addresses::{AddressSlot, Addresses};
 use self::sending::SentBody;
 use super::TrustedProxies;
-use super::limits::{HEAD_BYTES, HEADERS_MOST, Limits, affordable};
+use super::limits::{Limits, MAX_HEAD_BYTES, MAX_HEADERS, allowed_connections};
 use super::tls::Tls;
 
-/// Requests at a time on one connection of HTTP/2, which the protocol asks to be 100 at least.
+/// Maximum number of concurrent HTTP/2 streams per connection; the protocol recommends at least 100.
 const MAX_STREAMS: u32 = 100;
 
-/// Bytes of a response that HTTP/2 takes in ahead of its client.
+/// Maximum bytes of a response that HTTP/2 buffers ahead of its client.
 const MAX_SEND_BUFFER: usize = 64 * 1024;
 
-/// HTTP/2: streams that a client has reset before they were looked at, and streams that the server has reset for an error
-/// of the client. A client with more of them is told to calm down, and its connection ends.
+/// HTTP/2: maximum number of streams that a client has reset before they were accepted, and of streams that the
+/// server has reset because of a client error. Beyond them the connection ends with `ENHANCE_YOUR_CALM`.
 const MAX_PENDING_RESETS: usize = 20;
 const MAX_ERROR_RESETS: usize = 100;
 
-/// The shortest time between two warnings about refused connections of one address.
-const REFUSED_LOGGED_EVERY: Duration = Duration::from_secs(60);
+/// Minimum time between two warnings about refused connections of an address.
+const REFUSAL_LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Bytes of request bodies that HTTP/2 buffers until they are read: of one request, and of a connection.
+/// Flow-control windows of HTTP/2 in bytes: for the request body of one stream, and for a connection.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// The interval of PINGs to a silent client of HTTP/2, and the timeout of their answers.
-const PING_EVERY: Duration = Duration::from_secs(20);
-const PING_WAIT: Duration = Duration::from_secs(20);
+/// Interval of PING frames to a silent HTTP/2 client, and the timeout of their answers.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The backoff when the system gives the server no more connections: doubled each time.
-const PAUSE_LEAST: Duration = Duration::from_millis(50);
-const PAUSE_MOST: Duration = Duration::from_secs(1);
+/// Minimum and maximum backoff after a failed `accept`; it doubles each time.
+const MIN_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
-/// The timeout of connections that are shutting down.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// Timeout of connections that are shutting down.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The settings that all connections share.
+/// Settings shared by all connections.
 #[derive(Debug, Clone)]
 pub(super) struct Connections {
     pub(super) app: Router,
     pub(super) limits: Limits,
-    /// Proxies. Their connections are not counted by address.
+    /// Trusted proxies, with connections that are not counted by address.
     pub(super) proxies: TrustedProxies,
-    /// The budget of each connection for responses that belong to no caller, in bytes.
+    /// Maximum unsent bytes per connection for responses that belong to no caller.
     pub(super) unsent_without_caller: u32,
     pub(super) tls: Option<Tls>,
-    /// No more requests are taken.
+    /// Cancelled to stop accepting requests.
     pub(super) stop: CancellationToken,
-    /// Calls in flight are dropped.
+    /// Cancelled to drop the calls in flight.
     pub(super) drop_calls: CancellationToken,
 }
 
 impl Connections {
-    /// Takes connections in until the server is stopped; then requests in flight are answered for a while, and
-    /// dropped.
+    /// Accepts connections until the server is stopped; then drains the requests in flight for a while and drops the
+    /// rest.
     pub(super) async fn serve(self, listener: TcpListener) {
-        let most = affordable(self.limits.connections);
+        let most = allowed_connections(self.limits.connections);
         let slots = Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(Semaphore::MAX_PERMITS)));
         let (open, hang_up) = (TaskTracker::new(), CancellationToken::new());
         let addresses = Addresses::new(self.limits.connections_per_address, self.proxies.clone());
@@ -109,20 +113,20 @@ impl Connections {
             }
             let taken = async {
                 let slot = Arc::clone(&slots).acquire_owned().await;
-                (slot, accepted(&listener).await)
+                (slot, accept_with_backoff(&listener).await)
             };
             let (slot, (stream, peer)) = tokio::select! {
                 () = self.stop.cancelled() => break,
                 taken = taken => taken,
             };
             let Some(address_slot) = addresses.slot(peer.ip()) else {
-                // It is closed without a response, which needs no memory.
+                // The connection is closed without a response, which needs no memory.
                 drop(stream);
                 self.log_refused(peer, &mut refused_logged_at);
                 continue;
             };
             let connection = Connection { of: self.clone(), peer, hang_up: hang_up.clone() };
-            // The share of the address is free before the next connection is accepted.
+            // The slot of the address is released before the next connection is accepted.
             open.spawn(connection.run(stream, (address_slot, slot.ok())));
         }
         // New connections are refused from here on.
@@ -130,14 +134,14 @@ impl Connections {
         open.close();
         let ended = timeout(self.limits.drain, open.wait()).await;
         self.drop_calls.cancel();
-        if ended.is_err() && timeout(GOODBYE, open.wait()).await.is_err() {
+        if ended.is_err() && timeout(SHUTDOWN_TIMEOUT, open.wait()).await.is_err() {
             hang_up.cancel();
-            let _ = timeout(GOODBYE, open.wait()).await;
+            let _ = timeout(SHUTDOWN_TIMEOUT, open.wait()).await;
         }
     }
 
     fn log_refused(&self, peer: SocketAddr, logged_at: &mut Option<Instant>) {
-        if logged_at.is_none_or(|at| at.elapsed() >= REFUSED_LOGGED_EVERY) {
+        if logged_at.is_none_or(|at| at.elapsed() >= REFUSAL_LOG_INTERVAL) {
             *logged_at = Some(Instant::now());
             tracing::warn!(
                 address = %peer.ip(),
@@ -148,27 +152,27 @@ impl Connections {
     }
 }
 
-/// Returns the next connection. Retries with backoff while the system gives none.
-async fn accepted(listener: &TcpListener) -> (TcpStream, SocketAddr) {
-    let mut pause = None;
+/// Accepts the next connection. Retries with backoff while the system has no free file descriptors.
+async fn accept_with_backoff(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    let mut backoff = None;
     loop {
         match listener.accept().await {
             Ok(accepted) => return accepted,
-            Err(error) if left_again(&error) => {}
+            Err(error) if is_aborted_by_client(&error) => {}
             Err(error) => {
-                let wait = pause.map_or(PAUSE_LEAST, |pause: Duration| (pause * 2).min(PAUSE_MOST));
-                if pause.is_none() {
+                let wait = backoff.map_or(MIN_BACKOFF, |backoff: Duration| (backoff * 2).min(MAX_BACKOFF));
+                if backoff.is_none() {
                     tracing::error!(%error, "the system gives no more connections; clients wait");
                 }
-                pause = Some(wait);
+                backoff = Some(wait);
                 sleep(wait).await;
             }
         }
     }
 }
 
-/// Returns whether the client closed the connection before it was accepted.
-fn left_again(error: &io::Error) -> bool {
+/// Returns true if the client closed the connection before it was accepted.
+fn is_aborted_by_client(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
@@ -180,13 +184,13 @@ struct Connection {
 }
 
 impl Connection {
-    /// Serves one connection to its end; its slots are free again then.
+    /// Serves one connection until it ends; its slots are released then.
     async fn run(self, stream: TcpStream, _slots: (AddressSlot, Option<OwnedSemaphorePermit>)) {
-        // Small replies go out at once instead of waiting for more.
+        // Sends small responses without delay (Nagle's algorithm off).
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY");
         }
-        let Some(tls) = &self.of.tls else { return self.speak(stream, false).await };
+        let Some(tls) = &self.of.tls else { return self.serve_http(stream, false).await };
         let handshake = timeout(self.of.limits.handshake, tls.accept(stream));
         let stream = tokio::select! {
             () = self.of.stop.cancelled() => return,
@@ -198,10 +202,10 @@ impl Connection {
             },
         };
         let is_http_2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        self.speak(stream, is_http_2).await;
+        self.serve_http(stream, is_http_2).await;
     }
 
-    async fn speak<Io>(&self, io: Io, is_http_2: bool)
+    async fn serve_http<Io>(&self, io: Io, is_http_2: bool)
     where
         Io: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -224,14 +228,14 @@ impl Connection {
         let mut connection = pin!(builder.serve_connection(TokioIo::new(watched), service));
         let limits = &self.of.limits;
         let mut timer = pin!(sleep(limits.head.min(limits.idle)));
-        let mut is_leaving = false;
+        let mut is_shutting_down = false;
         loop {
             let ended_or_late = poll_fn(|cx| {
                 if connection.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(None);
                 }
                 let Some(end) = activity.ends_at(limits) else { return Poll::Pending };
-                // A timer that is too early is reset when it elapses.
+                // A timer that elapses too early is set again.
                 if end < timer.deadline() || (timer.is_elapsed() && Instant::now() < end) {
                     timer.as_mut().reset(end);
                 }
@@ -242,20 +246,21 @@ impl Connection {
                 ended_or_late = ended_or_late => match ended_or_late {
                     None => return,
                     Some(end) if Instant::now() < end => {}
-                    // The connection is shutting down already, its request is incomplete, or its client does not read.
-                    Some(_) if is_leaving || activity.is_half_said() || activity.has_unsent() => return,
+                    // The connection is already shutting down, its request is incomplete, or its client does not
+                    // read.
+                    Some(_) if is_shutting_down || activity.has_partial_head() || activity.has_unsent() => return,
                     Some(_) => {
                         connection.as_mut().graceful_shutdown();
                         // GOAWAY and the end of a response take little time.
-                        let _ = timeout(GOODBYE, connection.as_mut()).await;
+                        let _ = timeout(SHUTDOWN_TIMEOUT, connection.as_mut()).await;
                         return;
                     }
                 },
-                () = self.of.stop.cancelled(), if !is_leaving => {
-                    if activity.is_half_said() {
+                () = self.of.stop.cancelled(), if !is_shutting_down => {
+                    if activity.has_partial_head() {
                         return;
                     }
-                    is_leaving = true;
+                    is_shutting_down = true;
                     connection.as_mut().graceful_shutdown();
                 }
                 () = self.hang_up.cancelled() => return,
@@ -265,9 +270,9 @@ impl Connection {
     }
 }
 
-/// Answers a request, or refuses it when it has too many headers. HTTP/1 has counted them by then.
+/// Answers a request, or refuses it if it has too many headers. HTTP/1 has checked their number before.
 async fn answer(mut app: Router, request: Request<Incoming>, activity: &Activity) -> Response<Body> {
-    if request.headers().len() > HEADERS_MOST {
+    if request.headers().len() > MAX_HEADERS {
         return StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response();
     }
     let Some(_head) = activity.hold_head(head_bytes(&request)) else {
@@ -277,7 +282,7 @@ async fn answer(mut app: Router, request: Request<Incoming>, activity: &Activity
     response
 }
 
-/// Bytes of the headers of a request as HTTP/2 counts them (RFC 9113, 6.5.2).
+/// Returns the header bytes of a request as HTTP/2 counts them (RFC 9113, 6.5.2).
 fn head_bytes<T>(request: &Request<T>) -> usize {
     let uri = request.uri();
     let uri = uri.path().len() + uri.query().map_or(0, str::len);
@@ -291,7 +296,7 @@ fn too_many(problem: &'static str) -> Response<Body> {
     (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "1")], problem).into_response()
 }
 
-/// Returns the response with a body that reports what is sent, or a refusal where too many others wait to be read.
+/// Returns the response with a body that reports its progress, or a refusal if too many responses wait to be read.
 async fn sent(
     mut response: Response<Body>,
     transfer: Transfer,
@@ -312,11 +317,16 @@ async fn sent(
     response.map(|body| Body::new(SentBody::new(body, watched)))
 }
 
-/// Returns the settings of HTTP/1.1 and HTTP/2, with their limits.
+/// Returns the protocol settings for HTTP/1.1 and HTTP/2.
 fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    // The time for heads is measured on the connection, where waiting for the first byte is told from the others.
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(usize::from(HEAD_BYTES));
+    // The timeout for request heads is enforced by [`Activity`], which distinguishes an idle connection from an
+    // incomplete head.
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .max_buf_size(usize::from(MAX_HEAD_BYTES));
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -324,10 +334,10 @@ fn builder() -> Builder<TokioExecutor> {
         .max_send_buf_size(MAX_SEND_BUFFER)
         .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
         .max_local_error_reset_streams(MAX_ERROR_RESETS)
-        .max_header_list_size(u32::from(HEAD_BYTES))
+        .max_header_list_size(u32::from(MAX_HEAD_BYTES))
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(PING_WAIT);
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT);
     builder
 }

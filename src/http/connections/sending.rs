@@ -1,8 +1,9 @@
-//! The body of a response while it is sent.
+//! Body of a response while it is being sent.
 //!
-//! A body is handed to the protocol in pieces of at most 16 KiB. The protocol drops a piece when it has written it to the
-//! socket, which is how the server sees what a client reads, whatever else the client sends. What a response holds (the
-//! permit of its call, its share of unsent bytes, its place in the connection's count) is released with its last piece.
+//! A body is passed to the protocol in pieces of at most 16 KiB. The protocol drops a piece after writing it to the
+//! socket, which shows how much the client reads, regardless of what it sends. The resources of a response (the
+//! permit of its call, its share of unsent bytes, its place in the connection's count) are released with its last
+//! piece.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::activity::{InFlight, Transfer};
 use super::unsent::UnsentShare;
 
-/// The largest piece, in bytes. A client that reads less within the write timeout loses its connection.
+/// Maximum size of a piece in bytes. A client that reads less within the write timeout loses its connection.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// The permit and the bytes that a response to a caller holds until it is sent; an extension of the response.
+/// Concurrency permit and unsent bytes that a response to a caller holds until it is sent; stored as an extension of
+/// the response.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct HeldUntilSent {
     _permit: Arc<OwnedSemaphorePermit>,
@@ -45,7 +47,7 @@ impl Response {
         Self { transfer, _in_flight: in_flight, _held: None, _share: None }
     }
 
-    /// Adds the permit and the bytes of a caller's call.
+    /// Adds the permit and the unsent bytes of a caller's call.
     pub(super) fn holding(self, held: HeldUntilSent) -> Self {
         Self { _held: Some(held), ..self }
     }
@@ -56,11 +58,11 @@ impl Response {
     }
 }
 
-/// A response body in pieces. Each piece reports when it is sent.
+/// Response body that is passed on in pieces, each of which reports when it is sent.
 #[derive(Debug)]
 pub(super) struct SentBody {
     inner: Body,
-    /// Bytes that `inner` gave and that are not passed on yet.
+    /// Bytes received from `inner` and not passed on yet.
     rest: Bytes,
     response: Arc<Response>,
 }
@@ -110,7 +112,7 @@ impl HttpBody for SentBody {
     }
 }
 
-/// Some bytes of a response, until the protocol has written them.
+/// Piece of a response body, dropped when the protocol has written it.
 #[derive(Debug)]
 struct Piece {
     bytes: Bytes,
@@ -146,7 +148,7 @@ mod tests {
     use crate::http::connections::activity::Activity;
 
     #[tokio::test]
-    async fn what_a_response_holds_ends_with_its_last_piece() {
+    async fn response_resources_are_released_with_the_last_piece() {
         let permits = Arc::new(Semaphore::new(1));
         let permit = Arc::new(Arc::clone(&permits).try_acquire_owned().unwrap());
         let activity = Activity::new(true);
@@ -166,7 +168,7 @@ mod tests {
         assert_eq!(pieces.iter().map(Bytes::len).collect::<Vec<_>>(), [PIECE_BYTES, PIECE_BYTES, 1]);
         assert_eq!(pieces.concat(), text.as_bytes());
         drop(body);
-        // A slice of a piece is the piece, too.
+        // A slice of a piece keeps the whole piece.
         let last = pieces.pop().unwrap().slice(0..1);
         drop(pieces);
         assert_eq!((permits.available_permits(), activity.has_unsent()), (0, true));

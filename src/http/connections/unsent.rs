@@ -1,8 +1,9 @@
 //! Bounds the bytes of finished responses that wait to be sent.
 //!
-//! A client that does not read its responses makes the server keep them. Each caller has a budget, and each
-//! connection has one for responses that are not a caller's. A response that is larger than a whole budget may be sent while nothing else is. A response that
-//! finds no room waits a few seconds, in as many bytes again, and is then dropped.
+//! The server has to buffer the responses of a client that does not read. Each caller has a budget, and each
+//! connection has one for responses that belong to no caller. A response larger than a whole budget may be sent while
+//! nothing else is. A response without room waits a few seconds in a second budget of the same size, and is then
+//! dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,22 +11,22 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Unsent bytes of one caller's responses. A page of records is usually below 1 MiB.
+/// Maximum unsent bytes of one caller's responses. A page of records is usually below 1 MiB.
 pub(in crate::http) const MAX_UNSENT_OF_CALLER: u32 = 64 * MIB;
 
-/// Unsent bytes of the responses on one connection that belong to no caller: refusals, metadata, health.
+/// Maximum unsent bytes of the responses on one connection that belong to no caller: refusals, metadata, health.
 pub(in crate::http) const MAX_UNSENT_WITHOUT_CALLER: u32 = MIB;
 
-/// The longest time that a response waits for others to be sent.
+/// Maximum time that a response waits for others to be sent.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
 const KIB: u32 = 1024;
 const MIB: u32 = 1024 * KIB;
 
-/// A budget of unsent bytes. Cheap to clone; clones share the bytes.
+/// Budget of unsent bytes. Cheap to clone; clones share the budget.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct UnsentBudget {
-    /// The size of the budget, in KiB.
+    /// Size of the budget in KiB.
     kib: u32,
     /// Permits for responses that are being sent, in KiB.
     sending: Arc<Semaphore>,
@@ -33,13 +34,13 @@ pub(in crate::http) struct UnsentBudget {
     waiting: Arc<Semaphore>,
 }
 
-/// The bytes of one response, until it is dropped.
+/// Reserved bytes of one response, released on drop.
 #[derive(Debug)]
 pub(in crate::http) struct UnsentShare {
     _bytes: OwnedSemaphorePermit,
 }
 
-/// There is no room: too many responses were not read.
+/// Error of a full budget: too many responses were not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) struct TooMuchUnsent;
 
@@ -50,7 +51,7 @@ impl UnsentBudget {
         Self { kib, sending: semaphore(), waiting: semaphore() }
     }
 
-    /// Takes room for a response, as soon as there is some.
+    /// Reserves room for a response and waits for it if necessary.
     pub(in crate::http) async fn reserve(&self, bytes: usize) -> Result<UnsentShare, TooMuchUnsent> {
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(self.kib);
         if let Ok(bytes) = Arc::clone(&self.sending).try_acquire_many_owned(kib) {
@@ -89,7 +90,7 @@ mod tests {
         let waiting = budget.clone();
         let _waiting = tokio::spawn(async move { waiting.reserve(MIB as usize).await.is_ok() });
         tokio::task::yield_now().await;
-        // It does not wait: the clock stands still.
+        // The reservation fails at once: the clock is paused.
         let before = tokio::time::Instant::now();
         assert_eq!(budget.reserve(1).await.unwrap_err(), TooMuchUnsent);
         assert_eq!(tokio::time::Instant::now(), before);

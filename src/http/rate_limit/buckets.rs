@@ -1,8 +1,8 @@
-//! The rate-limit buckets of clients, in bounded memory.
+//! State store of the rate limiter (governor does the arithmetic), in bounded memory.
 //!
-//! A bucket that is full again is the same as none, so only those are evicted. While all buckets that are kept are in debt,
-//! further clients share buckets by their larger networks: a client that changes its address neither gets rid of its own debt
-//! nor of another's. governor does the arithmetic; this is its state store.
+//! A full bucket equals a missing one, so only full buckets are evicted. While none of the stored buckets is full,
+//! additional clients share buckets by their larger networks. A client that changes its address can therefore reset
+//! neither its own bucket nor that of another client.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -14,32 +14,33 @@ use governor::clock::Clock;
 use governor::nanos::Nanos;
 use governor::state::StateStore;
 
-/// Clients that are told apart at a time: about 1 MB.
+/// Maximum number of clients with a bucket of their own: about 1 MB.
 const MAX_CLIENTS: usize = 10_000;
 
-/// Buckets for the networks of further clients.
+/// Number of buckets shared by the networks of additional clients.
 const SHARED_BUCKETS: usize = 1_024;
 
-/// Full buckets that are evicted with each new client, so that memory shrinks again after many clients.
-const EVICTED_AT_ONCE: usize = 2;
+/// Full buckets evicted per new client, so that memory shrinks again after many clients.
+const EVICTIONS_PER_CLIENT: usize = 2;
 
 /// Buckets by client.
 #[derive(Debug)]
 pub(super) struct Buckets<C> {
     clock: C,
     max_clients: usize,
-    /// Keeps clients from choosing which shared bucket they get.
+    /// Random hash keys, so that clients cannot choose their shared bucket.
     hashes: RandomState,
     table: Mutex<Table>,
 }
 
-/// A bucket is the time at which it is full again, in nanoseconds (the theoretical arrival time of GCRA).
+/// Table of buckets. A bucket is the time at which it is full again, in nanoseconds (the theoretical arrival time of
+/// GCRA).
 #[derive(Debug, Default)]
 struct Table {
     full_at: HashMap<IpAddr, u64>,
-    /// The same, in the order in which they get full.
+    /// Buckets in the order in which they become full.
     order: BTreeSet<(u64, IpAddr)>,
-    /// Empty until it is needed.
+    /// Shared buckets; allocated on first use.
     shared: Vec<u64>,
 }
 
@@ -48,7 +49,7 @@ impl<C: Clock<Instant = Duration>> Buckets<C> {
         Self { clock, max_clients: MAX_CLIENTS, hashes: RandomState::new(), table: Mutex::default() }
     }
 
-    /// Returns the number of the shared bucket of a client's larger network: the /24 of IPv4, the /48 of IPv6.
+    /// Returns the index of the shared bucket of a client's larger network: the /24 of IPv4, the /48 of IPv6.
     fn shared_bucket(&self, client: IpAddr) -> usize {
         let network: IpAddr = match client {
             IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & !0xff).into(),
@@ -60,9 +61,9 @@ impl<C: Clock<Instant = Duration>> Buckets<C> {
 }
 
 impl Table {
-    /// Evicts buckets that are full at `now`. Returns whether there is room for another one then.
+    /// Evicts buckets that are full at `now`. Returns true if there is room for another one.
     fn has_room(&mut self, now: u64, max_clients: usize) -> bool {
-        for _ in 0..EVICTED_AT_ONCE {
+        for _ in 0..EVICTIONS_PER_CLIENT {
             match self.order.first() {
                 Some(&(full_at, client)) if full_at <= now => {
                     self.order.pop_first();
@@ -116,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// Milliseconds.
+    /// Time in milliseconds.
     #[derive(Debug, Clone, Default)]
     struct SetClock(Arc<AtomicU64>);
 
@@ -128,7 +129,7 @@ mod tests {
         }
     }
 
-    /// Buckets under a limit of three requests at once, and one more each second.
+    /// Creates buckets with a burst of three requests and one more request per second.
     struct Limiter {
         buckets: Buckets<SetClock>,
         clock: SetClock,
@@ -148,7 +149,7 @@ mod tests {
             u64::try_from(self.clock.now().as_nanos()).unwrap()
         }
 
-        /// Returns whether a client may make one more request, by the arithmetic of governor.
+        /// Returns true if governor allows one more request of a client.
         fn may(&self, client: IpAddr) -> bool {
             let (now, second) = (self.now(), 1_000_000_000);
             let decide = |full_at: Option<Nanos>| {
@@ -166,13 +167,13 @@ mod tests {
         }
     }
 
-    /// The nth /64 of a /32.
+    /// Returns the nth /64 of a /32.
     fn network(number: u32) -> IpAddr {
         Ipv6Addr::from_bits((0x2001_0db8_u128 << 96) | (u128::from(number) << 64)).into()
     }
 
     #[test]
-    fn a_client_in_debt_is_not_forgotten_for_new_ones() {
+    fn client_without_tokens_is_not_evicted() {
         let limiter = Limiter::new(100);
         let victim = "2001:db8:ffff::".parse().unwrap();
         assert!((0..3).all(|_| limiter.may(victim)));
@@ -189,15 +190,15 @@ mod tests {
         let limiter = Limiter::new(2);
         let may = |address: &str| limiter.may(address.parse().unwrap());
         assert!(may("192.0.2.1") && may("192.0.2.2"));
-        // Those of one /48 have three requests in all.
+        // Clients of one /48 have three requests in all.
         assert!(may("2001:db8:1::") && may("2001:db8:1:1::") && may("2001:db8:1:2::"));
         assert!(!may("2001:db8:1:3::") && !may("2001:db8:1::"));
-        // Another network may have the same of 1,024 buckets, but five do not.
+        // One other network may get the same of 1,024 buckets, but not all five.
         assert!((2..7).any(|network| may(&format!("2001:db8:{network}::"))));
         assert!((2..7).any(|network| may(&format!("198.51.{network}.1"))));
-        // The clients that are known have their own.
+        // Known clients have buckets of their own.
         assert!(may("192.0.2.1") && may("192.0.2.1") && !may("192.0.2.1") && may("192.0.2.2"));
-        // Buckets that are full again make room.
+        // Full buckets are evicted to make room.
         limiter.pass(10_000);
         assert!((0..3).all(|_| may("2001:db8:1::")) && !may("2001:db8:1::"));
         assert_eq!(limiter.full_at().len(), 1);

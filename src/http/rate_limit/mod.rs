@@ -1,5 +1,7 @@
-//! Limits the rate of requests of each client. A client is the address of its connection, or the one that a trusted proxy
-//! names; other headers are not believed. `buckets` keeps the bucket of each client.
+//! Rate limit per client.
+//!
+//! A client is identified by the address of its connection, or by the one that a trusted proxy reports. `buckets`
+//! stores the bucket of each client.
 
 mod buckets;
 
@@ -23,48 +25,48 @@ use super::forwarded::network_of;
 use super::refusal::{Refusal, refused};
 use crate::telemetry::Telemetry;
 
-/// The header with the number of requests that a client may make at once.
+/// Header with the number of requests that a client may make at once.
 pub(super) const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 
-/// The header with the number of requests that a client may make now.
+/// Header with the number of requests that a client may make now.
 pub(super) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
-/// The header with the seconds until the client may make all of them again.
+/// Header with the number of seconds until the bucket is full again.
 pub(super) const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// A rate limit: so many requests at once, and as many again over each `per`.
+/// Rate limit: a burst of `requests`, refilled within `per`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Requests.
+    /// Number of requests.
     pub requests: NonZeroU32,
-    /// The time they come back in.
+    /// Time in which the requests are refilled.
     pub per: Duration,
 }
 
-/// The current rate limit, which can be replaced while requests are answered. Without one, no request is refused.
+/// Current rate limit, replaceable at runtime. Without one, no request is refused.
 #[derive(Debug, Clone, Default)]
 pub struct RateLimiter(Arc<ArcSwapOption<Clients>>);
 
-/// One limit, with what each client has used of it.
+/// One limit, with the buckets of all clients.
 struct Clients {
     limit: RateLimit,
     quota: Quota,
     governor: Governor<IpAddr, Buckets<Monotonic>, Monotonic, StateInformationMiddleware>,
 }
 
-/// The decision about a request.
+/// Decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Decision {
     limit: u32,
     remaining: u32,
     /// Seconds until the bucket is full.
     reset: u64,
-    /// Seconds to wait, when it is refused.
+    /// Seconds to wait, if the request is refused.
     retry_after: Option<u64>,
 }
 
 impl RateLimiter {
-    /// Another limit from now on; with the same one, what clients have used stays used.
+    /// Replaces the limit. An equal limit keeps the buckets.
     pub fn replace(&self, limit: Option<RateLimit>) {
         if self.0.load().as_ref().map(|clients| clients.limit) != limit {
             self.0.store(limit.and_then(Clients::new).map(Arc::new));
@@ -105,8 +107,8 @@ impl fmt::Debug for Clients {
     }
 }
 
-/// Returns the address that stands for a client: its network, and one address for all programs of this machine, which has
-/// many.
+/// Returns the address that identifies a client: its network, or one address for all local programs, since loopback
+/// has many.
 fn client_at(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
@@ -114,7 +116,7 @@ fn client_at(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Whole seconds, up.
+/// Returns a duration in seconds, rounded up.
 fn seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }
@@ -131,8 +133,8 @@ impl Clock for Monotonic {
     }
 }
 
-/// Passes on what a client may ask, and refuses the rest before anything is done for it.
-pub(super) async fn limited(
+/// Middleware that limits the rate of requests per client.
+pub(super) async fn limit_rate(
     State((limiter, telemetry)): State<(RateLimiter, Telemetry)>,
     request: Request,
     next: Next,
@@ -160,7 +162,7 @@ pub(super) async fn limited(
     response
 }
 
-/// The JSON-RPC code, from the range that servers may use as they like.
+/// JSON-RPC error code, from the range for implementation-defined server errors.
 pub(super) const RATE_LIMITED: i32 = -32029;
 
 #[cfg(test)]
@@ -169,7 +171,7 @@ mod tests {
 
     fn limiter(requests: u32) -> RateLimiter {
         let limiter = RateLimiter::default();
-        // Long enough that nothing comes back while the test runs.
+        // Long enough that nothing is refilled during the test.
         limiter.replace(Some(RateLimit { requests: NonZeroU32::new(requests).unwrap(), per: HOUR }));
         limiter
     }
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn another_limit_begins_anew_and_the_same_does_not() {
+    fn new_limit_resets_buckets_and_equal_limit_keeps_them() {
         let limiter = limiter(1);
         assert!(may(&limiter, "::1") && !may(&limiter, "::1"));
         let limit = limiter.0.load_full().unwrap().limit;
