@@ -1,11 +1,12 @@
-//! Who is served over HTTP, from settings: at the start, and again when they change.
+//! Builds the authentication mode of a server from its settings, at startup and after each change of the
+//! configuration.
 
 use std::sync::Arc;
 
 use secrecy::SecretString;
 
 use super::failure::Failure;
-use super::granted::Configuration;
+use super::granted::AuthorizationPolicy;
 use super::open::{OpenedSource, joined, reopen_sources};
 use crate::access::{AccessSettings, IntrospectionSettings, IssuerSettings, StaticToken};
 use crate::config::{AuthSettings, Environment, FileSettings, SecretPlace};
@@ -14,10 +15,11 @@ use crate::fit::Protection;
 use crate::http::{Callers, Served};
 use crate::tools::{Grants, Live, RecordPages, Terms, Toolbox};
 
-/// The longest secret that is read from a file, in bytes.
-const SECRET_MOST: u64 = 64 * 1024;
+/// Maximum size in bytes of a secret in a file.
+const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
-/// Opens what is asked whoever asks: with `auth`, the sources that have a credential of their own.
+/// Opens the sources that do not depend on the caller: all of them, or with `auth` those with a credential of their
+/// own.
 pub(super) fn open_own(
     settings: &FileSettings,
     auth: Option<&AuthSettings>,
@@ -32,7 +34,7 @@ pub(super) fn open_own(
     reopen_sources(&settings, environment, open)
 }
 
-/// Who is served, and with what.
+/// Creates the authentication mode with its toolboxes.
 pub(super) fn served(
     settings: &FileSettings,
     auth: Option<&AuthSettings>,
@@ -52,7 +54,7 @@ pub(super) fn served(
     Ok(Served::Callers(Arc::new(Callers::new(access, grants, settings.http.public_url.clone()))))
 }
 
-/// Who is let in.
+/// Creates the authentication settings; reads the secrets that they name.
 pub(super) fn access(
     settings: &FileSettings,
     auth: &AuthSettings,
@@ -85,7 +87,7 @@ pub(super) fn access(
     })
 }
 
-/// What tokens may be for: what the file says, else this server under its public URL.
+/// Returns the accepted audiences: those of the configuration, otherwise the public URLs of this server.
 fn audiences(settings: &FileSettings, auth: &AuthSettings) -> Result<Vec<String>, Failure> {
     let has_authority = auth.issuer.is_some() || auth.introspection.is_some();
     match (auth.audience.as_slice(), &settings.http.public_url) {
@@ -109,7 +111,7 @@ fn secret(place: &SecretPlace, environment: &Environment) -> Result<SecretString
                 Failure::new(format!("the secret in {} cannot be read ({problem})", path.display()))
             };
             let size = std::fs::metadata(path).map_err(unreadable)?.len();
-            if size > SECRET_MOST {
+            if size > MAX_SECRET_BYTES {
                 return Err(Failure::new(format!("{} is too large to be a secret", path.display())));
             }
             SecretString::from(std::fs::read_to_string(path).map_err(unreadable)?.trim().to_owned())
@@ -118,7 +120,7 @@ fn secret(place: &SecretPlace, environment: &Environment) -> Result<SecretString
     Ok(text)
 }
 
-/// What callers get.
+/// Creates the settings of the callers' toolboxes.
 pub(super) fn terms(
     settings: &FileSettings,
     auth: &AuthSettings,
@@ -126,7 +128,7 @@ pub(super) fn terms(
     protection: Arc<Protection>,
 ) -> Result<Terms, Failure> {
     let deadline = settings.call_deadline;
-    let sources = Configuration::new(settings.sources.clone(), own, auth.clone(), deadline)?;
+    let sources = AuthorizationPolicy::new(settings.sources.clone(), own, auth.clone(), deadline)?;
     Ok(Terms {
         sources: Arc::new(sources),
         call_deadline: deadline,
@@ -136,7 +138,7 @@ pub(super) fn terms(
     })
 }
 
-/// Where people read records, when it is known how they reach this server.
+/// Returns the base of links to record pages, if the public URL is known.
 fn pages(settings: &FileSettings) -> Option<RecordPages> {
     settings.http.public_url.as_ref().map(|url| RecordPages::new(url.as_str()))
 }

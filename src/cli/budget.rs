@@ -1,4 +1,4 @@
-//! `fetchwell budget`: every budget, measured on fixtures.
+//! `fetchwell budget`: measures every budget on fixtures.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::tools::{DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
 #[derive(Debug, Args)]
 pub(super) struct Budget {}
 
-/// One budget and what was measured against it.
+/// Budget with the measured value.
 #[derive(Debug, Serialize)]
 struct Row {
     surface: &'static str,
@@ -83,7 +83,7 @@ fn print_table(printer: Printer, rows: &[Row]) {
     printer.table(&std::iter::once(heading).chain(cells).collect::<Vec<_>>());
 }
 
-/// What every client reads before its first call.
+/// Measures the texts that a client reads before its first call.
 fn constant_rows() -> Vec<Row> {
     let standard = tool_list_json(Profile::Standard);
     let tools = Profile::Standard.tools();
@@ -100,7 +100,7 @@ fn constant_rows() -> Vec<Row> {
     ]
 }
 
-/// What the tools answer when there is far more than fits.
+/// Measures answers of tools to data that far exceeds the budgets.
 async fn answer_rows() -> Result<Vec<Row>, Failure> {
     let prose = "Please pay the invoice number 2; the amount due is 20 EUR. ".repeat(848);
     let emoji: String = (0..12_000_u32).filter_map(|n| char::from_u32(0x1F300 + n * 7919 % 900)).collect();

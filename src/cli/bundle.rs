@@ -1,7 +1,7 @@
-//! `fetchwell bundle`: this program as a file that Claude Desktop installs with a double click (MCPB).
+//! `fetchwell bundle`: packs this program into a file that Claude Desktop installs with a double click (MCPB).
 //!
-//! It is a zip with a manifest and the running executable, so it is for the platform it is made on. What is searched is
-//! asked of whoever installs it: a store, or a configuration file.
+//! The bundle is a zip file with a manifest and the running executable, so it is specific to the platform. Claude
+//! Desktop asks the user for a store or a configuration file during the installation.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -34,17 +34,17 @@ pub(super) struct Bundle {
     config: Option<Option<PathBuf>>,
 }
 
-/// What is asked of whoever installs it.
+/// File that the installation asks the user for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum InstallPrompt {
     Store,
     Configuration,
 }
 
-/// A longer manifest is not one of fetchwell.
+/// Maximum size in bytes of a manifest of fetchwell.
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 
-/// Where the executable is in the bundle.
+/// Path of the executable in the bundle.
 const EXECUTABLE: &str = if cfg!(windows) { "server/fetchwell.exe" } else { "server/fetchwell" };
 
 impl Bundle {
@@ -52,9 +52,9 @@ impl Bundle {
         let platform = platform().ok_or_else(|| {
             Failure::new("bundles are for Linux, macOS and Windows; make one on one of these")
         })?;
-        let (asked, proposed) = match self.config {
-            Some(file) => (Asked::Configuration, file),
-            None => (Asked::Store, self.store.flatten()),
+        let (prompt, proposed) = match self.config {
+            Some(file) => (InstallPrompt::Configuration, file),
+            None => (InstallPrompt::Store, self.store.flatten()),
         };
         let proposed = proposed.as_deref().map(absolute).transpose()?;
         if fs::symlink_metadata(&self.out).is_ok() && !is_bundle(&self.out) {
@@ -63,7 +63,7 @@ impl Bundle {
                 self.out.display()
             )));
         }
-        let manifest = manifest(platform, asked, proposed.as_deref());
+        let manifest = manifest(platform, prompt, proposed.as_deref());
         let bytes = write(&self.out, &manifest).map_err(|error| {
             Failure::new(format!(
                 "{} cannot be written ({error}); name another with --out",
@@ -83,7 +83,7 @@ impl Bundle {
     }
 }
 
-/// What manifests call this platform.
+/// Returns the name of this platform in manifests.
 fn platform() -> Option<&'static str> {
     match std::env::consts::OS {
         "linux" => Some("linux"),
@@ -93,11 +93,13 @@ fn platform() -> Option<&'static str> {
     }
 }
 
-/// `manifest.json`, version 0.3.
-fn manifest(platform: &str, asked: Asked, proposed: Option<&str>) -> Value {
-    let (key, flag, title, about) = match asked {
-        Asked::Store => ("store", "--store", "Store", "The store to search, made by `fetchwell import`"),
-        Asked::Configuration => {
+/// Returns `manifest.json`, version 0.3.
+fn manifest(platform: &str, prompt: InstallPrompt, proposed: Option<&str>) -> Value {
+    let (key, flag, title, about) = match prompt {
+        InstallPrompt::Store => {
+            ("store", "--store", "Store", "The store to search, made by `fetchwell import`")
+        }
+        InstallPrompt::Configuration => {
             ("config", "--config", "Configuration", "A fetchwell.toml with the sources to search")
         }
     };
@@ -134,7 +136,7 @@ fn manifest(platform: &str, asked: Asked, proposed: Option<&str>) -> Value {
     })
 }
 
-/// Returns whether a file is a bundle of fetchwell, so that a new one may replace it.
+/// Returns true if a file is a bundle of fetchwell, which a new one may replace.
 fn is_bundle(path: &Path) -> bool {
     let read = || {
         fs::symlink_metadata(path).ok()?.is_file().then_some(())?;
@@ -146,7 +148,8 @@ fn is_bundle(path: &Path) -> bool {
     read().unwrap_or(false)
 }
 
-/// Writes the bundle with mode 0600 in a temporary file and renames it, so that it is never incomplete. Returns its size.
+/// Writes the bundle with mode 0600 to a temporary file and renames it, so that it is never incomplete. Returns its
+/// size in bytes.
 fn write(out: &Path, manifest: &Value) -> io::Result<u64> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unfinished = NamedTempFile::new_in(folder)?;

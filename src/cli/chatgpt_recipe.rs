@@ -1,16 +1,16 @@
-//! The steps that let ChatGPT reach records of this machine: a token and a configuration come before the tunnel.
+//! Steps that give ChatGPT access to records of this machine.
 //!
-//! The recipe never makes a server without authentication public. It is shell text: what is not a command or part
-//! of the configuration file is a comment.
+//! The recipe creates a token and a configuration before the tunnel, so that a server without authentication never
+//! becomes public. It is shell text: everything but commands and parts of the configuration file is a comment.
 
 use serde_json::Value;
 
 use super::client_config::shell_word;
 
-/// The address that `serve` listens at unless told otherwise has this port.
+/// Port of the default listening address of `serve`.
 const PORT: u16 = crate::http::DEFAULT_LISTEN.port();
 
-/// The name of the source in the configuration of the recipe.
+/// Name of the source in the configuration of the recipe.
 const SOURCE: &str = "records";
 
 /// Returns the recipe. `arguments` are those of `serve`, with absolute paths.
@@ -18,7 +18,7 @@ pub(super) fn chatgpt_recipe(program: &str, arguments: &[String]) -> String {
     let program = shell_word(program);
     let (configuration, file) = match value_of(arguments, "--config") {
         Some(file) => (lines_for_existing_file(file), file),
-        None => (whole_file(arguments), NEW_FILE),
+        None => (new_file_lines(arguments), NEW_FILE),
     };
     let file = shell_word(file);
     format!(
@@ -46,14 +46,14 @@ curl -si https://YOUR-HOST/v1/streams -H \"Authorization: Bearer TOKEN\"
     )
 }
 
-/// The file that the recipe makes where none is there.
+/// Name of the configuration file that the recipe creates if there is none.
 const NEW_FILE: &str = "fetchwell.toml";
 
 const AUTH: &str =
     "[auth]\nissuer = \"https://YOUR-ISSUER\"\n\n[[auth.subject]]\nsubject = \"YOUR-SUBJECT\"\n";
 
-/// Returns the configuration of a new file, with the source that the flags name.
-fn whole_file(arguments: &[String]) -> String {
+/// Returns the contents of a new configuration file with the source that the flags name.
+fn new_file_lines(arguments: &[String]) -> String {
     let quoted = |text: &str| Value::from(text).to_string();
     let keys = [("--store", "store"), ("--provider-url", "url"), ("--cache-root", "cache_root")];
     let said = keys.iter().filter_map(|(flag, key)| Some((key, value_of(arguments, flag)?)));
@@ -70,9 +70,9 @@ name = \"{SOURCE}\"
     )
 }
 
-/// Returns the lines that a file with sources of its own needs.
+/// Returns the lines to add to an existing file with its own sources.
 fn lines_for_existing_file(file: &str) -> String {
-    // Quoted, a path cannot end the comment.
+    // A quoted path cannot end the comment.
     let file = Value::from(file);
     format!(
         "# 2. Add to {file} what it does not have yet: `public_url` above its first table, the rest below, with the
@@ -95,7 +95,7 @@ fn value_of<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    /// The lines of the configuration: those between the comment of step 2 and that of step 3.
+    /// Parses the lines of the configuration, between the comments of steps 2 and 3.
     fn configuration(recipe: &str) -> toml::Table {
         let (_, rest) = recipe.split_once("# 2. ").unwrap();
         let (configuration, _) = rest.split_once("# 3. ").unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_comes_before_the_tunnel() {
+    fn token_step_precedes_the_tunnel() {
         let arguments = ["serve", "--store", "/home/ann/my notes.db"].map(str::to_owned);
         let recipe = chatgpt_recipe("/opt/my programs/fetchwell", &arguments);
         let at = |text: &str| recipe.find(text).unwrap_or_else(|| panic!("no {text} in {recipe}"));

@@ -1,7 +1,7 @@
-//! The circuits of a running `serve`, left where `doctor` finds them.
+//! Reports of open circuit breakers, from a running `serve` to `doctor`.
 //!
-//! A file stands in the state directory only while a source is left alone, and is written anew every few
-//! seconds, so one that a killed process left behind is known by its age.
+//! The report is a file in the state directory that exists only while a circuit is open. It is rewritten every
+//! second, so one that a killed process left behind is recognized by its age.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,25 +14,25 @@ use tokio_util::sync::CancellationToken;
 use crate::http::Served;
 use crate::source::federation::{CircuitReport, CircuitState};
 
-/// How often circuits are looked at.
-const EVERY: Duration = Duration::from_secs(1);
+/// Interval at which circuits are checked.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A file that is older is of a process that is gone.
-const STALE: Duration = Duration::from_secs(10);
+/// Maximum age of a report; an older one is from a process that has ended.
+const MAX_REPORT_AGE: Duration = Duration::from_secs(10);
 
-/// What one process says.
+/// Report of one process.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Report {
     process: u32,
     circuits: Vec<CircuitReport>,
 }
 
-/// Keeps the file of this process as it should be, until the end.
+/// Keeps the report of this process up to date until `stop` is cancelled.
 pub(super) async fn report(served: Served, state: PathBuf, stop: CancellationToken) {
     let process = std::process::id();
     let file = state.join(format!("circuits-{process}.json"));
     let mut is_there = false;
-    while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
+    while stop.run_until_cancelled(tokio::time::sleep(REPORT_INTERVAL)).await.is_some() {
         let mut circuits = served.circuits();
         circuits.retain(|circuit| circuit.state != CircuitState::Closed);
         if circuits.is_empty() {
@@ -41,7 +41,7 @@ pub(super) async fn report(served: Served, state: PathBuf, stop: CancellationTok
             }
             continue;
         }
-        // The report is a courtesy: a folder that cannot be written to stops nobody.
+        // The report is optional: errors of the folder are ignored.
         is_there = replace(&state, &file, &Report { process, circuits }).is_ok();
     }
     if is_there {
@@ -49,7 +49,7 @@ pub(super) async fn report(served: Served, state: PathBuf, stop: CancellationTok
     }
 }
 
-/// Writes a report in one step, with mode 0600. A file of that name which is not a report is left as it is.
+/// Writes a report atomically, with mode 0600. A file of that name that is not a report is not replaced.
 fn replace(state: &Path, file: &Path, report: &Report) -> io::Result<()> {
     let mut fresh = tempfile::NamedTempFile::new_in(state)?;
     fresh.write_all(&serde_json::to_vec(report)?)?;
@@ -61,13 +61,13 @@ fn replace(state: &Path, file: &Path, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a report, unless something else has its name.
+/// Reads a report; returns `None` if the file is something else.
 fn read_report(file: &Path) -> Option<Report> {
     let is_file = fs::symlink_metadata(file).ok()?.is_file();
     serde_json::from_slice(&is_file.then(|| fs::read(file).ok())??).ok()
 }
 
-/// The circuits that are not closed, of every process that runs, each as a sentence.
+/// Returns a sentence for each circuit that is not closed, of all running processes.
 pub(super) fn reported(state: &Path) -> Vec<String> {
     let Ok(folder) = fs::read_dir(state) else { return Vec::new() };
     let mut reported = Vec::new();
@@ -77,7 +77,7 @@ pub(super) fn reported(state: &Path) -> Vec<String> {
             name.to_str().is_some_and(|name| name.starts_with("circuits-") && name.ends_with(".json"));
         let is_new = || {
             let modified = entry.metadata().and_then(|metadata| metadata.modified()).ok()?;
-            Some(modified.elapsed().is_ok_and(|age| age < STALE))
+            Some(modified.elapsed().is_ok_and(|age| age < MAX_REPORT_AGE))
         };
         if !is_report || is_new() != Some(true) {
             continue;
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_reported_is_read() {
+    fn reports_round_trip() {
         let state = tempfile::tempdir().unwrap();
         assert!(reported(state.path()).is_empty());
         let circuit = CircuitReport {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_replaces_nothing_but_a_report() {
+    fn report_replaces_only_a_report() {
         let state = tempfile::tempdir().unwrap();
         let file = state.path().join("circuits-12.json");
         let report = |process| Report { process, circuits: Vec::new() };

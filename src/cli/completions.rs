@@ -1,4 +1,4 @@
-//! `fetchwell completions`: what a shell needs to complete commands.
+//! `fetchwell completions`: prints the completion script of a shell.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

@@ -1,4 +1,4 @@
-//! `fetchwell connections`: which accounts there are, and what they hold.
+//! `fetchwell connections`: lists the connected accounts and their streams.
 
 use clap::Args;
 use serde::Serialize;
@@ -19,15 +19,15 @@ pub(super) struct Connections {
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ConnectionOutput<'a> {
     connection_id: &'a str,
     display_name: Option<&'a str>,
     connector_key: Option<&'a str>,
-    streams: Vec<ShownStream<'a>>,
+    streams: Vec<StreamOutput<'a>>,
 }
 
 #[derive(Serialize)]
-struct ShownStream<'a> {
+struct StreamOutput<'a> {
     name: &'a str,
     record_count: Option<u64>,
 }
@@ -45,16 +45,16 @@ impl Connections {
     }
 }
 
-fn shown(connection: &ConnectionSchema) -> Shown<'_> {
+fn shown(connection: &ConnectionSchema) -> ConnectionOutput<'_> {
     let stream = |stream: &'_ crate::record::StreamSchema| stream.record_count;
-    Shown {
+    ConnectionOutput {
         connection_id: connection.connection_id.as_str(),
         display_name: connection.display_name.as_deref(),
         connector_key: connection.connector_key.as_deref(),
         streams: connection
             .streams
             .iter()
-            .map(|each| ShownStream { name: each.name.as_str(), record_count: stream(each) })
+            .map(|each| StreamOutput { name: each.name.as_str(), record_count: stream(each) })
             .collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! `fetchwell demo`: bundled sample data, searched and fetched as a client would.
+//! `fetchwell demo`: searches and fetches bundled sample data as a client would.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub(super) struct Demo {
     store: Option<PathBuf>,
 }
 
-/// What there is to try.
+/// Sample data of the demo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sample {
     /// A few messages and files.
@@ -39,14 +39,14 @@ enum Sample {
 
 const MANIFEST: &str = include_str!("../../fixtures/demo/manifest.json");
 
-/// The accounts of the mail sample: id, label, and their records.
+/// Accounts of the mail sample: id, label and records.
 const MAIL_ACCOUNTS: [(&str, &str, &str); 2] = [
     ("cin_work", "Work", include_str!("../../fixtures/demo/work.ndjson")),
     ("cin_home", "Home", include_str!("../../fixtures/demo/home.ndjson")),
 ];
 
 impl Sample {
-    /// The file in the user's data folder.
+    /// Returns the name of the store's file in the user's data folder.
     fn file(self) -> &'static str {
         match self {
             Self::Mail => "demo.db",
@@ -61,7 +61,7 @@ impl Sample {
         }
     }
 
-    /// Says how many records there are. Importing them again changes nothing.
+    /// Imports the sample and returns the number of records. A repeated import changes nothing.
     fn import(self, store: &Path) -> Result<u64, ImportError> {
         match self {
             Self::Mail => import_mail(store),
@@ -69,7 +69,7 @@ impl Sample {
         }
     }
 
-    /// What the demo asks.
+    /// Returns the search text of the demo.
     fn query(self) -> &'static str {
         match self {
             Self::Mail => "invoice",
@@ -77,7 +77,7 @@ impl Sample {
         }
     }
 
-    /// What handles are for.
+    /// Returns a sentence that explains why handles are needed.
     fn collision(self) -> &'static str {
         match self {
             Self::Mail => "Both accounts have a message `m1`; the handle says whose is meant.",
@@ -98,7 +98,7 @@ impl Demo {
             &Protection::default(),
         )?;
         let shown = runtime()?.block_on(ask(&toolbox, sample.query()))?;
-        let next = Next::of(sample, &store)?;
+        let next = Next::new(sample, &store)?;
         if printer.json {
             let mut value = json!({
                 "store": store,
@@ -138,16 +138,16 @@ impl Demo {
     }
 }
 
-/// How to go on from here.
+/// Suggested next steps.
 enum Next {
-    /// With the configuration of a client.
+    /// Add the configuration to a client.
     Client { goes: &'static str, text: String },
-    /// With commands: a server, and questions to it.
+    /// Run commands: a server, and requests to it.
     Commands(Vec<String>),
 }
 
 impl Next {
-    fn of(sample: Sample, store: &Path) -> Result<Self, Failure> {
+    fn new(sample: Sample, store: &Path) -> Result<Self, Failure> {
         let store = absolute(store)?;
         if sample == Sample::Hostaway {
             return Ok(Self::Commands(vec![
@@ -163,21 +163,21 @@ impl Next {
     }
 }
 
-struct Shown {
+struct DemoOutput {
     found: Payload,
     id: String,
     fetched: Payload,
 }
 
-/// A search, and a fetch of its first result by nothing but what the answer says.
-async fn ask(toolbox: &Toolbox, query: &str) -> Result<Shown, Failure> {
+/// Searches, and fetches the first result by the id in the answer.
+async fn ask(toolbox: &Toolbox, query: &str) -> Result<DemoOutput, Failure> {
     let found = call(toolbox, "search", RecordData::from_iter([("query".to_owned(), query.into())])).await?;
     let answer: Value = serde_json::from_str(found.json()).unwrap_or_default();
     let id = answer.pointer("/results/0/id").and_then(Value::as_str);
     let id = id
         .ok_or_else(|| Failure::new("the sample data has no match; delete the sample store and try again"))?;
     let fetched = call(toolbox, "fetch", RecordData::from_iter([("id".to_owned(), id.into())])).await?;
-    Ok(Shown { id: id.to_owned(), found, fetched })
+    Ok(DemoOutput { id: id.to_owned(), found, fetched })
 }
 
 fn print_call(printer: Printer, call: &str, payload: &Payload) {

@@ -1,4 +1,4 @@
-//! How a command ends when it does not succeed.
+//! Failure of a command: the message and the exit code.
 
 use std::fmt;
 
@@ -14,29 +14,29 @@ use crate::state::StateError;
 use crate::terminal::escape_line;
 use crate::tools::ToolError;
 
-/// A message with its remedy, and the exit code.
+/// Message with the remedy, and the exit code.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) message: String,
     pub(super) exit_code: u8,
 }
 
-/// Anything that has no code of its own.
+/// Exit code of failures without a specific one.
 const GENERAL: u8 = 1;
 
-/// The command line is wrong.
+/// Exit code of an invalid command line.
 const USAGE: u8 = 2;
 
-/// The provider URL is missing or wrong, as `pdpp` tools have it.
+/// Exit code of a missing or invalid provider URL, as in the `pdpp` tools.
 const PROVIDER_URL: u8 = 64;
 
-/// There is an owner credential, as `pdpp` tools have it.
+/// Exit code if an owner credential is present, as in the `pdpp` tools.
 pub(super) const OWNER: u8 = 77;
 
-/// There is no credential that works, as `pdpp` tools have it.
+/// Exit code if no credential works, as in the `pdpp` tools.
 const NO_CREDENTIAL: u8 = 78;
 
-/// Stopped by the user, as shells have it.
+/// Exit code of a command stopped by the user, as in shells.
 const STOPPED: u8 = 130;
 
 impl Failure {
@@ -44,7 +44,7 @@ impl Failure {
         Self::with_code(&message.into(), GENERAL)
     }
 
-    /// What a tool refused, with what to do next.
+    /// Converts an error of a tool, with its hint.
     pub(super) fn from_tool(error: &ToolError) -> Self {
         let exit_code = if error.code() == "reauthorize" { NO_CREDENTIAL } else { GENERAL };
         let body = error.body();
@@ -54,17 +54,17 @@ impl Failure {
         Self { message: lines.join("\n"), exit_code }
     }
 
-    /// Reports that the user stopped the command.
+    /// Creates the failure of a command that the user stopped.
     pub(super) fn stopped(message: &str) -> Self {
         Self::with_code(message, STOPPED)
     }
 
-    /// Sets the exit code of a command that a signal stopped. A failure of its own keeps its code.
+    /// Sets the exit code of a command that a signal stopped. Other failures keep theirs.
     pub(super) fn ended_by(self, signal: StopSignal) -> Self {
         if self.exit_code == STOPPED { Self { exit_code: signal.exit_code(), ..self } } else { self }
     }
 
-    /// Returns a failure with a message of one line. A line end in a name that it quotes is escaped.
+    /// Creates a failure with a message of one line. Line ends in quoted names are escaped.
     pub(super) fn with_code(message: &str, exit_code: u8) -> Self {
         Self { message: escape_line(message).into(), exit_code }
     }

@@ -1,4 +1,4 @@
-//! `fetchwell fetch`: one record, on the terminal.
+//! `fetchwell fetch`: prints one record.
 
 use clap::Args;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What each caller of a server may ask, by its configuration.
+//! Authorization policy of a server: the sources that each caller may read, by the configuration.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,38 +13,35 @@ use crate::source::Source;
 use crate::source::pdpp::{CallersToken, Connections};
 use crate::tools::GrantedSources;
 
-/// The sources that are configured, and who gets which.
+/// Configured sources with the grants of callers.
 #[derive(Debug)]
-pub(super) struct Configuration {
-    /// All of them, as they are configured.
+pub(super) struct AuthorizationPolicy {
+    /// Settings of all sources.
     sources: Vec<SourceSettings>,
-    /// Those with a credential of their own. What they show depends on nobody who asks, so they are open once.
+    /// Sources with a credential of their own. They do not depend on the caller, so they are open once.
     own: Vec<OpenedSource>,
-    /// The connections to those that are asked with a caller's own token.
+    /// Connections to the sources that are read with the caller's own token.
     connections: HashMap<SourceName, Connections>,
     everything: Option<Arc<dyn Source>>,
     auth: AuthSettings,
     call_deadline: Duration,
 }
 
-impl Configuration {
+impl AuthorizationPolicy {
     pub(super) fn new(
         sources: Vec<SourceSettings>,
         own: Vec<OpenedSource>,
         auth: AuthSettings,
         call_deadline: Duration,
     ) -> Result<Self, Failure> {
-        let everything = match own.is_empty() {
-            true => None,
-            false => Some(joined(own.clone(), call_deadline)?),
-        };
+        let everything = if own.is_empty() { None } else { Some(joined(own.clone(), call_deadline)?) };
         let of_callers = sources.iter().filter(|source| source.takes_callers_token());
         let connections = of_callers.map(|source| (source.name.clone(), Connections::default())).collect();
         Ok(Self { sources, own, connections, everything, auth, call_deadline })
     }
 
-    /// Whether a caller may ask a source.
-    fn may_ask(&self, caller: &Caller, source: &SourceSettings) -> bool {
+    /// Returns true if a caller may read a source.
+    fn may_read(&self, caller: &Caller, source: &SourceSettings) -> bool {
         let (auth, name) = (&self.auth, &source.name);
         match caller {
             Caller::Token { name: token } => {
@@ -59,13 +56,13 @@ impl Configuration {
     }
 }
 
-impl GrantedSources for Configuration {
+impl GrantedSources for AuthorizationPolicy {
     fn granted(&self, to: &Caller, token: &CallersToken) -> Option<Arc<dyn Source>> {
         let open = |source: &SourceSettings| match self.connections.get(&source.name) {
             Some(connections) => OpenedSource::for_caller(source, connections.clone(), token.clone()),
             None => self.own.iter().find(|open| open.is_of(source)).cloned(),
         };
-        let asked = self.sources.iter().filter(|source| self.may_ask(to, source));
+        let asked = self.sources.iter().filter(|source| self.may_read(to, source));
         let opened: Vec<OpenedSource> = asked.filter_map(open).collect();
         if opened.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! `fetchwell import`: files of one's own into an embedded store.
+//! `fetchwell import`: imports files into an embedded store.
 
 use std::fmt;
 use std::fs;
@@ -25,7 +25,7 @@ use crate::handle::ConnectionId;
 use crate::source::Source;
 use crate::source::store::{Imported, Manifest, NewConnection, Store, Tally};
 
-/// The stack of the thread that imports. Values nest at most 128 deep in every parser that uses recursion.
+/// Stack size in bytes of the import thread. All recursive parsers limit nesting to 128 levels.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Import files into an embedded store. Importing the same again changes nothing.
@@ -42,7 +42,7 @@ enum Kind {
         /// The file.
         file: PathBuf,
         #[command(flatten)]
-        into: Into,
+        into: TargetArgs,
         /// The connector's manifest; only its streams are taken.
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,
@@ -52,31 +52,31 @@ enum Kind {
         /// The file.
         file: PathBuf,
         #[command(flatten)]
-        into: Into,
+        into: TargetArgs,
         /// The stream the records go to [default: the file's name]
         #[arg(long, value_name = "NAME")]
         stream: Option<String>,
         #[command(flatten)]
-        names: Names,
+        names: FieldArgs,
     },
     /// Import JSON: an array of objects, objects one after the other, or an object of such arrays
     Json {
         /// The file.
         file: PathBuf,
         #[command(flatten)]
-        into: Into,
+        into: TargetArgs,
         /// The stream the records go to [default: the file's name]
         #[arg(long, value_name = "NAME")]
         stream: Option<String>,
         #[command(flatten)]
-        names: Names,
+        names: FieldArgs,
     },
     /// Import a folder of Markdown files, or a single one, a record per file
     Markdown {
         /// The folder or file.
         path: PathBuf,
         #[command(flatten)]
-        into: Into,
+        into: TargetArgs,
         /// The stream the records go to.
         #[arg(long, value_name = "NAME", default_value = "documents")]
         stream: String,
@@ -86,7 +86,7 @@ enum Kind {
         /// The file.
         file: PathBuf,
         #[command(flatten)]
-        into: Into,
+        into: TargetArgs,
         /// The stream the records go to.
         #[arg(long, value_name = "NAME", default_value = "messages")]
         stream: String,
@@ -95,7 +95,7 @@ enum Kind {
 
 /// The fields that mean something. A name is that of a column or field, in any case, or a path such as `snippet.title`.
 #[derive(Debug, Clone, Args)]
-struct Names {
+struct FieldArgs {
     /// The field that is the key; repeat it for a compound key [default: `id` or the like, else the number of the record]
     #[arg(long, value_name = "FIELD")]
     key: Vec<String>,
@@ -110,7 +110,7 @@ struct Names {
     url: Option<String>,
 }
 
-impl Names {
+impl FieldArgs {
     fn field_names(&self) -> FieldNames {
         let Self { key, title, time, url } = self.clone();
         FieldNames { key, title, time, url }
@@ -119,7 +119,7 @@ impl Names {
 
 /// Where the records go.
 #[derive(Debug, Clone, Args)]
-struct Into {
+struct TargetArgs {
     /// The store; it is made when it does not exist.
     #[arg(long, value_name = "DB")]
     store: PathBuf,
@@ -134,9 +134,9 @@ struct Into {
     name: Option<String>,
 }
 
-impl Into {
-    /// What to say when `--connector` names another than the connection has, which is the one that stays.
-    async fn connector_that_stays(&self) -> Option<String> {
+impl TargetArgs {
+    /// Returns a note if `--connector` differs from the connector of the existing connection, which is kept.
+    async fn connector_mismatch_note(&self) -> Option<String> {
         let asked = self.connector.as_deref()?;
         let store = Store::open("store".parse().ok()?, &self.store).ok()?;
         let connections = store.schema().await.ok()?.connections;
@@ -162,11 +162,11 @@ struct Summary {
 
 impl Import {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
-        // Nothing is to be kept yet, so a signal ends the program at once while this is read.
+        // There is nothing to save yet, so a signal ends the program at once during this read.
         let manifest = self.kind.manifest()?;
         let stop = Arc::new(AtomicBool::new(false));
         runtime()?.block_on(async move {
-            if let Some(stays) = self.kind.place().0.connector_that_stays().await {
+            if let Some(stays) = self.kind.place().0.connector_mismatch_note().await {
                 note(&stays);
             }
             let (sender, mut ended) = oneshot::channel();
@@ -218,11 +218,11 @@ impl Import {
         let mut report = Rejections { file: path.to_owned(), bar: bar.clone() };
         let mut intake = Intake::new(&into.store, connection, manifest, &mut report, stop);
         let ended = self.kind.read_into(&mut intake, &bar, stop);
-        // An input that is stopped fails, which each importer reports in its own way.
+        // Stopping makes the input fail, which each importer reports in its own way.
         let ended =
             ended.map_err(|error| if stop.load(Ordering::Relaxed) { ImportError::Stopped } else { error });
         let stopped = matches!(ended, Err(ImportError::Stopped));
-        // Records read before a stop or a broken place are kept. Records written before the disk was full are counted.
+        // Records read before a stop or an error are kept. Records written before the disk was full are counted.
         let ended = ended.and_then(|()| intake.flush());
         let (Imported { tally, index_problem }, rejected) = intake.finish()?;
         bar.finish_and_clear();
@@ -247,7 +247,7 @@ impl Import {
 }
 
 impl Kind {
-    fn place(&self) -> (&Into, &Path) {
+    fn place(&self) -> (&TargetArgs, &Path) {
         match self {
             Self::Records { file, into, .. }
             | Self::Csv { file, into, .. }
@@ -283,7 +283,7 @@ impl Kind {
         let open = |path: &Path| {
             let file = Input::open(path, stop);
             let file = file.map(|file| BufReader::with_capacity(1 << 16, bar.wrap_read(file)));
-            file.and_then(without_mark).map_err(|error| ImportError::Unreadable {
+            file.and_then(skip_byte_order_mark).map_err(|error| ImportError::Unreadable {
                 path: path.to_owned(),
                 problem: error.to_string(),
             })
@@ -306,14 +306,14 @@ impl Kind {
     }
 }
 
-/// Returns the stream of a file's records: the one that is named, else the file's name.
+/// Returns the stream of a file's records: the given name, otherwise the name of the file.
 fn stream_of(file: &Path, named: Option<&str>) -> String {
     let stem = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     named.map(str::to_owned).or_else(stem).unwrap_or_default()
 }
 
-/// The rest of a file after the byte order mark that some programs put before UTF-8.
-fn without_mark<R: BufRead>(mut file: R) -> io::Result<R> {
+/// Skips the byte order mark that some programs write before UTF-8.
+fn skip_byte_order_mark<R: BufRead>(mut file: R) -> io::Result<R> {
     const MARK: &[u8] = b"\xEF\xBB\xBF";
     if file.fill_buf()?.starts_with(MARK) {
         file.consume(MARK.len());
@@ -321,7 +321,7 @@ fn without_mark<R: BufRead>(mut file: R) -> io::Result<R> {
     Ok(file)
 }
 
-/// Says each refusal at once, above the progress bar.
+/// Prints each rejected record immediately, above the progress bar.
 struct Rejections {
     file: PathBuf,
     bar: ProgressBar,
@@ -333,10 +333,10 @@ impl Report for Rejections {
     }
 }
 
-/// Progress on standard error, when that is a terminal.
+/// Creates a progress bar on standard error, visible only on a terminal.
 fn progress_bar(kind: &Kind, size: u64) -> ProgressBar {
     let (bar, template) = match kind {
-        // A folder's size is unknown before it is read.
+        // The size of a folder is unknown before it is read.
         Kind::Markdown { .. } => (ProgressBar::no_length(), "{spinner} {bytes} {bytes_per_sec}"),
         _ => (ProgressBar::new(size), "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}"),
     };

@@ -1,7 +1,9 @@
 //! The command line: one file per command.
 //!
-//! Commands write what they have to say to standard output through `print`, as text for people or, with
-//! `--json`, as one JSON value; problems go to standard error with what to do about them.
+//! Commands print results to standard output through `print`, as text or with `--json` as one JSON value; problems go
+//! to standard error with their remedy. Parts that several commands share: `settings`, `state` and `open` (from flags
+//! to opened sources), `audience` and `granted` (authentication mode and authorization), `reload`, `failure`,
+//! `probe`, `stop`.
 
 mod audience;
 mod backup;
@@ -97,7 +99,7 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// How log lines are written: as the command line says, else as the environment does.
+/// Returns the log format from the command line, otherwise from the environment.
 fn log_format(said: Option<LogFormat>, environment: &Environment) -> Result<LogFormat, Failure> {
     let of_environment = || environment.log_format.as_deref().map(str::parse).transpose();
     match said {
@@ -108,17 +110,18 @@ fn log_format(said: Option<LogFormat>, environment: &Environment) -> Result<LogF
     }
 }
 
-/// Prints help, or why a command line is refused. The message quotes arguments, so it is made again from escaped ones.
+/// Prints help or the error of a command line. The message quotes arguments, so it is generated again from escaped
+/// ones.
 fn print_help(error: &clap::Error, arguments: &[OsString]) {
     let escaped = arguments.iter().map(|argument| String::from(escape_line(&argument.to_string_lossy())));
     match Cli::try_parse_from(escaped) {
         Err(error) => terminal::help(&error),
-        // The escapes mended it: they are not what was written.
+        // The escaped command line is valid, so the original message is printed.
         Ok(_) => print::problem(&error.render().to_string().trim_start_matches("error: ")),
     }
 }
 
-/// Runs the command line and gives its exit code.
+/// Runs the command line and returns its exit code.
 #[must_use]
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -133,7 +136,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let skew = cli.clock.unwrap_or_default();
     let environment = environment();
     let filter = cli.log.or(environment.log.clone());
-    // Many clients print what a server that they started writes to standard error.
+    // Many clients show what a server that they started writes to standard error.
     let default = match &cli.command {
         Command::Serve(serve) if !serve.is_stdio() => "info",
         _ => "warn",

@@ -1,7 +1,7 @@
-//! The output of commands. `terminal` escapes it.
+//! Output of commands. `terminal` escapes it.
 //!
-//! A value is a part of one line, so a line end in it is escaped like a control character. Only a text of several
-//! lines (the body of a record, lines of a configuration) keeps its own.
+//! A value is part of one line, so line ends in it are escaped like control characters. Only texts of several lines
+//! (the body of a record, lines of a configuration) keep theirs.
 
 use std::fmt::Display;
 
@@ -10,35 +10,35 @@ use serde::Serialize;
 
 use crate::terminal::{self, Line, escape_json, escape_line, escape_lines};
 
-/// What commands print with.
+/// Output format of a command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Printer {
-    /// Print JSON instead of text.
+    /// True to print JSON instead of text.
     pub(super) json: bool,
 }
 
-/// For what a reader looks for first.
+/// Style of headings and ids.
 pub(super) const STRONG: Style = Style::new().bold();
 
-/// For what stands beside.
+/// Style of secondary information.
 pub(super) const FAINT: Style = Style::new().dimmed();
 
-/// For what is well.
+/// Style of a passed check.
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
 
-/// For what works and could be better.
+/// Style of a warning.
 pub(super) const UNSURE: Style = AnsiColor::Yellow.on_default();
 
-/// For what is not.
+/// Style of a failure.
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
 
 impl Printer {
-    /// Prints a line of text.
+    /// Prints one line of text.
     pub(super) fn line(self, text: impl Display) {
         terminal::out(&escape_line(&text.to_string()));
     }
 
-    /// Prints a line with styles.
+    /// Prints a styled line.
     #[expect(clippy::needless_pass_by_value, reason = "a line is made to be printed")]
     pub(super) fn styled(self, line: Line) {
         terminal::out(&line);
@@ -54,12 +54,12 @@ impl Printer {
         self.json_text(&serde_json::to_string(value).unwrap_or_default());
     }
 
-    /// Prints JSON text.
+    /// Prints JSON text as it is.
     pub(super) fn json_text(self, json: &str) {
         terminal::out(&escape_json(json));
     }
 
-    /// Prints rows in columns that line up. The first row is the heading.
+    /// Prints rows as a table with aligned columns. The first row is the heading.
     pub(super) fn table<Cell: Clone + Into<Line>>(self, rows: &[Vec<Cell>]) {
         let rows: Vec<Vec<Line>> =
             rows.iter().map(|row| row.iter().cloned().map(Into::into).collect()).collect();
@@ -71,7 +71,7 @@ impl Printer {
             for (column, (cell, width)) in row.into_iter().zip(&widths).enumerate() {
                 let padding = Line::from(" ".repeat(width.saturating_sub(cell.width())));
                 let gap = if column == 0 { "" } else { "  " };
-                // Numbers line up at their ends.
+                // Numbers are right-aligned.
                 line = if cell.is_number() {
                     line.text(gap).joined(padding).joined(cell)
                 } else {
@@ -94,12 +94,12 @@ pub(super) fn problem(message: &impl Display) {
     lines.for_each(|line| terminal::err(&escape_lines(line)));
 }
 
-/// Prints something to know to standard error.
+/// Prints a note to standard error.
 pub(super) fn note(message: &impl Display) {
     terminal::err(&escape_line(&message.to_string()));
 }
 
-/// A number with its thousands apart.
+/// Formats a number with thousands separators.
 pub(super) fn grouped(number: impl Into<u64>) -> String {
     let digits = number.into().to_string();
     let mut grouped = String::new();

@@ -1,4 +1,4 @@
-//! Asking a source what it has, and saying what is wrong when it does not answer.
+//! Probes a source for its schema and explains errors.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::handle::StreamName;
 use crate::record::{Schema, StreamSchema};
 use crate::source::{Source, SourceError};
 
-/// How much there is, and how long it took to tell.
+/// Size of a source, and the time of the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Extent {
     pub(super) connections: usize,
@@ -23,13 +23,13 @@ pub(super) struct Extent {
     pub(super) milliseconds: u128,
 }
 
-/// What is known of a source that is asked with a caller's own token.
+/// Description of the credential of a source that is read with the caller's own token.
 pub(super) const OF_CALLERS: &str = "that of each caller, so only they can ask it: through `fetchwell serve`";
 
-/// The schema of a source, within its deadline.
+/// Reads the schema of a source within its deadline.
 pub(super) async fn probe(source: &dyn Source, deadline: Duration) -> Result<(Schema, Extent), SourceError> {
     let started = Instant::now();
-    let schema = within(deadline, source.schema()).await?;
+    let schema = with_deadline(deadline, source.schema()).await?;
     let streams = schema.connections.iter().flat_map(|connection| &connection.streams);
     let extent = Extent {
         connections: schema.connections.len(),
@@ -40,16 +40,16 @@ pub(super) async fn probe(source: &dyn Source, deadline: Duration) -> Result<(Sc
     Ok((schema, extent))
 }
 
-/// An answer within a deadline.
-pub(super) async fn within<Answer>(
+/// Limits the time of a read to a deadline.
+pub(super) async fn with_deadline<Answer>(
     deadline: Duration,
     answer: impl Future<Output = Result<Answer, SourceError>>,
 ) -> Result<Answer, SourceError> {
     timeout(deadline, answer).await.unwrap_or(Err(SourceError::RetryAfterTimeout { after: deadline }))
 }
 
-/// What is wrong, and what to do about it.
-pub(super) fn what_is_wrong(error: SourceError) -> String {
+/// Returns the message of an error with its remedy.
+pub(super) fn error_with_remedy(error: SourceError) -> String {
     let remedy = match &error {
         SourceError::CheckServer { .. } | SourceError::FixServer(_) => {
             "; check the URL and whether the server runs"
@@ -63,7 +63,7 @@ pub(super) fn what_is_wrong(error: SourceError) -> String {
     format!("{}{remedy}", Failure::from(error).message)
 }
 
-/// Streams that may be seen and are not there, of which a name may be mistyped.
+/// Returns a warning about allowed streams that the source does not have, because their names may be misspelled.
 pub(super) fn absent_streams(settings: &SourceSettings, schema: &Schema) -> Option<String> {
     let is_there = |name: &StreamName| {
         let mut streams = schema.connections.iter().flat_map(|connection| &connection.streams);
@@ -74,7 +74,7 @@ pub(super) fn absent_streams(settings: &SourceSettings, schema: &Schema) -> Opti
     (!absent.is_empty()).then(|| format!("`streams` allows {}, which it does not have", absent.join(", ")))
 }
 
-/// Where a source is, for people.
+/// Returns the path or URL of a source.
 pub(super) fn place(settings: &SourceSettings) -> String {
     match &settings.place {
         SourcePlace::Store { path } => path.display().to_string(),

@@ -1,6 +1,7 @@
-//! A changed configuration file, put in force while calls are answered.
+//! Reloads a changed configuration file while calls are answered.
 //!
-//! A call ends with what it began with. A file that is not valid changes nothing: all of it is live, or none of it.
+//! A call ends with the settings that it began with. An invalid file changes nothing: settings are replaced
+//! completely or not at all.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,11 +17,11 @@ use crate::fit::Protection;
 use crate::http::{RateLimiter, Served};
 use crate::telemetry::Telemetry;
 
-/// What is served, with all that a change of it takes.
+/// Running server with everything that a reload needs.
 pub(super) struct Reload {
     pub(super) configured: Configured,
     pub(super) environment: Environment,
-    /// The sources of `configured`, as they are open.
+    /// Open sources of `configured`.
     pub(super) opened: Vec<OpenedSource>,
     pub(super) served: Served,
     pub(super) rate_limiter: RateLimiter,
@@ -28,14 +29,14 @@ pub(super) struct Reload {
 }
 
 impl Reload {
-    /// Follows the file until what this gives is dropped. A file that cannot be followed is served as it was.
+    /// Watches the file until the returned value is dropped. If the file cannot be watched, its settings stay in use.
     pub(super) fn follow(mut self, runtime: Handle) -> Option<Watching> {
         let file = self.configured.file.as_ref()?;
         let (path, text) = (file.path().to_owned(), file.text.clone());
         let watching = watch(&path, text, move |noticed| {
-            // A source may begin tasks when it is opened.
+            // Opening a source may spawn tasks.
             let _inside = runtime.enter();
-            self.notice(noticed);
+            self.handle_change(noticed);
         });
         match watching {
             Ok(watching) => Some(watching),
@@ -46,10 +47,10 @@ impl Reload {
         }
     }
 
-    fn notice(&mut self, noticed: Noticed) {
+    fn handle_change(&mut self, noticed: Noticed) {
         let refused = match noticed {
             Noticed::Text { text, at } => match self.apply(&text) {
-                Ok(()) => return self.is_live(at),
+                Ok(()) => return self.record_reload(at),
                 Err(failure) => failure.message,
             },
             Noticed::Removed => "the configuration file is gone".to_owned(),
@@ -59,7 +60,7 @@ impl Reload {
         tracing::warn!("{refused}; what was configured before stays in force");
     }
 
-    fn is_live(&self, at: Instant) {
+    fn record_reload(&self, at: Instant) {
         let took = at.elapsed();
         self.telemetry.reloaded(took);
         let latency_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -67,13 +68,13 @@ impl Reload {
     }
 
     fn apply(&mut self, text: &str) -> Result<(), Failure> {
-        let settings = self.configured.again(text, &self.environment)?;
+        let settings = self.configured.reparse(text, &self.environment)?;
         let before = &self.configured.settings;
         match (&self.served, &settings.auth) {
             (Served::Everybody(live), _) => {
                 let now = live.now();
-                // With it, what is known of sources stays: circuits, caches, where lists go on.
-                let source = if is_asked_alike(before, &settings) {
+                // The source is kept, with its circuit breakers, caches and positions of lists.
+                let source = if has_same_sources(before, &settings) {
                     Arc::clone(now.asked_source())
                 } else {
                     let opened = reopen_sources(&settings, &self.environment, &self.opened)?;
@@ -81,18 +82,18 @@ impl Reload {
                     self.opened = opened;
                     source
                 };
-                let protection = kept_if_same(now.protection(), &settings.protection);
+                let protection = reuse_if_equal(now.protection(), &settings.protection);
                 live.replace(now.succeeded_by(source, settings.call_deadline, protection));
             }
             (Served::Callers(callers), Some(auth)) => {
                 let access = access(&settings, auth, &self.environment)?;
                 let opened = open_own(&settings, Some(auth), &self.environment, &self.opened)?;
                 let now = callers.terms();
-                let protection = kept_if_same(&now.protection, &settings.protection);
+                let protection = reuse_if_equal(&now.protection, &settings.protection);
                 let mut terms = terms(&settings, auth, opened.clone(), protection)?;
-                // Links that were given out stay good; where the server is does not change while it runs.
+                // Links that were issued stay valid; the public URL does not change at runtime.
                 terms.pages.clone_from(&now.pages);
-                if is_asked_alike(before, &settings) {
+                if has_same_sources(before, &settings) {
                     terms.sources = Arc::clone(&now.sources);
                 }
                 self.opened = opened;
@@ -105,27 +106,27 @@ impl Reload {
             }
         }
         self.rate_limiter.replace(settings.rate_limit);
-        note_what_waits(before, &settings);
-        // What waits for the next start is told once, and not with every change after it.
+        warn_restart_needed(before, &settings);
+        // A setting that requires a restart is reported once, not at every later change.
         self.configured.settings = settings;
         Ok(())
     }
 }
 
-/// Whether the same sources are asked in the same way, for the same callers.
-fn is_asked_alike(before: &FileSettings, after: &FileSettings) -> bool {
+/// Returns true if the sources and grants of two configurations are equal.
+fn has_same_sources(before: &FileSettings, after: &FileSettings) -> bool {
     before.sources == after.sources
         && before.call_deadline == after.call_deadline
         && before.auth.as_ref().map(AuthSettings::grants) == after.auth.as_ref().map(AuthSettings::grants)
 }
 
-/// What answers may take, the very same when it is as it was.
-fn kept_if_same(before: &Arc<Protection>, after: &Protection) -> Arc<Protection> {
+/// Returns the limits of answers, shared with the previous ones if they are equal.
+fn reuse_if_equal(before: &Arc<Protection>, after: &Protection) -> Arc<Protection> {
     if **before == *after { Arc::clone(before) } else { Arc::new(after.clone()) }
 }
 
-/// Says what a running server does not change.
-fn note_what_waits(before: &FileSettings, after: &FileSettings) {
+/// Logs a warning for each changed setting that requires a restart.
+fn warn_restart_needed(before: &FileSettings, after: &FileSettings) {
     for (key, is_changed) in [
         ("listen", before.listen != after.listen),
         ("ops_listen", before.ops_listen != after.ops_listen),
@@ -166,7 +167,7 @@ mod tests {
         serving_beside(text, None)
     }
 
-    /// What serves a file, beside a store that a flag names.
+    /// Starts serving a file, optionally with a store from a flag.
     fn serving_beside(text: &str, store: Option<&str>) -> (TempDir, Reload) {
         let folder = tempfile::tempdir().unwrap();
         for store in ["a.db", "b.db", "c.db"] {
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_change_stays_open() {
+    fn unchanged_sources_stay_open() {
         let (_folder, mut reload) = serving(TWO);
         let (before, sources) = (asked(&reload), open(&reload));
         reload.apply(&format!("{TWO}[context_protection]\noutput_token_threshold = 3000\n")).unwrap();
@@ -222,7 +223,7 @@ mod tests {
         assert!(
             after.len() == 3 && Arc::ptr_eq(&after[1], &sources[0]) && Arc::ptr_eq(&after[2], &sources[1])
         );
-        // One that is left alone is itself, and not a federation of one.
+        // A single source is not wrapped in a federation.
         reload.apply(THIRD).unwrap();
         assert!(Arc::ptr_eq(&asked(&reload), &after[0]));
         reload.apply(&format!("call_deadline = \"3s\"\n{THIRD}")).unwrap();
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_save_that_left_nothing_lifts_no_limit() {
+    fn empty_file_keeps_the_limits() {
         let limits = "[context_protection]\noutput_token_threshold = 3000\n";
         let (_folder, mut reload) = serving_beside(limits, Some("a.db"));
         for blank in ["", "\n", " \r\n\t\n", "\u{feff}", "\u{feff}\n"] {
@@ -239,12 +240,12 @@ mod tests {
             assert!(refused.contains("fetchwell.toml: the file says nothing; write at least"), "{refused}");
         }
         assert_eq!(reload.configured.settings.protection.global.threshold, 3_000);
-        // What somebody wrote is a choice.
+        // An empty file written by the user is a choice.
         reload.apply("# all as it comes\n").unwrap();
         assert_eq!(now(&reload).protection().global.threshold, 4_000);
     }
 
-    /// Changes that are live, and changes that were refused.
+    /// Returns the number of applied and of refused reloads.
     fn counted(reload: &Reload) -> [u64; 2] {
         let text = reload.telemetry.exposition();
         ["applied", "refused"].map(|outcome| {
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_changes_nothing() {
+    fn invalid_file_changes_nothing() {
         let (_folder, mut reload) = serving(TWO);
         let (before, now) = (asked(&reload), Instant::now());
         for text in [
@@ -263,12 +264,12 @@ mod tests {
             "[[source]]\nname = \"a\"\nstore = \"nowhere.db\"\n",
             "[context_protection]\nmax_page_size = 1\n",
         ] {
-            reload.notice(Noticed::Text { text: text.to_owned(), at: now });
+            reload.handle_change(Noticed::Text { text: text.to_owned(), at: now });
             assert!(Arc::ptr_eq(&before, &asked(&reload)), "{text}");
         }
-        reload.notice(Noticed::Removed);
+        reload.handle_change(Noticed::Removed);
         assert_eq!(counted(&reload), [0, 5]);
-        reload.notice(Noticed::Text { text: format!("{TWO}# the same\n"), at: now });
+        reload.handle_change(Noticed::Text { text: format!("{TWO}# the same\n"), at: now });
         assert_eq!(counted(&reload), [1, 5]);
         assert!(Arc::ptr_eq(&before, &asked(&reload)));
     }

@@ -1,6 +1,6 @@
-//! What to paste into a client for a server on another machine: its URL, and where the client finds the token.
+//! Client configuration for a server on another machine: its URL, and the source of the token.
 //!
-//! A token itself is never printed: clients read it from a variable, or ask for it.
+//! A token is never printed: clients read it from an environment variable or ask for it.
 
 use std::str::FromStr;
 
@@ -10,7 +10,7 @@ use super::client_config::{Client, Snippet, shell_word};
 use super::failure::Failure;
 use crate::http::{PublicUrl, PublicUrlError};
 
-/// Where the server is, with or without the path of its endpoint.
+/// URL of a server, with or without the path of the MCP endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ServerUrl(PublicUrl);
 
@@ -24,11 +24,11 @@ impl FromStr for ServerUrl {
     }
 }
 
-/// The name of an environment variable, as every shell takes it.
+/// Name of an environment variable that every shell accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct VariableName(String);
 
-/// A text that is none.
+/// Error of an invalid variable name.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the name of a variable is letters, digits and `_`, such as FETCHWELL_TOKEN; the token itself stays in it"
@@ -41,13 +41,13 @@ impl FromStr for VariableName {
     fn from_str(text: &str) -> Result<Self, InvalidVariableName> {
         let usual = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         let is_name = !text.is_empty() && text.bytes().all(usual);
-        // A token has the form of a name, and would be printed.
+        // A token has the form of a name and would be printed.
         let is_ours = is_name && !text.starts_with("fwt_") && !text.starts_with(|c: char| c.is_ascii_digit());
         if is_ours { Ok(Self(text.to_owned())) } else { Err(InvalidVariableName) }
     }
 }
 
-/// The snippet for a client of the server at `url`, who has its token in a variable or signs in.
+/// Returns the configuration of a client for the server at `url`, with its token in a variable or with sign-in.
 pub(super) fn remote_snippet(
     client: Client,
     ServerUrl(server): &ServerUrl,
@@ -111,7 +111,7 @@ fn cursor(url: &str, variable: Option<&str>) -> Value {
     }
 }
 
-/// It asks for the token once, and keeps it where the system keeps passwords.
+/// VS Code asks for the token once and keeps it in the secret storage of the system.
 fn vscode(url: &str, variable: Option<&str>) -> Value {
     let Some(name) = variable else {
         return json!({ "servers": { "fetchwell": { "type": "http", "url": url } } });

@@ -1,4 +1,4 @@
-//! `fetchwell search`: what a client would find, on the terminal.
+//! `fetchwell search`: prints the results that a client would get.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ impl Search {
         arguments.extend(self.connection_id.map(|id| ("connection_id".to_owned(), id.into())));
         let payload = runtime()?.block_on(call(&toolbox, "search", arguments))?;
         let (_, mut value) = payload.into_parts();
-        // A cursor lives as long as the process that gave it, and this one ends now.
+        // A cursor is valid as long as the process that issued it, which ends now.
         let more = value.as_object_mut().and_then(|fields| fields.remove("next_cursor")).is_some();
         if printer.json {
             if let (true, Some(fields)) = (more, value.as_object_mut()) {

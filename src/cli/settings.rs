@@ -1,4 +1,4 @@
-//! From flags, files and the environment to settings, once at the start and again whenever the file changes.
+//! Settings from flags, configuration files and the environment, at startup and after each change of the file.
 
 use std::path::{Path, PathBuf};
 
@@ -44,54 +44,54 @@ pub(super) struct PlaceArgs {
     pub(super) provider_url: Option<String>,
 }
 
-/// What is configured, and how to find out what a later text of the file means.
+/// Settings, with the data to parse a later text of the file.
 #[derive(Debug, Clone)]
 pub(super) struct Configured {
     pub(super) settings: FileSettings,
     pub(super) file: Option<ReadFile>,
-    /// The source that a flag names.
-    flagged: Option<Flagged>,
+    /// Source that a flag names.
+    flag_source: Option<FlagSource>,
 }
 
-/// A file as it was read.
+/// Configuration file as it was read.
 #[derive(Debug, Clone)]
 pub(super) struct ReadFile {
-    named: Named,
+    named: FileOrigin,
     pub(super) text: String,
 }
 
 #[derive(Debug, Clone)]
-enum Named {
+enum FileOrigin {
     ByUser(PathBuf),
     Found(FoundFile),
 }
 
 #[derive(Debug, Clone)]
-struct Flagged {
+struct FlagSource {
     flag: &'static str,
     source: SourceSettings,
 }
 
 impl SourceArgs {
-    /// What the flags, or the file they name, say; without any, what the file says that is found.
+    /// Returns the settings from the flags or the named file, otherwise from the file that is found.
     pub(super) fn settings(&self, environment: &Environment) -> Result<FileSettings, Failure> {
         self.configured(environment).map(|configured| configured.settings)
     }
 
-    /// The same, with where it comes from.
+    /// Returns the settings with their origin.
     pub(super) fn configured(&self, environment: &Environment) -> Result<Configured, Failure> {
-        let flagged = self.flagged()?;
-        let named = match (&self.config, &flagged) {
-            (Some(path), _) => Named::ByUser(path.clone()),
-            (None, None) => Named::Found(self.found_file()?),
-            (None, Some(Flagged { source, .. })) => {
+        let flag_source = self.flag_source()?;
+        let named = match (&self.config, &flag_source) {
+            (Some(path), _) => FileOrigin::ByUser(path.clone()),
+            (None, None) => FileOrigin::Found(self.found_file()?),
+            (None, Some(FlagSource { source, .. })) => {
                 let settings = FileSettings::of(source.clone(), environment)?;
-                return Ok(Configured { settings, file: None, flagged });
+                return Ok(Configured { settings, file: None, flag_source });
             }
         };
         let file = ReadFile { text: read_text(named.path())?, named };
-        let settings = file.meaning(&file.text, flagged.as_ref(), environment)?;
-        Ok(Configured { settings, file: Some(file), flagged })
+        let settings = file.parse(&file.text, flag_source.as_ref(), environment)?;
+        Ok(Configured { settings, file: Some(file), flag_source })
     }
 
     /// Returns the file that is used without `--config`.
@@ -99,7 +99,7 @@ impl SourceArgs {
         self.found_config.clone().map_or_else(found_file, |path| Ok(FoundFile::Here(path)))
     }
 
-    fn flagged(&self) -> Result<Option<Flagged>, Failure> {
+    fn flag_source(&self) -> Result<Option<FlagSource>, Failure> {
         let (flag, name, place) = match &self.place {
             PlaceArgs { provider_url: Some(url), .. } => {
                 let credential = CredentialSettings::PdppCache(self.cache_root.clone());
@@ -112,18 +112,18 @@ impl SourceArgs {
             PlaceArgs { .. } => return Ok(None),
         };
         let name: SourceName = name.parse().map_err(|error| Failure::usage(&error))?;
-        Ok(Some(Flagged { flag, source: SourceSettings::new(name, place) }))
+        Ok(Some(FlagSource { flag, source: SourceSettings::new(name, place) }))
     }
 }
 
 impl Configured {
-    /// What another text of the file means. Without a file there is none.
-    pub(super) fn again(&self, text: &str, environment: &Environment) -> Result<FileSettings, Failure> {
+    /// Parses another text of the file. Without a file the settings stay the same.
+    pub(super) fn reparse(&self, text: &str, environment: &Environment) -> Result<FileSettings, Failure> {
         match &self.file {
             None => Ok(self.settings.clone()),
             Some(file) => {
                 refuse_blank(text, file.path())?;
-                file.meaning(text, self.flagged.as_ref(), environment)
+                file.parse(text, self.flag_source.as_ref(), environment)
             }
         }
     }
@@ -134,24 +134,24 @@ impl ReadFile {
         self.named.path()
     }
 
-    fn meaning(
+    fn parse(
         &self,
         text: &str,
-        flagged: Option<&Flagged>,
+        flag_source: Option<&FlagSource>,
         environment: &Environment,
     ) -> Result<FileSettings, Failure> {
         let path = self.path();
         let settings = settings_of(text, path, environment)?;
-        if let Named::Found(found) = &self.named {
+        if let FileOrigin::Found(found) = &self.named {
             found.check_trust(text)?;
         }
-        match flagged {
+        match flag_source {
             None if settings.sources.is_empty() => Err(ConfigError::Empty(path.to_owned()).into()),
             None => Ok(settings),
-            Some(Flagged { source, .. }) if settings.sources.is_empty() => {
+            Some(FlagSource { source, .. }) if settings.sources.is_empty() => {
                 Ok(FileSettings { sources: vec![source.clone()], ..settings })
             }
-            Some(Flagged { flag, .. }) => Err(Failure::usage(&format_args!(
+            Some(FlagSource { flag, .. }) => Err(Failure::usage(&format_args!(
                 "{} has sources of its own, and {flag} names another; leave {flag} out, or take the sources out of the file",
                 path.display()
             ))),
@@ -159,7 +159,7 @@ impl ReadFile {
     }
 }
 
-impl Named {
+impl FileOrigin {
     fn path(&self) -> &Path {
         match self {
             Self::ByUser(path) => path,
@@ -168,13 +168,13 @@ impl Named {
     }
 }
 
-/// The URL of a record server as it stands on the command line.
+/// Parses the URL of a record server from the command line.
 pub(super) fn remote(text: &str) -> Result<ProviderUrl, Failure> {
     let text = without_user_info(text).map_err(|problem| Failure::usage(&problem))?;
     Ok(text.parse::<ProviderUrl>()?)
 }
 
-/// The configuration file that is there although none was named.
+/// Returns the configuration file that is found if none was named.
 pub(super) fn found_file() -> Result<FoundFile, Failure> {
     default_file().ok_or_else(|| {
         Failure::usage(

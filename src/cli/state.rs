@@ -1,4 +1,4 @@
-//! Where a server keeps what outlives it: the keys and the positions of cursors, and what it recorded of calls.
+//! State directory of a server: cursor keys, positions of cursors, and telemetry.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,12 +30,12 @@ pub(super) struct ServerStateArgs {
 }
 
 impl ServerStateArgs {
-    /// The directory that a flag names, or the file, or else the system.
+    /// Returns the directory from the flag, the configuration file or the system's default.
     pub(super) fn directory(self) -> Result<PathBuf, Failure> {
         self.directory_and_ttl().map(|(directory, _)| directory)
     }
 
-    /// The same with how long the server's cursors are valid, as far as a file is named.
+    /// Returns the directory with the lifetime of cursors, which only a configuration file can change.
     pub(super) fn directory_and_ttl(self) -> Result<(PathBuf, Duration), Failure> {
         let (configured, valid_for) = match &self.config {
             None => (None, VALID_FOR),
@@ -48,11 +48,11 @@ impl ServerStateArgs {
     }
 }
 
-/// The directory of a server that keeps nothing.
+/// Value of `--state-dir` for a server that keeps its state in memory.
 const NONE: &str = "none";
 
 impl StateArgs {
-    /// Returns the directory of a server, or none for one that keeps nothing.
+    /// Returns the directory of a server, or `None` if it keeps its state in memory.
     pub(super) fn server_directory(self, configured: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
         if self.state_dir.as_ref().is_some_and(|directory| directory.as_os_str() == NONE) {
             return Ok(None);
@@ -60,7 +60,7 @@ impl StateArgs {
         self.directory(configured).map(Some)
     }
 
-    /// The directory that the flag names, or else a configuration, or else the system.
+    /// Returns the directory from the flag, the configuration or the system's default.
     pub(super) fn directory(self, configured: Option<PathBuf>) -> Result<PathBuf, Failure> {
         let usual = || {
             let dirs = ProjectDirs::from("", "", "fetchwell")?;

@@ -1,16 +1,16 @@
-//! Requests of the user, or of the system, to end the program.
+//! Signals that ask the program to end.
 
-/// The signal that asked the program to end.
+/// Signal that asked the program to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopSignal {
-    /// Ctrl-C, or SIGINT.
+    /// Ctrl-C or SIGINT.
     Interrupt,
-    /// SIGTERM.
+    /// The signal SIGTERM.
     Terminate,
 }
 
 impl StopSignal {
-    /// Returns the exit code of a program that a signal ends, as shells have it: 128 and the number of the signal.
+    /// Returns the exit code of a program that a signal ended, as in shells: 128 plus the number of the signal.
     pub(super) fn exit_code(self) -> u8 {
         match self {
             Self::Interrupt => 130,
@@ -19,7 +19,7 @@ impl StopSignal {
     }
 }
 
-/// Resolves at Ctrl-C, and at SIGTERM where there is one.
+/// Waits for Ctrl-C or, on Unix, SIGTERM.
 pub(super) async fn requested() -> StopSignal {
     #[cfg(unix)]
     {

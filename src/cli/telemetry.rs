@@ -1,4 +1,4 @@
-//! `fetchwell telemetry`: the calls that HTTP servers recorded, and what those of each endpoint come to.
+//! `fetchwell telemetry`: prints the recorded calls of HTTP servers and their statistics per endpoint.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -58,10 +58,10 @@ enum Command {
     },
 }
 
-/// Lines for people when no number is asked.
-const SHOWN: u32 = 20;
+/// Default number of calls without `--json`.
+const DEFAULT_NUMBER: u32 = 20;
 
-/// How long ago.
+/// Duration before now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ago(Duration);
 
@@ -80,8 +80,8 @@ impl FromStr for Ago {
 }
 
 impl Ago {
-    /// The moment, as records have theirs.
-    fn moment(self) -> String {
+    /// Returns the time that long ago, in the format of records.
+    fn timestamp(self) -> String {
         let ago = SignedDuration::try_from(self.0).unwrap_or(SignedDuration::MAX);
         let moment = Timestamp::now().checked_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH);
         format!("{:.3}", moment.max(Timestamp::UNIX_EPOCH))
@@ -93,12 +93,12 @@ impl Telemetry {
         let stored = StoredCalls::open(&self.state.directory()?)?;
         match self.command {
             Command::Tail { number, endpoint, outcome, caller, since } => {
-                let most = number.or((!printer.json).then_some(SHOWN));
-                let since = since.map(Ago::moment);
+                let most = number.or((!printer.json).then_some(DEFAULT_NUMBER));
+                let since = since.map(Ago::timestamp);
                 tail(printer, &stored.calls(&Wanted { endpoint, outcome, caller, since, most })?);
             }
             Command::Endpoints { caller, since } => {
-                let wanted = Wanted { caller, since: since.map(Ago::moment), ..Wanted::default() };
+                let wanted = Wanted { caller, since: since.map(Ago::timestamp), ..Wanted::default() };
                 endpoints(printer, &EndpointFigures::of(&stored.calls(&wanted)?));
             }
         }
@@ -106,7 +106,7 @@ impl Telemetry {
     }
 }
 
-/// With `--json` one value a line, so that lines can be counted.
+/// With `--json`, prints one value per line, so that lines can be counted.
 fn tail(printer: Printer, calls: &[StoredCall]) {
     if printer.json {
         calls.iter().for_each(|call| printer.value(call));
@@ -201,6 +201,6 @@ mod tests {
         for wrong in ["10", "m", "-1m", "1.5h", "10 m", "1w", ""] {
             check(wrong, None);
         }
-        assert_eq!(Ago(Duration::from_secs(u64::MAX)).moment(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Ago(Duration::from_secs(u64::MAX)).timestamp(), "1970-01-01T00:00:00.000Z");
     }
 }

@@ -1,4 +1,4 @@
-//! `fetchwell token`: static tokens for clients that cannot sign in.
+//! `fetchwell token`: creates static tokens for clients that cannot sign in.
 
 use std::str::FromStr;
 
@@ -10,8 +10,8 @@ use super::failure::Failure;
 use super::print::{Printer, note};
 use crate::access::NewToken;
 
-/// The longest name of a token, in characters.
-const NAME_CHARS_MOST: usize = 64;
+/// Maximum length of a token's name in characters.
+const MAX_NAME_CHARS: usize = 64;
 
 /// Make a token for a client of this server.
 #[derive(Debug, Args)]
@@ -33,12 +33,12 @@ struct New {
     name: Name,
 }
 
-/// A name that needs no escape in a configuration, a header or a log.
+/// Name that needs no escaping in a configuration, a header or a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Name(String);
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a name is 1 to {NAME_CHARS_MOST} letters, digits and `-._`, such as ci")]
+#[error("a name is 1 to {MAX_NAME_CHARS} letters, digits and `-._`, such as ci")]
 struct InvalidName;
 
 impl FromStr for Name {
@@ -46,18 +46,18 @@ impl FromStr for Name {
 
     fn from_str(text: &str) -> Result<Self, InvalidName> {
         let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-        let is_name = (1..=NAME_CHARS_MOST).contains(&text.len()) && text.bytes().all(usual);
+        let is_name = (1..=MAX_NAME_CHARS).contains(&text.len()) && text.bytes().all(usual);
         if is_name { Ok(Self(text.to_owned())) } else { Err(InvalidName) }
     }
 }
 
-/// What is printed as JSON: the token itself too, this once.
+/// JSON output with the new token.
 #[derive(Serialize)]
-struct Made<'a> {
+struct NewTokenOutput<'a> {
     name: &'a Name,
     token: &'a str,
     sha256: &'a str,
-    /// The lines of the configuration, as TOML.
+    /// Configuration of the token as TOML.
     configuration: String,
 }
 
@@ -71,7 +71,7 @@ impl Token {
         let sha256 = new.sha256.as_str();
         let configuration = format!("[[auth.token]]\nname = \"{}\"\nsha256 = \"{sha256}\"\n", name.0);
         if printer.json {
-            printer.value(&Made { name: &name, token, sha256, configuration });
+            printer.value(&NewTokenOutput { name: &name, token, sha256, configuration });
             return Ok(());
         }
         note(&"The token, which is shown this once; send it as `Authorization: Bearer` header:");

@@ -1,4 +1,4 @@
-//! `fetchwell tokens`: what a text costs a model, counted or estimated as answers are.
+//! `fetchwell tokens`: counts or estimates the tokens of a text, with the estimators of answers.
 
 use std::fs::File;
 use std::io::{Read, stdin};
@@ -11,8 +11,8 @@ use super::failure::Failure;
 use super::print::Printer;
 use crate::fit::{Estimator, budget, count_tokens};
 
-/// The longest text that is read, in bytes: all of it is in memory.
-const TEXT_MOST: usize = 64 * 1024 * 1024;
+/// Maximum size of a text in bytes; all of it is read into memory.
+const MAX_TEXT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Count the tokens of a text, or estimate them as answers do.
 #[derive(Debug, Args)]
@@ -34,8 +34,8 @@ struct Count {
     file: PathBuf,
 
     /// How tokens are estimated.
-    #[arg(long, value_enum, default_value_t = Way::O200k)]
-    estimator: Way,
+    #[arg(long, value_enum, default_value_t = EstimatorName::O200k)]
+    estimator: EstimatorName,
 
     /// Count every token, however many there are.
     #[arg(long, conflicts_with = "cap")]
@@ -46,29 +46,29 @@ struct Count {
     cap: usize,
 }
 
-/// The estimators, by their names in a configuration.
+/// Estimators by their names in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum EstimatorName {
     /// Counted with OpenAI's `o200k`.
     O200k,
     /// A quarter of the characters and a fifth more.
     Chars4,
 }
 
-/// What a text has.
+/// Size of a text.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Counted {
+struct TokenCount {
     tokens: usize,
     bytes: usize,
     chars: usize,
     estimator: &'static str,
-    /// Every token was counted.
+    /// True if every token was counted.
     exact: bool,
 }
 
-/// Why a text cannot be counted.
+/// Reason why a text cannot be counted.
 #[derive(Debug, thiserror::Error)]
-enum NoText {
+enum TextError {
     #[error("{0} cannot be read ({1}); name a file, or - for standard input")]
     Unreadable(String, std::io::Error),
     #[error("{0} is larger than 64 MiB; count it in pieces")]
@@ -82,8 +82,8 @@ enum NoText {
 impl Tokens {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
         let Command::Count(count) = self.command;
-        let counted = count.counted().map_err(|problem| match problem {
-            NoText::NeverExact => Failure::usage(&problem),
+        let counted = count.count().map_err(|problem| match problem {
+            TextError::NeverExact => Failure::usage(&problem),
             other => Failure::new(other.to_string()),
         })?;
         if printer.json {
@@ -97,49 +97,49 @@ impl Tokens {
 }
 
 impl Count {
-    fn counted(&self) -> Result<Counted, NoText> {
-        if self.exact && self.estimator == Way::Chars4 {
-            return Err(NoText::NeverExact);
+    fn count(&self) -> Result<TokenCount, TextError> {
+        if self.exact && self.estimator == EstimatorName::Chars4 {
+            return Err(TextError::NeverExact);
         }
         let text = read(&self.file)?;
         let tokens = match self.estimator {
-            Way::O200k if self.exact => count_tokens(&text),
-            Way::O200k => Estimator::O200k.tokens(&text, self.cap),
-            Way::Chars4 => Estimator::Chars4.tokens(&text, self.cap),
+            EstimatorName::O200k if self.exact => count_tokens(&text),
+            EstimatorName::O200k => Estimator::O200k.tokens(&text, self.cap),
+            EstimatorName::Chars4 => Estimator::Chars4.tokens(&text, self.cap),
         };
-        let is_counted = self.estimator == Way::O200k && (self.exact || tokens <= self.cap);
-        Ok(Counted {
+        let is_counted = self.estimator == EstimatorName::O200k && (self.exact || tokens <= self.cap);
+        Ok(TokenCount {
             tokens,
             bytes: text.len(),
             chars: text.chars().count(),
             estimator: match self.estimator {
-                Way::O200k => "o200k",
-                Way::Chars4 => "chars4",
+                EstimatorName::O200k => "o200k",
+                EstimatorName::Chars4 => "chars4",
             },
             exact: is_counted,
         })
     }
 }
 
-fn read(path: &Path) -> Result<String, NoText> {
+fn read(path: &Path) -> Result<String, TextError> {
     if path == Path::new("-") {
-        return read_within("standard input", stdin().lock(), TEXT_MOST);
+        return read_within("standard input", stdin().lock(), MAX_TEXT_BYTES);
     }
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|problem| NoText::Unreadable(name.clone(), problem))?;
-    read_within(&name, file, TEXT_MOST)
+    let file = File::open(path).map_err(|problem| TextError::Unreadable(name.clone(), problem))?;
+    read_within(&name, file, MAX_TEXT_BYTES)
 }
 
-/// All of a text that is no longer than `most` bytes; of a longer one nothing beyond that is read.
-fn read_within(name: &str, from: impl Read, most: usize) -> Result<String, NoText> {
+/// Reads a text of at most `most` bytes; of a larger one no more than that is read.
+fn read_within(name: &str, from: impl Read, most: usize) -> Result<String, TextError> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     let read = from.take(limit).read_to_end(&mut bytes);
-    read.map_err(|problem| NoText::Unreadable(name.to_owned(), problem))?;
+    read.map_err(|problem| TextError::Unreadable(name.to_owned(), problem))?;
     if bytes.len() > most {
-        return Err(NoText::TooLarge(name.to_owned()));
+        return Err(TextError::TooLarge(name.to_owned()));
     }
-    String::from_utf8(bytes).map_err(|_no_text| NoText::NotUtf8(name.to_owned()))
+    String::from_utf8(bytes).map_err(|_no_text| TextError::NotUtf8(name.to_owned()))
 }
 
 #[cfg(test)]
@@ -147,11 +147,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_read_than_the_limit() {
+    fn reading_stops_at_the_limit() {
         assert_eq!(read_within("it", "1234".as_bytes(), 4).unwrap(), "1234");
-        assert!(matches!(read_within("it", "12345".as_bytes(), 4), Err(NoText::TooLarge(_))));
-        // It would never end.
-        assert!(matches!(read_within("it", std::io::repeat(b'x'), 100_000), Err(NoText::TooLarge(_))));
-        assert!(matches!(read_within("it", [0xFF_u8].as_slice(), 4), Err(NoText::NotUtf8(_))));
+        assert!(matches!(read_within("it", "12345".as_bytes(), 4), Err(TextError::TooLarge(_))));
+        // The input never ends.
+        assert!(matches!(read_within("it", std::io::repeat(b'x'), 100_000), Err(TextError::TooLarge(_))));
+        assert!(matches!(read_within("it", [0xFF_u8].as_slice(), 4), Err(TextError::NotUtf8(_))));
     }
 }

@@ -1,4 +1,4 @@
-//! `fetchwell bench all`: everything that can be measured without a network and within a few minutes, in one answer.
+//! `fetchwell bench all`: all benchmarks that need no network and a few minutes at most.
 
 use serde::Serialize;
 
@@ -8,27 +8,27 @@ use crate::cli::failure::Failure;
 use crate::cli::print::{FAINT, Printer};
 use crate::terminal::Line;
 
-/// Every figure, with what it was measured on.
+/// Results of all benchmarks, with the machine.
 #[derive(Debug, Serialize)]
-struct Figures {
+struct BenchResults {
     machine: Machine,
     cursor: cursor::CursorTimes,
     tokens: Vec<tokens::Row>,
-    context: context::Measured,
-    reload: reload::Measured,
+    context: context::ContextTimes,
+    reload: reload::ReloadTimes,
 }
 
 pub(super) fn run(printer: Printer) -> Result<(), Failure> {
-    let figures = Figures {
+    let results = BenchResults {
         machine: Machine::this(),
         cursor: cursor::measure()?,
         tokens: tokens::measure(),
         context: context::measure()?,
         reload: reload::measure()?,
     };
-    let Figures { machine, cursor, tokens, context, reload } = &figures;
+    let BenchResults { machine, cursor, tokens, context, reload } = &results;
     if printer.json {
-        printer.value(&figures);
+        printer.value(&results);
     } else {
         cursor.print(printer);
         tokens::print(printer, tokens);

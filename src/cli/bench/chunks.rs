@@ -1,4 +1,4 @@
-//! Pieces of a text of 10 MB, anywhere in it: the last part of `fetchwell bench context`.
+//! Random access to a text of 10 MB: the last part of `fetchwell bench context`.
 
 use std::time::Instant;
 
@@ -12,16 +12,16 @@ use crate::cli::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::connectors::{SampleAccount, import_account, import_records};
 
-/// The text, in bytes.
+/// Size of the text in bytes.
 const BYTES: usize = 10_000_000;
 
-/// How many pieces are read, each elsewhere.
+/// Number of pieces that are read, each at another position.
 const TIMES: usize = 1_000;
 
-/// A prime that is no divisor of anything here: what is read next is far from what was read last.
+/// Prime stride between positions, so that consecutive reads are far apart.
 const STRIDE: usize = 7_919;
 
-/// Lines of a piece.
+/// Number of lines per piece.
 const LINES: usize = 101;
 
 const TARGET: &str = "/api/v1/content/cin_bench/logs:l1?field=text";
@@ -30,19 +30,19 @@ const MANIFEST: &str = r#"{"connector_key": "bench", "version": "1", "streams": 
     "schema": {"type": "object", "properties": {"id": {"type": "string"}, "text": {"type": "string"}}},
     "query": {"search": {"lexical_fields": ["id"]}}}]}"#;
 
-/// What reading pieces takes.
+/// Results of reading pieces.
 #[derive(Debug, Serialize)]
 pub(super) struct ChunkAccess {
     bytes: usize,
     lines: usize,
     chunks: usize,
-    /// The first piece: the text is read and cut.
+    /// Time of the first piece in microseconds, including reading and splitting the text.
     first_us: u64,
-    /// By `startLine` and `endLine`.
+    /// Times by `startLine` and `endLine`.
     lines_times: Times,
-    /// By `chunkIndex`.
+    /// Times by `chunkIndex`.
     chunk_times: Times,
-    /// By `read_record_field`, the first chunk each time.
+    /// Times by `read_record_field`, always for the first chunk.
     tool_times: Times,
 }
 

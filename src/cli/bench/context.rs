@@ -1,7 +1,7 @@
-//! `fetchwell bench context`: what fitting answers into a model's context costs, call by call.
+//! `fetchwell bench context`: the cost of fitting answers into a model's context, per call.
 //!
-//! Each call is made as a client's would be, without the socket, over the `hostaway` sample; beside it stands what reading
-//! the same records and writing all of them as JSON takes, which is what a server without the layer would do.
+//! Each call is made as a client's would be, but without a socket, over the `hostaway` sample. It is compared with
+//! reading the same records and writing them as JSON, as a server without that layer does.
 
 use std::sync::Arc;
 
@@ -28,32 +28,32 @@ use crate::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
 use crate::terminal::Line;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Live, Toolbox};
 
-/// How often each call is made.
+/// Number of measured calls.
 const TIMES: usize = 300;
 
-/// How often a record of a call is made, which takes less than any clock's tick on some machines.
+/// Number of telemetry records per measurement; a single one takes less than a tick of some clocks.
 const RECORDS: usize = 20_000;
 
-/// A booking that is within every threshold, and one that fits into no answer.
+/// Handles of a booking below every threshold, and of one that fits into no answer.
 const SMALL: &str = "cin_seaside/reservations:BK12345";
 const FAT: &str = "cin_seaside/reservations:BK99999";
 
-/// What the layer takes.
+/// Results of the benchmark.
 #[derive(Debug, Serialize)]
-pub(super) struct Measured {
+pub(super) struct ContextTimes {
     calls: Vec<CallTimes>,
     chunks: ChunkAccess,
 }
 
-/// The same, for whoever asks for nothing else.
+/// Results with the machine, if the benchmark runs alone.
 #[derive(Debug, Serialize)]
 struct OnMachine {
     machine: Machine,
     #[serde(flatten)]
-    measured: Measured,
+    measured: ContextTimes,
 }
 
-/// A call with the layer, and the same records without it.
+/// Times of a call with the layer, and of reading the same records without it.
 #[derive(Debug, Serialize)]
 struct CallTimes {
     call: &'static str,
@@ -65,7 +65,7 @@ struct CallTimes {
     without: Option<Times>,
 }
 
-/// A server in this process, over a store in a temporary folder.
+/// Server in this process, over a store in a temporary folder.
 pub(super) struct Server {
     pub(super) toolbox: Arc<Toolbox>,
     pub(super) routes: InProcess,
@@ -75,7 +75,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Over what `fill` puts into a store.
+    /// Starts a server over a store that `fill` writes.
     pub(super) fn start(
         fill: impl FnOnce(&std::path::Path) -> Result<u64, crate::connectors::ImportError>,
     ) -> Result<Self, Failure> {
@@ -92,7 +92,7 @@ impl Server {
         Ok(Self { toolbox: live.now(), routes, source, runtime: runtime()?, _folder: folder })
     }
 
-    /// The bytes of an answer of `/api/v1`.
+    /// Returns the size in bytes of an `/api/v1` response.
     pub(super) async fn get(&self, target: &str) -> Result<usize, Failure> {
         match self.routes.get(target).await {
             Some((200, body)) => Ok(body.len()),
@@ -104,31 +104,31 @@ impl Server {
         }
     }
 
-    /// The bytes of an answer of a tool.
+    /// Returns the size in bytes of a tool's answer.
     pub(super) async fn call(&self, tool: &str, arguments: Value) -> Result<usize, Failure> {
         let Value::Object(arguments) = arguments else { return Err(Failure::new("no arguments")) };
         Ok(call(&self.toolbox, tool, arguments).await?.json().len())
     }
 
-    /// The bytes of a record as JSON, whole.
+    /// Returns the size in bytes of a complete record as JSON.
     async fn record(&self, id: &str) -> Result<usize, Failure> {
         let handle: Handle = id.parse().map_err(|error| Failure::usage(&error))?;
         let record = self.source.record(&RecordQuery::of(handle.address().clone())).await?;
-        written(&[record])
+        json_bytes(&[record])
     }
 
-    /// The bytes of the newest records of a stream as JSON, whole.
+    /// Returns the size in bytes of the newest records of a stream as JSON.
     async fn records(&self, stream: &StreamName, limit: usize) -> Result<usize, Failure> {
         let page = self.source.records(&RecordsQuery::of(stream.clone(), limit)).await?;
         let records = page.rows.into_iter().filter_map(|row| match row {
             Change::Present(record) => Some(*record),
             Change::Deleted { .. } => None,
         });
-        written(&records.collect::<Vec<_>>())
+        json_bytes(&records.collect::<Vec<_>>())
     }
 }
 
-fn written(records: &[Record]) -> Result<usize, Failure> {
+fn json_bytes(records: &[Record]) -> Result<usize, Failure> {
     let data: Vec<&RecordData> = records.iter().map(|record| &record.data).collect();
     let json = serde_json::to_string(&data);
     json.map(|json| json.len()).map_err(|error| Failure::new(error.to_string()))
@@ -145,10 +145,10 @@ pub(super) fn run(printer: Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn measure() -> Result<Measured, Failure> {
+pub(super) fn measure() -> Result<ContextTimes, Failure> {
     let server = Server::start(hostaway::import_sample)?;
     let calls = calls(&server)?;
-    Ok(Measured { calls, chunks: chunks::measure()? })
+    Ok(ContextTimes { calls, chunks: chunks::measure()? })
 }
 
 fn calls(server: &Server) -> Result<Vec<CallTimes>, Failure> {
@@ -162,27 +162,27 @@ fn calls(server: &Server) -> Result<Vec<CallTimes>, Failure> {
     let booking = json!({"stream": "reservations", "filter": {"id": "BK99999"}});
     let part = json!({"id": FAT, "fields": ["payments"]});
     Ok(vec![
-        beside("fetch, a small record", tool("fetch", json!({"id": SMALL}))?, small),
-        beside("GET a small record", get("/api/v1/bookings/BK12345")?, small),
-        beside(
+        compared("fetch, a small record", tool("fetch", json!({"id": SMALL}))?, small),
+        compared("GET a small record", get("/api/v1/bookings/BK12345")?, small),
+        compared(
             "query_records, 25 listings",
             tool("query_records", json!({"stream": "listings"}))?,
             of_list(25)?,
         ),
-        beside("GET 50 listings", get("/api/v1/listings?limit=50")?, of_list(50)?),
-        beside("GET the preview of the fat booking", get("/api/v1/bookings/BK99999")?, fat),
-        beside("query_records, the fat booking", tool("query_records", booking)?, fat),
-        beside("fetch, its payments", tool("fetch", part)?, fat),
+        compared("GET 50 listings", get("/api/v1/listings?limit=50")?, of_list(50)?),
+        compared("GET the preview of the fat booking", get("/api/v1/bookings/BK99999")?, fat),
+        compared("query_records, the fat booking", tool("query_records", booking)?, fat),
+        compared("fetch, its payments", tool("fetch", part)?, fat),
         record_of_a_call("a record of the call, in memory", &Telemetry::default()),
         kept_record()?,
     ])
 }
 
-fn beside(call: &'static str, (with, bytes): (Times, usize), (without, raw): (Times, usize)) -> CallTimes {
+fn compared(call: &'static str, (with, bytes): (Times, usize), (without, raw): (Times, usize)) -> CallTimes {
     CallTimes { call, bytes, with, raw_bytes: Some(raw), without: Some(without) }
 }
 
-/// One that is written into a file beside the calls.
+/// Measures telemetry records that are also written to a file in the background.
 fn kept_record() -> Result<CallTimes, Failure> {
     let folder = tempfile::tempdir();
     let folder = folder.map_err(|error| Failure::new(format!("no temporary folder ({error})")))?;
@@ -197,10 +197,10 @@ fn record_of_a_call(call: &'static str, telemetry: &Telemetry) -> CallTimes {
         telemetry.call(Endpoint::tool("search"), Origin::default()).answered(&shaping);
         started.elapsed()
     });
-    CallTimes { call, bytes: 0, with: Times::of(taken.collect()), raw_bytes: None, without: None }
+    CallTimes { call, bytes: 0, with: Times::from_durations(taken.collect()), raw_bytes: None, without: None }
 }
 
-impl Measured {
+impl ContextTimes {
     pub(super) fn print(&self, printer: Printer) {
         let size = |size: usize| grouped(u64::try_from(size).unwrap_or(u64::MAX));
         let heading = ["call", "bytes", "p50 us", "p99 us", "raw bytes", "raw p50 us", "raw p99 us"];

@@ -1,19 +1,19 @@
-//! What figures were measured on: without it they mean nothing.
+//! Description of the machine on which a benchmark ran.
 
 use std::fmt;
 use std::thread::available_parallelism;
 
 use serde::Serialize;
 
-/// A machine and a build.
+/// Machine and build of a benchmark.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Machine {
-    /// The model of the processor, where the system says it.
+    /// Model of the processor, if the system reports it.
     cpu: Option<String>,
     cores: usize,
     system: &'static str,
     architecture: &'static str,
-    /// Whether the program was built to be fast.
+    /// Build profile: `release` or `debug`.
     build: &'static str,
     version: &'static str,
 }

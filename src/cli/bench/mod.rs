@@ -1,4 +1,6 @@
-//! `fetchwell bench`: what the parts of a call, and a change of the configuration, take on this machine.
+//! `fetchwell bench`: benchmarks of the parts of a call and of a configuration reload.
+//!
+//! One file per benchmark; [`texts`] generates the texts, [`times`] measures, [`machine`] describes the machine.
 
 mod all;
 mod chunks;

@@ -1,6 +1,7 @@
-//! `fetchwell bench reload`: a server of the demo under load, whose configuration changes all the time.
+//! `fetchwell bench reload`: configuration reloads of a demo server under load.
 //!
-//! Clients call `search` over HTTP without a pause, as bytes on a socket: only the remote source has an HTTP client.
+//! Clients call `search` over HTTP without a pause, as bytes on a socket, because the program has an HTTP client for
+//! remote sources only.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -29,28 +30,28 @@ use crate::state::StateError;
 use crate::telemetry::Telemetry;
 use crate::tools::{Live, Toolbox};
 
-/// How often the file changes: in turn in place and by another file that is put there.
+/// Number of changes of the file, alternately in place and by rename.
 const CHANGES: usize = 200;
 
-/// Clients that call all the time.
+/// Number of clients that call continuously.
 const CLIENTS: usize = 4;
 
-/// The time between two changes, for calls to begin and end.
-const BETWEEN: Duration = Duration::from_millis(10);
+/// Pause between two changes, so that calls begin and end in it.
+const PAUSE: Duration = Duration::from_millis(10);
 
-/// How often is looked whether a change is live.
-const LOOK: Duration = Duration::from_millis(1);
+/// Polling interval for a change to become live.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How long a change may take before it counts as missed.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout after which a change counts as missed.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One call.
+/// Body of a call.
 const BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"invoice"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-06-18"}}}"#;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Measured {
+pub(super) struct ReloadTimes {
     changes: usize,
-    /// Changes that did not come into force in time.
+    /// Changes that did not become live in time.
     missed: usize,
     p50_us: u64,
     p99_us: u64,
@@ -59,14 +60,14 @@ pub(super) struct Measured {
     failed_calls: u64,
 }
 
-/// What the clients count.
+/// Counters of the clients.
 #[derive(Debug, Default)]
 struct Calls {
     made: AtomicU64,
     failed: AtomicU64,
 }
 
-/// What is measured.
+/// Server under test.
 struct Server {
     live: Live,
     address: SocketAddr,
@@ -84,7 +85,7 @@ pub(super) fn run(printer: Printer) -> Result<(), Failure> {
     measured.check()
 }
 
-pub(super) fn measure() -> Result<Measured, Failure> {
+pub(super) fn measure() -> Result<ReloadTimes, Failure> {
     let folder = tempfile::tempdir().map_err(|error| failed("no temporary folder", &error))?;
     let file = folder.path().join("fetchwell.toml");
     import_mail(&folder.path().join("demo.db"))?;
@@ -100,14 +101,14 @@ pub(super) fn measure() -> Result<Measured, Failure> {
     let taken = runtime.block_on(change(&server.live, &file));
     ended.cancel();
     for client in clients {
-        // A client that failed has counted it.
+        // A client that failed has counted its failure.
         let _ = runtime.block_on(client);
     }
     server.stop.cancel();
     Ok(measured(taken?, &calls))
 }
 
-/// The parts of `serve`, put together as it does.
+/// Starts the parts of `serve` in the same way as that command.
 fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let place = PlaceArgs { store: None, provider_url: None };
     let arguments = SourceArgs {
@@ -142,7 +143,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     Ok(Server { live, address, stop, _watching: watching })
 }
 
-/// Writes the file with a threshold, in place or by another file that is put there.
+/// Writes the file with a threshold, in place or by rename.
 fn write(file: &Path, threshold: usize, in_place: bool) -> Result<(), Failure> {
     let text = format!(
         "[[source]]\nname = \"demo\"\nstore = \"demo.db\"\n\n[context_protection]\noutput_token_threshold = {threshold}\n"
@@ -156,18 +157,18 @@ fn write(file: &Path, threshold: usize, in_place: bool) -> Result<(), Failure> {
     written.map_err(|error| failed("the configuration cannot be written", &error))
 }
 
-/// Changes the file again and again. Gives how long each change took, without those that were missed.
+/// Changes the file repeatedly. Returns the time of each change except missed ones.
 async fn change(live: &Live, file: &Path) -> Result<Vec<Duration>, Failure> {
     let mut taken = Vec::with_capacity(CHANGES);
     for number in 0..CHANGES {
         let threshold = 2_000 + number;
-        sleep(BETWEEN).await;
+        sleep(PAUSE).await;
         let started = Instant::now();
         write(file, threshold, number % 2 == 0)?;
-        while live.now().protection().global.threshold != threshold && started.elapsed() < PATIENCE {
-            sleep(LOOK).await;
+        while live.now().protection().global.threshold != threshold && started.elapsed() < CHANGE_TIMEOUT {
+            sleep(POLL_INTERVAL).await;
         }
-        if started.elapsed() < PATIENCE {
+        if started.elapsed() < CHANGE_TIMEOUT {
             taken.push(started.elapsed());
         }
     }
@@ -182,7 +183,7 @@ async fn call_until(address: SocketAddr, calls: Arc<Calls>, ended: CancellationT
     }
 }
 
-/// Whether a call is answered with what was asked for.
+/// Makes a call. Returns true if the answer has results.
 async fn call(address: SocketAddr) -> std::io::Result<bool> {
     let mut stream = TcpStream::connect(address).await?;
     let head = format!(
@@ -200,10 +201,10 @@ async fn call(address: SocketAddr) -> std::io::Result<bool> {
         && !answer.contains("\"isError\":true"))
 }
 
-fn measured(mut taken: Vec<Duration>, calls: &Calls) -> Measured {
+fn measured(mut taken: Vec<Duration>, calls: &Calls) -> ReloadTimes {
     taken.sort_unstable();
     let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    Measured {
+    ReloadTimes {
         changes: CHANGES,
         missed: CHANGES - taken.len(),
         p50_us: micros(percentile(&taken, 50)),
@@ -214,7 +215,7 @@ fn measured(mut taken: Vec<Duration>, calls: &Calls) -> Measured {
     }
 }
 
-impl Measured {
+impl ReloadTimes {
     pub(super) fn print(&self, printer: Printer) {
         let Self { changes, missed, p50_us, p99_us, max_us, calls, failed_calls } = self;
         printer.line(format_args!(
@@ -226,7 +227,7 @@ impl Measured {
         printer.line(format_args!("{} calls meanwhile, {failed_calls} failed", grouped(*calls)));
     }
 
-    /// Whether every change came into force and every call was answered.
+    /// Checks that every change became live and every call was answered.
     pub(super) fn check(&self) -> Result<(), Failure> {
         match (self.failed_calls, self.missed) {
             (0, 0) if self.calls > 0 => Ok(()),

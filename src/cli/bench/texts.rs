@@ -1,9 +1,9 @@
-//! Fifteen kinds of text that records hold, made here so that they are the same bytes on every run.
+//! Fifteen kinds of text that records hold, generated so that every run has the same bytes.
 //!
-//! They differ in how many bytes a token takes, from less than two to more than five, which is what estimates of tokens go
-//! wrong by. Each is made of pieces that vary, in whole pieces as far as these go.
+//! They differ in bytes per token, from less than two to more than five, which is the reason why token estimates are
+//! wrong. Each text consists of varying pieces.
 
-/// Every kind, with how its pieces are made.
+/// All kinds, with the generators of their pieces.
 pub(super) const KINDS: [Kind; 15] = [
     Kind { name: "English prose", piece: prose },
     Kind { name: "JSON records", piece: json },
@@ -22,20 +22,20 @@ pub(super) const KINDS: [Kind; 15] = [
     Kind { name: "emoji", piece: emoji },
 ];
 
-/// A kind of text.
+/// Kind of text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind {
     pub(super) name: &'static str,
     piece: fn(&mut Draw) -> String,
 }
 
-/// The kind of that name.
+/// Returns the kind of a name.
 pub(super) fn kind(name: &str) -> Option<Kind> {
     KINDS.into_iter().find(|kind| kind.name == name)
 }
 
 impl Kind {
-    /// So many bytes of it, or a few less where a character ends before.
+    /// Returns a text of `bytes` bytes, or slightly less to end at a character boundary.
     pub(super) fn text(self, bytes: usize) -> String {
         let mut draw = Draw(0x9E37_79B9_7F4A_7C15);
         let mut text = String::with_capacity(bytes + 4_096);
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// Chance that is the same on every run (xorshift).
+/// Deterministic random numbers (xorshift).
 struct Draw(u64);
 
 impl Draw {
@@ -67,7 +67,7 @@ impl Draw {
         words.get(at).copied().unwrap_or_default()
     }
 
-    /// Words with something between them.
+    /// Returns random words, joined by a separator.
     fn joined(&mut self, words: &[&str], count: u64, between: &str) -> String {
         let words: Vec<&str> = (0..count).map(|_| self.one_of(words)).collect();
         words.join(between)
@@ -379,7 +379,7 @@ fn russian(draw: &mut Draw) -> String {
     capitalised(&draw.joined(&RUSSIAN, words, " ")) + draw.one_of(&[". ", ", ", "!\n"])
 }
 
-/// Smileys, animals, families joined by invisible characters, and flags.
+/// Smileys, animals, families joined by zero-width joiners, and flags.
 fn emoji(draw: &mut Draw) -> String {
     let family = draw.one_of(&["👩\u{200d}👧", "👍🏽", "🇳🇴", "❤\u{fe0f}", "👨\u{200d}💻"]);
     let any = u32::try_from(0x1F300 + draw.below(700)).ok().and_then(char::from_u32).unwrap_or('🙂');

@@ -1,4 +1,4 @@
-//! How long calls take.
+//! Measurement of call times.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use tokio::runtime::Runtime;
 
 use crate::cli::failure::Failure;
 
-/// Calls before the first that counts: what is kept between calls is there then.
-const WARM: usize = 5;
+/// Number of warm-up calls, which fill the caches.
+const WARM_UP_CALLS: usize = 5;
 
-/// The times of a call, in microseconds.
+/// Percentiles of a call's times in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Times {
     pub(super) p50_us: f64,
@@ -19,31 +19,31 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn of(mut taken: Vec<Duration>) -> Self {
+    pub(super) fn from_durations(mut taken: Vec<Duration>) -> Self {
         taken.sort_unstable();
         let micros = |share| (percentile(&taken, share).as_secs_f64() * 10_000_000.0).round() / 10.0;
         Self { p50_us: micros(50), p95_us: micros(95), p99_us: micros(99) }
     }
 }
 
-/// What so many hundredths of the times, which are sorted, do not exceed.
+/// Returns a percentile of sorted times.
 pub(super) fn percentile(sorted: &[Duration], share: usize) -> Duration {
     sorted.get(sorted.len() * share / 100).copied().unwrap_or_default()
 }
 
-/// Makes a call again and again, each with its number. Gives the bytes that the last one answered.
+/// Makes a call repeatedly, each with its number. Returns the times and the size in bytes of the last answer.
 pub(super) fn timed<Answer: Future<Output = Result<usize, Failure>>>(
     runtime: &Runtime,
     times: usize,
     call: impl Fn(usize) -> Answer,
 ) -> Result<(Times, usize), Failure> {
     let (mut taken, mut bytes) = (Vec::with_capacity(times), 0);
-    for number in 0..WARM + times {
+    for number in 0..WARM_UP_CALLS + times {
         let started = Instant::now();
         bytes = runtime.block_on(call(number))?;
         taken.push(started.elapsed());
     }
-    Ok((Times::of(taken.split_off(WARM)), bytes))
+    Ok((Times::from_durations(taken.split_off(WARM_UP_CALLS)), bytes))
 }
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn times_are_shares_of_what_was_measured() {
         let taken = (1..=100).rev().map(Duration::from_micros).collect();
-        assert_eq!(Times::of(taken), Times { p50_us: 51.0, p95_us: 96.0, p99_us: 100.0 });
-        assert_eq!(Times::of(Vec::new()), Times { p50_us: 0.0, p95_us: 0.0, p99_us: 0.0 });
+        assert_eq!(Times::from_durations(taken), Times { p50_us: 51.0, p95_us: 96.0, p99_us: 100.0 });
+        assert_eq!(Times::from_durations(Vec::new()), Times { p50_us: 0.0, p95_us: 0.0, p99_us: 0.0 });
     }
 }

@@ -1,4 +1,4 @@
-//! `fetchwell bench tokens`: estimates of tokens beside the count, for fifteen kinds of text.
+//! `fetchwell bench tokens`: token estimates compared with exact counts, for fifteen kinds of text.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,13 +11,13 @@ use crate::cli::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::fit::{Estimator, budget, count_tokens};
 
-/// Short enough to be counted whole, longer than the cap, and much longer.
+/// Sizes in bytes: one that is counted completely, one above the cap, and a much larger one.
 const SIZES: [usize; 3] = [2_000, 100_000, 1_000_000];
 
-/// How often an estimate is made for its time.
+/// Number of timed estimates per text.
 const TIMES: usize = 9;
 
-/// One text, counted and estimated.
+/// Counts and estimates of one text.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     kind: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Row {
     exact: usize,
     o200k: usize,
     o200k_error_percent: f64,
-    /// The estimate of `o200k`, the median.
+    /// Median time of the `o200k` estimate in microseconds.
     micros: u64,
     chars4: usize,
     chars4_error_percent: f64,
@@ -61,7 +61,7 @@ pub(super) fn print(printer: Printer, rows: &[Row]) {
 }
 
 pub(super) fn measure() -> Vec<Row> {
-    // Loads the vocabulary.
+    // Loads the vocabulary before the first measurement.
     let _ = count_tokens("a text");
     let texts = SIZES.iter().flat_map(|bytes| KINDS.map(|kind| (kind.name, kind.text(*bytes))));
     texts.map(|(kind, text)| row(kind, &text, TIMES)).collect()
@@ -115,7 +115,7 @@ mod tests {
         assert!(offenders.is_empty(), "{offenders:#?}");
     }
 
-    /// Half sparse and half dense, in both orders: the second half is seen by samples alone.
+    /// Combines a sparse and a dense half in both orders; the second half is only sampled.
     #[test]
     fn a_text_of_two_kinds_is_not_estimated_too_low() {
         let mut offenders = Vec::new();
@@ -129,7 +129,7 @@ mod tests {
                 for (second, of_end, end) in &halves {
                     let estimate = Estimator::O200k.tokens(&format!("{start}{end}"), budget::DOCUMENT_TOKENS);
                     let exact = of_start + of_end;
-                    // Where the halves meet a token less may be counted than in both.
+                    // Where the halves meet, the count may be one token less than the sum.
                     if estimate + 1 < exact {
                         offenders.push(format!("{first}, {second}: {estimate} of {exact}"));
                     }
@@ -139,9 +139,9 @@ mod tests {
         assert!(offenders.is_empty(), "{}", offenders.join("\n"));
     }
 
-    /// `fixtures/chars4.csv` is what Python says of `int(length / 4 * 1.2)`, for texts of a thousand lengths.
+    /// `fixtures/chars4.csv` has Python's result of `int(length / 4 * 1.2)` for texts of a thousand lengths.
     #[test]
-    fn chars4_is_the_seeds_number_for_a_thousand_texts() {
+    fn chars4_equals_the_contract_for_a_thousand_texts() {
         let vectors = include_str!("../../../fixtures/chars4.csv");
         let mut seen = 0;
         for (line, kind) in vectors.lines().skip(1).zip(KINDS.iter().cycle()) {

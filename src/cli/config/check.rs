@@ -1,4 +1,4 @@
-//! `fetchwell config check`: reads a configuration file as `serve` would.
+//! `fetchwell config check`: validates a configuration file in the way `serve` does.
 
 use std::path::{Path, PathBuf};
 

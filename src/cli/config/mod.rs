@@ -1,7 +1,7 @@
-//! `fetchwell config`: checks a configuration file, and says which found files are trusted.
+//! `fetchwell config`: validates configuration files and manages the trust in those that were only found.
 //!
-//! * `check` reads a file as `serve` would.
-//! * `trust` keeps the record of files that were found and are trusted all the same.
+//! * `check`: validates a file in the way `serve` does
+//! * `trust`: records which found files are trusted
 
 mod check;
 mod trust;

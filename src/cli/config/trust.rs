@@ -1,4 +1,4 @@
-//! `fetchwell config trust`: the configuration files that are trusted although they are only found.
+//! `fetchwell config trust`: trusts configuration files that were found and not named by the user.
 
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ impl Trust {
         let trusted = if keys.is_empty() || self.dry_run {
             None
         } else {
-            // Trust is in the text that is shown, also when the file has changed since.
+            // The trust applies to the text that was shown, even if the file has changed since.
             Some(TrustedFiles::of_user().and_then(|files| files.trust(&path, &text)).map_err(failure)?)
         };
         if printer.json {
@@ -86,7 +86,7 @@ fn key_value(key: &RestrictedKey) -> Value {
     json!({ "line": key.line, "key": key.key, "value": key.value, "effect": key.effect })
 }
 
-/// Returns the record server that a source asks.
+/// Returns the URL of a source's record server, if it has one.
 fn server(source: &SourceSettings) -> Option<String> {
     match &source.place {
         SourcePlace::Provider { url, .. } => Some(url.to_string()),

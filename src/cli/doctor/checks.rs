@@ -1,4 +1,4 @@
-//! What is looked at in one source: one thing after the other, until one is wrong that the later ones need.
+//! Checks of one source, in order. A failed check skips the checks that depend on it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,25 +9,25 @@ use tokio::task::spawn_blocking;
 use super::Check;
 use crate::cli::open::{allowed, credentials, refuse_owner};
 use crate::cli::print::grouped;
-use crate::cli::probe::{OF_CALLERS, absent_streams, probe, what_is_wrong, within};
+use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, with_deadline};
 use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
 use crate::record::Schema;
 use crate::source::pdpp::{Pdpp, ProviderUrl};
 use crate::source::store::{IndexState, Store, StoreError};
 use crate::source::{SearchQuery, Source, SourceError};
 
-/// What was found of a source.
+/// Results of checking one source.
 pub(super) struct Examined {
     pub(super) checks: Vec<Check>,
-    /// What it has, as far as it answered.
+    /// Schema of the source, if it could be read.
     pub(super) schema: Option<Schema>,
 }
 
-/// Looks at one source.
+/// Checks one source.
 pub(super) async fn examine(settings: &SourceSettings, environment: &Environment) -> Examined {
-    let mut checks = vec![Check::of(settings, "settings", Ok(described(settings)))];
+    let mut checks = vec![Check::for_source(settings, "settings", Ok(described(settings)))];
     if settings.takes_callers_token() {
-        checks.push(Check::of(settings, "credential", Ok(OF_CALLERS.to_owned())));
+        checks.push(Check::for_source(settings, "credential", Ok(OF_CALLERS.to_owned())));
         return Examined { checks, schema: None };
     }
     let source = match &settings.place {
@@ -54,15 +54,15 @@ async fn open_store(
     });
     match opened.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic())) {
         Ok((store, Ok(state))) => {
-            checks.push(Check::of(settings, "index", Ok(described_index(state))));
+            checks.push(Check::for_source(settings, "index", Ok(described_index(state))));
             Some(Arc::new(store))
         }
         Ok((_, Err(error))) => {
-            checks.push(Check::of(settings, "index", Err(error.to_string())));
+            checks.push(Check::for_source(settings, "index", Err(error.to_string())));
             None
         }
         Err(error) => {
-            checks.push(Check::of(settings, "open", Err(error.to_string())));
+            checks.push(Check::for_source(settings, "open", Err(error.to_string())));
             None
         }
     }
@@ -76,7 +76,7 @@ async fn open_remote(
     checks: &mut Vec<Check>,
 ) -> Option<Arc<dyn Source>> {
     if let Err(failure) = refuse_owner(url, environment) {
-        checks.push(Check::of(settings, "credential", Err(failure.message)));
+        checks.push(Check::for_source(settings, "credential", Err(failure.message)));
         return None;
     }
     let credentials = credentials(url, credential, environment);
@@ -90,7 +90,7 @@ async fn open_remote(
     let warning = credentials
         .exposed_file()
         .map(|file| format!("others can read {file}: run `chmod 600 {file}`", file = file.display()));
-    checks.push(Check::of(settings, "credential", found).warning(warning));
+    checks.push(Check::for_source(settings, "credential", found).warning(warning));
     if !is_valid {
         return None;
     }
@@ -101,22 +101,26 @@ async fn ask(settings: &SourceSettings, source: &dyn Source, checks: &mut Vec<Ch
     let schema = match probe(source, settings.deadline).await {
         Ok((schema, extent)) => {
             let absent = absent_streams(settings, &schema);
-            checks.push(Check::of(settings, "connections", Ok(extent.to_string())).warning(absent));
+            checks.push(Check::for_source(settings, "connections", Ok(extent.to_string())).warning(absent));
             schema
         }
         Err(error) => {
-            checks.push(Check::of(settings, "connections", Err(what_is_wrong(error))));
+            checks.push(Check::for_source(settings, "connections", Err(error_with_remedy(error))));
             return None;
         }
     };
-    checks.push(Check::of(settings, "search", searched(settings, source).await.map_err(what_is_wrong)));
+    checks.push(Check::for_source(
+        settings,
+        "search",
+        searched(settings, source).await.map_err(error_with_remedy),
+    ));
     Some(schema)
 }
 
 async fn searched(settings: &SourceSettings, source: &dyn Source) -> Result<String, SourceError> {
     let query = SearchQuery::of("fetchwell doctor", 1);
     let started = Instant::now();
-    let page = within(settings.deadline, source.search(&query)).await?;
+    let page = with_deadline(settings.deadline, source.search(&query)).await?;
     if page.notes.iter().any(|note| note.contains("not searchable yet")) {
         return Ok(page.notes.join("; "));
     }

@@ -1,4 +1,4 @@
-//! What several sources have at the same time, so that a handle does not say whose it is.
+//! Checks for ids that several sources share, so that a handle is ambiguous.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use super::Check;
 use super::checks::Examined;
 use crate::config::SourceSettings;
 
-/// Collisions that are named; the rest are counted.
-const NAMED_MOST: usize = 12;
+/// Maximum number of collisions that are listed; the rest are counted.
+const MAX_NAMED: usize = 12;
 
-/// Connections of the same id in several sources, and places that are configured twice.
+/// Checks for connections of the same id in several sources, and for sources configured twice.
 pub(super) fn collisions(settings: &[SourceSettings], examined: &[Examined]) -> Vec<Check> {
     let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (source, examined) in settings.iter().zip(examined) {
@@ -18,27 +18,27 @@ pub(super) fn collisions(settings: &[SourceSettings], examined: &[Examined]) -> 
         }
     }
     let shared: Vec<(&str, Vec<&str>)> = owners.into_iter().filter(|(_, owners)| owners.len() > 1).collect();
-    let mut checks = twice(settings);
-    let rest = shared.len().saturating_sub(NAMED_MOST);
-    for (connection, owners) in shared.into_iter().take(NAMED_MOST) {
-        checks.push(noted(
+    let mut checks = duplicate_places(settings);
+    let rest = shared.len().saturating_sub(MAX_NAMED);
+    for (connection, owners) in shared.into_iter().take(MAX_NAMED) {
+        checks.push(warning_check(
             format!("connection `{connection}` is in {}", listed(&owners)),
             "calls about it have to name the `source`; give it another id in one of them, or take one out"
                 .to_owned(),
         ));
     }
     if rest > 0 {
-        checks.push(noted(format!("{rest} more connections are in several sources"), String::new()));
+        checks.push(warning_check(format!("{rest} more connections are in several sources"), String::new()));
     }
     checks
 }
 
-/// The same store or server under two names. It is allowed, since each can show other streams.
-fn twice(settings: &[SourceSettings]) -> Vec<Check> {
+/// Checks for sources with the same store or server. That is allowed, since each can show other streams.
+fn duplicate_places(settings: &[SourceSettings]) -> Vec<Check> {
     let mut checks = Vec::new();
     for (at, source) in settings.iter().enumerate() {
         if let Some(earlier) = settings.iter().take(at).find(|earlier| earlier.place == source.place) {
-            checks.push(noted(
+            checks.push(warning_check(
                 format!("{} are the same place", listed(&[earlier.name.as_str(), source.name.as_str()])),
                 format!("unless that is meant, run `fetchwell source remove {}`", source.name),
             ));
@@ -47,8 +47,8 @@ fn twice(settings: &[SourceSettings]) -> Vec<Check> {
     checks
 }
 
-fn noted(found: String, remedy: String) -> Check {
-    Check::of_all("collision", Ok(found)).warning(Some(remedy))
+fn warning_check(found: String, remedy: String) -> Check {
+    Check::for_all("collision", Ok(found)).warning(Some(remedy))
 }
 
 fn listed(names: &[&str]) -> String {

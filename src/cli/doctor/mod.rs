@@ -1,4 +1,7 @@
-//! `fetchwell doctor`: what is configured, whether it works, and what to do when it does not.
+//! `fetchwell doctor`: checks the configured sources and suggests remedies.
+//!
+//! * `checks`: the checks of one source
+//! * `collisions`: checks across sources
 
 mod checks;
 mod collisions;
@@ -28,26 +31,26 @@ pub(super) struct Doctor {
     state: StateArgs,
 }
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Debug, Serialize)]
 struct Check {
-    /// The source it is about; none when it is about all.
+    /// Source that was checked; `None` for a check across sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
     name: &'static str,
     ok: bool,
     found: String,
-    /// What works and could be better.
+    /// Warning about something that works and should be improved.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
 }
 
 impl Check {
-    fn of(source: &SourceSettings, name: &'static str, outcome: Result<String, String>) -> Self {
-        Self { source: Some(source.name.to_string()), ..Self::of_all(name, outcome) }
+    fn for_source(source: &SourceSettings, name: &'static str, outcome: Result<String, String>) -> Self {
+        Self { source: Some(source.name.to_string()), ..Self::for_all(name, outcome) }
     }
 
-    fn of_all(name: &'static str, outcome: Result<String, String>) -> Self {
+    fn for_all(name: &'static str, outcome: Result<String, String>) -> Self {
         let ok = outcome.is_ok();
         Self { source: None, name, ok, found: outcome.unwrap_or_else(|problem| problem), warning: None }
     }
@@ -75,23 +78,23 @@ impl Doctor {
         }
     }
 
-    /// Checks all sources at the same time: one that does not answer hides no other.
+    /// Checks all sources concurrently, so that one that does not answer delays no other.
     fn checks(self, environment: &Environment) -> Result<Vec<Check>, Failure> {
         let settings = match self.source.settings(environment) {
             Ok(settings) => settings,
-            Err(failure) => return Ok(vec![Check::of_all("settings", Err(failure.message))]),
+            Err(failure) => return Ok(vec![Check::for_all("settings", Err(failure.message))]),
         };
         let examined = settings.sources.iter().map(|source| examine(source, environment));
         let examined: Vec<Examined> = runtime()?.block_on(join_all(examined));
         let together = collisions(&settings.sources, &examined);
         let tls = settings.http.tls.as_ref().map(|tls| {
             let found = format!("the key is in {}", tls.key.display());
-            Check::of_all("tls", Ok(found)).warning(tls.exposed_key_warning())
+            Check::for_all("tls", Ok(found)).warning(tls.exposed_key_warning())
         });
         let left_alone = self.state.directory(settings.state_dir).map(|state| reported(&state));
         let left_alone = left_alone.unwrap_or_default().into_iter().map(|circuit| {
             let found = "a running server leaves a source alone".to_owned();
-            Check::of_all("circuit", Ok(found)).warning(Some(circuit))
+            Check::for_all("circuit", Ok(found)).warning(Some(circuit))
         });
         Ok(examined
             .into_iter()

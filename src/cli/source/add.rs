@@ -1,4 +1,4 @@
-//! `fetchwell source add`
+//! `fetchwell source add`: adds a source to the configuration file.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ impl Add {
         let source = self.written(&absolute(path.parent().unwrap_or(Path::new("")))?)?;
         let edited = with_source(&text, &source);
         let edited = edited.map_err(|problem| ConfigError::invalid(path.clone(), problem))?;
-        // A file that could not be read again is not written.
+        // The edited text is validated before it is written.
         check_text(&edited, &path)?;
         file.save(&path, &text, &edited)?;
         if printer.json {
@@ -96,8 +96,8 @@ impl Add {
         Ok(())
     }
 
-    /// The source as it stands in a file of `folder`: paths on the command line are relative to where that is
-    /// typed, those in the file to the file.
+    /// Returns the source as written in a file of `folder`: relative paths on the command line are relative to the
+    /// working directory, those in the file to the file.
     fn written(self, folder: &Path) -> Result<NewSource, Failure> {
         let from_file = |path: &Path| -> Result<String, Failure> {
             let path = absolute(path)?;

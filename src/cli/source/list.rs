@@ -1,4 +1,4 @@
-//! `fetchwell source list`
+//! `fetchwell source list`: lists the sources of the configuration file.
 
 use clap::Args;
 use serde::Serialize;
@@ -17,21 +17,21 @@ pub(super) struct List {
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct SourceOutput<'a> {
     name: &'a str,
     label: Option<&'a str>,
     place: String,
-    /// Of a store there is none.
+    /// Description of the credential; `None` for a store.
     credential: Option<String>,
     deadline_ms: u128,
-    /// All of them when there are none.
+    /// Allowed streams; `None` allows all.
     streams: Option<Vec<&'a str>>,
 }
 
 impl List {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
         let (path, _, settings) = self.file.read()?;
-        let shown: Vec<Shown<'_>> = settings.sources.iter().map(shown).collect();
+        let shown: Vec<SourceOutput<'_>> = settings.sources.iter().map(shown).collect();
         if printer.json {
             printer.value(&shown);
             return Ok(());
@@ -59,8 +59,8 @@ impl List {
     }
 }
 
-fn shown(settings: &SourceSettings) -> Shown<'_> {
-    Shown {
+fn shown(settings: &SourceSettings) -> SourceOutput<'_> {
+    SourceOutput {
         name: settings.name.as_str(),
         label: settings.label.as_deref(),
         place: place(settings),

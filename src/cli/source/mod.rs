@@ -1,4 +1,4 @@
-//! `fetchwell source`: the sources of a configuration file, added, listed, tested and removed.
+//! `fetchwell source`: adds, lists, tests and removes the sources of a configuration file, one command per file.
 
 mod add;
 mod list;
@@ -55,7 +55,7 @@ impl FileArgs {
         self.config.clone().unwrap_or_else(file_to_edit)
     }
 
-    /// The file, when it is one that can be edited with all else as it is.
+    /// Returns the path of the file if it can be edited without changing the rest.
     fn path_to_edit(&self) -> Result<PathBuf, Failure> {
         let path = self.path();
         if is_yaml(&path) {
@@ -66,8 +66,8 @@ impl FileArgs {
         Ok(path)
     }
 
-    /// Writes the edited text. A file that was trusted stays trusted, since the user made this change; of another one that is only
-    /// found the user is told what it lacks.
+    /// Writes the edited text. A trusted file stays trusted, since the user made the change. For an untrusted file
+    /// that was only found, prints a note about the settings that need trust.
     fn save(&self, path: &Path, before: &str, after: &str) -> Result<(), Failure> {
         let trusted = TrustedFiles::of_user().ok();
         let was_trusted = trusted.filter(|files| files.is_trusted(path, before).unwrap_or(false));
@@ -83,7 +83,7 @@ impl FileArgs {
         Ok(())
     }
 
-    /// The file with what it says. It may have no source.
+    /// Reads and parses the file, which may have no sources.
     fn read(&self) -> Result<(PathBuf, String, FileSettings), Failure> {
         let path = self.path();
         let text = read_text(&path)?;
@@ -92,7 +92,7 @@ impl FileArgs {
     }
 }
 
-/// There is no source of a name; there are others.
+/// Returns the failure for an unknown source, with the known ones.
 fn unknown(name: &str, settings: &FileSettings) -> Failure {
     let names: Vec<String> = settings.sources.iter().map(|source| format!("`{}`", source.name)).collect();
     let known = match names.as_slice() {

@@ -1,4 +1,4 @@
-//! `fetchwell source remove`
+//! `fetchwell source remove`: removes a source from the configuration file.
 
 use clap::Args;
 use serde_json::json;
@@ -25,7 +25,7 @@ impl Remove {
         let edited = without_source(&text, &self.name);
         let edited = edited.map_err(|problem| ConfigError::invalid(path.clone(), problem))?;
         let edited = edited.ok_or_else(|| unknown(&self.name, &settings))?;
-        // A file that could not be read again is not written.
+        // The edited text is validated before it is written.
         check_text(&edited, &path)?;
         self.file.save(&path, &text, &edited)?;
         if printer.json {

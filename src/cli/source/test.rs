@@ -1,4 +1,4 @@
-//! `fetchwell source test`
+//! `fetchwell source test`: probes the sources of the configuration file.
 
 use anstyle::Style;
 use clap::Args;
@@ -9,7 +9,7 @@ use super::{FileArgs, unknown};
 use crate::cli::failure::Failure;
 use crate::cli::open::{AS_IT_IS, allowed, open_source, runtime};
 use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE};
-use crate::cli::probe::{Extent, OF_CALLERS, absent_streams, place, probe, what_is_wrong};
+use crate::cli::probe::{Extent, OF_CALLERS, absent_streams, error_with_remedy, place, probe};
 use crate::config::{Environment, SourceSettings, default_file};
 use crate::terminal::Line;
 
@@ -24,7 +24,7 @@ pub(super) struct Test {
 }
 
 #[derive(Serialize)]
-struct Tested<'a> {
+struct TestResult<'a> {
     name: &'a str,
     label: Option<&'a str>,
     place: String,
@@ -50,7 +50,7 @@ impl Test {
             settings.sources.retain(|source| source.name.as_str() == name);
         }
         let tested = join_all(settings.sources.iter().map(|source| test(source, environment)));
-        let tested: Vec<Tested<'_>> = runtime()?.block_on(tested);
+        let tested: Vec<TestResult<'_>> = runtime()?.block_on(tested);
         if printer.json {
             printer.value(&tested);
         } else {
@@ -64,27 +64,27 @@ impl Test {
     }
 }
 
-async fn test<'a>(settings: &'a SourceSettings, environment: &Environment) -> Tested<'a> {
+async fn test<'a>(settings: &'a SourceSettings, environment: &Environment) -> TestResult<'a> {
     if settings.takes_callers_token() {
         let warning = Some(format!("its credential is {OF_CALLERS}"));
-        return Tested { ok: true, warning, ..tested(settings) };
+        return TestResult { ok: true, warning, ..tested(settings) };
     }
     let outcome = match open_source(settings, environment, AS_IT_IS) {
         Err(failure) => Err(failure.message),
-        Ok(source) => probe(&*allowed(settings, source), settings.deadline).await.map_err(what_is_wrong),
+        Ok(source) => probe(&*allowed(settings, source), settings.deadline).await.map_err(error_with_remedy),
     };
-    let tested = Tested { ok: outcome.is_ok(), ..tested(settings) };
+    let tested = TestResult { ok: outcome.is_ok(), ..tested(settings) };
     match outcome {
         Ok((schema, extent)) => {
-            Tested { extent: Some(extent), warning: absent_streams(settings, &schema), ..tested }
+            TestResult { extent: Some(extent), warning: absent_streams(settings, &schema), ..tested }
         }
-        Err(problem) => Tested { problem: Some(problem), ..tested },
+        Err(problem) => TestResult { problem: Some(problem), ..tested },
     }
 }
 
-/// Of which nothing is known yet.
-fn tested(settings: &SourceSettings) -> Tested<'_> {
-    Tested {
+/// Creates the result of a source that has not been probed yet.
+fn tested(settings: &SourceSettings) -> TestResult<'_> {
+    TestResult {
         name: settings.name.as_str(),
         label: settings.label.as_deref(),
         place: place(settings),
@@ -95,7 +95,7 @@ fn tested(settings: &SourceSettings) -> Tested<'_> {
     }
 }
 
-fn print_text(printer: Printer, tested: &Tested<'_>) {
+fn print_text(printer: Printer, tested: &TestResult<'_>) {
     let label = tested.label.map(|label| format!(" ({label})")).unwrap_or_default();
     let heading = format!("{}{label}", tested.name);
     printer.styled(Line::default().styled(STRONG, heading).text("  ").text(&tested.place));
