@@ -5,11 +5,16 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, RequestBuilder, StatusCode};
-use url::Url;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use url::{Url, form_urlencoded};
 
+use super::sign_in::is_error_code;
 use crate::outbound::{BodyFault, build_client, innermost, read_body};
 
 /// Default timeout of an operation on an authorization server.
@@ -17,6 +22,9 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Maximum size of a response in bytes.
 const MAX_BODY_BYTES: usize = 256 * 1024;
+
+/// Maximum size of an error response that is read for its error code, in bytes.
+const MAX_ERROR_BODY_BYTES: usize = 16 * 1024;
 
 /// A client for authorization servers.
 #[derive(Debug, Default)]
@@ -36,6 +44,9 @@ pub(super) enum AuthorityFault {
     Timeout,
     #[error("it answers with status {0}")]
     Status(u16),
+    /// With the error code of OAuth (RFC 6749, 5.2).
+    #[error("it answers with status {status}, {error}")]
+    Refused { status: u16, error: String },
     #[error("its answer is larger than 256 KiB")]
     TooLarge,
     #[error("{0}")]
@@ -52,16 +63,14 @@ impl AuthorityClient {
     pub(super) async fn post(
         &self,
         url: &Url,
-        authorization: HeaderValue,
+        authorization: Option<HeaderValue>,
         form: String,
     ) -> Result<Bytes, AuthorityFault> {
-        let request = self
-            .client(url)?
-            .post(url.clone())
-            .header(AUTHORIZATION, authorization)
-            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .body(form);
-        answer(request).await
+        let mut request = self.client(url)?.post(url.clone());
+        if let Some(authorization) = authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        answer(request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form)).await
     }
 
     fn client(&self, url: &Url) -> Result<&Client, AuthorityFault> {
@@ -76,13 +85,42 @@ impl AuthorityClient {
 
 async fn answer(request: RequestBuilder) -> Result<Bytes, AuthorityFault> {
     let response = request.header(ACCEPT, "application/json").send().await.map_err(|error| broken(&error))?;
-    if response.status() != StatusCode::OK {
-        return Err(AuthorityFault::Status(response.status().as_u16()));
+    let status = response.status();
+    if status.is_client_error() {
+        let body = read_body(response, MAX_ERROR_BODY_BYTES).await.unwrap_or_default();
+        let status = status.as_u16();
+        return Err(match error_code(&body) {
+            Some(error) => AuthorityFault::Refused { status, error },
+            None => AuthorityFault::Status(status),
+        });
+    }
+    if status != StatusCode::OK {
+        return Err(AuthorityFault::Status(status.as_u16()));
     }
     read_body(response, MAX_BODY_BYTES).await.map_err(|fault| match fault {
         BodyFault::TooLarge => AuthorityFault::TooLarge,
         BodyFault::Broken(error) => broken(&error),
     })
+}
+
+/// Returns the error code of a refusal, where its body has one.
+fn error_code(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: String,
+    }
+    let refusal: Refusal = serde_json::from_slice(body).ok()?;
+    Some(refusal.error).filter(|error| is_error_code(error))
+}
+
+/// HTTP Basic as OAuth has it: both parts are form-encoded first (RFC 6749, 2.3.1).
+pub(super) fn basic(client_id: &str, secret: &SecretString) -> Option<HeaderValue> {
+    let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let (id, secret) = (encoded(client_id), encoded(secret.expose_secret()));
+    let value = format!("Basic {}", STANDARD.encode(format!("{id}:{secret}")));
+    let mut value = HeaderValue::from_str(&value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 fn broken(error: &reqwest::Error) -> AuthorityFault {

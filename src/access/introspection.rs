@@ -7,23 +7,21 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
-use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use url::form_urlencoded;
 
-use super::authority::{AuthorityClient, AuthorityFault};
+use super::authority::{AuthorityClient, AuthorityFault, basic};
 use super::claims::Claims;
+use super::failure_log::FailureLog;
 use super::fair_queue::FairQueue;
 use super::static_token::sha256;
 use super::{Denial, IntrospectionSettings, TokenFault};
@@ -37,9 +35,6 @@ const MAX_TOKENS: u64 = 10_000;
 /// `Retry-After` of a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Minimum time between two log lines of a failure.
-const LOG_INTERVAL: SignedDuration = SignedDuration::from_secs(30);
-
 /// Introspects tokens at one authorization server and caches the claims.
 pub(super) struct Introspection {
     settings: IntrospectionSettings,
@@ -51,7 +46,7 @@ pub(super) struct Introspection {
     /// Introspections in flight, by the SHA-256 of the token.
     in_flight: Cache<[u8; 32], Arc<OnceCell<Answer>>>,
     queue: FairQueue,
-    logged_at: Mutex<Option<Timestamp>>,
+    log: FailureLog,
 }
 
 type Answer = Result<Arc<Claims>, Denial>;
@@ -77,7 +72,7 @@ impl Introspection {
             cache: cache.build(),
             in_flight: in_flight.build(),
             queue: FairQueue::new(),
-            logged_at: Mutex::default(),
+            log: FailureLog::default(),
         }
     }
 
@@ -127,13 +122,14 @@ impl Introspection {
 
     async fn post(&self, token: &SecretString) -> Result<bytes::Bytes, AuthorityFault> {
         let unusable = |problem: &str| AuthorityFault::Unusable(problem.to_owned());
-        let authorization =
-            basic(&self.settings).ok_or_else(|| unusable("its client cannot be sent as a header"))?;
+        let IntrospectionSettings { client_id, client_secret, .. } = &self.settings;
+        let authorization = basic(client_id, client_secret)
+            .ok_or_else(|| unusable("its client cannot be sent as a header"))?;
         let form = form_urlencoded::Serializer::new(String::new())
             .append_pair("token", token.expose_secret())
             .append_pair("token_type_hint", "access_token")
             .finish();
-        self.client.post(self.settings.url.url(), authorization, form).await
+        self.client.post(self.settings.url.url(), Some(authorization), form).await
     }
 
     fn cached(&self, hash: &[u8; 32], now: Timestamp) -> Option<Arc<Claims>> {
@@ -150,9 +146,7 @@ impl Introspection {
 
     /// Logs a failure, at most once per interval, because a server that is down fails every request.
     fn log(&self, problem: &AuthorityFault, now: Timestamp) {
-        let mut logged_at = self.logged_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if logged_at.is_none_or(|at| now.duration_since(at).abs() >= LOG_INTERVAL) {
-            *logged_at = Some(now);
+        if self.log.is_due(now) {
             tracing::warn!(url = %self.settings.url, %problem, "tokens cannot be introspected");
         }
     }
@@ -162,17 +156,6 @@ impl fmt::Debug for Introspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Introspection").field("settings", &self.settings).finish_non_exhaustive()
     }
-}
-
-/// Returns the `Authorization` header for HTTP Basic as in OAuth: both parts are form-encoded first (RFC 6749,
-/// 2.3.1).
-fn basic(settings: &IntrospectionSettings) -> Option<HeaderValue> {
-    let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    let (id, secret) = (encoded(&settings.client_id), encoded(settings.client_secret.expose_secret()));
-    let value = format!("Basic {}", STANDARD.encode(format!("{id}:{secret}")));
-    let mut value = HeaderValue::from_str(&value).ok()?;
-    value.set_sensitive(true);
-    Some(value)
 }
 
 /// Parses an introspection response. Returns `None` if the token is not active.

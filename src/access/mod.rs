@@ -21,6 +21,7 @@ mod claims;
 mod denial;
 mod discovery;
 mod distinct;
+mod failure_log;
 mod fair_queue;
 mod introspection;
 mod jwt;
@@ -28,6 +29,7 @@ mod key_set;
 mod keys;
 mod metadata;
 mod settings;
+mod sign_in;
 mod static_token;
 
 use std::net::IpAddr;
@@ -43,7 +45,10 @@ pub use self::bearer::authorization;
 pub use self::caller::{Admitted, Caller, GrantId, Subject};
 pub use self::denial::{Denial, HeaderFault, TokenFault};
 pub use self::metadata::{Capabilities, ResourceMetadata, Retrieval};
-pub use self::settings::{AccessSettings, IntrospectionSettings, IssuerSettings, StaticToken};
+pub use self::settings::{
+    AccessSettings, IntrospectionSettings, IssuerSettings, SignInSettings, StaticToken,
+};
+pub use self::sign_in::{Attempt, AuthorizationReply, SignIn, SignInFault};
 pub use self::static_token::NewToken;
 
 use self::claims::{ClaimRequirements, Claims, Issuer};
@@ -57,6 +62,7 @@ pub struct Access {
     settings: Arc<AccessSettings>,
     keys: Option<Arc<KeySet>>,
     introspection: Option<Arc<Introspection>>,
+    sign_in: Option<Arc<SignIn>>,
 }
 
 impl Access {
@@ -71,7 +77,10 @@ impl Access {
         let keys = settings.issuer.clone().map(|issuer| Arc::new(KeySet::new(issuer, deadline)));
         let introspection =
             settings.introspection.clone().map(|asked| Arc::new(Introspection::new(asked, deadline)));
-        Self { settings: Arc::new(settings), keys, introspection }
+        let issuer = settings.issuer.as_ref().map(|issuer| issuer.issuer.clone());
+        let sign_in = settings.sign_in.clone().zip(issuer);
+        let sign_in = sign_in.map(|(client, issuer)| Arc::new(SignIn::new(client, issuer, deadline)));
+        Self { settings: Arc::new(settings), keys, introspection, sign_in }
     }
 
     /// Returns an authenticator with new settings. It keeps the caches of unchanged authorization servers.
@@ -86,10 +95,15 @@ impl Access {
             .introspection
             .clone()
             .filter(|asked| next.settings.introspection.as_ref() == Some(asked.settings()));
+        let sign_in = self.sign_in.clone().filter(|sign_in| {
+            let client = next.settings.sign_in.as_ref().zip(next.settings.issuer.as_ref());
+            client.is_some_and(|(client, issuer)| sign_in.is_of(client, &issuer.issuer))
+        });
         Self {
             settings: next.settings,
             keys: keys.or(next.keys),
             introspection: introspection.or(next.introspection),
+            sign_in: sign_in.or(next.sign_in),
         }
     }
 
@@ -97,6 +111,12 @@ impl Access {
     #[must_use]
     pub fn settings(&self) -> &AccessSettings {
         &self.settings
+    }
+
+    /// Returns how people sign in for record pages, where that is configured.
+    #[must_use]
+    pub fn sign_in(&self) -> Option<&Arc<SignIn>> {
+        self.sign_in.as_ref()
     }
 
     /// Authenticates the `Authorization` header of a request, the only one that it has (see [`authorization`]). `client` is

@@ -15,6 +15,8 @@ pub struct AccessSettings {
     pub introspection: Option<IntrospectionSettings>,
     /// Scopes that every token of an authorization server requires.
     pub scopes: Vec<String>,
+    /// Client for signing in to record pages.
+    pub sign_in: Option<SignInSettings>,
     /// Static tokens, created by `fetchwell token new`.
     pub tokens: Vec<StaticToken>,
 }
@@ -39,6 +41,19 @@ pub struct IntrospectionSettings {
     pub client_id: String,
     /// Client secret of this server there.
     pub client_secret: SecretString,
+}
+
+/// The client of the issuer with which people sign in by a browser.
+#[derive(Debug, Clone)]
+pub struct SignInSettings {
+    /// Client id.
+    pub client_id: String,
+    /// Client secret; `None` for a public client.
+    pub client_secret: Option<SecretString>,
+    /// Requested scopes.
+    pub scopes: Vec<String>,
+    /// Requested resource (RFC 8707).
+    pub resource: Option<String>,
 }
 
 /// A static token, of which only the hash is stored.
@@ -75,3 +90,16 @@ impl PartialEq for IntrospectionSettings {
 }
 
 impl Eq for IntrospectionSettings {}
+
+impl PartialEq for SignInSettings {
+    fn eq(&self, other: &Self) -> bool {
+        let secret =
+            |settings: &Self| settings.client_secret.as_ref().map(|secret| secret.expose_secret().to_owned());
+        self.client_id == other.client_id
+            && self.scopes == other.scopes
+            && self.resource == other.resource
+            && secret(self) == secret(other)
+    }
+}
+
+impl Eq for SignInSettings {}

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use secrecy::SecretString;
+use url::Url;
 
 use super::failure::Failure;
 use super::granted::AuthorizationPolicy;
 use super::open::{OpenedSource, joined, reopen_sources};
-use crate::access::{AccessSettings, IntrospectionSettings, IssuerSettings, StaticToken};
+use crate::access::{AccessSettings, IntrospectionSettings, IssuerSettings, SignInSettings, StaticToken};
 use crate::config::{AuthSettings, Environment, FileSettings, SecretPlace};
 use crate::cursor::Cursors;
 use crate::fit::Protection;
@@ -46,7 +47,7 @@ pub(super) fn served(
     let Some(auth) = auth else {
         let source = joined(opened.to_vec(), settings.call_deadline)?;
         let toolbox = Toolbox::with_cursors(source, cursors, settings.call_deadline);
-        let toolbox = toolbox.protected_by(protection).with_pages(pages(settings));
+        let toolbox = toolbox.protected_by(protection).with_pages(pages(settings, None));
         return Ok(Served::Everybody(Live::new(toolbox)));
     };
     let access = access(settings, auth, environment)?;
@@ -65,8 +66,22 @@ pub(super) fn access(
         Some(place) => Some(IntrospectionSettings {
             url: place.url.clone(),
             client_id: place.client_id.clone(),
-            client_secret: secret(&place.client_secret, environment)?,
+            client_secret: secret(&place.client_secret, environment, "[auth.introspection]")?,
         }),
+    };
+    let sign_in = match &auth.pages {
+        None => None,
+        Some(place) => {
+            let client_secret = place.client_secret.as_ref();
+            Some(SignInSettings {
+                client_id: place.client_id.clone(),
+                client_secret: client_secret
+                    .map(|place| secret(place, environment, "[auth.pages]"))
+                    .transpose()?,
+                scopes: place.scopes.clone(),
+                resource: resource(settings, auth),
+            })
+        }
     };
     let issuer = auth.issuer.as_ref().map(|place| IssuerSettings {
         issuer: place.issuer.clone(),
@@ -83,6 +98,7 @@ pub(super) fn access(
         issuer,
         introspection,
         scopes: auth.scopes.clone(),
+        sign_in,
         tokens: auth.tokens.iter().map(token).collect(),
     })
 }
@@ -101,10 +117,22 @@ fn audiences(settings: &FileSettings, auth: &AuthSettings) -> Result<Vec<String>
     }
 }
 
-fn secret(place: &SecretPlace, environment: &Environment) -> Result<SecretString, Failure> {
+/// Returns what a token for record pages is asked for: the first audience that is a URL, else the resource that MCP clients
+/// ask a token for.
+fn resource(settings: &FileSettings, auth: &AuthSettings) -> Option<String> {
+    let is_resource =
+        |audience: &&String| Url::parse(audience).is_ok_and(|url| url.has_host() && url.fragment().is_none());
+    match auth.audience.as_slice() {
+        [] => settings.http.public_url.as_ref().map(|url| url.at("/mcp")),
+        named => named.iter().find(is_resource).cloned(),
+    }
+}
+
+/// Reads the secret of a table of the configuration.
+fn secret(place: &SecretPlace, environment: &Environment, table: &str) -> Result<SecretString, Failure> {
     let text = match place {
         SecretPlace::Variable(name) => environment.credential(name).ok_or_else(|| {
-            Failure::new(format!("the environment variable `{name}`, for [auth.introspection], is not set"))
+            Failure::new(format!("the environment variable `{name}`, for {table}, is not set"))
         })?,
         SecretPlace::File(path) => {
             let unreadable = |problem: std::io::Error| {
@@ -133,12 +161,18 @@ pub(super) fn terms(
         sources: Arc::new(sources),
         call_deadline: deadline,
         protection,
-        pages: pages(settings),
+        pages: pages(settings, Some(auth)),
         calls_at_once: usize::try_from(settings.http.calls_per_caller).unwrap_or(usize::MAX),
     })
 }
 
 /// Returns the base of links to record pages, if the public URL is known.
-fn pages(settings: &FileSettings) -> Option<RecordPages> {
-    settings.http.public_url.as_ref().map(|url| RecordPages::new(url.as_str()))
+fn pages(settings: &FileSettings, auth: Option<&AuthSettings>) -> Option<RecordPages> {
+    let pages = RecordPages::new(settings.http.public_url.as_ref()?.as_str());
+    Some(pages.with_sign_in(has_sign_in(auth)))
+}
+
+/// Returns true if people sign in for record pages.
+pub(super) fn has_sign_in(auth: Option<&AuthSettings>) -> bool {
+    auth.is_some_and(|auth| auth.pages.is_some())
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tokio::runtime::Handle;
 
-use super::audience::{access, open_own, terms};
+use super::audience::{access, has_sign_in, open_own, terms};
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
 use super::settings::Configured;
@@ -92,7 +92,8 @@ impl Reload {
                 let protection = reuse_if_equal(&now.protection, &settings.protection);
                 let mut terms = terms(&settings, auth, opened.clone(), protection)?;
                 // Links that were issued stay valid; the public URL does not change at runtime.
-                terms.pages.clone_from(&now.pages);
+                let pages = now.pages.as_ref();
+                terms.pages = pages.map(|pages| pages.with_sign_in(has_sign_in(Some(auth))));
                 if has_same_sources(before, &settings) {
                     terms.sources = Arc::clone(&now.sources);
                 }

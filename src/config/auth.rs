@@ -11,6 +11,7 @@ use super::tree::{Mistake, Node, key_of};
 use super::values::{SourceTitle, is_variable, shown};
 use crate::access::{Algorithm, AuthorityUrl, UnknownAlgorithm};
 use crate::handle::SourceName;
+use crate::http::PublicUrl;
 
 /// Who may ask, and what they get.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct AuthSettings {
     pub audience: Vec<String>,
     /// Scopes that every token has to have.
     pub scopes: Vec<String>,
+    /// How people sign in for record pages.
+    pub pages: Option<PagesPlace>,
     /// Tokens of this server's own.
     pub tokens: Vec<TokenGrant>,
     /// What subjects get beside the sources that are asked with a caller's own token.
@@ -60,6 +63,17 @@ pub struct IntrospectionPlace {
     pub client_secret: SecretPlace,
 }
 
+/// A client of the issuer that people sign in with for record pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PagesPlace {
+    /// What this server is called there.
+    pub client_id: String,
+    /// Where its secret is; none for a public client.
+    pub client_secret: Option<SecretPlace>,
+    /// The scopes that are asked for.
+    pub scopes: Vec<String>,
+}
+
 /// A token of this server's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenGrant {
@@ -94,6 +108,7 @@ pub(super) struct AuthTable {
     #[serde(default)]
     scopes: Vec<String>,
     introspection: Option<IntrospectionTable>,
+    pages: Option<PagesTable>,
     #[serde(default)]
     token: Vec<TokenTable>,
     #[serde(default)]
@@ -106,6 +121,14 @@ struct IntrospectionTable {
     url: AuthorityUrl,
     client_id: String,
     client_secret: SecretPlace,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PagesTable {
+    client_id: String,
+    client_secret: Option<SecretPlace>,
+    scopes: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -133,6 +156,7 @@ impl AuthTable {
         tree: &Node,
         sources: &[SourceSettings],
         folder: &Path,
+        public_url: Option<&PublicUrl>,
     ) -> Result<AuthSettings, Mistake> {
         let wrong = |path: &[&str], problem: String| Mistake {
             line: tree.line_of(path),
@@ -144,6 +168,8 @@ impl AuthTable {
             return Err(wrong(&["auth"], problem.to_owned()));
         }
         self.check(sources).map_err(|(key, problem)| wrong(&["auth", key], problem))?;
+        self.check_pages(public_url).map_err(|problem| wrong(&["auth", "pages"], problem))?;
+        let pages = self.pages.map(|table| table.place(folder, &self.scopes));
         let introspection = self.introspection.map(|table| table.place(folder));
         if self.issuer.is_none() && introspection.is_none() && self.token.is_empty() {
             let problem = "nobody could get in; name an issuer, an introspection endpoint or a token (`fetchwell token new`)";
@@ -193,6 +219,7 @@ impl AuthTable {
             introspection,
             audience: self.audience,
             scopes: self.scopes,
+            pages,
             tokens,
             subjects,
         })
@@ -202,13 +229,7 @@ impl AuthTable {
 impl AuthTable {
     /// What can be seen of it alone, with the key that it is about.
     fn check(&self, sources: &[SourceSettings]) -> Result<(), (&'static str, String)> {
-        let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(is_of_scope);
-        if let Some(scope) = self.scopes.iter().find(|scope| !is_scope(scope)) {
-            return Err((
-                "scopes",
-                format!("`{}` is no scope: write each as an item of its own", shown(scope)),
-            ));
-        }
+        check_scopes(&self.scopes).map_err(|problem| ("scopes", problem))?;
         if self.audience.iter().any(|audience| audience.trim_matches('/').trim().is_empty()) {
             return Err((
                 "audience",
@@ -240,6 +261,36 @@ impl AuthTable {
     }
 }
 
+impl AuthTable {
+    /// Checks how people sign in for record pages.
+    fn check_pages(&self, public_url: Option<&PublicUrl>) -> Result<(), String> {
+        let Some(PagesTable { client_id, scopes, .. }) = &self.pages else { return Ok(()) };
+        if client_id.is_empty() || client_id.chars().any(char::is_control) {
+            return Err(
+                "client_id is empty or has control characters; write what the issuer calls this server"
+                    .to_owned(),
+            );
+        }
+        if self.issuer.is_none() {
+            return Err(
+                "people sign in for record pages at the issuer; name it as issuer in [auth]".to_owned()
+            );
+        }
+        if public_url.is_none() {
+            return Err("people come back from the issuer to the public URL; set public_url".to_owned());
+        }
+        scopes.as_deref().map_or(Ok(()), check_scopes)
+    }
+}
+
+fn check_scopes(scopes: &[String]) -> Result<(), String> {
+    let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(is_of_scope);
+    match scopes.iter().find(|scope| !is_scope(scope)) {
+        Some(scope) => Err(format!("`{}` is no scope: write each as an item of its own", shown(scope))),
+        None => Ok(()),
+    }
+}
+
 /// A letter of a scope (RFC 6749, 3.3).
 fn is_of_scope(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e)
@@ -247,11 +298,19 @@ fn is_of_scope(byte: u8) -> bool {
 
 impl IntrospectionTable {
     fn place(self, folder: &Path) -> IntrospectionPlace {
-        let client_secret = match self.client_secret {
-            SecretPlace::Variable(name) => SecretPlace::Variable(name),
-            SecretPlace::File(path) => SecretPlace::File(folder.join(path)),
-        };
+        let client_secret = self.client_secret.below(folder);
         IntrospectionPlace { url: self.url, client_id: self.client_id, client_secret }
+    }
+}
+
+impl PagesTable {
+    /// Returns what it means beside the scopes that every token has to have.
+    fn place(self, folder: &Path, scopes: &[String]) -> PagesPlace {
+        PagesPlace {
+            client_id: self.client_id,
+            client_secret: self.client_secret.map(|secret| secret.below(folder)),
+            scopes: self.scopes.unwrap_or_else(|| scopes.to_vec()),
+        }
     }
 }
 
@@ -263,6 +322,16 @@ pub enum SecretPlace {
     Variable(String),
     /// In a file.
     File(PathBuf),
+}
+
+impl SecretPlace {
+    /// The same, with a relative path below a folder.
+    fn below(self, folder: &Path) -> Self {
+        match self {
+            Self::Variable(name) => Self::Variable(name),
+            Self::File(path) => Self::File(folder.join(path)),
+        }
+    }
 }
 
 impl TryFrom<String> for SecretPlace {

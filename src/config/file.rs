@@ -167,8 +167,8 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
     check_ops_listen(&tree, &file).map_err(mistaken)?;
     file.http.check(&tree, file.auth.is_some()).map_err(mistaken)?;
     let sources = sources(&tree, file.source, folder).map_err(mistaken)?;
-    let auth =
-        file.auth.map(|table| table.settings(&tree, &sources, folder)).transpose().map_err(mistaken)?;
+    let auth = file.auth.map(|table| table.settings(&tree, &sources, folder, file.public_url.as_ref()));
+    let auth = auth.transpose().map_err(mistaken)?;
     file.telemetry.check(&tree).map_err(mistaken)?;
     let protection = file.context_protection.with(environment)?;
     Ok(FileSettings {

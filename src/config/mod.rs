@@ -22,7 +22,9 @@ mod watch;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use auth::{AuthSettings, IntrospectionPlace, IssuerPlace, SecretPlace, SubjectGrant, TokenGrant};
+pub use auth::{
+    AuthSettings, IntrospectionPlace, IssuerPlace, PagesPlace, SecretPlace, SubjectGrant, TokenGrant,
+};
 pub use edit::{NewSource, with_source, without_source};
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment};
 pub use error::ConfigError;

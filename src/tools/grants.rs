@@ -125,6 +125,12 @@ impl Grants {
         self.terms.load_full()
     }
 
+    /// Returns where the lists of all callers go on.
+    #[must_use]
+    pub fn cursors(&self) -> &Arc<Cursors> {
+        &self.cursors
+    }
+
     /// Other terms, for the calls that come from now on.
     pub fn replace(&self, terms: Terms) {
         self.terms.store(Arc::new(terms));

@@ -45,7 +45,7 @@ const TAG_BYTES: usize = 12;
 /// Characters of what opens a page, in Base64.
 const KEY_CHARS: usize = (ALIAS_BYTES + TAG_BYTES) * 4 / 3;
 
-/// Grants with links; the least recently used is evicted, and its links open again after its next call.
+/// Grants with links; the least recently used is evicted, and its links open again once it is given another.
 const MAX_READERS: u64 = 10_000;
 
 /// The longest that a link opens: the day on which it was given, and the next.
@@ -67,6 +67,8 @@ pub struct RecordPages {
     secret: Option<Secret>,
     /// The grant that links are made for. Where callers are not told apart pages open for everybody.
     reader: Option<Reader>,
+    /// People sign in at the authorization server, so those who can need no link.
+    has_sign_in: bool,
 }
 
 /// The secret of links, which ends with the process.
@@ -121,13 +123,16 @@ pub struct Reader {
     pub person: GrantId,
     /// By which token.
     pub token: CallersToken,
+    /// The reader is known to an authorization server, and can sign in there.
+    pub can_sign_in: bool,
 }
 
 impl Reader {
     /// A caller, by this token.
     #[must_use]
     pub fn of(caller: &Caller, token: CallersToken) -> Self {
-        Self { grant: caller.grant_id(), person: caller.person_id(), token }
+        let can_sign_in = matches!(caller, Caller::Subject(_));
+        Self { grant: caller.grant_id(), person: caller.person_id(), token, can_sign_in }
     }
 }
 
@@ -137,7 +142,7 @@ impl RecordPages {
     pub fn new(base: &str) -> Self {
         let readers = Cache::builder().max_capacity(MAX_READERS).time_to_idle(MAX_LINK_LIFE);
         let readers = readers.eviction_policy(EvictionPolicy::lru()).build();
-        Self { base: base.into(), readers, secret: Secret::random(), reader: None }
+        Self { base: base.into(), readers, secret: Secret::random(), reader: None, has_sign_in: false }
     }
 
     /// The same for one reader.
@@ -147,6 +152,12 @@ impl RecordPages {
             self.readers.insert(secret.alias(reader.grant), reader.clone());
         }
         Self { reader: Some(reader), ..self.clone() }
+    }
+
+    /// The same where people sign in for pages, or do not.
+    #[must_use]
+    pub fn with_sign_in(&self, has_sign_in: bool) -> Self {
+        Self { has_sign_in, ..self.clone() }
     }
 
     /// The path of a record's page.
@@ -162,12 +173,16 @@ impl RecordPages {
         (url.len() <= URL_MOST).then_some(url)
     }
 
-    /// The same with what opens it for the reader. Links of one record are equally long, and each reader's has its own end.
+    /// The same with what opens it for the reader, unless the reader signs in for it. Links of one record are equally long, and
+    /// each reader's has its own end.
     #[must_use]
     pub fn link(&self, handle: &Handle) -> Option<String> {
         let url = self.url(handle)?;
         // Without random bytes there is no link, and the page can be opened with a token.
         let Some((reader, secret)) = self.reader.as_ref().zip(self.secret.as_ref()) else { return Some(url) };
+        if self.signs_in(reader) {
+            return Some(url);
+        }
         let alias = secret.alias(reader.grant);
         // A grant whose links are used stays.
         self.readers.get_with(alias, || reader.clone());
@@ -176,7 +191,11 @@ impl RecordPages {
         Some(format!("{url}?{LINK}={key}"))
     }
 
-    /// Returns the reader whose link to this record `key` is.
+    fn signs_in(&self, reader: &Reader) -> bool {
+        self.has_sign_in && reader.can_sign_in
+    }
+
+    /// Returns the reader whose link to this record `key` is. `None` for one who has to sign in.
     #[must_use]
     pub fn reader_of(&self, key: &str, record: &RecordAddress) -> Option<Reader> {
         self.reader_on(key, record, today())
@@ -187,7 +206,7 @@ impl RecordPages {
         let (alias, tag) = key.split_first_chunk::<ALIAS_BYTES>()?;
         let (reader, secret) = self.readers.get(alias).zip(self.secret.as_ref())?;
         let is_of = |day: &i64| bool::from(secret.tag(reader.grant, record, *day).as_slice().ct_eq(tag));
-        [day, day - 1].iter().any(is_of).then_some(reader)
+        [day, day - 1].iter().any(is_of).then_some(reader).filter(|reader| !self.signs_in(reader))
     }
 
     /// What is the same in every link of a record. The rest is always as many letters, and not as many tokens.

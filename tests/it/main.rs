@@ -44,6 +44,7 @@ mod hidden_streams;
 mod hostaway;
 mod hosted;
 mod hosted_pages;
+mod hosted_sign_in;
 mod hostile_corpus;
 mod hostile_files;
 mod http_limits;

@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 72] = [
+const KEYS: [(&str, Decision); 73] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -92,6 +92,7 @@ const KEYS: [(&str, Decision); 72] = [
     ("auth.scopes", NeedsTrust("[\"a\"]")),
     // Of the tables below, no key is allowed.
     ("auth.introspection", NeedsTrust("{url = \"https://a.example\"}")),
+    ("auth.pages", NeedsTrust("{ client_id = \"pages\" }")),
     ("auth.token", NeedsTrust("[{name = \"a\"}]")),
     ("auth.subject", NeedsTrust("[{subject = \"a\"}]")),
 ];

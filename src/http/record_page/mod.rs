@@ -1,9 +1,11 @@
 //! `/records/{handle}`: one record for a person to read, so that what a model cites can be opened.
 //!
-//! Where callers are told apart a page is for those whose record it is: whoever follows the link that `fetch` gave, or
-//! shows a token. The same checks are made as for any call, at every page.
+//! Where callers are told apart a page is for those whose record it is: people who sign in at the authorization server
+//! (`sign_in.rs`), follow the link that `fetch` gave, or show a token. The same checks are made as for any call, at every page.
 
+mod cookies;
 mod sessions;
+mod sign_in;
 mod view;
 
 use std::net::IpAddr;
@@ -26,18 +28,21 @@ use url::form_urlencoded;
 
 pub(super) use self::view::information_page;
 
+use self::cookies::Cookies;
 use self::sessions::{Session, Sessions};
-use self::view::{Around, Document};
+use self::sign_in::{CALLBACK, SIGNED_IN};
+use self::view::{Around, Document, WayIn};
 use super::PublicUrl;
 use super::admission::{admit_token, client_of};
 use super::connections::HeldUntilSent;
 use super::refusal::size_of;
 use super::served::{Callers, Served};
+use crate::access::Denial;
 use crate::fit::Shaping;
 use crate::handle::Handle;
 use crate::source::pdpp::{CallersToken, asking_with};
 use crate::telemetry::{Call, Endpoint, Origin, Refused, Telemetry};
-use crate::tools::{LINK, Reader, RecordPages, Toolbox, Turn};
+use crate::tools::{LINK, NoTurn, Reader, RecordPages, Toolbox, Turn};
 
 /// Where a token is shown. No handle is so.
 const SIGN_IN: &str = "/records/-/sign-in";
@@ -64,11 +69,13 @@ struct Pages {
 /// The routes, when it is known where the server is.
 pub(super) fn routes(served: Served, telemetry: Telemetry, public_url: Option<PublicUrl>) -> Router {
     let Some(public_url) = public_url else { return Router::new() };
-    let pages = Pages { served, telemetry, public_url, sessions: Sessions::default() };
+    let is_secure = public_url.as_str().starts_with("https:");
+    let pages = Pages { served, telemetry, public_url, sessions: Sessions::new(Cookies { is_secure }) };
     Router::new()
         .route("/records/{*handle}", get(show).post(follow))
         .route(SIGN_IN, post(sign_in))
         .route(SIGN_OUT, post(sign_out))
+        .route(CALLBACK, get(sign_in::callback))
         .with_state(pages)
 }
 
@@ -118,8 +125,21 @@ impl Pages {
         if let Some(key) = key.as_ref().filter(|key| is_closed && linked(callers, key, &handle).is_some()) {
             return ("", view::opening(&path, key));
         }
-        let problem = if key.is_some() { LINK_IS_GONE } else { "It is shown to those whose record it is." };
-        shown.unwrap_or_else(|| ("unauthorized", view::sign_in(&path, problem)))
+        if let Some(shown) = shown.filter(|(_, response)| response.status() != StatusCode::UNAUTHORIZED) {
+            return shown;
+        }
+        let problem = match way_in(callers) {
+            WayIn::SignIn if query_value(request.uri.query(), SIGNED_IN).is_none() => {
+                return match sign_in::begin(self, callers, request, &handle).await {
+                    Ok(response) => ("unauthorized", response),
+                    Err(fault) => ("authorization_unavailable", view::not_signed_in(&fault, &path)),
+                };
+            }
+            WayIn::SignIn => "This browser kept no session: allow cookies of this site, and sign in again.",
+            WayIn::Link if key.is_some() => LINK_IS_GONE,
+            WayIn::Link => "It is shown to those whose record it is.",
+        };
+        ("unauthorized", view::sign_in(&path, problem, way_in(callers)))
     }
 
     /// A record of a session.
@@ -138,7 +158,12 @@ impl Pages {
                 response.extensions_mut().insert(HeldUntilSent::new(Arc::new(turn.permit), None));
                 (code, response)
             }
-            Err(problem) => ("unauthorized", view::sign_in(&RecordPages::path(handle), &problem)),
+            Err(TurnRefusal { status, problem }) => match way_in(callers) {
+                WayIn::SignIn if status != StatusCode::UNAUTHORIZED => {
+                    (code_of(status), view::problem(status, "It cannot be shown", &problem, true))
+                }
+                way_in => ("unauthorized", view::sign_in(&RecordPages::path(handle), &problem, way_in)),
+            },
         }
     }
 
@@ -148,19 +173,22 @@ impl Pages {
         cell: &CallersToken,
         client: IpAddr,
         record: &mut Call,
-    ) -> Result<(SecretString, Turn), String> {
-        let token = cell.latest().ok_or_else(|| "What it was opened by has ended.".to_owned())?;
+    ) -> Result<(SecretString, Turn), TurnRefusal> {
+        let token = cell.latest().ok_or_else(|| TurnRefusal {
+            status: StatusCode::UNAUTHORIZED,
+            problem: "What it was opened by has ended.".to_owned(),
+        })?;
         let caller = match admit_token(callers, &token, client).await {
             Ok(caller) => caller,
             Err(denial) => {
                 if denial.retry_after().is_none() {
                     cell.forget(&token);
                 }
-                return Err(sentence(&denial.to_string()));
+                return Err(denial.into());
             }
         };
         record.is_by(caller.caller.grant_id());
-        let turn = callers.grants.turn(&caller).await.map_err(|reason| sentence(&reason.to_string()))?;
+        let turn = callers.grants.turn(&caller).await?;
         Ok((caller.token, turn))
     }
 
@@ -179,7 +207,10 @@ impl Pages {
                     "source_timeout" | "source_unavailable" => StatusCode::SERVICE_UNAVAILABLE,
                     _ => StatusCode::BAD_REQUEST,
                 };
-                let problem = sentence(&error.to_string());
+                let mut problem = sentence(&error.to_string());
+                if status == StatusCode::NOT_FOUND && is_signed_in && self.has_sign_in() {
+                    problem.push_str(" If another account of yours can read it, sign out here and where you signed in, and open the link again.");
+                }
                 return ("source_error", view::problem(status, "It cannot be shown", &problem, is_signed_in));
             }
         };
@@ -202,8 +233,43 @@ impl Pages {
             .is_some_and(|origin| origin.as_bytes() == self.public_url.as_str().as_bytes())
     }
 
-    fn is_secure(&self) -> bool {
-        self.public_url.as_str().starts_with("https:")
+    fn has_sign_in(&self) -> bool {
+        match &self.served {
+            Served::Callers(callers) => way_in(callers) == WayIn::SignIn,
+            Served::Everybody(_) => false,
+        }
+    }
+}
+
+/// Why a token gets no tools.
+#[derive(Debug)]
+struct TurnRefusal {
+    /// 401 when another token can do better.
+    status: StatusCode,
+    problem: String,
+}
+
+impl From<Denial> for TurnRefusal {
+    fn from(denial: Denial) -> Self {
+        Self { status: denial.status(), problem: sentence(&denial.to_string()) }
+    }
+}
+
+impl From<NoTurn> for TurnRefusal {
+    fn from(reason: NoTurn) -> Self {
+        let status = match reason {
+            NoTurn::NoSources => StatusCode::FORBIDDEN,
+            NoTurn::TooMany => StatusCode::TOO_MANY_REQUESTS,
+        };
+        Self { status, problem: sentence(&reason.to_string()) }
+    }
+}
+
+/// Returns how people who are not known get to records now.
+fn way_in(callers: &Callers) -> WayIn {
+    match callers.access().sign_in() {
+        Some(_) => WayIn::SignIn,
+        None => WayIn::Link,
     }
 }
 
@@ -235,15 +301,30 @@ async fn counted(
         Ok((request, form)) => answer(pages, request, form, &mut record).await,
         Err(refused) => refused,
     };
+    finish(record, response)
+}
+
+/// Records how a request went, by its response.
+fn finish(record: Call, response: Response) -> Response {
     let refused = Refused { bytes: size_of(&response), reason: None };
-    match response.status() {
-        StatusCode::UNAUTHORIZED => record.refused("unauthorized", refused),
-        StatusCode::FORBIDDEN => record.refused("forbidden", refused),
-        status if status.is_client_error() => record.refused("invalid_request", refused),
-        status if status.is_server_error() => record.refused("internal_error", refused),
-        _ => record.answered(&Shaping { bytes: refused.bytes, ..Shaping::default() }),
+    match code_of(response.status()) {
+        "" => record.answered(&Shaping { bytes: refused.bytes, ..Shaping::default() }),
+        code => record.refused(code, refused),
     }
     response
+}
+
+/// Returns the code by which a status is counted; empty for a success.
+fn code_of(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED => "unauthorized",
+        StatusCode::FORBIDDEN => "forbidden",
+        StatusCode::TOO_MANY_REQUESTS => "too_many_calls",
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => "authorization_unavailable",
+        status if status.is_client_error() => "invalid_request",
+        status if status.is_server_error() => "internal_error",
+        _ => "",
+    }
 }
 
 async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
@@ -258,10 +339,10 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     let path = RecordPages::path(&handle);
     // A link that is shown at another record stays good for its own.
     let reader = form_value(&form, LINK).and_then(|key| linked(callers, &key, &handle));
-    let Some(reader) = reader else { return view::sign_in(&path, LINK_IS_GONE) };
+    let Some(reader) = reader else { return view::sign_in(&path, LINK_IS_GONE, way_in(callers)) };
     let client = client_of(&request.extensions);
-    if let Err(problem) = pages.turn_of(callers, &reader.token, client, record).await {
-        return view::sign_in(&path, &problem);
+    if let Err(refusal) = pages.turn_of(callers, &reader.token, client, record).await {
+        return view::sign_in(&path, &refusal.problem, way_in(callers));
     }
     let mut before = pages.sessions.of(&request.headers);
     // One that showed everything shows it no more once its own token has ended.
@@ -284,18 +365,18 @@ async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Ca
     let token = SecretString::from(form_value(&form, "token").unwrap_or_default().trim().to_owned());
     let caller = match admit_token(callers, &token, client_of(&request.extensions)).await {
         Ok(caller) => caller,
-        Err(denial) => return view::sign_in(&path, &sentence(&denial.to_string())),
+        Err(denial) => return view::sign_in(&path, &sentence(&denial.to_string()), way_in(callers)),
     };
     record.is_by(caller.caller.grant_id());
     // Whoever has no records needs no session.
     if let Err(reason) = callers.grants.turn(&caller).await {
-        return view::sign_in(&path, &sentence(&reason.to_string()));
+        return view::sign_in(&path, &sentence(&reason.to_string()), way_in(callers));
     }
     begun(pages, &request.headers, Session::signed_in(caller), &path)
 }
 
 async fn signed_out(pages: &Pages, request: Parts, _form: Vec<u8>, _record: &mut Call) -> Response {
-    let cookie = pages.sessions.end(&request.headers, pages.is_secure());
+    let cookie = pages.sessions.end(&request.headers);
     let mut response =
         view::problem(StatusCode::OK, "Signed out", "This browser shows no records any more.", false);
     add_cookie(&mut response, &cookie);
@@ -303,7 +384,7 @@ async fn signed_out(pages: &Pages, request: Parts, _form: Vec<u8>, _record: &mut
 }
 
 fn begun(pages: &Pages, headers: &HeaderMap, session: Session, path: &str) -> Response {
-    match pages.sessions.begin(headers, session, pages.is_secure()) {
+    match pages.sessions.begin(headers, session) {
         Some(cookie) => moved(path, Some(&cookie)),
         None => {
             let problem = "The system gives no random bytes; try again.";
@@ -323,7 +404,7 @@ fn moved(path: &str, cookie: Option<&str>) -> Response {
 
 fn add_cookie(response: &mut Response, cookie: &str) {
     if let Ok(cookie) = HeaderValue::from_str(cookie) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
 }
 

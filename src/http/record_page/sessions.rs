@@ -6,8 +6,9 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 
+use super::cookies::Cookies;
 use crate::access::Admitted;
 use crate::handle::RecordAddress;
 use crate::source::pdpp::CallersToken;
@@ -25,7 +26,10 @@ const RECORDS_MOST: usize = 200;
 
 /// The sessions of all browsers.
 #[derive(Debug, Clone)]
-pub(super) struct Sessions(Tickets<Session>);
+pub(super) struct Sessions {
+    known: Tickets<Session>,
+    cookies: Cookies,
+}
 
 /// What a browser may read.
 #[derive(Debug, Clone)]
@@ -42,35 +46,38 @@ enum Scope {
     Records(Vec<RecordAddress>),
 }
 
-impl Default for Sessions {
-    fn default() -> Self {
-        Self(Tickets::new(SESSIONS))
-    }
-}
-
 impl Sessions {
+    /// Returns no sessions, of a server with these cookies.
+    pub(super) fn new(cookies: Cookies) -> Self {
+        Self { known: Tickets::new(SESSIONS), cookies }
+    }
+
+    pub(super) fn cookies(&self) -> Cookies {
+        self.cookies
+    }
+
     /// The session of a browser.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<Session> {
-        self.0.look(cookie(headers)?)
+        self.known.look(self.cookies.value(headers, COOKIE)?)
     }
 
     /// Begins a session in place of what the browser had, and gives the cookie for it. `None` when the system gives no random
     /// bytes.
-    pub(super) fn begin(&self, headers: &HeaderMap, session: Session, is_secure: bool) -> Option<String> {
-        let key = self.0.issue(session.reader.person, session)?;
+    pub(super) fn begin(&self, headers: &HeaderMap, session: Session) -> Option<String> {
+        let key = self.known.issue(session.reader.person, session)?;
         self.forget(headers);
-        Some(set_cookie(&key, SESSIONS.life, is_secure))
+        Some(self.cookies.set(COOKIE, &key, SESSIONS.life))
     }
 
     /// Ends the session of a browser and gives the cookie that says so.
-    pub(super) fn end(&self, headers: &HeaderMap, is_secure: bool) -> String {
+    pub(super) fn end(&self, headers: &HeaderMap) -> String {
         self.forget(headers);
-        set_cookie("", Duration::ZERO, is_secure)
+        self.cookies.set(COOKIE, "", Duration::ZERO)
     }
 
     fn forget(&self, headers: &HeaderMap) {
-        if let Some(key) = cookie(headers) {
-            self.0.redeem(key);
+        if let Some(key) = self.cookies.value(headers, COOKIE) {
+            self.known.redeem(key);
         }
     }
 }
@@ -117,21 +124,9 @@ impl Session {
     }
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    cookies.flat_map(|line| line.split(';')).find_map(|pair| {
-        let (name, value) = pair.trim().split_once('=')?;
-        (name == COOKIE && !value.is_empty()).then_some(value)
-    })
-}
-
-fn set_cookie(value: &str, life: Duration, is_secure: bool) -> String {
-    let secure = if is_secure { "; Secure" } else { "" };
-    format!("{COOKIE}={value}; Path=/records; Max-Age={}; HttpOnly; SameSite=Lax{secure}", life.as_secs())
-}
-
 #[cfg(test)]
 mod tests {
+    use axum::http::header;
     use secrecy::SecretString;
 
     use super::*;
@@ -172,22 +167,22 @@ mod tests {
 
     #[test]
     fn a_browser_keeps_its_session_until_it_ends_it() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::new(Cookies { is_secure: true });
         let nothing = HeaderMap::new();
-        let cookie = sessions.begin(&nothing, Session::signed_in(caller("ann")), true).unwrap();
+        let cookie = sessions.begin(&nothing, Session::signed_in(caller("ann"))).unwrap();
         assert!(
-            cookie.ends_with("; Path=/records; Max-Age=43200; HttpOnly; SameSite=Lax; Secure"),
+            cookie.starts_with("__Host-fetchwell_session=")
+                && cookie.ends_with("; Path=/; Max-Age=43200; HttpOnly; SameSite=Lax; Secure"),
             "{cookie}"
         );
         assert!(sessions.of(&sent(&cookie)).is_some());
-        assert!(sessions.of(&sent("fetchwell_session=guessed")).is_none());
+        assert!(sessions.of(&sent("__Host-fetchwell_session=guessed")).is_none());
+        assert!(sessions.of(&sent(cookie.trim_start_matches("__Host-"))).is_none());
         assert!(sessions.of(&nothing).is_none());
         let before = sent(&cookie);
-        let cookie = sessions.begin(&before, Session::signed_in(caller("ann")), true).unwrap();
+        let cookie = sessions.begin(&before, Session::signed_in(caller("ann"))).unwrap();
         assert!(sessions.of(&before).is_none() && sessions.of(&sent(&cookie)).is_some());
-        assert!(
-            sessions.end(&sent(&cookie), false).starts_with("fetchwell_session=; Path=/records; Max-Age=0;")
-        );
+        assert!(sessions.end(&sent(&cookie)).starts_with("__Host-fetchwell_session=; Path=/; Max-Age=0;"));
         assert!(sessions.of(&sent(&cookie)).is_none());
     }
 }

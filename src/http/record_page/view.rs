@@ -13,6 +13,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::SIGN_IN;
+use crate::access::SignInFault;
 use crate::tools::LINK;
 
 const CSS: &str = include_str!("page.css");
@@ -110,12 +111,27 @@ pub(super) fn opening(path: &str, key: &str) -> Response {
     page(StatusCode::OK, "Open this record", &body, false)
 }
 
+/// How people get to a record that is not public.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WayIn {
+    /// By a link that an assistant gives.
+    Link,
+    /// By signing in at the authorization server.
+    SignIn,
+}
+
 /// A page for somebody who is not known.
-pub(super) fn sign_in(path: &str, problem: &str) -> Response {
+pub(super) fn sign_in(path: &str, problem: &str, way_in: WayIn) -> Response {
     let body = html! {
         h1 { "This record is not public" }
         p { (problem) }
-        p { "Ask your assistant to fetch the record again: the address it gives then opens it. Or show an access token:" }
+        @match way_in {
+            WayIn::Link => p { "Ask your assistant to fetch the record again: the address it gives then opens it. Or show an access token:" },
+            WayIn::SignIn => {
+                p { a href=(path) { "Sign in" } }
+                p { "Or show an access token:" }
+            }
+        }
         form method="post" action=(SIGN_IN) {
             input type="hidden" name="to" value=(path);
             label for="token" { "Access token" }
@@ -126,6 +142,25 @@ pub(super) fn sign_in(path: &str, problem: &str) -> Response {
     let mut response = page(StatusCode::UNAUTHORIZED, "Sign in", &body, false);
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
+}
+
+/// A page for somebody who could not sign in.
+pub(super) fn not_signed_in(fault: &SignInFault, path: &str) -> Response {
+    let (status, remedy) = match fault {
+        SignInFault::AccessDenied | SignInFault::Malformed | SignInFault::OtherIssuer => {
+            (StatusCode::FORBIDDEN, None)
+        }
+        SignInFault::Refused(code) if code == "invalid_grant" => (StatusCode::FORBIDDEN, None),
+        SignInFault::Refused(_) => (StatusCode::BAD_GATEWAY, Some("Tell the operator of this server.")),
+        SignInFault::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, None),
+    };
+    let body = html! {
+        h1 { "You are not signed in" }
+        p { (super::sentence(&fault.to_string())) }
+        @if let Some(remedy) = remedy { p { (remedy) } }
+        p { a href=(path) { "Sign in again" } }
+    };
+    page(status, "You are not signed in", &body, false)
 }
 
 /// Anything that cannot be shown.

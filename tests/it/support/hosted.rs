@@ -82,34 +82,40 @@ pub(crate) fn call(server: &HttpServer, token: &str, tool: &str, arguments: &Val
 
 /// An authorization server that is asked about tokens, and knows these by what they are called.
 pub(crate) fn authorization_server() -> FakeServer {
-    FakeServer::start(|request: &Request| {
-        let token = request.body.split('&').find_map(|pair| pair.strip_prefix("token=")).unwrap_or_default();
-        let grant = |sub: &str, grant: &str| {
-            json!({"active": true, "sub": sub, "client_id": "c", "aud": format!("{PUBLIC}/mcp"), "grant_id": grant,
+    FakeServer::start(introspected)
+}
+
+/// What such a server says of a token.
+pub(crate) fn introspected(request: &Request) -> Reply {
+    let token = request.body.split('&').find_map(|pair| pair.strip_prefix("token=")).unwrap_or_default();
+    let grant = |sub: &str, grant: &str| {
+        json!({"active": true, "sub": sub, "client_id": "c", "aud": format!("{PUBLIC}/mcp"), "grant_id": grant,
                 "exp": 4_000_000_000_u64, "scope": "records"})
-        };
-        let mut claims = match token {
-            "no-answer" => return Reply::Reset,
-            "ann-1" | "ann-2" | "ann-owner" | "ann-elsewhere" | "ann-old" | "ann-package" | "ann-bound"
-            | "ann-identity" => grant("ann", "g1"),
-            "ann-narrow" => grant("ann", "g2"),
-            "bob-1" => grant("bob", "g3"),
-            "ann-north" | "ann-south" => grant("ann", "g1"),
-            _ => json!({"active": false}),
-        };
-        match token {
-            "ann-owner" => claims["pdpp_token_kind"] = "owner".into(),
-            "ann-north" => claims["tenant"] = "north".into(),
-            "ann-south" => claims["tenant"] = "south".into(),
-            "ann-bound" => claims["cnf"] = json!({"jkt": "x"}),
-            "ann-identity" => claims["nonce"] = "n".into(),
-            "ann-package" => claims["pdpp_token_kind"] = "mcp_package".into(),
-            "ann-elsewhere" => claims["aud"] = "https://elsewhere.example/mcp".into(),
-            "ann-old" => claims["exp"] = 1_000_000_000.into(),
-            _ => {}
-        }
-        Reply::Json(200, claims.to_string())
-    })
+    };
+    let mut claims = match token {
+        "no-answer" => return Reply::Reset,
+        "ann-1" | "ann-2" | "ann-owner" | "ann-elsewhere" | "ann-old" | "ann-package" | "ann-bound"
+        | "ann-identity" => grant("ann", "g1"),
+        "ann-narrow" | "ann-browser" => grant("ann", "g2"),
+        "carol-browser" => grant("carol", "g4"),
+        "bob-1" | "bob-browser" => grant("bob", "g3"),
+        "dave-browser" => grant("dave", "g5"),
+        "ann-north" | "ann-south" => grant("ann", "g1"),
+        _ => json!({"active": false}),
+    };
+    match token {
+        "ann-owner" => claims["pdpp_token_kind"] = "owner".into(),
+        "ann-north" => claims["tenant"] = "north".into(),
+        "ann-south" => claims["tenant"] = "south".into(),
+        "ann-bound" => claims["cnf"] = json!({"jkt": "x"}),
+        "ann-identity" => claims["nonce"] = "n".into(),
+        "ann-package" => claims["pdpp_token_kind"] = "mcp_package".into(),
+        "ann-elsewhere" => claims["aud"] = "https://elsewhere.example/mcp".into(),
+        "dave-browser" => claims["aud"] = "https://elsewhere.example/mcp".into(),
+        "ann-old" => claims["exp"] = 1_000_000_000.into(),
+        _ => {}
+    }
+    Reply::Json(200, claims.to_string())
 }
 
 /// A record server that shows each token what is its own.

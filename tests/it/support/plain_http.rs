@@ -22,6 +22,12 @@ impl Answer {
         })
     }
 
+    /// All headers of a name in lower case.
+    pub(crate) fn headers(&self, name: &str) -> Vec<&str> {
+        let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
+        lines.filter(|(sent, _)| sent.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).collect()
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }

@@ -1,0 +1,376 @@
+//! Sign-in of people in a browser: the authorization code flow with PKCE, as a client of the issuer.
+//!
+//! RFC 6749 (4.1), RFC 7636 (S256), RFC 8707 (`resource`) and RFC 9207 (`iss`). The endpoints are those of the issuer's metadata.
+//! Nothing is kept of an attempt: the state and the verifier come back with the browser. The access token that an attempt
+//! ends with is checked elsewhere, as every bearer token is.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::{Instant, timeout};
+use url::{Url, form_urlencoded};
+
+use super::authority::{AuthorityClient, AuthorityFault, basic};
+use super::discovery::{Endpoints, discover_endpoints};
+use super::failure_log::FailureLog;
+use super::fair_queue::FairQueue;
+use super::{AuthorityUrl, SignInSettings};
+
+/// How long the endpoints are used before the metadata is read again.
+const FRESH_FOR: Duration = Duration::from_secs(15 * 60);
+
+/// The pause after metadata that could not be read, while older endpoints are known.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// The same while none are known, and no one can sign in.
+const PAUSE_WITHOUT_ENDPOINTS: Duration = Duration::from_secs(5);
+
+/// The longest code that is sent on, in bytes.
+const MAX_CODE_BYTES: usize = 4 * 1024;
+
+/// The longest error code that is shown, in bytes.
+const MAX_ERROR_BYTES: usize = 40;
+
+/// Signs people in at the issuer.
+pub struct SignIn {
+    settings: SignInSettings,
+    issuer: AuthorityUrl,
+    client: AuthorityClient,
+    deadline: Duration,
+    known: Mutex<Known>,
+    /// Held by the task that reads the metadata.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    queue: FairQueue,
+    log: FailureLog,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    endpoints: Option<Arc<Endpoints>>,
+    /// When the metadata is read again.
+    due: Option<Instant>,
+}
+
+/// One attempt to sign in: what the browser keeps until it comes back.
+#[derive(Debug)]
+pub struct Attempt {
+    /// Ties the answer to the browser that asked.
+    pub state: String,
+    /// Proves to the token endpoint who asked.
+    pub verifier: SecretString,
+}
+
+/// What the authorization server sends the browser back with.
+#[derive(Debug, Default)]
+pub struct AuthorizationReply {
+    /// The code, which a token is given for once.
+    pub code: Option<SecretString>,
+    /// `iss`.
+    pub issuer: Option<String>,
+    /// `error`.
+    pub error: Option<String>,
+}
+
+/// Why a sign-in gave no token. No text of a request or of a token is in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SignInFault {
+    /// The person, or the authorization server on their behalf, said no.
+    #[error("the sign-in was cancelled or refused at the authorization server")]
+    AccessDenied,
+    /// The answer is of another authorization server (RFC 9207).
+    #[error("the answer to the sign-in is not from the authorization server that was asked")]
+    OtherIssuer,
+    /// The answer has neither a code nor an error.
+    #[error("the answer to the sign-in is incomplete")]
+    Malformed,
+    /// The authorization server refused the request, with this error code.
+    #[error("the authorization server refused the sign-in ({0})")]
+    Refused(String),
+    /// There is no usable answer now.
+    #[error("the authorization server cannot be asked now; try again later")]
+    Unavailable,
+}
+
+impl Attempt {
+    /// Returns a new attempt; `None` when the system gives no random bytes.
+    #[must_use]
+    pub fn random() -> Option<Self> {
+        let (mut state, mut verifier) = ([0; 16], [0; 32]);
+        getrandom::fill(&mut state).ok()?;
+        getrandom::fill(&mut verifier).ok()?;
+        let verifier = SecretString::from(URL_SAFE_NO_PAD.encode(verifier));
+        Some(Self { state: URL_SAFE_NO_PAD.encode(state), verifier })
+    }
+
+    /// Returns the challenge of the verifier, by S256.
+    fn challenge(&self) -> String {
+        URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier.expose_secret()))
+    }
+}
+
+impl SignIn {
+    pub(super) fn new(settings: SignInSettings, issuer: AuthorityUrl, deadline: Duration) -> Self {
+        Self {
+            settings,
+            issuer,
+            client: AuthorityClient::default(),
+            deadline,
+            known: Mutex::default(),
+            turn: Arc::default(),
+            queue: FairQueue::new(),
+            log: FailureLog::default(),
+        }
+    }
+
+    /// Returns whether it signs in as these settings say.
+    pub(super) fn is_of(&self, settings: &SignInSettings, issuer: &AuthorityUrl) -> bool {
+        self.settings == *settings && self.issuer == *issuer
+    }
+
+    /// Returns the issuer that people sign in at.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        self.issuer.as_str()
+    }
+
+    /// Returns the URL that a browser is sent to.
+    ///
+    /// # Errors
+    ///
+    /// The metadata of the issuer cannot be read.
+    pub async fn authorization_url(
+        self: &Arc<Self>,
+        attempt: &Attempt,
+        redirect_uri: &str,
+    ) -> Result<Url, SignInFault> {
+        let endpoints = self.endpoints().await.ok_or(SignInFault::Unavailable)?;
+        let mut url = endpoints.authorization.url().clone();
+        let SignInSettings { client_id, scopes, resource, .. } = &self.settings;
+        let mut query = url.query_pairs_mut();
+        query
+            .append_pair("response_type", "code")
+            .append_pair("client_id", client_id)
+            .append_pair("redirect_uri", redirect_uri)
+            .append_pair("state", &attempt.state)
+            .append_pair("code_challenge", &attempt.challenge())
+            .append_pair("code_challenge_method", "S256");
+        if !scopes.is_empty() {
+            query.append_pair("scope", &scopes.join(" "));
+        }
+        if let Some(resource) = resource {
+            query.append_pair("resource", resource);
+        }
+        drop(query);
+        Ok(url)
+    }
+
+    /// Returns the access token that the code of a reply is exchanged for. `client` is the address of the browser.
+    ///
+    /// # Errors
+    ///
+    /// See [`SignInFault`].
+    pub async fn access_token(
+        self: &Arc<Self>,
+        attempt: &Attempt,
+        reply: AuthorizationReply,
+        redirect_uri: &str,
+        client: IpAddr,
+    ) -> Result<SecretString, SignInFault> {
+        let endpoints = self.endpoints().await.ok_or(SignInFault::Unavailable)?;
+        match &reply.issuer {
+            Some(issuer) if issuer != self.issuer.as_str() => return Err(SignInFault::OtherIssuer),
+            None if endpoints.sends_issuer => return Err(SignInFault::OtherIssuer),
+            Some(_) | None => {}
+        }
+        if let Some(error) = &reply.error {
+            return Err(self.refused(error));
+        }
+        let is_short = |code: &SecretString| code.expose_secret().len() <= MAX_CODE_BYTES;
+        let code = reply.code.filter(is_short).ok_or(SignInFault::Malformed)?;
+        // A wait in the queue is no fault of the server.
+        let Ok(Ok(_place)) = timeout(self.deadline, self.queue.place(client)).await else {
+            return Err(SignInFault::Unavailable);
+        };
+        let answer = timeout(self.deadline, self.post(&endpoints, attempt, &code, redirect_uri)).await;
+        match answer.unwrap_or(Err(AuthorityFault::Timeout)).and_then(|body| read(&body)) {
+            Ok(token) => Ok(token),
+            Err(AuthorityFault::Refused { status, error }) => {
+                self.log(&AuthorityFault::Refused { status, error: error.clone() });
+                Err(self.refused(&error))
+            }
+            Err(problem) => {
+                self.log(&problem);
+                Err(SignInFault::Unavailable)
+            }
+        }
+    }
+
+    /// Returns the fault of an error code of the authorization server.
+    fn refused(&self, error: &str) -> SignInFault {
+        match error {
+            "access_denied" => SignInFault::AccessDenied,
+            "server_error" | "temporarily_unavailable" => SignInFault::Unavailable,
+            error => SignInFault::Refused(match is_error_code(error) {
+                true => error.to_owned(),
+                false => "unknown error".to_owned(),
+            }),
+        }
+    }
+
+    async fn post(
+        &self,
+        endpoints: &Endpoints,
+        attempt: &Attempt,
+        code: &SecretString,
+        redirect_uri: &str,
+    ) -> Result<Bytes, AuthorityFault> {
+        let SignInSettings { client_id, client_secret, resource, .. } = &self.settings;
+        let by_header = client_secret.as_ref().filter(|_| endpoints.takes_basic);
+        let by_form = client_secret.as_ref().filter(|_| !endpoints.takes_basic);
+        let unusable = || AuthorityFault::Unusable("its client cannot be sent as a header".to_owned());
+        let authorization = match by_header {
+            Some(secret) => Some(basic(client_id, secret).ok_or_else(unusable)?),
+            None => None,
+        };
+        let fields = [
+            ("grant_type", Some("authorization_code")),
+            ("code", Some(code.expose_secret())),
+            ("redirect_uri", Some(redirect_uri)),
+            ("code_verifier", Some(attempt.verifier.expose_secret())),
+            ("resource", resource.as_deref()),
+            ("client_id", authorization.is_none().then_some(client_id)),
+            ("client_secret", by_form.map(SecretString::expose_secret)),
+        ];
+        let fields = fields.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        self.client.post(endpoints.token.url(), authorization, form).await
+    }
+
+    /// Returns the endpoints, after reading the metadata where that is due.
+    async fn endpoints(self: &Arc<Self>) -> Option<Arc<Endpoints>> {
+        let known = self.known().endpoints.clone();
+        if !self.is_due() {
+            return known;
+        }
+        let turn = Arc::clone(&self.turn);
+        let turn = match known {
+            // Endpoints that are known are used while another request reads them again.
+            Some(_) => turn.try_lock_owned().ok(),
+            None => Some(turn.lock_owned().await),
+        };
+        if let Some(turn) = turn.filter(|_| self.is_due()) {
+            // The metadata is read to its end even if the browser that caused it goes away.
+            let _ = tokio::spawn(Arc::clone(self).read_metadata(turn)).await;
+        }
+        self.known().endpoints.clone()
+    }
+
+    async fn read_metadata(self: Arc<Self>, turn: OwnedMutexGuard<()>) {
+        let read = timeout(self.deadline, discover_endpoints(&self.client, &self.issuer)).await;
+        let read = read.unwrap_or(Err(AuthorityFault::Timeout));
+        if let Err(problem) = &read {
+            self.log(problem);
+        }
+        let mut known = self.known();
+        let pause = match (&read, &known.endpoints) {
+            (Ok(_), _) => FRESH_FOR,
+            (Err(_), Some(_)) => PAUSE,
+            (Err(_), None) => PAUSE_WITHOUT_ENDPOINTS,
+        };
+        known.due = Some(Instant::now() + pause);
+        if let Ok(endpoints) = read {
+            known.endpoints = Some(Arc::new(endpoints));
+        }
+        drop(known);
+        drop(turn);
+    }
+
+    fn is_due(&self) -> bool {
+        self.known().due.is_none_or(|due| Instant::now() >= due)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log(&self, problem: &AuthorityFault) {
+        if self.log.is_due(Timestamp::now()) {
+            tracing::warn!(issuer = %self.issuer, %problem, "people cannot sign in for record pages");
+        }
+    }
+}
+
+impl fmt::Debug for SignIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignIn").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// Returns whether a text is an error code as OAuth has them: letters and underscores, and not long.
+pub(super) fn is_error_code(text: &str) -> bool {
+    (1..=MAX_ERROR_BYTES).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Reads the access token of a token endpoint's answer.
+fn read(body: &[u8]) -> Result<SecretString, AuthorityFault> {
+    #[derive(Deserialize)]
+    struct Answer {
+        access_token: String,
+        token_type: String,
+    }
+    let unusable = |problem: &str| AuthorityFault::Unusable(problem.to_owned());
+    let answer: Answer = serde_json::from_slice(body)
+        .map_err(|_error| unusable("its answer is no JSON with an access_token and a token_type"))?;
+    if !answer.token_type.eq_ignore_ascii_case("bearer") {
+        return Err(unusable("its token is not a bearer token"));
+    }
+    Ok(SecretString::from(answer.access_token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_challenge_is_that_of_rfc_7636() {
+        let attempt =
+            Attempt { state: String::new(), verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".into() };
+        assert_eq!(attempt.challenge(), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+        let (one, other) = (Attempt::random().unwrap(), Attempt::random().unwrap());
+        assert!(one.state != other.state && one.state.len() == 22);
+        assert!((43..=128).contains(&one.verifier.expose_secret().len()));
+        assert!(!format!("{one:?}").contains(one.verifier.expose_secret()));
+    }
+
+    #[test]
+    fn only_a_bearer_token_is_taken() {
+        let token = |body: &str| read(body.as_bytes()).map(|token| token.expose_secret().to_owned());
+        assert_eq!(token(r#"{"access_token":"a","token_type":"bearer","id_token":"i"}"#).unwrap(), "a");
+        for body in [
+            "",
+            "[]",
+            r#"{"access_token":"a"}"#,
+            r#"{"token_type":"Bearer"}"#,
+            r#"{"access_token":["a"],"token_type":"Bearer"}"#,
+            r#"{"access_token":"a","token_type":"DPoP"}"#,
+        ] {
+            assert!(!token(body).unwrap_err().to_string().contains('['), "{body}");
+        }
+        for (code, expect) in
+            [("invalid_grant", true), ("", false), ("<b>", false), ("a b", false), (&"a".repeat(41), false)]
+        {
+            assert_eq!(is_error_code(code), expect, "{code}");
+        }
+    }
+}

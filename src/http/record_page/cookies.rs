@@ -1,0 +1,75 @@
+//! Cookies of record pages.
+//!
+//! Over https their names begin with `__Host-`: browsers take such a cookie from this host alone, so that no other host of the
+//! domain can set one in its place.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, header};
+
+/// The cookies of one server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cookies {
+    /// Browsers reach the server over https.
+    pub(super) is_secure: bool,
+}
+
+impl Cookies {
+    /// Returns the value of a cookie that a browser sent.
+    pub(super) fn value<'a>(&self, headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+        self.beginning_with(headers, name).find_map(|(rest, value)| rest.is_empty().then_some(value))
+    }
+
+    /// Returns the cookies whose names begin with `prefix`: the rest of each name, and its value.
+    pub(super) fn beginning_with<'a>(
+        &self,
+        headers: &'a HeaderMap,
+        prefix: &str,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let prefix = self.name(prefix);
+        let lines = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        lines.flat_map(|line| line.split(';')).filter_map(move |pair| {
+            let (name, value) = pair.trim().split_once('=')?;
+            Some((name.strip_prefix(&prefix)?, value)).filter(|_| !value.is_empty())
+        })
+    }
+
+    /// Returns the header that sets a cookie. A `life` of zero deletes it.
+    pub(super) fn set(&self, name: &str, value: &str, life: Duration) -> String {
+        let (name, seconds) = (self.name(name), life.as_secs());
+        // `__Host-` needs the path to be the whole host.
+        let (path, secure) = if self.is_secure { ("/", "; Secure") } else { ("/records", "") };
+        format!("{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
+    }
+
+    fn name(&self, name: &str) -> String {
+        let prefix = if self.is_secure { "__Host-" } else { "" };
+        format!("{prefix}{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_of_https_is_of_this_host_alone() {
+        let [secure, plain] = [true, false].map(|is_secure| Cookies { is_secure });
+        let minute = Duration::from_secs(60);
+        assert_eq!(
+            secure.set("a", "x", minute),
+            "__Host-a=x; Path=/; Max-Age=60; HttpOnly; SameSite=Lax; Secure"
+        );
+        assert_eq!(
+            plain.set("a", "", Duration::ZERO),
+            "a=; Path=/records; Max-Age=0; HttpOnly; SameSite=Lax"
+        );
+        let lines =
+            ["a=1; __Host-a=2;b_x=", "b_y=3; b_z=4"].map(|line| (header::COOKIE, line.parse().unwrap()));
+        let headers = HeaderMap::from_iter(lines);
+        assert_eq!((secure.value(&headers, "a"), plain.value(&headers, "a")), (Some("2"), Some("1")));
+        assert_eq!(plain.value(&headers, "b_x"), None);
+        let found: Vec<_> = plain.beginning_with(&headers, "b_").collect();
+        assert_eq!(found, [("y", "3"), ("z", "4")]);
+    }
+}

@@ -1,0 +1,223 @@
+//! Sign-in at the authorization server on the way to a record page.
+//!
+//! The server keeps nothing of an attempt: a cookie of the browser holds the verifier and the record, sealed with the keys of
+//! cursors and bound to the issuer and the attempt's `state`. So strangers cannot fill a memory, an answer is of no use in another
+//! browser, and several tabs sign in at a time. The record is never read from the answer.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use secrecy::{ExposeSecret, SecretString};
+use url::form_urlencoded;
+
+use super::cookies::Cookies;
+use super::sessions::Session;
+use super::{Pages, add_cookie, begun, finish, moved, sentence, view};
+use crate::access::{Admitted, Attempt, AuthorizationReply, Denial, SignInFault};
+use crate::handle::Handle;
+use crate::http::admission::{admit_token, client_of};
+use crate::http::served::{Callers, Served};
+use crate::telemetry::{Call, Endpoint, Origin};
+use crate::tools::RecordPages;
+
+/// Where the authorization server sends browsers back to. No handle has this form.
+pub(super) const CALLBACK: &str = "/records/-/callback";
+
+/// The parameter of a record's page right after a sign-in. A browser that then has no session is not sent to sign in again.
+pub(super) const SIGNED_IN: &str = "signed-in";
+
+/// The beginning of the name of a cookie that holds an attempt. Characters of its state follow.
+const COOKIE: &str = "fetchwell_sign_in_";
+
+/// Characters of a state in the name of its cookie.
+const NAME_CHARS: usize = 8;
+
+/// How long an attempt may take.
+const ATTEMPT_LIFE: Duration = Duration::from_secs(10 * 60);
+
+/// Attempts of one browser at a time. One more deletes the cookies of all others.
+const MAX_ATTEMPTS: usize = 8;
+
+/// Binds sealed attempts to their use.
+const CONTEXT: &str = "sign-in for a record page";
+
+/// Sends a browser to sign in, and then to the page of a record.
+pub(super) async fn begin(
+    pages: &Pages,
+    callers: &Callers,
+    request: &Parts,
+    handle: &Handle,
+) -> Result<Response, SignInFault> {
+    let access = callers.access();
+    let (Some(sign_in), Some(attempt)) = (access.sign_in(), Attempt::random()) else {
+        return Err(SignInFault::Unavailable);
+    };
+    let url = sign_in.authorization_url(&attempt, &pages.public_url.at(CALLBACK)).await?;
+    let mut response = moved(url.as_str(), None);
+    let cookies = pages.cookies();
+    let others: Vec<&str> = cookies.beginning_with(&request.headers, COOKIE).map(|(rest, _)| rest).collect();
+    if others.len() >= MAX_ATTEMPTS {
+        for rest in others.into_iter().filter(|rest| is_base64url(rest)) {
+            add_cookie(&mut response, &cookies.set(&format!("{COOKIE}{rest}"), "", Duration::ZERO));
+        }
+    }
+    let cursors = callers.grants.cursors();
+    let verifier = attempt.verifier.expose_secret();
+    let kept = format!("{}.{verifier}.{}", cursors.now().as_secs(), handle.as_str());
+    let sealed = cursors.seal_text(&[CONTEXT, sign_in.issuer(), &attempt.state], &kept);
+    let name = cookie_of(&attempt.state).ok_or(SignInFault::Unavailable)?;
+    add_cookie(&mut response, &cookies.set(&name, &sealed, ATTEMPT_LIFE));
+    Ok(response)
+}
+
+/// Ends an attempt: exchanges the code for a token, and begins a session with it.
+pub(super) async fn callback(State(pages): State<Pages>, request: Request) -> Response {
+    let (request, _) = request.into_parts();
+    let mut record = pages.telemetry.call(Endpoint::route(CALLBACK), Origin::of(&request.extensions));
+    let response = pages.finish_sign_in(&request, &mut record).await;
+    finish(record, response)
+}
+
+impl Pages {
+    pub(super) fn cookies(&self) -> Cookies {
+        self.sessions.cookies()
+    }
+
+    async fn finish_sign_in(&self, request: &Parts, record: &mut Call) -> Response {
+        let answer = Answer::read(request.uri.query().unwrap_or_default());
+        let callers = match &self.served {
+            Served::Callers(callers) if callers.access().sign_in().is_some() => callers,
+            Served::Callers(_) | Served::Everybody(_) => {
+                let problem = "This server has no sign-in.";
+                return view::problem(StatusCode::NOT_FOUND, "Nothing here", problem, false);
+            }
+        };
+        let begun = answer.state.and_then(|state| self.begun(callers, &request.headers, state));
+        let Some(Begun { attempt, handle }) = begun else {
+            let problem = "This browser did not begin this sign-in, or it took longer than 10 minutes. Open the record again.";
+            return view::problem(StatusCode::BAD_REQUEST, "You are not signed in", problem, false);
+        };
+        let client = client_of(&request.extensions);
+        let path = RecordPages::path(&handle);
+        let name = cookie_of(&attempt.state).unwrap_or_default();
+        let mut response = match self.caller(callers, &attempt, answer.reply, client).await {
+            Ok(caller) => {
+                record.is_by(caller.caller.grant_id());
+                let to = format!("{path}?{SIGNED_IN}=1");
+                self.with_session(callers, &request.headers, caller, &to).await
+            }
+            Err(NotAdmitted::SignIn(fault)) => view::not_signed_in(&fault, &path),
+            Err(NotAdmitted::Token(denial)) => {
+                let problem = format!("{} Tell the operator of this server.", sentence(&denial.to_string()));
+                view::problem(denial.status(), "You are not signed in", &problem, false)
+            }
+        };
+        // An answer is taken once.
+        add_cookie(&mut response, &self.cookies().set(&name, "", Duration::ZERO));
+        response
+    }
+
+    /// Returns the attempt that this browser began with a state.
+    fn begun(&self, callers: &Callers, headers: &HeaderMap, state: String) -> Option<Begun> {
+        let sealed = self.cookies().value(headers, &cookie_of(&state)?)?;
+        let cursors = callers.grants.cursors();
+        let access = callers.access();
+        let kept = cursors.open_text(&[CONTEXT, access.sign_in()?.issuer(), &state], sealed).ok()?;
+        let mut parts = kept.splitn(3, '.');
+        let begun_at = Duration::from_secs(parts.next()?.parse().ok()?);
+        let verifier = SecretString::from(parts.next()?.to_owned());
+        let handle: Handle = parts.next()?.parse().ok()?;
+        let is_current = cursors.now().saturating_sub(begun_at) < ATTEMPT_LIFE;
+        is_current.then_some(Begun { attempt: Attempt { state, verifier }, handle })
+    }
+
+    /// Returns the person whose token the code of a reply is exchanged for, after the checks of every bearer token.
+    async fn caller(
+        &self,
+        callers: &Callers,
+        attempt: &Attempt,
+        reply: AuthorizationReply,
+        client: IpAddr,
+    ) -> Result<Admitted, NotAdmitted> {
+        let access = callers.access();
+        let sign_in = access.sign_in().ok_or(SignInFault::Unavailable)?;
+        let redirect_uri = self.public_url.at(CALLBACK);
+        let token = sign_in.access_token(attempt, reply, &redirect_uri, client).await?;
+        Ok(admit_token(callers, &token, client).await?)
+    }
+
+    /// Begins the session of a person and sends the browser to a page, unless the person has no records here.
+    async fn with_session(
+        &self,
+        callers: &Callers,
+        headers: &HeaderMap,
+        caller: Admitted,
+        to: &str,
+    ) -> Response {
+        if let Err(reason) = callers.grants.turn(&caller).await {
+            let problem = sentence(&reason.to_string());
+            return view::problem(StatusCode::FORBIDDEN, "You cannot read this record", &problem, false);
+        }
+        begun(self, headers, Session::signed_in(caller), to)
+    }
+}
+
+/// An attempt of a browser, and the record that it leads to.
+struct Begun {
+    attempt: Attempt,
+    handle: Handle,
+}
+
+/// Why an answer admits no one.
+enum NotAdmitted {
+    /// There is no token.
+    SignIn(SignInFault),
+    /// The token is refused.
+    Token(Denial),
+}
+
+impl From<SignInFault> for NotAdmitted {
+    fn from(fault: SignInFault) -> Self {
+        Self::SignIn(fault)
+    }
+}
+
+impl From<Denial> for NotAdmitted {
+    fn from(denial: Denial) -> Self {
+        Self::Token(denial)
+    }
+}
+
+/// What the query of an answer says.
+struct Answer {
+    state: Option<String>,
+    reply: AuthorizationReply,
+}
+
+impl Answer {
+    fn read(query: &str) -> Self {
+        let value = |name: &str| {
+            let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
+            let value = values.next().map(|(_, value)| value.into_owned())?;
+            // A parameter that is there twice says nothing (RFC 6749, 3.1).
+            (values.next().is_none() && !value.is_empty()).then_some(value)
+        };
+        let code = value("code").map(SecretString::from);
+        let reply = AuthorizationReply { code, issuer: value("iss"), error: value("error") };
+        Self { state: value("state"), reply }
+    }
+}
+
+/// Returns the name of the cookie of an attempt; `None` for a text that is no state of ours.
+fn cookie_of(state: &str) -> Option<String> {
+    let name = state.get(..NAME_CHARS).filter(|_| is_base64url(state))?;
+    Some(format!("{COOKIE}{name}"))
+}
+
+fn is_base64url(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
