@@ -8,6 +8,7 @@
 //   lifetime         of an access token, in seconds
 //   clock            how far its clock is off, in seconds: what it gives with a slow clock is expired when it arrives
 //   introspector     client_id and client_secret of who may introspect
+//   pages            the confidential client of record pages, when there is one: client_id, client_secret and redirect
 //   redirect         where its two public clients, `reader` and `browser`, are sent back to
 //   documentClient   the URL of a client that describes itself (CIMD), with its document
 const settings = JSON.parse(process.argv[2]);
@@ -28,10 +29,18 @@ const document = {
   ...client,
 };
 
+const pages = ({ redirect, ...secret }) => ({
+  ...secret,
+  redirect_uris: [redirect],
+  grant_types: ['authorization_code'],
+  response_types: ['code'],
+});
+
 const provider = new Provider(settings.issuer, {
   clients: [
     { client_id: 'reader', token_endpoint_auth_method: 'none', ...client },
     { client_id: 'browser', token_endpoint_auth_method: 'none', ...client },
+    ...(settings.pages ? [pages(settings.pages)] : []),
     { ...settings.introspector, redirect_uris: [], grant_types: [], response_types: [] },
   ],
   jwks: { keys: settings.keys },

@@ -24,7 +24,7 @@ class Cookies {
   }
 }
 
-/** Signs in as somebody who agrees to everything; gives the URL that the client is sent back to. */
+/** Signs in as somebody who agrees to everything, or cancels when `person` is null; gives the URL that the client is sent back to. */
 export async function signIn(authorizationUrl, person, redirect) {
   const cookies = new Cookies();
   const visit = async (url, form) => {
@@ -49,6 +49,12 @@ export async function signIn(authorizationUrl, person, redirect) {
       continue;
     }
     const page = await response.text();
+    const cancel = person === null && page.match(/href="([^"]+\/abort)"/)?.[1];
+    if (cancel) {
+      url = new URL(cancel, url).href;
+      response = await visit(url);
+      continue;
+    }
     const action = page.match(/<form[^>]* action="([^"]+)"/)?.[1];
     const prompt = page.match(/name="prompt" value="([^"]+)"/)?.[1];
     if (response.status !== 200 || !action || !prompt) {

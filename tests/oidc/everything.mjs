@@ -11,6 +11,7 @@ import { stopAll } from './processes.mjs';
 import { check, heading, verdict } from './report.mjs';
 import { sdkClient } from './sdk_client.mjs';
 import { seenTokens } from './sign_in.mjs';
+import { signedInPages } from './signed_in_pages.mjs';
 import { signedTokens } from './signed_tokens.mjs';
 
 const [binary, folder] = process.argv.slice(2);
@@ -51,6 +52,7 @@ try {
   await introspectedTokens(binary, folder);
   await liveChanges(binary, folder);
   await passedOn(binary, folder);
+  await signedInPages(binary, folder);
   await sdkClient(binary, folder);
   heading('afterwards');
   await nothingIsKept();
