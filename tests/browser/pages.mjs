@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { chromium } from 'playwright-core';
 
+import { startAuthority } from './authority.mjs';
 import { assertAccessible, assertNamed, assertNoSidewaysScroll, assertReadable } from './look.mjs';
 import { HOSTILE, LONG, ODD_IDS, RECORDS, encoded, handleOf } from './records.mjs';
 import { TOKENS, importRecords, start } from './server.mjs';
@@ -18,6 +19,8 @@ importRecords(binary, folder);
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: flags });
 const server = await start(binary, folder, ['ann', 'bob']);
 const open = await start(binary, folder);
+const authority = await startAuthority('ann');
+const signInServer = await start(binary, folder, undefined, authority.origin);
 
 let failed = 0;
 async function check(name, act) {
@@ -46,7 +49,8 @@ async function newReader(options) {
   context.on('weberror', (error) => context.complaints.push(String(error.error())));
   context.on('dialog', (dialog) => (context.complaints.push(`a dialog: ${dialog.message()}`), dialog.dismiss()));
   context.on('request', (request) => {
-    if (!request.url().startsWith('http://localhost:')) context.complaints.push(`asks for ${request.url()}`);
+    const known = ['http://localhost:', `${authority.origin}/`];
+    if (!known.some((origin) => request.url().startsWith(origin))) context.complaints.push(`asks for ${request.url()}`);
   });
   return context.newPage();
 }
@@ -361,12 +365,58 @@ await check('a server of one person shows its pages to whoever is on the machine
   assert.equal((await page.goto(`${url}x`)).status(), 404);
 });
 
+const signInPath = (who, id) => pathOf(who, id).replace(server.origin, signInServer.origin);
+
+await check('a person signs in at another site and comes back to the record', async (reader) => {
+  const page = await reader();
+  // The citation stands on a page of another site.
+  await page.goto(`${authority.origin}/authorize`);
+  await page.evaluate((url) => (location.href = url), signInPath('ann', 'letter'));
+  await page.getByRole('link', { name: 'agree' }).click();
+  await page.locator('#record').waitFor();
+  assert.equal(await title(page), RECORDS.letter.subject);
+  const names = (await page.context().cookies()).map(({ name }) => name);
+  assert.deepEqual(names, ['fetchwell_session']);
+  assert.equal((await page.goto(signInPath('ann', 'secret'))).status(), 200);
+  assert.equal((await page.goto(signInPath('bob', 'secret'))).status(), 404);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('This browser shows no records any more').waitFor();
+  await page.goto(signInPath('ann', 'letter'));
+  await page.getByRole('link', { name: 'agree' }).waitFor();
+});
+
+await check('two tabs sign in at a time', async (reader) => {
+  const one = await reader();
+  const other = await one.context().newPage();
+  await one.goto(signInPath('ann', 'letter'));
+  await other.goto(signInPath('ann', 'secret'));
+  for (const [page, subject] of [[one, RECORDS.letter.subject], [other, 'Only for ann']]) {
+    await page.getByRole('link', { name: 'agree' }).click();
+    await page.locator('#record').waitFor();
+    assert.equal(await title(page), subject);
+  }
+});
+
+await check('who declines is told so, and can begin again', async (reader) => {
+  const page = await reader();
+  await page.goto(signInPath('ann', 'letter'));
+  await page.getByRole('link', { name: 'decline' }).click();
+  assert.equal(await title(page), 'You are not signed in');
+  await picture(page, 'declined');
+  await assertAccessible(page, 'declined');
+  await page.getByRole('link', { name: 'Sign in again' }).click();
+  await page.getByRole('link', { name: 'agree' }).click();
+  assert.equal(await title(page), RECORDS.letter.subject);
+});
+
 await check('no token is in a log', async () => {
-  for (const { log } of [server, open]) assert.doesNotMatch(log(), /fwt_|link=/);
+  for (const { log } of [server, open, signInServer]) assert.doesNotMatch(log(), /fwt_|link=/);
 });
 
 await browser.close();
 server.stop();
 open.stop();
+signInServer.stop();
+authority.stop();
 console.log(failed ? `browser: ${failed} checks failed` : 'browser: every check passed');
 process.exitCode = failed ? 1 : 0;

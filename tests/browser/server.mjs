@@ -42,18 +42,38 @@ export function importRecords(binary, folder) {
   }
 }
 
-/** Starts a server that lets in `people`, or everybody when that is left out. */
-export async function start(binary, folder, people) {
+/** The lines of `[auth]` for people who sign in at an authorization server. */
+function signIn(authority) {
+  return `[auth]
+issuer = "${authority}"
+[auth.pages]
+client_id = "pages"
+[auth.introspection]
+url = "${authority}/introspect"
+client_id = "fetchwell"
+client_secret = "env:FETCHWELL_CLIENT_SECRET"
+[[auth.subject]]
+subject = "ann"
+sources = ["ann"]
+`;
+}
+
+/** Starts a server that lets in `people`, or everybody when that is left out; with `authority`, people sign in there. */
+export async function start(binary, folder, people, authority) {
   const port = await freePort();
   const origin = `http://localhost:${port}`;
-  const name = people ? 'hosted' : 'open';
+  const name = authority ? 'sign-in' : people ? 'hosted' : 'open';
   const file = join(folder, `${name}.toml`);
-  const letInOnly = (some) => writeFileSync(file, `public_url = "${origin}"\n${(some ?? []).map(letIn).join('')}${SOURCES}`);
+  const letInOnly = (some) => {
+    const auth = (authority ? signIn(authority) : '') + (some ?? []).map(letIn).join('');
+    writeFileSync(file, `public_url = "${origin}"\n${auth}${SOURCES}`);
+  };
   letInOnly(people);
   const state = join(folder, `${name}-state`);
   mkdirSync(state);
   const args = ['serve', '--config', file, '--listen', `127.0.0.1:${port}`, '--state-dir', state];
-  const child = spawn(binary, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const env = { ...process.env, FETCHWELL_CLIENT_SECRET: 'secret' };
+  const child = spawn(binary, args, { stdio: ['ignore', 'ignore', 'pipe'], env });
   let log = '';
   child.stderr.on('data', (chunk) => (log += chunk));
   for (let tries = 0; !(await fetch(`${origin}/health/live`).catch(() => null))?.ok; tries += 1) {
