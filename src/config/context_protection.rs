@@ -1,4 +1,5 @@
-//! `[context_protection]`: how much answers may take, from the file and from the environment, which goes before it.
+//! The `[context_protection]` table: limits of responses, from the file and from environment variables, which take
+//! precedence.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,20 +10,20 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use super::env::{Environment, PROTECTION_VARIABLES};
 use super::error::ConfigError;
 use super::tree::{Mistake, Node, key_of};
-use super::values::{Count, Records, Tokens, Unit, switch};
+use super::values::{Count, Records, Tokens, Unit, parse_boolean};
 use crate::fit::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
 use crate::tools::Profile;
 
-/// The table's own name.
+/// Name of the table.
 const TABLE: &str = "context_protection";
 
-/// The most entries of `endpoints`. Every call looks through them.
-const ENDPOINTS_MOST: usize = 200;
+/// Maximum number of entries in `endpoints`. Every call searches them linearly.
+const MAX_ENDPOINTS: usize = 200;
 
-/// The longest name of one, in bytes.
-const NAME_MOST: usize = 200;
+/// Maximum length of an endpoint's name in bytes.
+const MAX_NAME_BYTES: usize = 200;
 
-/// The table as it is written.
+/// The table as deserialized.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProtectionTable {
@@ -45,7 +46,7 @@ enum EstimatorName {
     Chars4,
 }
 
-/// What is different for an endpoint.
+/// The overrides for an endpoint, as deserialized.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EndpointTable {
@@ -57,25 +58,25 @@ struct EndpointTable {
     exempt: Option<bool>,
 }
 
-/// The table with what the environment says, not yet looked at as a whole.
+/// The settings of file and environment together, before their consistency is checked.
 #[derive(Debug)]
-pub(super) struct Merged {
+pub(super) struct EffectiveProtection {
     protection: Protection,
-    /// Variables that are set, by the keys they stand for.
+    /// Names of the variables that are set, by the key that each overrides.
     variables: HashMap<&'static str, &'static str>,
 }
 
 impl ProtectionTable {
-    /// Puts the environment before the file.
-    pub(super) fn with(mut self, environment: &Environment) -> Result<Merged, ConfigError> {
+    /// Applies the environment variables to the table.
+    pub(super) fn with(mut self, environment: &Environment) -> Result<EffectiveProtection, ConfigError> {
         let mut variables = HashMap::new();
         for (name, value) in &environment.protection {
             let Some((_, key)) = PROTECTION_VARIABLES.into_iter().find(|(known, _)| known == name) else {
                 continue;
             };
             let on = || {
-                let wrong = |problem| refused(name, format!("{problem}; it takes true or false"));
-                switch(value).map(Some).map_err(wrong)
+                let wrong = |problem| invalid(name, format!("{problem}; it takes true or false"));
+                parse_boolean(value).map(Some).map_err(wrong)
             };
             match key {
                 "output_token_threshold" => self.output_token_threshold = count(name, value)?,
@@ -87,7 +88,7 @@ impl ProtectionTable {
             }
             variables.insert(key, *name);
         }
-        Ok(Merged { protection: self.protection(), variables })
+        Ok(EffectiveProtection { protection: self.protection(), variables })
     }
 
     fn protection(self) -> Protection {
@@ -111,14 +112,14 @@ impl ProtectionTable {
     }
 }
 
-/// A number as the environment has it.
+/// Parses a number from an environment variable.
 fn count<Of: Unit>(name: &'static str, value: &str) -> Result<Option<Count<Of>>, ConfigError> {
     let wrong =
-        |problem| refused(name, format!("{problem}; it takes a whole number such as {}", Of::EXAMPLE));
+        |problem| invalid(name, format!("{problem}; it takes a whole number such as {}", Of::EXAMPLE));
     value.parse().map(Some).map_err(wrong)
 }
 
-fn refused(name: &'static str, problem: String) -> ConfigError {
+fn invalid(name: &'static str, problem: String) -> ConfigError {
     ConfigError::Variable { name, problem }
 }
 
@@ -135,18 +136,18 @@ impl EndpointTable {
     }
 }
 
-impl Merged {
-    /// The settings, when all of them can be kept; else the key in the file, or the variable, to look at.
-    pub(super) fn checked(self, tree: &Node, path: &Path) -> Result<Protection, ConfigError> {
+impl EffectiveProtection {
+    /// Checks that the settings are consistent. An error names the key in the file, or else the variable.
+    pub(super) fn check(self, tree: &Node, path: &Path) -> Result<Protection, ConfigError> {
         let Err(contradiction) = self.protection.check() else { return Ok(self.protection) };
         let Contradiction { endpoint, limits, problem } = &contradiction;
         let in_file = limits.iter().find_map(|limit| {
             let own = endpoint.as_deref().and_then(|endpoint| {
-                let path = [TABLE, "endpoints", endpoint, key_of_endpoint(*limit)?];
+                let path = [TABLE, "endpoints", endpoint, endpoint_key(*limit)?];
                 tree.line_of(&path).map(|line| (line, key_of(&path)))
             });
             own.or_else(|| {
-                let key = key_of_all(*limit);
+                let key = global_key(*limit);
                 let path = [TABLE, key];
                 let written = tree.line_of(&path).filter(|_| !self.variables.contains_key(key));
                 written.map(|line| (line, key_of(&path)))
@@ -163,13 +164,13 @@ impl Merged {
         match (in_file, self.variable(limits)) {
             (Some((line, key)), _) => wrong(Some(line), Some(key)),
             (None, Some(name)) => Err(ConfigError::Variable { name, problem: problem.clone() }),
-            // Every number of a contradiction is one that somebody wrote, or the defaults would contradict each other.
+            // Every number of a contradiction was set by the user, or else the defaults would contradict each other.
             (None, None) => wrong(tree.line_of(&[TABLE]), Some(TABLE.to_owned())),
         }
     }
 
-    /// The settings of the environment alone.
-    pub(super) fn alone(self) -> Result<Protection, ConfigError> {
+    /// Checks the settings of the environment, without a file.
+    pub(super) fn check_without_file(self) -> Result<Protection, ConfigError> {
         let Err(Contradiction { limits, problem, .. }) = self.protection.check() else {
             return Ok(self.protection);
         };
@@ -177,13 +178,13 @@ impl Merged {
         Err(ConfigError::Variable { name, problem })
     }
 
-    /// The variable that has a part in a contradiction.
+    /// Returns the variable that is part of a contradiction, if one is.
     fn variable(&self, limits: &[Limit]) -> Option<&'static str> {
-        limits.iter().find_map(|limit| self.variables.get(key_of_all(*limit)).copied())
+        limits.iter().find_map(|limit| self.variables.get(global_key(*limit)).copied())
     }
 }
 
-fn key_of_all(limit: Limit) -> &'static str {
+fn global_key(limit: Limit) -> &'static str {
     match limit {
         Limit::Threshold => "output_token_threshold",
         Limit::HardCap => "hard_output_token_cap",
@@ -193,7 +194,7 @@ fn key_of_all(limit: Limit) -> &'static str {
     }
 }
 
-fn key_of_endpoint(limit: Limit) -> Option<&'static str> {
+fn endpoint_key(limit: Limit) -> Option<&'static str> {
     match limit {
         Limit::Threshold => Some("threshold"),
         Limit::HardCap => Some("hard_cap"),
@@ -203,7 +204,7 @@ fn key_of_endpoint(limit: Limit) -> Option<&'static str> {
     }
 }
 
-/// The entries with their names in order.
+/// Deserializes the entries in the order of the file.
 fn endpoints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, EndpointTable)>, D::Error> {
     struct Entries;
     impl<'de> Visitor<'de> for Entries {
@@ -220,8 +221,8 @@ fn endpoints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, 
         fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
             let mut read = Vec::new();
             while let Some(EndpointName(name)) = entries.next_key()? {
-                if read.len() == ENDPOINTS_MOST {
-                    return Err(A::Error::custom(format!("there are more than {ENDPOINTS_MOST} endpoints")));
+                if read.len() == MAX_ENDPOINTS {
+                    return Err(A::Error::custom(format!("there are more than {MAX_ENDPOINTS} endpoints")));
                 }
                 read.push((name, entries.next_value()?));
             }
@@ -231,7 +232,7 @@ fn endpoints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, 
     deserializer.deserialize_any(Entries)
 }
 
-/// A path, or a tool.
+/// The name of an endpoint: a path with an optional final `*`, or `tool:` and a tool's name.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 struct EndpointName(String);
@@ -257,10 +258,11 @@ impl TryFrom<String> for EndpointName {
         if path.contains('*') {
             return Err("`*` can only be the end of an endpoint's name".to_owned());
         }
-        if name.len() > NAME_MOST || name.contains(|c: char| c.is_control() || c.is_whitespace() || c == '?')
+        if name.len() > MAX_NAME_BYTES
+            || name.contains(|c: char| c.is_control() || c.is_whitespace() || c == '?')
         {
             return Err(format!(
-                "the name of an endpoint is a path of at most {NAME_MOST} bytes, without spaces and without a query"
+                "the name of an endpoint is a path of at most {MAX_NAME_BYTES} bytes, without spaces and without a query"
             ));
         }
         Ok(Self(name))

@@ -1,25 +1,25 @@
-//! Sources added to and taken from the text of a configuration file, with all else as it was, byte for byte.
+//! Editing the text of a configuration file: adding and removing sources. All other bytes stay as they are.
 
 use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, value};
 
-/// A source to be written, as it will stand in the file.
+/// A source to be added to a file. Each field is the value of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NewSource {
-    /// `name`.
+    /// Value of the key `name`.
     pub name: String,
-    /// `label`.
+    /// Value of the key `label`.
     pub label: Option<String>,
-    /// `store`.
+    /// Value of the key `store`.
     pub store: Option<String>,
-    /// `url`.
+    /// Value of the key `url`.
     pub url: Option<String>,
-    /// `credential`.
+    /// Value of the key `credential`.
     pub credential: Option<String>,
-    /// `cache_root`.
+    /// Value of the key `cache_root`.
     pub cache_root: Option<String>,
-    /// `deadline`.
+    /// Value of the key `deadline`.
     pub deadline: Option<String>,
-    /// `streams`; not written when empty.
+    /// Value of the key `streams`, which is omitted if empty.
     pub streams: Vec<String>,
 }
 
@@ -46,11 +46,11 @@ impl NewSource {
     }
 }
 
-/// The text with a source at its end.
+/// Returns the text with a source appended.
 ///
 /// # Errors
 ///
-/// The text is no TOML, or lists its sources inline.
+/// The text is not valid TOML, or lists its sources inline.
 pub fn with_source(text: &str, source: &NewSource) -> Result<String, String> {
     sources(&parse(text)?)?;
     let mut block = DocumentMut::new();
@@ -63,16 +63,17 @@ pub fn with_source(text: &str, source: &NewSource) -> Result<String, String> {
         _ => "\n\n",
     };
     let added = format!("{between}{block}");
-    // A file of Windows lines stays one.
+    // A file with Windows line ends keeps them.
     let added = if text.contains("\r\n") { added.replace('\n', "\r\n") } else { added };
     Ok(format!("{text}{added}"))
 }
 
-/// The text without the source of a name, and without the comments that touch it; `None` when there is no such source.
+/// Returns the text without the source of this name and the comments adjacent to it, or `None` if there is no such
+/// source.
 ///
 /// # Errors
 ///
-/// The text is no TOML, or lists its sources inline.
+/// The text is not valid TOML, or lists its sources inline.
 pub fn without_source(text: &str, name: &str) -> Result<Option<String>, String> {
     let document = parse(text)?;
     let is_it = |table: &&Table| table.get("name").and_then(Item::as_str) == Some(name);
@@ -91,7 +92,7 @@ pub fn without_source(text: &str, name: &str) -> Result<Option<String>, String> 
     first -= comments(&mut lines.iter().take(first).rev());
     let below = behind + comments(&mut lines.iter().skip(behind));
     let is_blank = |at: usize| lines.get(at).is_none_or(|line| line.trim().is_empty());
-    // A comment that touches the next source is about that one.
+    // A comment adjacent to the next source belongs to that one.
     if is_blank(below) {
         behind = below;
     }
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_goes_with_its_own_comments_and_nothing_else() {
+    fn a_source_is_removed_with_its_own_comments_only() {
         check_without(
             FILE,
             "notes",
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_and_removed_leaves_the_file_as_it_was() {
+    fn adding_and_removing_a_source_restores_the_file() {
         let source = NewSource {
             name: "new \"one\"".to_owned(),
             label: Some("New: ü".to_owned()),
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_edited_safely_is_refused() {
+    fn a_file_that_cannot_be_edited_safely_is_rejected() {
         for (text, problem) in [("source = [{name = \"a\", store = \"x\"}]\n", "inline"), ("a = \n", "")] {
             let refused = with_source(text, &NewSource::default()).unwrap_err();
             assert!(refused.contains(problem) && !refused.is_empty(), "{refused}");

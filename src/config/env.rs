@@ -1,11 +1,11 @@
-//! Every environment variable the program reads.
+//! Environment variables. No other module reads one.
 
 use secrecy::SecretString;
 
-/// Variables that hold credentials of an owner.
+/// Variables that contain credentials of an owner.
 pub(super) const OWNER_VARIABLES: [&str; 2] = ["PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE"];
 
-/// Variables that go before `[context_protection]` of the file, with the keys they stand for.
+/// Variables that override `[context_protection]` of the file, with the key that each overrides.
 pub(super) const PROTECTION_VARIABLES: [(&str, &str); 6] = [
     ("MCP_OUTPUT_TOKEN_THRESHOLD", "output_token_threshold"),
     ("MCP_HARD_OUTPUT_TOKEN_CAP", "hard_output_token_cap"),
@@ -15,27 +15,26 @@ pub(super) const PROTECTION_VARIABLES: [(&str, &str); 6] = [
     ("MCP_FEATURE_SUMMARY_PREVIEW", "enable_summarization"),
 ];
 
-/// How log lines are written: `text` or `json`.
+/// Variable with the format of log lines: `text` or `json`.
 pub const LOG_FORMAT_VARIABLE: &str = "FETCHWELL_LOG_FORMAT";
 
-/// Where spans go, as every program with OpenTelemetry reads it. Its exporter reads `OTEL_EXPORTER_OTLP_HEADERS` itself,
-/// for collectors that want a key.
+/// Standard OpenTelemetry variable with the URL of the collector. The exporter itself reads
+/// `OTEL_EXPORTER_OTLP_HEADERS`, for collectors that require a key.
 pub const OTLP_ENDPOINT_VARIABLE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/// What the environment says.
+/// The values of environment variables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
-    /// `RUST_LOG`: the log filter, when `--log` is not given.
+    /// Value of `RUST_LOG`: the log filter if `--log` is not given.
     pub log: Option<String>,
-    /// `FETCHWELL_LOG_FORMAT`: how log lines are written, when `--log-format` is not given.
+    /// Value of `FETCHWELL_LOG_FORMAT`: the log format if `--log-format` is not given.
     pub log_format: Option<String>,
-    /// `OTEL_EXPORTER_OTLP_ENDPOINT`: where spans of calls go, before `otlp_endpoint` of the file.
+    /// Value of `OTEL_EXPORTER_OTLP_ENDPOINT`: the collector of spans, which overrides `otlp_endpoint` of the file.
     pub otlp_endpoint: Option<String>,
-    /// The name of an owner credential that is set (`PDPP_OWNER_TOKEN` or `PDPP_OWNER_SESSION_COOKIE`).
-    /// With one of these in reach nothing remote is served: what a model reads must be what a client was
-    /// granted. The value is not read.
+    /// Name of an owner credential that is set (`PDPP_OWNER_TOKEN` or `PDPP_OWNER_SESSION_COOKIE`). If one is, no
+    /// remote source is served: a model must only read what a client was granted. The value is not read.
     pub owner_credential: Option<&'static str>,
-    /// Variables such as `MCP_OUTPUT_TOKEN_THRESHOLD` that are set, by their names, with what they say.
+    /// Names and values of set variables such as `MCP_OUTPUT_TOKEN_THRESHOLD`.
     pub protection: Vec<(&'static str, String)>,
 }
 
@@ -59,8 +58,8 @@ pub fn environment() -> Environment {
 }
 
 impl Environment {
-    /// The credential in a variable that the configuration names. It is kept as a secret from here on; what is
-    /// not text is no token either, and is refused as one later.
+    /// Returns the credential in a variable that the configuration names, as a secret. A value that is not UTF-8 is
+    /// no valid token and is rejected later.
     #[must_use]
     pub fn credential(&self, variable: &str) -> Option<SecretString> {
         #[expect(clippy::disallowed_methods, reason = "this is the one place")]

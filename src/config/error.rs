@@ -1,71 +1,71 @@
-//! Why a configuration is refused, with what to do.
+//! Errors of the configuration, with their remedy.
 
 use std::path::PathBuf;
 
 use super::tree::Mistake;
 use super::trust::{RestrictedKey, TrustError};
 
-/// Why a configuration file is refused. The message names the file, and line and key where it can.
+/// The reason to reject a configuration file. The message contains the file, and the line and key if known.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("the configuration {} cannot be read ({problem}); check the path", .path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error message of the system.
         problem: String,
     },
-    /// It is not valid.
+    /// The content is not valid.
     #[error("{}:{mistake}", .path.display())]
     Invalid {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong, with its line and key where they are known.
+        /// Problem, with its line and key if known.
         mistake: Mistake,
     },
-    /// A variable of the environment, which goes before the file, is not valid.
+    /// An environment variable that overrides the file is not valid.
     #[error("the environment variable {name} is not valid: {problem}")]
     Variable {
-        /// Its name.
+        /// Name of the variable.
         name: &'static str,
-        /// What is wrong, with what it takes.
+        /// Problem, with the valid values.
         problem: String,
     },
-    /// It names nothing to serve.
+    /// The file has no source to serve.
     #[error(
         "the configuration {} has no [[source]]; add one with `fetchwell source add`, or name one beside it with \
          --store DB or --provider-url URL", .0.display()
     )]
     Empty(PathBuf),
-    /// It was only found, and has keys that such a file may not have.
+    /// The file was found, not named, and has keys that require trust.
     #[error(
         "{}:{}: {} needs trust, which a file that was only found does not have{}; look at the file, then run \
          `fetchwell config trust {}`, or name it: --config {}",
         .path.display(), .first.line, .first.key, other_keys(.others), .path.display(), .path.display()
     )]
     Untrusted {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The first such key.
+        /// First key that requires trust.
         first: RestrictedKey,
-        /// The others.
+        /// Other keys that require trust.
         others: Vec<RestrictedKey>,
     },
-    /// It was only found, and trust in it cannot be looked up.
+    /// The file was found, not named, and the record of trusted files is unusable.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("the configuration {} cannot be written ({problem}); nothing was changed", .path.display())]
     Unwritable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error message of the system.
         problem: String,
     },
 }
 
-/// Keys that are named in a message; the rest are counted.
+/// Maximum number of keys that a message names. The rest are counted.
 const MAX_NAMED_KEYS: usize = 5;
 
 fn other_keys(keys: &[RestrictedKey]) -> String {
@@ -78,7 +78,7 @@ fn other_keys(keys: &[RestrictedKey]) -> String {
 }
 
 impl ConfigError {
-    /// A file that cannot be edited, or not read as what it is.
+    /// Creates the error for a file that cannot be edited or parsed, without line and key.
     #[must_use]
     pub fn invalid(path: PathBuf, problem: String) -> Self {
         Self::Invalid { path, mistake: Mistake { line: None, key: None, problem } }

@@ -1,4 +1,4 @@
-//! The configuration file, TOML as here or YAML by its name.
+//! The configuration file, which is TOML as here, or YAML depending on the extension of its name.
 //!
 //! ```toml
 //! listen = "127.0.0.1:7400"
@@ -38,43 +38,43 @@ use crate::source::pdpp::{DEFAULT_DEADLINE, ProviderUrl};
 use crate::telemetry::{OtlpEndpoint, RECORDS_IN_MEMORY};
 use crate::tools::DEFAULT_CALL_DEADLINE;
 
-/// What a configuration file says.
+/// The settings of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSettings {
-    /// Where to listen.
+    /// Address of the HTTP server.
     pub listen: Option<SocketAddr>,
-    /// An address of its own for `/health` and `/metrics`, without a token.
+    /// Separate address for `/health` and `/metrics`, which requires no token.
     pub ops_listen: Option<SocketAddr>,
-    /// The folder for what has to outlive the process, such as the positions of cursors.
+    /// Folder for state that outlives the process, such as the positions of cursors.
     pub state_dir: Option<PathBuf>,
-    /// How long a cursor is valid.
+    /// Lifetime of a cursor.
     pub cursor_ttl: Duration,
-    /// How long a whole call may take.
+    /// Timeout of a whole call.
     pub call_deadline: Duration,
-    /// What to serve.
+    /// Sources to serve.
     pub sources: Vec<SourceSettings>,
-    /// How much answers may take.
+    /// Limits of responses.
     pub protection: Protection,
-    /// How often a client may ask over HTTP; as often as it likes when `None`.
+    /// Rate limit of a client over HTTP, or `None` for no limit.
     pub rate_limit: Option<RateLimit>,
-    /// Calls whose records are kept in memory.
+    /// Number of calls with records in memory.
     pub ring: usize,
-    /// Where spans of calls go; nowhere when `None`.
+    /// Collector of spans, or `None` to export none.
     pub otlp_endpoint: Option<OtlpEndpoint>,
-    /// Spans may go over plain http to another machine.
+    /// True if spans may be sent over plain http to another machine.
     pub allow_insecure_spans: bool,
-    /// Who may ask over HTTP; whoever reaches the address when `None`.
+    /// Authentication over HTTP, or `None` if none is required.
     pub auth: Option<AuthSettings>,
-    /// What is served over HTTP, and to whom.
+    /// Settings of the HTTP server.
     pub http: HttpSettings,
 }
 
 impl FileSettings {
-    /// One source, and nothing else said but by the environment.
+    /// Creates the settings of one source without a file, with the overrides of the environment.
     ///
     /// # Errors
     ///
-    /// A variable says what it cannot.
+    /// A variable has an invalid value.
     pub fn of(source: SourceSettings, environment: &Environment) -> Result<Self, ConfigError> {
         Ok(Self {
             listen: None,
@@ -83,7 +83,7 @@ impl FileSettings {
             cursor_ttl: VALID_FOR,
             call_deadline: DEFAULT_CALL_DEADLINE,
             sources: vec![source],
-            protection: ProtectionTable::default().with(environment)?.alone()?,
+            protection: ProtectionTable::default().with(environment)?.check_without_file()?,
             rate_limit: None,
             ring: RECORDS_IN_MEMORY,
             otlp_endpoint: None,
@@ -137,30 +137,30 @@ struct Source {
 ///
 /// # Errors
 ///
-/// It cannot be read, is not valid, or has no source.
+/// The file cannot be read, is not valid, or has no source.
 pub fn read_file(path: &Path, environment: &Environment) -> Result<FileSettings, ConfigError> {
     let settings = settings_of(&read_text(path)?, path, environment)?;
     if settings.sources.is_empty() { Err(ConfigError::Empty(path.to_owned())) } else { Ok(settings) }
 }
 
-/// What a text says as the configuration file at `path`, by itself. It may have no source.
+/// Parses a text as the configuration file at `path`, without the environment. It may have no source.
 ///
 /// # Errors
 ///
-/// It is not valid.
+/// The text is not valid.
 pub fn check_text(text: &str, path: &Path) -> Result<FileSettings, ConfigError> {
     settings_of(text, path, &Environment::default())
 }
 
-/// What a text says as the configuration file at `path`, where the environment goes before it. It may have no source.
+/// Parses a text as the configuration file at `path`, with the overrides of the environment. It may have no source.
 ///
 /// # Errors
 ///
-/// It is not valid, by itself or together with the environment.
+/// The text is not valid, by itself or together with the environment.
 pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result<FileSettings, ConfigError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mistaken = |mistake| ConfigError::Invalid { path: path.to_owned(), mistake };
-    let tree = Node::of(text, path).map_err(mistaken)?;
+    let tree = Node::parse(text, path).map_err(mistaken)?;
     let file: File = tree.read().map_err(mistaken)?;
     let guarded = if file.auth.is_some() { Guarded::ByAuthentication } else { Guarded::ByNobody };
     listen(&tree, file.listen, guarded).map_err(mistaken)?;
@@ -178,7 +178,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         cursor_ttl: file.cursor_ttl.map_or(VALID_FOR, |lifetime| lifetime.0),
         call_deadline: file.call_deadline.map_or(DEFAULT_CALL_DEADLINE, |deadline| deadline.0),
         sources,
-        protection: protection.checked(&tree, path)?,
+        protection: protection.check(&tree, path)?,
         rate_limit: file.rate_limit.map(RateLimitTable::settings),
         ring: file.telemetry.ring.map_or(RECORDS_IN_MEMORY, Count::size),
         otlp_endpoint: file.telemetry.otlp_endpoint,
@@ -188,20 +188,20 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
     })
 }
 
-/// Refuses a text without a word in it, which a save leaves that failed on a full disk: taken for settings, it would
-/// lift every limit there was. A file that was never written may be so, and comments are what somebody wrote.
+/// Rejects an empty text, which a failed save leaves on a full disk: used as settings, it would remove every limit. A
+/// text of comments is accepted, because it was written on purpose.
 ///
 /// # Errors
 ///
-/// It is blank.
+/// The text is empty or white space.
 pub fn refuse_blank(text: &str, path: &Path) -> Result<(), ConfigError> {
     match text.trim_start_matches('\u{feff}').trim() {
-        "" => Err(ConfigError::Invalid { path: path.to_owned(), mistake: Mistake::says_nothing() }),
+        "" => Err(ConfigError::Invalid { path: path.to_owned(), mistake: Mistake::empty_file() }),
         _ => Ok(()),
     }
 }
 
-/// The sources with their names, of which each stands once.
+/// Validates the sources and the uniqueness of their names.
 fn sources(tree: &Node, listed: Vec<Source>, folder: &Path) -> Result<Vec<SourceSettings>, Mistake> {
     let mut places: HashMap<SourceName, usize> = HashMap::new();
     let mut sources = Vec::with_capacity(listed.len());
@@ -286,7 +286,7 @@ impl Source {
     }
 }
 
-/// Refuses an address that `serve` would not listen at.
+/// Rejects an address that `serve` would not listen at.
 fn listen(tree: &Node, address: Option<SocketAddr>, guarded: Guarded) -> Result<(), Mistake> {
     let refused = |problem: ListenError| Mistake {
         line: tree.line_of(&["listen"]),
@@ -296,7 +296,7 @@ fn listen(tree: &Node, address: Option<SocketAddr>, guarded: Guarded) -> Result<
     address.map_or(Ok(()), |address| may_listen(address, guarded).map(drop).map_err(refused))
 }
 
-/// Refuses an operations listener at the address of the main one.
+/// Rejects an operations listener at the address of the main one.
 fn check_ops_listen(tree: &Node, file: &File) -> Result<(), Mistake> {
     let main = file.listen.unwrap_or(DEFAULT_LISTEN);
     match file.ops_listen {
@@ -312,12 +312,12 @@ fn check_ops_listen(tree: &Node, file: &File) -> Result<(), Mistake> {
 fn provider_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ProviderUrl>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let text = without_user_info(&text).map_err(D::Error::custom)?;
-    // `allow_insecure` decides about http and is read below.
+    // The key `allow_insecure` decides about http and is checked later.
     ProviderUrl::parse_insecure(text).map(Some).map_err(D::Error::custom)
 }
 
-/// The most streams that an allow-list names.
-const STREAMS_MOST: usize = 200;
+/// Maximum number of streams in an allow-list.
+const MAX_STREAMS: usize = 200;
 
 fn allowed_streams<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<StreamName>>, D::Error> {
     let streams = Vec::<StreamName>::deserialize(deserializer)?;
@@ -325,8 +325,8 @@ fn allowed_streams<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
         0 => Err(D::Error::custom(
             "streams is empty, which would show nothing; name streams, or leave it out to show all",
         )),
-        1..=STREAMS_MOST => Ok(Some(streams)),
-        many => Err(D::Error::custom(format!("streams names {many}; name at most {STREAMS_MOST}"))),
+        1..=MAX_STREAMS => Ok(Some(streams)),
+        many => Err(D::Error::custom(format!("streams names {many}; name at most {MAX_STREAMS}"))),
     }
 }
 
@@ -339,7 +339,7 @@ mod tests {
         check_text(text, Path::new("/etc/fetchwell/fetchwell.toml")).unwrap()
     }
 
-    /// The credential of a source with this line.
+    /// Returns the credential of a source with this line.
     fn credential(line: &str) -> CredentialSettings {
         let text = format!("[[source]]\nname = \"work\"\nurl = \"records.example.com\"\n{line}\n");
         match read(&text).sources.remove(0).place {
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_serve_would_refuse_or_drop_is_refused() {
+    fn sources_that_serve_would_reject_or_ignore_are_rejected() {
         let url = "[[source]]\nname = \"a\"\nurl = \"x.example\"\n";
         for (text, expect) in [
             (
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_their_lines() {
+    fn mistakes_have_their_lines() {
         let url = "[[source]]\nname = \"a\"\nurl = \"x.example\"\n";
         let store = "[[source]]\nname = \"a\"\nstore = \"x\"\n";
         for (text, expect) in [

@@ -1,8 +1,9 @@
-//! The configuration file that is used when none is named.
+//! The configuration file that is used if none is named.
 //!
-//! A `fetchwell.toml` of the current folder comes first, then the user's own. The first can come from anywhere: clients start
-//! programs in folders that were cloned. So it may only have the keys of `trust::allow_list`, unless it is named or the user
-//! trusts its content (`fetchwell config trust`). The user's own file is trusted.
+//! A `fetchwell.toml` in the current folder comes first, then the user's own file. The first can come from anywhere,
+//! because clients start programs in folders that were cloned. So it may only have the keys of `trust::allow_list`,
+//! unless it is named or the user trusts its content (`fetchwell config trust`). The user's own file is always
+//! trusted.
 
 use std::path::{Path, PathBuf};
 
@@ -11,31 +12,31 @@ use directories::ProjectDirs;
 use super::error::ConfigError;
 use super::trust::{TrustedFiles, restricted_keys};
 
-/// The file of the current folder.
+/// Name of the file in the current folder.
 const HERE: &str = "fetchwell.toml";
 
-/// A configuration file that was found and not named.
+/// A configuration file that was found, not named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundFile {
-    /// In the current folder, or one that is treated as if it were.
+    /// A file in the current folder, or in one that is treated like it.
     Here(PathBuf),
-    /// In the user's configuration folder.
+    /// A file in the user's configuration folder.
     OfUser(PathBuf),
 }
 
 impl FoundFile {
-    /// Where it is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         let (Self::Here(path) | Self::OfUser(path)) = self;
         path
     }
 
-    /// Checks that the file may have the keys that this text of it has.
+    /// Checks that the file may have all keys in `text`, its content.
     ///
     /// # Errors
     ///
-    /// It has keys that need trust, and the user does not trust it with this content.
+    /// The file has keys that require trust, and the user does not trust it with this content.
     pub fn check_trust(&self, text: &str) -> Result<(), ConfigError> {
         let Self::Here(path) = self else { return Ok(()) };
         let mut restricted = restricted_keys(text, path)?.into_iter();
@@ -47,7 +48,7 @@ impl FoundFile {
     }
 }
 
-/// The file to use when none is named, if there is one.
+/// Returns the file to use if none is named.
 #[must_use]
 pub fn default_file() -> Option<FoundFile> {
     let here = PathBuf::from(HERE);
@@ -57,7 +58,7 @@ pub fn default_file() -> Option<FoundFile> {
     users_file().filter(|path| path.is_file()).map(FoundFile::OfUser)
 }
 
-/// The file to edit when none is named. It may not be there yet.
+/// Returns the file to edit if none is named. It may not exist yet.
 #[must_use]
 pub fn file_to_edit() -> PathBuf {
     let found = default_file().map(|found| found.path().to_owned());

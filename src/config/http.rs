@@ -1,4 +1,4 @@
-//! What a configuration file says of HTTP: where clients reach the server, whom it listens to, and TLS.
+//! The HTTP settings of a configuration file: public URL, limits, trusted proxies, allowed hosts and origins, TLS.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,34 +15,34 @@ use crate::http::{
     DEFAULT_WRITE_TIMEOUT, Limits, PublicUrl, TlsSettings, TrustedProxies, TrustedProxy,
 };
 
-/// Calls of one caller at a time, when nothing else is said.
+/// Default maximum of concurrent calls of one caller.
 const DEFAULT_CALLS_PER_CALLER: u32 = 16;
 
-/// The most names that a list of them has.
-const NAMES_MOST: usize = 100;
+/// Maximum length of a list of names.
+const MAX_NAMES: usize = 100;
 
-/// What is served over HTTP, and to whom.
+/// The settings of the HTTP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpSettings {
-    /// Where clients reach the server.
+    /// URL at which clients reach the server.
     pub public_url: Option<PublicUrl>,
-    /// Connections at a time.
+    /// Maximum number of concurrent connections.
     pub max_connections: u32,
-    /// Connections of one address at a time.
+    /// Maximum number of concurrent connections of one address.
     pub max_connections_per_address: u32,
-    /// The time in which a client has to read some of a response.
+    /// Timeout for a client that reads nothing of a pending response.
     pub write_timeout: Duration,
-    /// Calls of one caller at a time.
+    /// Maximum number of concurrent calls of one caller.
     pub calls_per_caller: u32,
-    /// Whose word is taken for which client they ask for.
+    /// Proxies with trusted `X-Forwarded-For` and `Forwarded` headers.
     pub trusted_proxies: TrustedProxies,
-    /// Requests that a trusted proxy passes on are answered although there is no `[auth]`.
+    /// True if requests through a trusted proxy are answered without `[auth]`.
     pub allow_unauthenticated_proxy: bool,
-    /// Names under which the server may be asked, beside those of this machine and of `public_url`.
+    /// Accepted `Host` headers, besides those of this machine and of `public_url`.
     pub allowed_hosts: Vec<AllowedHost>,
-    /// Origins whose pages may ask it, beside those of this machine and of `public_url`.
+    /// Accepted `Origin` headers, besides those of this machine and of `public_url`.
     pub allowed_origins: Vec<AllowedOrigin>,
-    /// The certificate, where TLS is spoken.
+    /// Certificate and key, if the server uses TLS.
     pub tls: Option<TlsSettings>,
 }
 
@@ -64,13 +64,13 @@ impl Default for HttpSettings {
 }
 
 impl HttpSettings {
-    /// Under which names the server may be asked, and by pages of which origins.
+    /// Returns the accepted `Host` and `Origin` headers.
     #[must_use]
     pub fn names(&self) -> AllowedNames {
         AllowedNames::new(self.public_url.as_ref(), &self.allowed_hosts, &self.allowed_origins)
     }
 
-    /// Proxies whose requests are answered without a token.
+    /// Returns the proxies with requests that are answered without a token.
     #[must_use]
     pub fn unauthenticated_proxies(&self) -> TrustedProxies {
         if self.allow_unauthenticated_proxy {
@@ -80,7 +80,7 @@ impl HttpSettings {
         }
     }
 
-    /// How much clients may take.
+    /// Returns the limits of connections.
     #[must_use]
     pub fn limits(&self) -> Limits {
         Limits {
@@ -91,7 +91,7 @@ impl HttpSettings {
         }
     }
 
-    /// Whether `[http]` says something else that a running server does not take up.
+    /// Returns true if a setting differs that a running server cannot change.
     #[must_use]
     pub fn tables_differ(&self, other: &Self) -> bool {
         let (public_url, tls) = (other.public_url.clone(), other.tls.clone());
@@ -126,7 +126,7 @@ pub(super) struct TlsTable {
 }
 
 impl HttpTable {
-    /// Refuses `allow_unauthenticated_proxy` where it would allow nothing, or where `[auth]` says who may ask.
+    /// Rejects `allow_unauthenticated_proxy` if it has no effect, or if `[auth]` is present.
     pub(super) fn check(&self, tree: &Node, has_auth: bool) -> Result<(), Mistake> {
         if !self.allow_unauthenticated_proxy {
             return Ok(());
@@ -156,7 +156,7 @@ impl HttpTable {
         HttpSettings {
             public_url,
             max_connections,
-            max_connections_per_address: per_address.unwrap_or_else(|| per_address_of(max_connections)),
+            max_connections_per_address: per_address.unwrap_or_else(|| default_per_address(max_connections)),
             write_timeout: self.write_timeout.map_or(whole.write_timeout, |timeout| timeout.0),
             calls_per_caller: self.calls_per_caller.map_or(whole.calls_per_caller, |count| count.get().get()),
             trusted_proxies: self.trusted_proxies.0.into_iter().collect(),
@@ -168,8 +168,8 @@ impl HttpTable {
     }
 }
 
-/// Returns how many of all connections one address may have when nothing is said: never more than half of them.
-fn per_address_of(max_connections: u32) -> u32 {
+/// Returns the default maximum of connections per address: at most half of all connections.
+fn default_per_address(max_connections: u32) -> u32 {
     (max_connections / 2).clamp(1, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS)
 }
 
@@ -177,7 +177,7 @@ pub(super) fn public_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<O
     String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
 }
 
-/// A list of texts that are each read by their own rule, so that a mistake has its line.
+/// A list of names that are parsed one by one, so that an error has the line of its item.
 struct Names<Name>(Vec<Name>);
 
 impl<Name> Default for Names<Name> {
@@ -186,7 +186,7 @@ impl<Name> Default for Names<Name> {
     }
 }
 
-/// One of them.
+/// One item of [`Names`].
 struct Named<Name>(Name);
 
 impl<'de, Name: FromStr<Err = String>> Deserialize<'de> for Named<Name> {
@@ -202,15 +202,15 @@ impl<'de, Name: FromStr<Err = String>> Deserialize<'de> for Names<Name> {
             type Value = Names<Name>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a list of at most {NAMES_MOST} texts")
+                write!(f, "a list of at most {MAX_NAMES} texts")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names<Name>, A::Error> {
                 let mut names = Vec::new();
                 while let Some(Named(name)) = list.next_element()? {
-                    if names.len() == NAMES_MOST {
+                    if names.len() == MAX_NAMES {
                         return Err(A::Error::custom(format_args!(
-                            "there are more than {NAMES_MOST}; a network names many"
+                            "there are more than {MAX_NAMES}; a network names many"
                         )));
                     }
                     names.push(name);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_can_be_said() {
+    fn all_keys_are_read() {
         let settings = read(
             "public_url = \"https://records.example.com/\"\n\
              [http]\nmax_connections = 500\nmax_connections_per_address = 20\nwrite_timeout = \"2s\"\ncalls_per_caller = 4\ntrusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]\n\
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_their_line() {
+    fn mistakes_have_their_lines() {
         for (text, expect) in [
             ("public_url = \"http://records.example.com\"\n", "1: public_url: it is not https"),
             ("public_url = \"https://u:sekret@records.example.com\"\n", "1: public_url: it has a user name"),
@@ -318,7 +318,7 @@ mod tests {
             assert!(problem.starts_with(&format!("/etc/fetchwell/f.toml:{expect}")), "{text}{problem}");
             assert!(!problem.contains("sekret"), "{problem}");
         }
-        let many = format!("[http]\nallowed_hosts = [{}]\n", "\"a\",".repeat(NAMES_MOST + 1));
+        let many = format!("[http]\nallowed_hosts = [{}]\n", "\"a\",".repeat(MAX_NAMES + 1));
         assert!(read(&many).unwrap_err().contains("more than 100"));
     }
 }

@@ -1,7 +1,15 @@
-//! Configuration: which sources to serve and how, from flags, the environment, and a TOML or YAML file.
+//! Configuration: the sources to serve and their settings, from flags, the environment, and a TOML or YAML file.
 //!
-//! Relative paths in a file are relative to the file, so that it works wherever a client starts the
-//! program. Unknown keys are refused with their line.
+//! Relative paths in a file are relative to the file, so that it works in whatever folder a client starts the
+//! program. Unknown keys are rejected with their line.
+//!
+//! * `file`, `auth`, `http`, `telemetry`, `context_protection`: the settings of a file, by table
+//! * `tree`, `text`, `values`: parsing with line numbers, reading with bounds, typed values
+//! * `env`: environment variables
+//! * `found`, `trust`: the default file, and the keys that it may have without being trusted
+//! * `edit`, `save`: adding and removing sources, atomic writes
+//! * `watch`: detection of changes
+//! * `error`: [`ConfigError`]
 
 mod auth;
 mod context_protection;
@@ -42,23 +50,23 @@ pub use watch::{Noticed, WatchError, Watching, watch};
 use crate::handle::{SourceName, StreamName};
 use crate::source::pdpp::{CommandLine, DEFAULT_DEADLINE, ProviderUrl};
 
-/// One source, as it was configured.
+/// The settings of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceSettings {
-    /// How errors name it.
+    /// Name of the source, as in errors.
     pub name: SourceName,
-    /// What people call it.
+    /// Label for people.
     pub label: Option<String>,
-    /// Where it is.
+    /// Location of the source.
     pub place: SourcePlace,
-    /// How long a question to it may take.
+    /// Timeout of a request to the source.
     pub deadline: Duration,
-    /// The only streams of it that are shown; all of them when `None`.
+    /// Allow-list of streams, or `None` to show all.
     pub streams: Option<Vec<StreamName>>,
 }
 
 impl SourceSettings {
-    /// A source without anything special.
+    /// Creates settings with defaults.
     #[must_use]
     pub fn new(name: SourceName, place: SourcePlace) -> Self {
         Self { name, label: None, place, deadline: DEFAULT_DEADLINE, streams: None }
@@ -66,44 +74,44 @@ impl SourceSettings {
 }
 
 impl SourceSettings {
-    /// Whether it is asked with the token of whoever asks.
+    /// Returns true if requests to the source use the caller's own token.
     #[must_use]
     pub fn takes_callers_token(&self) -> bool {
         matches!(&self.place, SourcePlace::Provider { credential: CredentialSettings::Caller, .. })
     }
 }
 
-/// Where a source is.
+/// The location of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourcePlace {
     /// An embedded store.
     Store {
-        /// Its file.
+        /// Path of the store's file.
         path: PathBuf,
     },
     /// A remote record server.
     Provider {
-        /// Its URL.
+        /// URL of the server.
         url: ProviderUrl,
-        /// Where its credential comes from.
+        /// Location of the credential.
         credential: CredentialSettings,
     },
 }
 
-/// Where the credential of a record server comes from.
+/// The location of a record server's credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialSettings {
-    /// `pdpp connect` left it below this folder.
+    /// Cached by `pdpp connect` below this folder.
     PdppCache(PathBuf),
-    /// It is in an environment variable of this name.
+    /// Stored in the environment variable of this name.
     Variable(String),
-    /// It is in this file.
+    /// Stored in this file.
     File(PathBuf),
-    /// A command prints it.
+    /// Printed by a command.
     Command(CommandLine),
-    /// It is the token of whoever asks.
+    /// Taken from the caller, as its own token.
     Caller,
 }
 
-/// Where `pdpp connect` keeps credentials when nothing else is said.
+/// Default folder for the credentials of `pdpp connect`.
 pub const DEFAULT_CACHE_ROOT: &str = ".pdpp";

@@ -1,4 +1,4 @@
-//! Writing a configuration file: whole, or not at all.
+//! Writing a configuration file atomically.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use super::ConfigError;
 use crate::state::create_private_directory;
 
-/// Writes a configuration file in one step, so that no reader sees half of it. Its permissions stay, a link stays a
-/// link, and a new file is readable by its owner only, since a command in it may hold a secret.
+/// Replaces a configuration file atomically. Its permissions stay, a symbolic link stays a link, and a new file is
+/// readable by its owner only, because a command in it may contain a secret.
 ///
 /// # Errors
 ///
-/// It cannot be written; then it is as it was.
+/// The file cannot be written and is unchanged.
 pub fn save(path: &Path, text: &str) -> Result<(), ConfigError> {
     let unwritable =
         |error: io::Error| ConfigError::Unwritable { path: path.to_owned(), problem: error.to_string() };
     replace(&target(path), text).map_err(unwritable)
 }
 
-/// The file behind a link, there or not.
+/// Returns the target of a symbolic link, which may not exist, or the path itself.
 fn target(path: &Path) -> PathBuf {
     let link = |_missing| match fs::read_link(path) {
         Ok(to) => path.parent().unwrap_or(Path::new("")).join(to),
@@ -55,7 +55,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (real, link) = (folder.path().join("real.toml"), folder.path().join("link.toml"));
         symlink("real.toml", &link).unwrap();
-        // The link leads nowhere yet.
+        // The target of the link does not exist yet.
         save(&link, "one").unwrap();
         let mode = || fs::metadata(&real).unwrap().permissions().mode() & 0o777;
         assert_eq!((fs::read_to_string(&real).unwrap().as_str(), mode()), ("one", 0o600));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_an_error_that_names_the_file() {
+    fn an_error_of_creating_the_folder_names_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();

@@ -1,4 +1,4 @@
-//! The `[telemetry]` table: how many calls are kept in memory, and where their spans go.
+//! The `[telemetry]` table: the number of calls in memory and the collector of spans.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -18,7 +18,7 @@ pub(super) struct TelemetryTable {
 }
 
 impl TelemetryTable {
-    /// Refuses to send spans unencrypted to another machine, unless the file allows it.
+    /// Rejects an unencrypted connection to another machine, unless the file allows it.
     pub(super) fn check(&self, tree: &Node) -> Result<(), Mistake> {
         let path = ["telemetry", "otlp_endpoint"];
         match self.otlp_endpoint.as_ref().filter(|_| !self.allow_insecure) {
@@ -32,7 +32,7 @@ impl TelemetryTable {
     }
 }
 
-/// Says why spans are not sent to an endpoint, with what to do.
+/// Returns the error for an unencrypted collector URL, with its remedy.
 #[must_use]
 pub fn insecure_spans(endpoint: &OtlpEndpoint) -> String {
     format!(

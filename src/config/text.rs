@@ -1,4 +1,4 @@
-//! The text of a configuration file, read in bounded time and memory.
+//! Reading a configuration file with bounded time and memory.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -6,14 +6,14 @@ use std::path::Path;
 
 use super::error::ConfigError;
 
-/// The largest configuration file, in bytes. A source is about a hundred.
-const BYTES_MOST: u64 = 1024 * 1024;
+/// Maximum size of a configuration file in bytes. A source takes about a hundred.
+const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The text of a configuration file.
+/// Reads the text of a configuration file.
 ///
 /// # Errors
 ///
-/// It cannot be read, is no file, is too large, or is not UTF-8.
+/// The file cannot be read, is not a regular file, is too large, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, ConfigError> {
     let unreadable = |problem: String| ConfigError::Unreadable { path: path.to_owned(), problem };
     let refused = |error: std::io::Error| unreadable(error.to_string());
@@ -21,15 +21,15 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
     if metadata.is_dir() {
         return Err(unreadable("it is a directory, and a file was expected".to_owned()));
     }
-    // A pipe could be waited at for ever, and a device never ends.
+    // Reading a pipe could block forever, and a device never ends.
     if !metadata.is_file() {
         return Err(unreadable("it is no regular file".to_owned()));
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(refused)?;
-    file.take(BYTES_MOST + 1).read_to_end(&mut bytes).map_err(refused)?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > BYTES_MOST {
-        return Err(unreadable(format!("it is larger than {BYTES_MOST} bytes")));
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_BYTES {
+        return Err(unreadable(format!("it is larger than {MAX_BYTES} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_text_of_a_sane_size_is_refused() {
+    fn files_that_are_not_text_or_too_large_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("c.yaml");
         let refused = |path: &Path| read_text(path).unwrap_err().to_string();

@@ -1,6 +1,7 @@
-//! The values of a configuration that have rules of their own: names, labels, durations, credentials.
+//! Typed values of the configuration: names, labels, durations, counts, credentials.
 //!
-//! Their messages never quote a credential: who puts a token where its place belongs must not find it in a log.
+//! Error messages never quote a credential, because a token that was written in place of its location must not end up
+//! in a log.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,19 +20,19 @@ use super::env::OWNER_VARIABLES;
 use crate::handle::SourceName;
 use crate::source::pdpp::CommandLine;
 
-/// The longest name of a source, in bytes. It stands in every answer that the source is missing from.
-const NAME_MOST: usize = 64;
+/// Maximum length of a source's name in bytes. Each response from which the source is missing contains it.
+const MAX_NAME_BYTES: usize = 64;
 
-/// The longest label, in characters.
-const LABEL_MOST: usize = 80;
+/// Maximum length of a label in characters.
+const MAX_LABEL_CHARS: usize = 80;
 
-/// The shortest duration that is taken. Nothing over a network answers sooner.
-const DURATION_LEAST: Duration = Duration::from_millis(10);
+/// Minimum duration. No network request is faster.
+const MIN_DURATION: Duration = Duration::from_millis(10);
 
-/// The longest. No client waits for an hour.
-const DURATION_MOST: Duration = Duration::from_secs(60 * 60);
+/// Maximum duration. No client waits for an hour.
+const MAX_DURATION: Duration = Duration::from_secs(60 * 60);
 
-/// The name of a source: short enough to stand in any answer, and on one line.
+/// The name of a source, with a maximum length and no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct SourceTitle(pub SourceName);
@@ -40,9 +41,9 @@ impl FromStr for SourceTitle {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.len() > NAME_MOST {
+        if text.len() > MAX_NAME_BYTES {
             return Err(format!(
-                "the name of a source is {} bytes long; give at most {NAME_MOST}",
+                "the name of a source is {} bytes long; give at most {MAX_NAME_BYTES}",
                 text.len()
             ));
         }
@@ -64,7 +65,7 @@ impl TryFrom<String> for SourceTitle {
     }
 }
 
-/// What people call a source.
+/// The label of a source, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Label(pub String);
@@ -77,8 +78,8 @@ impl FromStr for Label {
         if text.trim().is_empty() {
             return Err("the label is empty; leave it out".to_owned());
         }
-        if characters > LABEL_MOST {
-            return Err(format!("the label has {characters} characters; give at most {LABEL_MOST}"));
+        if characters > MAX_LABEL_CHARS {
+            return Err(format!("the label has {characters} characters; give at most {MAX_LABEL_CHARS}"));
         }
         if text.chars().any(char::is_control) {
             return Err("the label has control characters; leave them out".to_owned());
@@ -95,7 +96,7 @@ impl TryFrom<String> for Label {
     }
 }
 
-/// A duration as people write it: `2s`, `500ms`, `1m 30s`.
+/// A duration with its unit: `2s`, `500ms`, `1m 30s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DurationText(pub Duration);
 
@@ -107,11 +108,11 @@ impl FromStr for DurationText {
         let duration = duration.map_err(|_unreadable| {
             format!("`{}` is no duration; write it as \"2s\" or \"500ms\"", shown(text))
         })?;
-        if !(DURATION_LEAST..=DURATION_MOST).contains(&duration) {
+        if !(MIN_DURATION..=MAX_DURATION).contains(&duration) {
             return Err(format!(
-                "`{}` is not between {DURATION_LEAST:?} and {} minutes",
+                "`{}` is not between {MIN_DURATION:?} and {} minutes",
                 shown(text),
-                DURATION_MOST.as_secs() / 60
+                MAX_DURATION.as_secs() / 60
             ));
         }
         Ok(Self(duration))
@@ -144,77 +145,77 @@ impl<'de> Deserialize<'de> for DurationText {
     }
 }
 
-/// What is counted, with the words and the bounds that messages tell.
+/// The unit of a count, with its maximum and the words for error messages.
 pub(super) trait Unit {
-    /// The most that is taken.
-    const MOST: u32;
-    /// Its name, of many.
+    /// Maximum valid count.
+    const MAX: u32;
+    /// Name of the unit in the plural.
     const NAME: &'static str;
-    /// One that is taken.
+    /// Valid count for messages.
     const EXAMPLE: u32;
 }
 
-/// Of an answer.
+/// The unit of tokens in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tokens {}
 
-/// Of a page.
+/// The unit of records on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Records {}
 
-/// Of a client.
+/// The unit of a client's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Requests {}
 
-/// Kept in memory.
+/// The unit of calls in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Calls {}
 
-/// Of clients.
+/// The unit of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Connections {}
 
-/// Calls of one caller.
+/// The unit of concurrent calls of one caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Callers {}
 
 impl Unit for Tokens {
-    const MOST: u32 = 1_000_000;
+    const MAX: u32 = 1_000_000;
     const NAME: &'static str = "tokens";
     const EXAMPLE: u32 = 4_000;
 }
 
 impl Unit for Records {
-    const MOST: u32 = 200;
+    const MAX: u32 = 200;
     const NAME: &'static str = "records";
     const EXAMPLE: u32 = 50;
 }
 
 impl Unit for Requests {
-    const MOST: u32 = 1_000_000;
+    const MAX: u32 = 1_000_000;
     const NAME: &'static str = "requests";
     const EXAMPLE: u32 = 15;
 }
 
 impl Unit for Calls {
-    const MOST: u32 = 1_000_000;
+    const MAX: u32 = 1_000_000;
     const NAME: &'static str = "calls";
     const EXAMPLE: u32 = 10_000;
 }
 
 impl Unit for Connections {
-    const MOST: u32 = 1_000_000;
+    const MAX: u32 = 1_000_000;
     const NAME: &'static str = "connections";
     const EXAMPLE: u32 = 12_000;
 }
 
 impl Unit for Callers {
-    const MOST: u32 = 10_000;
+    const MAX: u32 = 10_000;
     const NAME: &'static str = "calls";
     const EXAMPLE: u32 = 16;
 }
 
-/// A whole number of something, at least one.
+/// An integer from 1 to the maximum of its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Count<Of>(NonZeroU32, PhantomData<Of>);
 
@@ -232,10 +233,10 @@ impl<Of: Unit> TryFrom<i128> for Count<Of> {
     type Error = String;
 
     fn try_from(number: i128) -> Result<Self, String> {
-        let count = u32::try_from(number).ok().filter(|count| *count <= Of::MOST).and_then(NonZeroU32::new);
+        let count = u32::try_from(number).ok().filter(|count| *count <= Of::MAX).and_then(NonZeroU32::new);
         count
             .map(|count| Self(count, PhantomData))
-            .ok_or_else(|| format!("{number} is not between 1 and {} {}", Of::MOST, Of::NAME))
+            .ok_or_else(|| format!("{number} is not between 1 and {} {}", Of::MAX, Of::NAME))
     }
 }
 
@@ -255,7 +256,7 @@ impl<'de, Of: Unit> Deserialize<'de> for Count<Of> {
             type Value = Count<Of>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a whole number between 1 and {}", Of::MOST)
+                write!(f, "a whole number between 1 and {}", Of::MAX)
             }
 
             fn visit_i64<E: Error>(self, number: i64) -> Result<Count<Of>, E> {
@@ -274,8 +275,8 @@ impl<'de, Of: Unit> Deserialize<'de> for Count<Of> {
     }
 }
 
-/// A switch as the environment has it.
-pub(super) fn switch(text: &str) -> Result<bool, String> {
+/// Parses a boolean from an environment variable.
+pub(super) fn parse_boolean(text: &str) -> Result<bool, String> {
     match text.trim().to_ascii_lowercase().as_str() {
         "true" | "1" | "on" | "yes" => Ok(true),
         "false" | "0" | "off" | "no" => Ok(false),
@@ -283,30 +284,28 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
-/// The URL of a source, when there is no user in it. One would be dropped in silence, and nothing would ever tell that
-/// the password is not used.
+/// Returns the URL of a source unchanged if it has no user name or password. They would be dropped silently, and the
+/// user would not learn that the password is not used.
 ///
 /// # Errors
 ///
-/// It has a user name or a password. The message does not quote it.
+/// The URL has a user name or a password. The message does not quote it.
 pub fn without_user_info(text: &str) -> Result<&str, String> {
     let trimmed = text.trim();
-    let url = match trimmed.contains("://") {
-        true => Url::parse(trimmed),
-        false => Url::parse(&format!("https://{trimmed}")),
-    };
+    let url =
+        if trimmed.contains("://") { Url::parse(trimmed) } else { Url::parse(&format!("https://{trimmed}")) };
     match url {
         Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(
             "the URL has a user name or a password in it, and neither is ever sent; leave them out, and keep a token where \
              a credential belongs"
                 .to_owned(),
         ),
-        // What is no URL is told by whoever reads it.
+        // A text that is not a URL is rejected by the caller.
         _ => Ok(text),
     }
 }
 
-/// Where a credential comes from, as it is written: `pdpp-cache`, `env:NAME`, `file:PATH`, `command:LINE` or `caller`.
+/// The location of a credential as text: `pdpp-cache`, `env:NAME`, `file:PATH`, `command:LINE` or `caller`.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct CredentialText(String);
@@ -320,19 +319,19 @@ impl TryFrom<String> for CredentialText {
 }
 
 impl CredentialText {
-    /// What it means in a file of `folder`, with `cache_root` for the cache.
+    /// Resolves the location in a file of `folder`, with `cache_root` for the cache.
     pub(super) fn settings(&self, folder: &Path, cache_root: &Path) -> Result<CredentialSettings, String> {
         CredentialSettings::parse(&self.0, folder, cache_root)
     }
 }
 
 impl CredentialSettings {
-    /// Reads `pdpp-cache`, `env:NAME`, `file:PATH`, `command:LINE` or `caller`; paths are relative to `folder`, and a command
-    /// runs there.
+    /// Parses `pdpp-cache`, `env:NAME`, `file:PATH`, `command:LINE` or `caller`. Paths are relative to `folder`,
+    /// which is also the working directory of a command.
     ///
     /// # Errors
     ///
-    /// It is none of these. The message does not quote it.
+    /// The text is none of these. The message does not quote it.
     pub fn parse(text: &str, folder: &Path, cache_root: &Path) -> Result<Self, String> {
         match text.split_once(':') {
             None if text == "caller" => Ok(Self::Caller),
@@ -351,7 +350,7 @@ impl CredentialSettings {
         }
     }
 
-    /// Its kind, and where it is. A command is not shown: it may have a secret in it.
+    /// Describes the location. A command is not included, because it may contain a secret.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
@@ -403,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_is_a_place_and_never_a_token() {
+    fn a_credential_is_a_location_and_never_a_token() {
         let parse = |text: &str| CredentialSettings::parse(text, Path::new("/etc/fw"), Path::new(".pdpp"));
         for (text, expect) in [
             ("pdpp-cache", CredentialSettings::PdppCache("/etc/fw/.pdpp".into())),
@@ -437,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_has_no_user() {
+    fn a_url_with_a_user_is_rejected() {
         for text in
             ["records.example.com", "https://x.example/@base?a=b@c", "no url at all", "", "x.example:7400"]
         {

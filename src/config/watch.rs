@@ -1,8 +1,8 @@
-//! News of a configuration file: its text whenever a new one is complete.
+//! Watches the configuration file and delivers its text after each complete write (debounced).
 //!
-//! Folders are watched and not the file: editors put another file in its place, and an orchestrator another link.
-//! A file is read when a writer has closed it, and not while one has it open, so half a file is nobody's
-//! configuration. What a text means is not known here.
+//! The folders are watched, not the file, because editors replace the file and orchestrators replace links to it. A
+//! file is read after a writer has closed it, and not while one has it open, so that a partial write is never
+//! delivered. The text is not parsed here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,42 +16,43 @@ use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use super::error::ConfigError;
 use super::text::read_text;
 
-/// How long nothing must happen to a file that was read, until what was read counts. Elsewhere than on Linux nobody
-/// says that a writer is done.
-const SETTLED: Duration = Duration::from_millis(if WRITERS_ARE_SEEN { 3 } else { 50 });
+/// Time without events after which a text that was read is delivered. Only Linux reports that a writer has closed the
+/// file.
+const SETTLE_TIME: Duration = Duration::from_millis(if REPORTS_CLOSE { 3 } else { 50 });
 
-/// How long a file must be gone, until it is: editors move the old one away before they write the new one.
-const GONE: Duration = Duration::from_millis(100);
+/// Time for which a file must be missing before its removal is delivered, because editors move the old file away
+/// before they write the new one.
+const REMOVAL_DELAY: Duration = Duration::from_millis(100);
 
-/// How often a folder that cannot be watched is tried again, and the file looked at.
-const AGAIN: Duration = Duration::from_secs(1);
+/// Interval at which a folder that cannot be watched is tried again, and the file read.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often a file that changes while it is read is read again at once.
-const ROUNDS_MOST: usize = 50;
+/// Maximum number of consecutive reads of a file that changes while it is read.
+const MAX_ROUNDS: usize = 50;
 
-/// Links to links that are followed, as many as Linux does.
-const LINKS_MOST: usize = 40;
+/// Maximum number of symbolic links to follow, as on Linux.
+const MAX_LINKS: usize = 40;
 
-/// Whether the system says when a writer closes a file.
-const WRITERS_ARE_SEEN: bool = cfg!(target_os = "linux");
+/// True if the system reports that a writer has closed a file.
+const REPORTS_CLOSE: bool = cfg!(target_os = "linux");
 
-/// What there is to know.
+/// A change of the watched file.
 #[derive(Debug)]
 pub enum Noticed {
-    /// There is another text.
+    /// The file has another text.
     Text {
-        /// All of it.
+        /// The whole text.
         text: String,
-        /// When the system told of it.
+        /// Time at which the system reported the change.
         at: Instant,
     },
-    /// There is no file any more.
+    /// The file does not exist any more.
     Removed,
-    /// There is something that is no text.
+    /// The file cannot be read as text.
     Unreadable(ConfigError),
 }
 
-/// A file that cannot be watched.
+/// The error for a file that cannot be watched.
 #[derive(Debug, thiserror::Error)]
 #[error("changes of {} are not noticed ({problem}); start fetchwell again after one", .path.display())]
 pub struct WatchError {
@@ -59,42 +60,42 @@ pub struct WatchError {
     problem: String,
 }
 
-/// A file that is watched until this is dropped.
+/// The handle of a watch, which ends when it is dropped.
 #[derive(Debug)]
 pub struct Watching {
-    news: Sender<News>,
+    sender: Sender<Message>,
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.news.send(News::Stop);
+        // The thread may already have ended.
+        let _ = self.sender.send(Message::Stop);
     }
 }
 
-/// What the thread that reads is told.
-enum News {
+/// A message to the watching thread.
+enum Message {
     Event(Instant, notify::Result<Event>),
     Stop,
 }
 
-/// What an event says of the file.
+/// The relevance of an event for the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
-    Nothing,
-    /// Somebody writes to it, and will close it.
+enum Relevance {
+    None,
+    /// The file is open for writing, and a close event will follow.
     Writing,
-    /// It may say something else now.
+    /// The file may have another content now.
     Changed,
-    /// Something beside it changed, which may be a link to it.
-    Beside,
+    /// Another file in the folder changed, which may be a link to the file.
+    Neighbour,
 }
 
-/// Calls `on_change` on a thread of its own whenever the file has another text than it had, at first than `known`.
+/// Calls `on_change` on a separate thread whenever the text of the file changes, at first if it differs from `known`.
 ///
 /// # Errors
 ///
-/// The system does not tell of changes.
+/// The system cannot report changes.
 pub fn watch(
     path: &Path,
     known: String,
@@ -102,19 +103,19 @@ pub fn watch(
 ) -> Result<Watching, WatchError> {
     let unwatched = |problem: String| WatchError { path: path.to_owned(), problem };
     let path = std::path::absolute(path).map_err(|error| unwatched(error.to_string()))?;
-    let (news, coming) = channel();
-    let told = news.clone();
+    let (sender, receiver) = channel();
+    let event_sender = sender.clone();
     let watcher = notify::recommended_watcher(move |event| {
-        // After the last reader nobody is told.
-        let _ = told.send(News::Event(Instant::now(), event));
+        // Sending fails after the thread has ended.
+        let _ = event_sender.send(Message::Event(Instant::now(), event));
     });
     let watcher = watcher.map_err(|error| unwatched(error.to_string()))?;
-    let places = Places::of(&path);
+    let paths = FilePaths::resolve(&path);
     let mut watch = Watch {
         path: path.clone(),
         watcher,
-        coming,
-        places,
+        receiver,
+        paths,
         watched: BTreeSet::new(),
         known,
         problem: None,
@@ -123,57 +124,57 @@ pub fn watch(
     watch.follow().map_err(|error| unwatched(error.to_string()))?;
     let thread = std::thread::Builder::new().name("configuration".to_owned()).spawn(move || watch.run());
     thread.map_err(|error| unwatched(error.to_string()))?;
-    Ok(Watching { news })
+    Ok(Watching { sender })
 }
 
-/// Where a file is, through all links to it.
+/// The paths of a file, through all symbolic links to it.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Places {
-    /// The names that lead to it, and its own.
+struct FilePaths {
+    /// Paths of the links and of the file itself.
     files: Vec<PathBuf>,
-    /// The folders of these.
+    /// Folders of these paths.
     folders: BTreeSet<PathBuf>,
-    /// Whether there is a folder for each.
+    /// True if all of the folders exist.
     is_whole: bool,
 }
 
-impl Places {
-    fn of(path: &Path) -> Self {
-        let mut places = Self::default();
+impl FilePaths {
+    fn resolve(path: &Path) -> Self {
+        let mut paths = Self::default();
         let mut next = path.to_owned();
-        for _ in 0..LINKS_MOST {
-            let (Some(folder), Some(name)) = (next.parent(), next.file_name()) else { return places };
-            let Ok(folder) = fs::canonicalize(folder) else { return places };
+        for _ in 0..MAX_LINKS {
+            let (Some(folder), Some(name)) = (next.parent(), next.file_name()) else { return paths };
+            let Ok(folder) = fs::canonicalize(folder) else { return paths };
             let file = folder.join(name);
             let link = fs::read_link(&file);
-            places.files.push(file);
-            places.folders.insert(folder.clone());
+            paths.files.push(file);
+            paths.folders.insert(folder.clone());
             match link {
                 Ok(to) => next = folder.join(to),
                 Err(_no_link) => break,
             }
         }
-        places.is_whole = true;
-        places
+        paths.is_whole = true;
+        paths
     }
 }
 
 struct Watch {
     path: PathBuf,
     watcher: RecommendedWatcher,
-    coming: Receiver<News>,
-    places: Places,
+    receiver: Receiver<Message>,
+    paths: FilePaths,
     watched: BTreeSet<PathBuf>,
-    /// The last text that was told.
+    /// Text that was delivered last.
     known: String,
-    /// What was told last that was no text.
+    /// Problem that was delivered last, since the last text.
     problem: Option<String>,
     on_change: Box<dyn FnMut(Noticed) + Send>,
 }
 
 impl Watch {
     fn run(mut self) {
-        // It may have changed before it was watched.
+        // The file may have changed before it was watched.
         let mut changed = Some(Instant::now());
         loop {
             if let Some(at) = changed.take()
@@ -181,21 +182,22 @@ impl Watch {
             {
                 return;
             }
-            let is_watched = self.places.is_whole && self.places.folders == self.watched;
-            let news = match is_watched {
-                true => self.coming.recv().map_err(|_nobody| RecvTimeoutError::Disconnected),
-                false => self.coming.recv_timeout(AGAIN),
+            let is_watched = self.paths.is_whole && self.paths.folders == self.watched;
+            let message = if is_watched {
+                self.receiver.recv().map_err(|_closed| RecvTimeoutError::Disconnected)
+            } else {
+                self.receiver.recv_timeout(RETRY_INTERVAL)
             };
-            changed = match news {
-                Ok(News::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-                Ok(News::Event(at, event)) => (self.meaning(&event) == Meaning::Changed).then_some(at),
+            changed = match message {
+                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Message::Event(at, event)) => (self.relevance(&event) == Relevance::Changed).then_some(at),
                 Err(RecvTimeoutError::Timeout) => {
-                    self.places = Places::of(&self.path);
+                    self.paths = FilePaths::resolve(&self.path);
                     Some(Instant::now())
                 }
             };
             if changed.is_some() {
-                // A folder that is not there yet is tried again.
+                // A folder that does not exist yet is tried again later.
                 let _ = self.follow();
             }
         }
@@ -203,12 +205,12 @@ impl Watch {
 
     /// Watches the folders that the file is in now, and no others.
     fn follow(&mut self) -> notify::Result<()> {
-        for folder in self.watched.difference(&self.places.folders) {
-            // One that is gone is not watched any more.
+        for folder in self.watched.difference(&self.paths.folders) {
+            // The watch of a removed folder has already ended.
             let _ = self.watcher.unwatch(folder);
         }
-        self.watched.retain(|folder| self.places.folders.contains(folder));
-        for folder in &self.places.folders {
+        self.watched.retain(|folder| self.paths.folders.contains(folder));
+        for folder in &self.paths.folders {
             if !self.watched.contains(folder) {
                 self.watcher.watch(folder, RecursiveMode::NonRecursive)?;
                 self.watched.insert(folder.clone());
@@ -217,46 +219,46 @@ impl Watch {
         Ok(())
     }
 
-    fn meaning(&mut self, event: &notify::Result<Event>) -> Meaning {
-        let Ok(event) = event else { return Meaning::Changed };
+    fn relevance(&mut self, event: &notify::Result<Event>) -> Relevance {
+        let Ok(event) = event else { return Relevance::Changed };
         if event.paths.iter().any(|path| self.watched.contains(path)) && event.kind.is_remove() {
-            // The folder itself is gone; another of its name is not watched.
+            // The folder itself was removed. Another one of the same name is not watched.
             self.watched.retain(|folder| !event.paths.contains(folder));
-            self.places = Places::of(&self.path);
-            return Meaning::Changed;
+            self.paths = FilePaths::resolve(&self.path);
+            return Relevance::Changed;
         }
-        let is_it = |path: &&PathBuf| self.places.files.contains(path);
-        let it = event.paths.iter().find(is_it);
-        let meaning = meaning(event, it.map(PathBuf::as_path));
-        if meaning == Meaning::Nothing || meaning == Meaning::Writing {
-            return meaning;
+        let is_watched_file = |path: &&PathBuf| self.paths.files.contains(path);
+        let it = event.paths.iter().find(is_watched_file);
+        let relevance = relevance(event, it.map(PathBuf::as_path));
+        if relevance == Relevance::None || relevance == Relevance::Writing {
+            return relevance;
         }
-        let places = Places::of(&self.path);
-        let is_elsewhere = places != self.places;
-        self.places = places;
-        match meaning {
-            Meaning::Beside if !is_elsewhere => Meaning::Nothing,
-            _ => Meaning::Changed,
+        let paths = FilePaths::resolve(&self.path);
+        let is_elsewhere = paths != self.paths;
+        self.paths = paths;
+        match relevance {
+            Relevance::Neighbour if !is_elsewhere => Relevance::None,
+            _ => Relevance::Changed,
         }
     }
 
-    /// Reads the file, once nothing happens to it, and tells what is new. False when it is time to end.
+    /// Reads the file once there are no more events, and delivers a change. Returns false if the watch has ended.
     fn read(&mut self, mut at: Instant) -> bool {
-        for _ in 0..ROUNDS_MOST {
+        for _ in 0..MAX_ROUNDS {
             let text = read_text(&self.path);
             let is_missing = text.is_err() && !self.path.exists();
             let (mut is_written, mut is_changed) = (false, false);
-            let until = Instant::now() + if is_missing { GONE } else { SETTLED };
+            let until = Instant::now() + if is_missing { REMOVAL_DELAY } else { SETTLE_TIME };
             loop {
-                match self.coming.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                    Ok(News::Stop) | Err(RecvTimeoutError::Disconnected) => return false,
+                match self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                    Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return false,
                     Err(RecvTimeoutError::Timeout) => break,
-                    Ok(News::Event(then, event)) => match self.meaning(&event) {
-                        Meaning::Nothing | Meaning::Beside => {}
-                        Meaning::Writing => is_written = true,
-                        Meaning::Changed => {
+                    Ok(Message::Event(then, event)) => match self.relevance(&event) {
+                        Relevance::None | Relevance::Neighbour => {}
+                        Relevance::Writing => is_written = true,
+                        Relevance::Changed => {
                             (is_written, is_changed, at) = (false, true, then);
-                            // What was gone is there again.
+                            // The missing file exists again.
                             if is_missing {
                                 break;
                             }
@@ -265,15 +267,15 @@ impl Watch {
                 }
             }
             if is_written {
-                // Its writer will close it, which is news.
+                // The writer will close the file, which is an event.
                 return true;
             }
-            // A writer of whom no news came yet has made it shorter, or longer.
+            // A writer without an event so far has changed the length.
             let bytes = |text: &String| u64::try_from(text.len()).unwrap_or(u64::MAX);
             let is_as_read =
                 |text: &String| fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() == bytes(text));
             if !is_changed && text.as_ref().map_or(true, is_as_read) {
-                self.tell(text, is_missing, at);
+                self.deliver(text, is_missing, at);
                 return true;
             }
             let _ = self.follow();
@@ -281,7 +283,7 @@ impl Watch {
         true
     }
 
-    fn tell(&mut self, text: Result<String, ConfigError>, is_missing: bool, at: Instant) {
+    fn deliver(&mut self, text: Result<String, ConfigError>, is_missing: bool, at: Instant) {
         let (problem, noticed) = match text {
             Ok(text) => {
                 self.problem = None;
@@ -294,7 +296,7 @@ impl Watch {
             Err(_) if is_missing => ("gone".to_owned(), Noticed::Removed),
             Err(error) => (error.to_string(), Noticed::Unreadable(error)),
         };
-        // A folder that is looked at again and again is no news every time.
+        // A problem that is found again and again is delivered once.
         if self.problem.as_ref() != Some(&problem) {
             self.problem = Some(problem);
             (self.on_change)(noticed);
@@ -302,35 +304,35 @@ impl Watch {
     }
 }
 
-/// What an event says, of the file `it` or of others.
-fn meaning(event: &Event, it: Option<&Path>) -> Meaning {
+/// Returns the relevance of an event. `it` is the watched file, if the event is about it.
+fn relevance(event: &Event, it: Option<&Path>) -> Relevance {
     if event.need_rescan() {
-        return Meaning::Changed;
+        return Relevance::Changed;
     }
     match (event.kind, it) {
-        (EventKind::Access(AccessKind::Close(AccessMode::Write)), Some(_)) => Meaning::Changed,
-        (EventKind::Access(_), _) => Meaning::Nothing,
+        (EventKind::Access(AccessKind::Close(AccessMode::Write)), Some(_)) => Relevance::Changed,
+        (EventKind::Access(_), _) => Relevance::None,
         (EventKind::Create(_), Some(it)) => {
-            if WRITERS_ARE_SEEN && is_to_be_written(it) {
-                Meaning::Writing
+            if REPORTS_CLOSE && is_to_be_written(it) {
+                Relevance::Writing
             } else {
-                Meaning::Changed
+                Relevance::Changed
             }
         }
         (EventKind::Modify(ModifyKind::Data(_)), Some(_)) => {
-            if WRITERS_ARE_SEEN {
-                Meaning::Writing
+            if REPORTS_CLOSE {
+                Relevance::Writing
             } else {
-                Meaning::Changed
+                Relevance::Changed
             }
         }
-        (EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)), None) => Meaning::Nothing,
-        (_, Some(_)) => Meaning::Changed,
-        (_, None) => Meaning::Beside,
+        (EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)), None) => Relevance::None,
+        (_, Some(_)) => Relevance::Changed,
+        (_, None) => Relevance::Neighbour,
     }
 }
 
-/// Whether a file that was just made will be closed by whoever made it: a link is there at once.
+/// Returns true if a new file is still open for writing. A link is complete at once.
 fn is_to_be_written(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && names(&metadata) < 2)
 }

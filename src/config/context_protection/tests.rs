@@ -1,4 +1,4 @@
-//! What may be written under `context_protection`, in both formats, with the environment before it.
+//! Tests of the `context_protection` table in both formats, with environment variables.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::config::{ConfigError, Environment, FileSettings, settings_of};
 use crate::fit::{Estimator, Limits, Overrides};
 
-/// As it was asked for, unchanged.
+/// The reference configuration of the Context Protection API, unchanged.
 const SEED: &str = include_str!("../../../fixtures/configuration/seed.yaml");
 
 fn read(text: &str, name: &str, variables: &[(&'static str, &str)]) -> Result<FileSettings, ConfigError> {
@@ -24,7 +24,7 @@ fn refused(text: &str, name: &str, variables: &[(&'static str, &str)], expect: &
 }
 
 #[test]
-fn the_seed_is_read_as_it_is() {
+fn the_reference_configuration_is_valid() {
     let protection = read(SEED, "c.yaml", &[]).unwrap().protection;
     assert_eq!((protection.global, protection.estimator), (Limits::default(), Estimator::O200k));
     let listings = Overrides { page_size: Some(50), threshold: Some(4_000), ..Overrides::default() };
@@ -36,7 +36,7 @@ fn the_seed_is_read_as_it_is() {
 }
 
 #[test]
-fn both_formats_say_the_same() {
+fn both_formats_give_the_same_settings() {
     let toml = "listen = \"127.0.0.1:7401\"\nstate_dir = \"state\"\ncall_deadline = \"8s\"\n\
         [[source]]\nname = \"notes\"\nstore = \"notes.db\"\nstreams = [\"a\"]\n\
         [rate_limit]\nrequests = 15\nper = \"10s\"\n[telemetry]\nring = 500\n\
@@ -60,8 +60,8 @@ fn both_formats_say_the_same() {
 }
 
 #[test]
-fn mistakes_are_named_with_line_and_key_in_both_formats() {
-    // Each is the third line of a table, or of an endpoint's.
+fn mistakes_have_line_and_key_in_both_formats() {
+    // Each is on the third line of a table, or of an endpoint's table.
     for (line, key, problem) in [
         ("output_token_threshold = 0", "", "0 is not between 1 and 1000000 tokens"),
         ("output_token_threshold = -5", "", "-5 is not between"),
@@ -110,7 +110,7 @@ fn mistakes_are_named_with_line_and_key_in_both_formats() {
 }
 
 #[test]
-fn endpoints_have_names_that_can_be_asked() {
+fn endpoint_names_are_validated() {
     for (name, problem) in [
         ("a/b", "the name of an endpoint is a path"),
         ("", "the name of an endpoint is a path"),
@@ -135,7 +135,7 @@ fn endpoints_have_names_that_can_be_asked() {
 }
 
 #[test]
-fn the_environment_goes_before_the_file_and_is_checked_with_it() {
+fn environment_variables_override_the_file_and_are_checked_with_it() {
     let file =
         "context_protection:\n  output_token_threshold: 5000\n  endpoints:\n    /a: {threshold: 6000}\n";
     let set = [
@@ -185,7 +185,7 @@ fn the_environment_goes_before_the_file_and_is_checked_with_it() {
         let expect = format!("the environment variable {name} is not valid: {expect}");
         refused(file, "c.yaml", &[(name, value)], &expect);
     }
-    // A number of the file and one of the environment that do not go together.
+    // A number of the file and one of the environment that contradict each other.
     refused(
         file,
         "c.yaml",
@@ -199,14 +199,14 @@ fn the_environment_goes_before_the_file_and_is_checked_with_it() {
         &[("MCP_HARD_OUTPUT_TOKEN_CAP", "5500")],
         "c.yaml:4: context_protection.endpoints.\"/a\".threshold: the hard cap, 5500, is below the threshold, 6000",
     );
-    // A file that is mended by the environment.
+    // A contradiction in the file that the environment resolves.
     assert!(read("[context_protection]\nhard_output_token_cap = 3000\n", "c.toml", &[]).is_err());
     let mended = [("MCP_OUTPUT_TOKEN_THRESHOLD", "2000")];
     assert!(read("[context_protection]\nhard_output_token_cap = 3000\n", "c.toml", &mended).is_ok());
 }
 
 #[test]
-fn what_is_no_table_of_keys_is_refused() {
+fn a_file_that_is_not_a_table_of_keys_is_rejected() {
     for (text, name, expect) in [
         ("", "c.yaml", "c.yaml: the file says nothing"),
         ("# only a comment\n", "c.yaml", "c.yaml: the file says nothing"),
@@ -261,7 +261,7 @@ fn what_is_no_table_of_keys_is_refused() {
 }
 
 #[test]
-fn messages_know_no_types_of_this_program() {
+fn messages_name_no_types_of_this_program() {
     for (text, name, expect) in [
         (
             "[context_protection.endpoints]\n\"/a\" = 5\n",
@@ -289,7 +289,7 @@ fn messages_know_no_types_of_this_program() {
 }
 
 #[test]
-fn no_text_takes_long() {
+fn parsing_time_is_bounded() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let before = format!("*a{}", level - 1);
@@ -299,7 +299,7 @@ fn no_text_takes_long() {
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     let deep_keys: String = (0..2_000).map(|depth| format!("{}a:\n", " ".repeat(depth % 500))).collect();
     let wide: String = (0..100_000).map(|n| format!("k{n}: 1\n")).collect();
-    // Without bounds this test would not end.
+    // Without limits this test would not end.
     for text in [&bomb, &deep, &deep_keys, &wide] {
         refused(text, "c.yaml", &[], "c.yaml:");
     }

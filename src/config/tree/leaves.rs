@@ -1,19 +1,19 @@
-//! The values of a tree with the keys that lead to them.
+//! The values of a tree with their full keys.
 
 use super::{Node, Value, key_of};
 
-/// A value of a file that is not a table or a list with something in it.
+/// A value that is not a table or list with entries.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::config) struct Leaf {
-    /// The names of the keys from the top, and the numbers of list items.
+    /// Names of the keys from the top, and indices of list items.
     path: Vec<Step>,
-    /// Its line, from 1.
+    /// Line of the value, from 1.
     pub(in crate::config) line: usize,
-    /// Its value as text; quoted and escaped when it is a string.
+    /// Value as text, quoted and escaped if it is a string.
     pub(in crate::config) shown: String,
-    /// The string that it is.
+    /// Content of a string.
     pub(in crate::config) text: Option<String>,
-    /// It is an empty table, an empty list or nothing.
+    /// True for an empty table, an empty list or no value.
     is_empty: bool,
 }
 
@@ -24,7 +24,7 @@ enum Step {
 }
 
 impl Leaf {
-    /// Returns the key as messages name it, such as `source[0].name`.
+    /// Returns the full key for messages, such as `source[0].name`.
     pub(in crate::config) fn key(&self) -> String {
         let steps = self.path.iter().map(|step| match step {
             Step::Key(name) => name.clone(),
@@ -34,8 +34,8 @@ impl Leaf {
         key_of(&steps.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Returns whether a pattern such as `source[].streams[]` or `endpoints.*.threshold` is about this key: `[]` stands for every
-    /// item and `*` for every key. An empty table or list fits the patterns of what it could hold.
+    /// Returns true if the key matches a pattern such as `source[].streams[]` or `endpoints.*.threshold`, where `[]`
+    /// matches every item and `*` every key. An empty table or list matches the patterns of its possible content.
     pub(in crate::config) fn fits(&self, pattern: &str) -> bool {
         let spaced = pattern.replace("[]", ".[]");
         let parts: Vec<&str> = spaced.split('.').collect();
@@ -49,7 +49,7 @@ impl Leaf {
 }
 
 impl Node {
-    /// Returns all values, in the order of the file.
+    /// Returns all values in the order of the file.
     pub(in crate::config) fn leaves(&self) -> Vec<Leaf> {
         let mut leaves = Vec::new();
         collect(self, &mut Vec::new(), &mut leaves);
@@ -57,7 +57,7 @@ impl Node {
     }
 }
 
-/// Collects the values below a node by recursion. The parsers bound the depth.
+/// Collects the values below a node by recursion. The parsers limit the depth.
 fn collect(node: &Node, path: &mut Vec<Step>, leaves: &mut Vec<Leaf>) {
     match &node.value {
         Value::Table(entries) if !entries.is_empty() => {
@@ -88,7 +88,7 @@ fn collect(node: &Node, path: &mut Vec<Step>, leaves: &mut Vec<Leaf>) {
 }
 
 impl Value {
-    /// Returns a value as people write it; a string with everything escaped that a terminal would obey.
+    /// Formats a value. Control characters of a string are escaped.
     fn shown(&self) -> String {
         match self {
             Self::Nothing => "nothing".to_owned(),
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn leaves_have_their_keys_and_fit_patterns() {
         let text = "a = 1\nb = []\n[c.\"x.y\"]\nd = \"q\\u001b\"\n[[s]]\nn = [true]\n[t]\n";
-        let leaves = Node::of(text, Path::new("f.toml")).unwrap().leaves();
+        let leaves = Node::parse(text, Path::new("f.toml")).unwrap().leaves();
         let shown: Vec<(String, usize, &str)> =
             leaves.iter().map(|leaf| (leaf.key(), leaf.line, leaf.shown.as_str())).collect();
         assert_eq!(

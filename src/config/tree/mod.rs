@@ -1,7 +1,11 @@
-//! What a configuration file says, TOML or YAML, as one tree in which everything knows its line.
+//! A configuration file as a tree in which every key and value knows its line, for TOML and YAML.
 //!
-//! The parsers differ in what they tell of a mistake; read from this tree, both formats have the same keys, the same
-//! rules and the same messages.
+//! The parsers differ in their error messages. Settings are read from this tree, so both formats have the same keys,
+//! rules and messages.
+//!
+//! * `toml`, `yaml`: the parsers
+//! * `read`: a deserializer for the tree
+//! * `leaves`: the values of the tree with their keys
 
 mod leaves;
 mod read;
@@ -15,7 +19,7 @@ use serde::de::DeserializeOwned;
 
 pub(super) use leaves::Leaf;
 
-/// A value with the line it begins on.
+/// A value with the line on which it starts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     line: usize,
@@ -30,12 +34,12 @@ enum Value {
     Float(f64),
     Text(String),
     List(Vec<Node>),
-    /// No key stands twice.
+    /// Entries with distinct keys.
     Table(Vec<(Key, Node)>),
 }
 
 impl Value {
-    /// What it is, in words of whoever wrote it.
+    /// Returns the type of the value, for error messages.
     fn kind(&self) -> &'static str {
         match self {
             Self::Nothing => "empty",
@@ -54,14 +58,14 @@ struct Key {
     name: String,
 }
 
-/// What is wrong with a file, and where.
+/// An error in a file, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// The line, from 1.
+    /// Line of the error, from 1.
     pub line: Option<usize>,
-    /// The key from the top, such as `context_protection.max_page_size`.
+    /// Full key, such as `context_protection.max_page_size`.
     pub key: Option<String>,
-    /// What is wrong with it.
+    /// Description of the error.
     pub problem: String,
 }
 
@@ -80,14 +84,14 @@ impl fmt::Display for Mistake {
 }
 
 impl Mistake {
-    /// Nothing is said at all.
-    pub(super) fn says_nothing() -> Self {
+    /// Creates the error for an empty file.
+    pub(super) fn empty_file() -> Self {
         let problem = "the file says nothing; write at least one key, such as context_protection".to_owned();
         Self { line: None, key: None, problem }
     }
 }
 
-/// Whether a file is YAML: by its name alone.
+/// Returns true if the extension of the file name is that of YAML.
 #[must_use]
 pub fn is_yaml(path: &Path) -> bool {
     path.extension()
@@ -95,19 +99,19 @@ pub fn is_yaml(path: &Path) -> bool {
 }
 
 impl Node {
-    /// The tree of a text, YAML or TOML by the name of its file.
-    pub(super) fn of(text: &str, path: &Path) -> Result<Self, Mistake> {
-        // Windows editors begin a file so, and both formats let them.
+    /// Parses a text as YAML or TOML, depending on the file name.
+    pub(super) fn parse(text: &str, path: &Path) -> Result<Self, Mistake> {
+        // Windows editors write a byte order mark, which both formats allow.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if is_yaml(path) { yaml::parse(text) } else { toml::parse(text) }
     }
 
-    /// The tree as a type of its own.
+    /// Deserializes the tree.
     pub(super) fn read<Settings: DeserializeOwned>(&self) -> Result<Settings, Mistake> {
         Settings::deserialize(self).map_err(read::Fault::mistake)
     }
 
-    /// Where a key is; nothing when the file does not say it.
+    /// Returns the line of a key, or `None` if the file does not have it.
     pub(super) fn line_of(&self, path: &[&str]) -> Option<usize> {
         let Some((first, rest)) = path.split_first() else { return Some(self.line) };
         match &self.value {
@@ -121,7 +125,7 @@ impl Node {
     }
 }
 
-/// A key as messages name it.
+/// Formats a key for error messages, such as `source[0].name`.
 pub(super) fn key_of(path: &[&str]) -> String {
     let mut key = String::new();
     for step in path {
@@ -139,7 +143,7 @@ pub(super) fn key_of(path: &[&str]) -> String {
     key
 }
 
-/// The line of a byte, from 1.
+/// Returns the line of a byte offset, from 1.
 fn line_at(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }

@@ -1,4 +1,4 @@
-//! From the tree to settings: a deserializer that knows line and key of what does not fit.
+//! A deserializer for the tree, with line and key in its errors.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use serde::de::{
 
 use super::{Key, Mistake, Node, Value, key_of};
 
-/// What does not fit. Its place is found on the way out.
+/// A deserialization error. Its position is added while it is returned through the levels of the tree.
 #[derive(Debug)]
 pub(in crate::config) struct Fault {
     problem: String,
     line: Option<usize>,
-    /// From the inside to the outside.
+    /// Keys from the innermost to the outermost.
     steps: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ impl<'de> Deserializer<'de> for &'de Node {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match &self.value {
-            // A key without a value says nothing, in YAML; TOML has no such thing.
+            // A key without a value counts as missing. That is possible in YAML only.
             Value::Nothing => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
@@ -89,7 +89,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         match &self.value {
-            Value::Text(text) => visitor.visit_enum(Word(text)),
+            Value::Text(text) => visitor.visit_enum(UnitVariantName(text)),
             other => {
                 let words: Vec<String> = variants.iter().map(|word| format!("`{word}`")).collect();
                 let problem =
@@ -108,7 +108,8 @@ impl<'de> Deserializer<'de> for &'de Node {
         match &self.value {
             Value::Table(_) => self.deserialize_any(visitor),
             Value::Nothing => Err(Fault::custom("this is empty; write its keys, or leave it out")),
-            // Derived code would take a list for its fields in order, and call a table by its name in this program.
+            // Derived code would accept a list as the fields in order, and its error would contain the name of a Rust
+            // type.
             other => {
                 Err(Fault::custom(format!("this is {}, and a table of keys was expected", other.kind())))
             }
@@ -158,10 +159,10 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     }
 }
 
-/// One of a set of words.
-struct Word<'de>(&'de str);
+/// A string that names a variant of an enum.
+struct UnitVariantName<'de>(&'de str);
 
-impl<'de> EnumAccess<'de> for Word<'de> {
+impl<'de> EnumAccess<'de> for UnitVariantName<'de> {
     type Error = Fault;
     type Variant = Self;
 
@@ -171,7 +172,7 @@ impl<'de> EnumAccess<'de> for Word<'de> {
     }
 }
 
-impl<'de> VariantAccess<'de> for Word<'de> {
+impl<'de> VariantAccess<'de> for UnitVariantName<'de> {
     type Error = Fault;
 
     fn unit_variant(self) -> Result<(), Fault> {

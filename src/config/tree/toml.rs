@@ -1,15 +1,15 @@
-//! TOML as a tree.
+//! The TOML parser of configuration files.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Key, Mistake, Node, Value, key_of, line_at};
 
-/// Reads a whole file. The parser bounds its own depth.
+/// Parses a whole file. The `toml` crate limits the depth.
 pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
     let table = DeTable::parse(text).map_err(|error| {
         let span = error.span();
-        // The parser's own display quotes the line, which may hold a secret; a key is none.
+        // The parser's `Display` quotes the line, which may contain a secret. A key is not a secret.
         let is_about_key = error.message().contains("duplicate key");
         let key = span.clone().filter(|_| is_about_key).and_then(|span| text.get(span));
         Mistake {
@@ -18,15 +18,15 @@ pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
             problem: error.message().trim_end().to_owned(),
         }
     })?;
-    let lines = Lines::of(text);
+    let lines = LineIndex::new(text);
     Ok(Node { line: 1, value: lines.table(table.get_ref()) })
 }
 
-/// Where lines begin, so that a file is not counted through for each of its keys.
-struct Lines(Vec<usize>);
+/// The offsets of line starts, so that looking up the line of a key does not scan the file.
+struct LineIndex(Vec<usize>);
 
-impl Lines {
-    fn of(text: &str) -> Self {
+impl LineIndex {
+    fn new(text: &str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         Self(std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect())
     }
@@ -40,13 +40,13 @@ impl Lines {
             .iter()
             .map(|(key, value)| {
                 let key = Key { line: self.line(key.span().start), name: key.get_ref().to_string() };
-                // A table that only its own tables name has no place of its own.
+                // A table that is defined by its subtables only has no position of its own.
                 let mut node = self.node(value);
                 node.line = node.line.max(key.line);
                 (key, node)
             })
             .collect();
-        // The parser sorts by name; the first mistake of a file is told first.
+        // The parser sorts by name. Sorting by line reports the first error of the file first.
         entries.sort_by_key(|(key, _)| key.line);
         Value::Table(entries)
     }

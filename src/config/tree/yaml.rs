@@ -1,4 +1,4 @@
-//! YAML as a tree, within bounds: an alias or a nesting that would take time or memory is refused.
+//! The YAML parser of configuration files, with limits for nesting and aliases.
 
 use std::fmt;
 
@@ -10,31 +10,31 @@ use serde_saphyr::{Error, Spanned};
 
 use super::{Key, Mistake, Node, Value, key_of};
 
-/// Tables within tables. Ours are four deep.
-const DEPTH_MOST: usize = 16;
+/// Maximum nesting. Settings are four levels deep.
+const MAX_DEPTH: usize = 16;
 
-/// Keys and values together. A file of a mebibyte can hold many more.
-const NODES_MOST: usize = 50_000;
+/// Maximum number of keys and values. A file of 1 MiB can contain many more.
+const MAX_NODES: usize = 50_000;
 
-/// Names for a value that is used again.
-const ANCHORS_MOST: usize = 100;
+/// Maximum number of anchors, and of aliases.
+const MAX_ANCHORS: usize = 100;
 
-/// What all uses of such values may add.
-const REPLAYED_MOST: usize = 10_000;
+/// Maximum number of events that all aliases together may replay.
+const MAX_REPLAYED: usize = 10_000;
 
-/// Reads a whole file.
+/// Parses a whole file.
 pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
     let mut alias_limits = AliasLimits::default();
-    alias_limits.max_total_replayed_events = REPLAYED_MOST;
-    alias_limits.max_replay_stack_depth = DEPTH_MOST;
+    alias_limits.max_total_replayed_events = MAX_REPLAYED;
+    alias_limits.max_replay_stack_depth = MAX_DEPTH;
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_depth: DEPTH_MOST,
-            flow_nesting_limit: DEPTH_MOST,
-            max_nodes: NODES_MOST,
-            max_events: 4 * NODES_MOST,
-            max_anchors: ANCHORS_MOST,
-            max_aliases: ANCHORS_MOST,
+            max_depth: MAX_DEPTH,
+            flow_nesting_limit: MAX_DEPTH,
+            max_nodes: MAX_NODES,
+            max_events: 4 * MAX_NODES,
+            max_anchors: MAX_ANCHORS,
+            max_aliases: MAX_ANCHORS,
             max_documents: 1,
         },
         alias_limits: alias_limits,
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Mistake> {
     let read = serde_saphyr::from_str_with_options::<Spanned<Yaml>>(text, options);
     let node = read.map(node).map_err(|error| mistake(&error))?;
     match node.value {
-        Value::Nothing => Err(Mistake::says_nothing()),
+        Value::Nothing => Err(Mistake::empty_file()),
         Value::Table(_) => Ok(node),
         _ => Err(Mistake {
             line: Some(node.line),
@@ -74,14 +74,14 @@ fn mistake(error: &Error) -> Mistake {
         }
         other => {
             let said = other.to_string();
-            // It may speak in lines, with a place that is told here already.
+            // The message may have several lines, and a position that is added anyway.
             (None, said.lines().next().unwrap_or("it cannot be read").to_owned())
         }
     };
     Mistake { line, key: key.map(|key| key_of(&[key])), problem }
 }
 
-/// A value whose parts know their places.
+/// A YAML value with positions.
 enum Yaml {
     Scalar(Value),
     List(Vec<Spanned<Self>>),
@@ -97,7 +97,7 @@ fn node(spanned: Spanned<Yaml>) -> Node {
             let entry = |(key, value): (Spanned<String>, Spanned<Yaml>)| {
                 let key = Key { line: self::line(&key), name: key.value };
                 let mut node = node(value);
-                // A table begins with its first key; the line to look at is the one that names it.
+                // A table starts with its first key, but errors show the line of the key that names the table.
                 if matches!(node.value, Value::Table(_)) {
                     node.line = key.line;
                 }

@@ -1,8 +1,9 @@
-//! The keys that a configuration file may have although it was only found.
+//! The keys that a configuration file may have although it was found, not named.
 //!
-//! A folder can come from anywhere, and clients start programs in it. So a file that was found there may name things, say
-//! where stores are, ask record servers over `https` with what `pdpp connect` left for them, and set limits. It works on the
-//! tree of the file and not on the settings: a key that is added to the settings is restricted until it is listed here.
+//! A folder can come from anywhere, and clients start programs in it. So a file found there may set names, paths of
+//! stores, limits, and record servers that are requested over `https` with the credential of `pdpp connect`. The
+//! check uses the tree of the file, not the settings: a key that is added to the settings is restricted until it is
+//! listed here.
 
 use std::path::Path;
 
@@ -13,13 +14,13 @@ use crate::source::pdpp::ProviderUrl;
 /// The values of a key that a found file may have.
 #[derive(Debug, Clone, Copy)]
 enum Values {
-    /// All that are valid.
+    /// All valid values.
     Any,
-    /// A URL of a server that is asked over `https`.
+    /// A URL of a server that is requested over `https`.
     HttpsUrl,
-    /// The credential that `pdpp connect` left.
+    /// The credential of `pdpp connect`.
     PdppCache,
-    /// A path that no other machine is asked for.
+    /// A path on this machine.
     LocalPath,
 }
 
@@ -56,27 +57,27 @@ const ALLOWED: [(&str, Values); 29] = [
     ("source[].streams[]", Values::Any),
 ];
 
-/// A key of a file that the file may only have when it is named or trusted.
+/// A key that a file may have only if it is named or trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestrictedKey {
-    /// Its line, from 1.
+    /// Line of the key, from 1.
     pub line: usize,
-    /// The key from the top, such as `source[0].credential`.
+    /// Full key, such as `source[0].credential`.
     pub key: String,
-    /// Its value, escaped for a terminal.
+    /// Value of the key, escaped for a terminal.
     pub value: String,
-    /// The action that it makes fetchwell take, where the key does not say it.
+    /// Action that the key causes, if its name does not say it.
     pub effect: Option<&'static str>,
 }
 
-/// Returns the keys of a file's text that need trust, in the order of the file.
+/// Returns the keys in a file's text that require trust, in the order of the file.
 ///
 /// # Errors
 ///
 /// The text cannot be parsed.
 pub fn restricted_keys(text: &str, path: &Path) -> Result<Vec<RestrictedKey>, ConfigError> {
     let tree =
-        Node::of(text, path).map_err(|mistake| ConfigError::Invalid { path: path.to_owned(), mistake })?;
+        Node::parse(text, path).map_err(|mistake| ConfigError::Invalid { path: path.to_owned(), mistake })?;
     let restricted = tree.leaves().into_iter().filter(|leaf| !is_allowed(leaf));
     Ok(restricted
         .map(|leaf| RestrictedKey {
@@ -99,13 +100,13 @@ impl Values {
             Self::Any => true,
             Self::HttpsUrl => text.parse().is_ok_and(|url: ProviderUrl| url.is_https()),
             Self::PdppCache => text == "pdpp-cache",
-            // Windows asks the machine that such a path names, and signs in there.
+            // Windows connects and signs in to the machine that such a path names.
             Self::LocalPath => text.trim_start().chars().take_while(|c| matches!(c, '/' | '\\')).count() < 2,
         }
     }
 }
 
-/// Says what a restricted key makes fetchwell do.
+/// Describes the action that a restricted key causes.
 fn effect(leaf: &Leaf) -> Option<&'static str> {
     let text = leaf.text.as_deref().unwrap_or_default();
     if leaf.fits("source[].credential") {

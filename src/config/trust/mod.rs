@@ -1,7 +1,8 @@
-//! Trust in configuration files that were found and not named.
+//! Trust in configuration files that were found, not named.
 //!
-//! * `allow_list` says which keys such a file may have. Every other key needs trust, also one that is added later.
-//! * `record` keeps the files that the user trusts, each by its path and the SHA-256 of its content.
+//! * `allow_list`: the keys that such a file may have. All others, including keys that are added later, require
+//!   trust.
+//! * `record`: the files that the user trusts, each identified by its path and the SHA-256 of its content
 
 mod allow_list;
 mod record;

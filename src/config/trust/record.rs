@@ -1,7 +1,8 @@
-//! The record of trusted files, in the user's own state folder.
+//! The record of trusted files, in the user's state folder.
 //!
-//! A file is trusted by its path, through all links to its folder, and the SHA-256 of its content, so that neither a copy nor a changed file is. The
-//! record is readable and writable by its owner alone (0600), is replaced as a whole, and is refused when others can write it.
+//! A file is identified by its path, with symbolic links of the folder resolved, and the SHA-256 of its content, so
+//! neither a copy nor a changed file is trusted. The record is readable and writable by its owner only (0600), is
+//! replaced atomically, and is rejected if others can read or write it.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -15,57 +16,57 @@ use sha2::{Digest, Sha256};
 
 use crate::state::{StateError, StateLock, create_private_directory};
 
-/// The file in the state folder.
+/// File name in the state folder.
 const NAME: &str = "trusted-configurations.json";
 
-/// The version of its format.
+/// Format version of the record.
 const FORMAT: u32 = 1;
 
-/// The largest record that is read, in bytes. A trusted file takes about 250.
+/// Maximum size of the record in bytes. A trusted file takes about 250.
 const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 
-/// An error of looking up or recording trust.
+/// An error of reading or writing the record of trusted files.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// The system names no folder for the user's state.
+    /// The system has no folder for the user's state.
     #[error("the system names no folder for the user's state; name the file with --config instead")]
     NoFolder,
     /// The path is not UTF-8.
     #[error("{} is not UTF-8 and cannot be recorded; name the file with --config instead", .0.display())]
     NotUtf8(PathBuf),
-    /// The file cannot be found.
+    /// The file does not exist.
     #[error("{} cannot be found ({problem}); check the path", .path.display())]
     NotFound {
-        /// The file that is to be trusted.
+        /// Path of the file that is to be trusted.
         path: PathBuf,
-        /// The error of the system.
+        /// Error of the system.
         problem: std::io::Error,
     },
     /// The record cannot be read or written.
     #[error("the record of trusted files {} cannot be used ({problem}); check its permissions", .path.display())]
     Unusable {
-        /// The record.
+        /// Path of the record.
         path: PathBuf,
-        /// The reason.
+        /// Description of the problem.
         problem: String,
     },
-    /// Other users can change the record.
+    /// Other users can read or write the record.
     #[error("others can read or write the record of trusted files {} (mode {mode:o}); look at it with `fetchwell config trust --list` after `chmod 600 {}`", .path.display(), .path.display())]
     OpenToOthers {
-        /// The record.
+        /// Path of the record.
         path: PathBuf,
-        /// Its mode.
+        /// Unix permissions of the record.
         mode: u32,
     },
-    /// The record is not one.
+    /// The content of the record is invalid.
     #[error("the record of trusted files {} is damaged ({problem}); delete it and trust the files again", .path.display())]
     Damaged {
-        /// The record.
+        /// Path of the record.
         path: PathBuf,
-        /// The error of the JSON parser.
+        /// Error of the JSON parser.
         problem: String,
     },
-    /// The lock of the folder cannot be had.
+    /// The lock of the folder cannot be acquired.
     #[error(transparent)]
     Lock(#[from] StateError),
 }
@@ -73,16 +74,16 @@ pub enum TrustError {
 /// A file that the user trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustedFile {
-    /// Its path, with the folder through all links.
+    /// Path of the file, with symbolic links of the folder resolved.
     pub path: String,
-    /// The SHA-256 of its content, in hexadecimal.
+    /// SHA-256 of the content, in hexadecimal.
     pub sha256: String,
-    /// The time at which the user trusted it, in RFC 3339.
+    /// Time at which the user trusted the file, in RFC 3339.
     pub trusted_at: String,
 }
 
 impl TrustedFile {
-    /// Returns whether this is its content.
+    /// Returns true if the file was trusted with this content.
     #[must_use]
     pub fn has_content(&self, text: &str) -> bool {
         self.sha256 == sha256(text)
@@ -103,7 +104,7 @@ pub struct TrustedFiles {
 }
 
 impl TrustedFiles {
-    /// Returns those of the user who runs the program.
+    /// Returns the record of the user who runs the program.
     ///
     /// # Errors
     ///
@@ -117,11 +118,11 @@ impl TrustedFiles {
         Self { folder: folder.to_owned(), path: folder.join(NAME) }
     }
 
-    /// Returns whether the user trusts a file with this content.
+    /// Returns true if the user trusts a file with this content.
     ///
     /// # Errors
     ///
-    /// The record cannot be used.
+    /// The record cannot be read.
     pub fn is_trusted(&self, file: &Path, text: &str) -> Result<bool, TrustError> {
         let files = self.list()?;
         if files.is_empty() {
@@ -131,11 +132,11 @@ impl TrustedFiles {
         Ok(files.iter().any(|trusted| trusted.path == file && trusted.has_content(text)))
     }
 
-    /// Returns all trusted files, by path.
+    /// Returns all trusted files, sorted by path.
     ///
     /// # Errors
     ///
-    /// The record cannot be used.
+    /// The record cannot be read.
     pub fn list(&self) -> Result<Vec<TrustedFile>, TrustError> {
         let unusable = |problem: std::io::Error| TrustError::Unusable {
             path: self.path.clone(),
@@ -157,7 +158,7 @@ impl TrustedFiles {
         Ok(record.files)
     }
 
-    /// Records that the user trusts a file with this content, and with no other. Returns the file.
+    /// Records that the user trusts a file with exactly this content. Returns the file's entry.
     ///
     /// # Errors
     ///
@@ -173,7 +174,7 @@ impl TrustedFiles {
         Ok(trusted)
     }
 
-    /// Takes a file out of the record, whether it exists or not. Returns whether it was in it.
+    /// Removes a file from the record, whether it exists or not. Returns true if it was in the record.
     ///
     /// # Errors
     ///
@@ -191,7 +192,7 @@ impl TrustedFiles {
         Ok(is_removed)
     }
 
-    /// Replaces the record as a whole, while no other process does.
+    /// Replaces the record atomically, under the lock of the state folder.
     fn edit(&self, change: impl FnOnce(&mut Vec<TrustedFile>)) -> Result<(), TrustError> {
         let unusable = |problem: std::io::Error| TrustError::Unusable {
             path: self.path.clone(),
@@ -202,7 +203,7 @@ impl TrustedFiles {
         let mut files = self.list()?;
         change(&mut files);
         let record = Record { format: FORMAT, files };
-        // A temporary file is its owner's alone.
+        // A temporary file is readable by its owner only.
         let mut fresh = tempfile::NamedTempFile::new_in(&self.folder).map_err(unusable)?;
         let text = serde_json::to_string_pretty(&record).map_err(|error| unusable(error.into()))?;
         fresh.write_all(text.as_bytes()).map_err(unusable)?;
@@ -227,8 +228,9 @@ impl TrustedFiles {
     }
 }
 
-/// Returns the path of a file as the record has it: its folder through all links, and its own name. A link to a trusted file is
-/// another file, since commands and relative paths would mean another folder.
+/// Returns the path of a file in the form of the record: with symbolic links of the folder resolved, but not of the
+/// file itself. A link to a trusted file counts as another file, because commands and relative paths would refer to
+/// another folder.
 fn canonical(file: &Path) -> Result<String, TrustError> {
     let not_found = |problem: std::io::Error| TrustError::NotFound { path: file.to_owned(), problem };
     let name = file.file_name().ok_or_else(|| not_found(ErrorKind::InvalidInput.into()))?;
@@ -253,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trust_is_of_one_file_with_one_content() {
+    fn trust_applies_to_one_file_with_one_content() {
         let folder = tempfile::tempdir().unwrap();
         let files = TrustedFiles::in_folder(&folder.path().join("state"));
         let (one, other) = (folder.path().join("one.toml"), folder.path().join("other.toml"));
@@ -264,9 +266,9 @@ mod tests {
         assert!(!is_trusted(&one, "a"));
         files.trust(&one, "a").unwrap();
         assert!(is_trusted(&one, "a") && !is_trusted(&one, "b") && !is_trusted(&other, "a"));
-        // Another way to the same folder.
+        // Another path to the same folder.
         assert!(is_trusted(&folder.path().join("state/../one.toml"), "a"));
-        // In the folder of a link, commands and relative paths mean something else.
+        // In the folder of a link, commands and relative paths have another meaning.
         #[cfg(unix)]
         {
             let link = folder.path().join("link.toml");
@@ -284,7 +286,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_record_that_others_can_change_or_that_is_damaged_is_refused() {
+    fn a_record_that_is_open_to_others_or_damaged_is_rejected() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let files = TrustedFiles::in_folder(folder.path());

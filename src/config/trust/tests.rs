@@ -1,4 +1,5 @@
-//! Every key of a configuration file, with what a file that was only found may make of it. A new key fails here until it has a row.
+//! Tests with every key of a configuration file and the rule for it in a found file. A new key fails here until it
+//! has a row.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,17 +10,17 @@ use crate::config::check_text;
 /// The rule for a key in a found file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decision {
-    /// It may have it, with this value.
+    /// The file may have the key with this value.
     Allowed(&'static str),
-    /// It needs trust, with this value.
+    /// The key requires trust with this value.
     NeedsTrust(&'static str),
-    /// It is a table, whose keys have rows of their own.
+    /// The key is a table with rows for its keys.
     Table,
 }
 
 use Decision::{Allowed, NeedsTrust, Table};
 
-/// `[]` stands for the items of a list of tables, and `*` for any key.
+/// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
 const KEYS: [(&str, Decision); 73] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
@@ -90,14 +91,14 @@ const KEYS: [(&str, Decision); 73] = [
     ("auth.algorithms", NeedsTrust("[\"ES256\"]")),
     ("auth.audience", NeedsTrust("[\"a\"]")),
     ("auth.scopes", NeedsTrust("[\"a\"]")),
-    // Of the tables below, no key is allowed.
+    // No key of the tables below is allowed.
     ("auth.introspection", NeedsTrust("{url = \"https://a.example\"}")),
     ("auth.pages", NeedsTrust("{ client_id = \"pages\" }")),
     ("auth.token", NeedsTrust("[{name = \"a\"}]")),
     ("auth.subject", NeedsTrust("[{subject = \"a\"}]")),
 ];
 
-/// The text of a file that has one key alone, and the line of that.
+/// Returns the text of a file that has only one key.
 fn with_key(path: &str, value: &str) -> String {
     let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
     format!("{}{key} = {value}\n", header(table))
@@ -112,7 +113,7 @@ fn header(table: &str) -> String {
     }
 }
 
-/// The keys that a table takes, as the refusal of another one lists them.
+/// Returns the keys of a table, as the error for an unknown key lists them.
 fn known_keys(table: &str) -> BTreeSet<String> {
     let refused = check_text(&format!("{}no_such_key = 1\n", header(table)), Path::new("f.toml"));
     let refused = refused.unwrap_err().to_string();
@@ -122,7 +123,7 @@ fn known_keys(table: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_key_has_a_decision() {
-    // A list of tables has the keys of its items, and `endpoints` any key.
+    // A list of tables has the keys of its items, and `endpoints` accepts any key.
     let tables = KEYS.iter().filter(|(_, decision)| *decision == Table).map(|(path, _)| match *path {
         "source" => "source[]",
         path => path,
@@ -140,7 +141,7 @@ fn every_key_has_a_decision() {
 }
 
 #[test]
-fn a_found_file_has_the_allowed_keys_only() {
+fn a_found_file_may_have_the_allowed_keys_only() {
     for (path, decision) in KEYS {
         let (value, needs_trust) = match decision {
             Allowed(value) => (value, false),
@@ -159,7 +160,7 @@ fn a_found_file_has_the_allowed_keys_only() {
 }
 
 #[test]
-fn keys_that_are_not_known_yet_need_trust() {
+fn unknown_keys_require_trust() {
     for (text, key) in [
         ("new = 1\n", "new"),
         ("new = {}\n", "new"),

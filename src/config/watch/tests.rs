@@ -1,4 +1,4 @@
-//! Files that change as editors, shells and orchestrators change them.
+//! Tests of files that change in the ways of editors, shells and orchestrators.
 
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -6,17 +6,17 @@ use std::sync::mpsc::{Receiver, channel};
 
 use super::*;
 
-/// Long enough for any machine; nothing waits for it to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout that is long enough for any machine and never reached.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is told of a file, in order.
-struct Told {
+/// The changes that a watch delivers, in order.
+struct Changes {
     news: Receiver<Noticed>,
     _watching: Watching,
 }
 
-impl Told {
-    fn of(path: &Path) -> Self {
+impl Changes {
+    fn watch(path: &Path) -> Self {
         let (send, news) = channel();
         let known = fs::read_to_string(path).unwrap_or_default();
         let watching = watch(path, known, move |noticed| drop(send.send(noticed))).unwrap();
@@ -25,7 +25,7 @@ impl Told {
 
     #[track_caller]
     fn text(&self) -> String {
-        match self.news.recv_timeout(PATIENCE) {
+        match self.news.recv_timeout(TIMEOUT) {
             Ok(Noticed::Text { text, .. }) => text,
             other => panic!("{other:?}"),
         }
@@ -33,66 +33,66 @@ impl Told {
 }
 
 #[test]
-fn every_way_to_save_is_noticed() {
+fn every_way_of_saving_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let file = at("c.toml");
     fs::write(&file, "one").unwrap();
-    let told = Told::of(&file);
+    let changes = Changes::watch(&file);
     fs::write(&file, "two").unwrap();
-    assert_eq!(told.text(), "two");
-    // As `sed -i`, `fetchwell source add` and most editors do.
+    assert_eq!(changes.text(), "two");
+    // Atomic replacement, as by `sed -i`, `fetchwell source add` and most editors.
     fs::write(at("c.tmp"), "three").unwrap();
     fs::rename(at("c.tmp"), &file).unwrap();
-    assert_eq!(told.text(), "three");
-    // As vim does.
+    assert_eq!(changes.text(), "three");
+    // Moving the old file away, as by vim.
     fs::rename(&file, at("c.toml~")).unwrap();
     fs::write(&file, "four").unwrap();
-    assert_eq!(told.text(), "four");
+    assert_eq!(changes.text(), "four");
     fs::remove_file(&file).unwrap();
-    assert!(matches!(told.news.recv_timeout(PATIENCE), Ok(Noticed::Removed)));
-    // The same again is no news, a link in its place is.
+    assert!(matches!(changes.news.recv_timeout(TIMEOUT), Ok(Noticed::Removed)));
+    // The same text again is not delivered, but a link with another text is.
     fs::write(&file, "four").unwrap();
     fs::write(at("other"), "five").unwrap();
     fs::remove_file(&file).unwrap();
     symlink("other", &file).unwrap();
-    let next = match told.news.recv_timeout(PATIENCE).unwrap() {
-        Noticed::Removed => told.text(),
+    let next = match changes.news.recv_timeout(TIMEOUT).unwrap() {
+        Noticed::Removed => changes.text(),
         Noticed::Text { text, .. } => text,
         Noticed::Unreadable(error) => panic!("{error}"),
     };
     assert_eq!(next, "five");
     fs::write(at("other"), "six").unwrap();
-    assert_eq!(told.text(), "six");
+    assert_eq!(changes.text(), "six");
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    let next = match told.news.recv_timeout(PATIENCE).unwrap() {
-        Noticed::Removed => told.news.recv_timeout(PATIENCE).unwrap(),
+    let next = match changes.news.recv_timeout(TIMEOUT).unwrap() {
+        Noticed::Removed => changes.news.recv_timeout(TIMEOUT).unwrap(),
         other => other,
     };
     assert!(matches!(next, Noticed::Unreadable(_)), "{next:?}");
 }
 
 #[test]
-fn half_a_file_is_not_told() {
+fn a_partial_write_is_not_delivered() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.toml");
     fs::write(&path, "one").unwrap();
-    let told = Told::of(&path);
+    let changes = Changes::watch(&path);
     let mut file = fs::File::create(&path).unwrap();
     for _ in 0..20 {
         file.write_all(b"part ").unwrap();
-        // Something else that is closed beside it tempts nobody to look.
+        // Closing another file in the folder does not trigger a read.
         fs::write(folder.path().join("beside"), "x").unwrap();
-        assert!(told.news.recv_timeout(SETTLED * 2).is_err());
+        assert!(changes.news.recv_timeout(SETTLE_TIME * 2).is_err());
     }
     drop(file);
-    assert_eq!(told.text(), "part ".repeat(20));
+    assert_eq!(changes.text(), "part ".repeat(20));
 }
 
 #[test]
-fn a_link_that_is_swapped_in_the_way_is_followed() {
-    // As Kubernetes mounts a ConfigMap.
+fn a_replaced_link_in_the_path_is_followed() {
+    // The layout of a mounted Kubernetes ConfigMap.
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     for (version, text) in [("..1", "one"), ("..2", "two"), ("..3", "three")] {
@@ -101,26 +101,26 @@ fn a_link_that_is_swapped_in_the_way_is_followed() {
     }
     symlink("..1", at("..data")).unwrap();
     symlink("..data/c.yaml", at("c.yaml")).unwrap();
-    let told = Told::of(&at("c.yaml"));
+    let changes = Changes::watch(&at("c.yaml"));
     for (version, text) in [("..2", "two"), ("..3", "three")] {
         symlink(version, at("..data_tmp")).unwrap();
         fs::rename(at("..data_tmp"), at("..data")).unwrap();
-        assert_eq!(told.text(), text);
+        assert_eq!(changes.text(), text);
     }
 }
 
 #[test]
-fn a_folder_that_comes_back_is_watched_again() {
+fn a_folder_that_is_created_again_is_watched_again() {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("inner");
     fs::create_dir(&inner).unwrap();
     fs::write(inner.join("c.toml"), "one").unwrap();
-    let told = Told::of(&inner.join("c.toml"));
+    let changes = Changes::watch(&inner.join("c.toml"));
     fs::remove_dir_all(&inner).unwrap();
-    assert!(matches!(told.news.recv_timeout(PATIENCE), Ok(Noticed::Removed)));
+    assert!(matches!(changes.news.recv_timeout(TIMEOUT), Ok(Noticed::Removed)));
     fs::create_dir(&inner).unwrap();
     fs::write(inner.join("c.toml"), "two").unwrap();
-    assert_eq!(told.text(), "two");
+    assert_eq!(changes.text(), "two");
     fs::write(inner.join("c.toml"), "three").unwrap();
-    assert_eq!(told.text(), "three");
+    assert_eq!(changes.text(), "three");
 }
