@@ -1,4 +1,4 @@
-//! A line for a terminal: escaped text in pieces, each with a style of ours.
+//! A line for a terminal: pieces of escaped text, each with a style.
 
 use std::fmt;
 
@@ -35,18 +35,18 @@ impl Line {
         self
     }
 
-    /// Returns the columns that it takes on a terminal.
+    /// Returns the width of the line on a terminal in columns.
     pub(crate) fn width(&self) -> usize {
         self.0.iter().map(|(_, text)| text.width()).sum()
     }
 
-    /// Returns whether it is a number with its thousands apart.
+    /// Returns true if the line is a number, with or without thousands separators.
     pub(crate) fn is_number(&self) -> bool {
         let mut bytes = self.0.iter().flat_map(|(_, text)| text.bytes()).peekable();
         bytes.peek().is_some() && bytes.all(|b| b.is_ascii_digit() || b == b',')
     }
 
-    /// Removes the spaces at its end.
+    /// Removes trailing white space.
     pub(crate) fn trimmed(mut self) -> Self {
         while let Some((_, last)) = self.0.last_mut() {
             last.truncate(last.trim_end().len());

@@ -1,12 +1,12 @@
 //! Terminal output. No other module writes to standard output or standard error, apart from the MCP protocol.
 //!
-//! File names, keys, labels, errors of record servers and record text are data. A terminal acts on control
+//! File names, keys, labels, errors of record servers and record text are data. A terminal interprets control
 //! characters in them, and bidirectional controls change the order in which a reader sees them. Every text is
 //! therefore escaped before it is written; only the styles of a [`Line`] are not.
 //!
-//! * `escape`: the escapes, pure.
-//! * `line`: a line of escaped text with our styles.
-//! * `output`: the streams.
+//! * `escape`: the escaping, without I/O
+//! * `line`: a line of escaped text with styles
+//! * `output`: standard output and standard error
 
 mod escape;
 mod line;

@@ -1,4 +1,4 @@
-//! The streams of a terminal. Styles are left out where a stream is not a terminal.
+//! Standard output and standard error. Styles are removed if a stream is not a terminal.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use super::escape::{Escaped, escape_json};
 use super::line::Line;
 
-/// Text that can be written as it is.
+/// Text that is safe to write, because it is escaped.
 pub(crate) trait Safe: Display {}
 
 impl Safe for Line {}
@@ -14,7 +14,7 @@ impl Safe for Escaped<'_> {}
 
 /// Writes a line to standard output.
 pub(crate) fn out(text: &impl Safe) {
-    // A reader that closed the pipe has seen enough.
+    // An error means that the reader closed the pipe, so it is ignored.
     let _ = writeln!(anstream::stdout(), "{text}");
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn err(text: &impl Safe) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
-/// Writes help, or the error of a command line. The caller escaped its arguments before they were parsed.
+/// Writes help, or the error of a command line. The caller has escaped the arguments before parsing.
 pub(crate) fn help(message: &clap::Error) {
     let text = message.render();
     let _ = if message.use_stderr() {
@@ -33,17 +33,17 @@ pub(crate) fn help(message: &clap::Error) {
     };
 }
 
-/// Returns whether standard error is a terminal.
+/// Returns true if standard error is a terminal.
 pub(crate) fn err_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Returns the stream of log lines whose fields are escaped.
+/// Returns the stream for log lines with escaped fields.
 pub(crate) fn text_log() -> impl Write {
     io::stderr()
 }
 
-/// Returns the stream of log lines that are JSON, which it escapes.
+/// Returns the stream for log lines in JSON, which it escapes.
 pub(crate) fn json_log() -> impl Write {
     JsonLog
 }
@@ -51,7 +51,7 @@ pub(crate) fn json_log() -> impl Write {
 struct JsonLog;
 
 impl Write for JsonLog {
-    /// Takes whole lines, which is how they are logged.
+    /// Writes whole lines, in which form the logger passes them.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         io::stderr().write_all(escape_json(&String::from_utf8_lossy(lines)).as_bytes())?;
         Ok(lines.len())
