@@ -1,5 +1,5 @@
-//! The Streamable HTTP service of one profile: stateless, with JSON replies, or a stream of one where a client takes
-//! nothing else.
+//! The Streamable HTTP service of one profile: stateless, with JSON responses, or with an event stream of one message
+//! for clients that accept nothing else.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -17,10 +17,10 @@ use super::Server;
 use crate::telemetry::Telemetry;
 use crate::tools::Profile;
 
-/// The largest request, in bytes. No request of ours is a hundredth of that.
+/// Maximum size of a request in bytes. Real requests are less than a hundredth of that.
 pub(crate) const MAX_REQUEST_BYTES: usize = 1024 * 1024;
 
-/// What answers MCP requests over HTTP.
+/// The service that answers MCP requests over HTTP.
 #[derive(Clone)]
 pub(crate) struct McpService {
     json: Service,
@@ -29,20 +29,20 @@ pub(crate) struct McpService {
 
 type Service = StreamableHttpService<Server, NeverSessionManager>;
 
-/// How a client takes answers.
+/// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As JSON.
+    /// One JSON object.
     Json,
-    /// As server-sent events, of which the last is the answer.
+    /// Server-sent events, the last of which is the response.
     Events,
 }
 
 impl McpService {
-    /// The service of `profile`. Who asks under which name is checked before it, for all paths alike.
-    /// Cancelling `stop` drops calls in flight.
+    /// Creates the service of `profile`. `Host` and `Origin` are checked before, for all paths alike. Cancelling
+    /// `stop` drops the calls in flight.
     pub(crate) fn new(profile: Profile, telemetry: Telemetry, stop: &CancellationToken) -> Self {
-        let server = Server::of_requests(profile, telemetry);
+        let server = Server::for_requests(profile, telemetry);
         let service = |form| {
             let config = StreamableHttpServerConfig::default()
                 .with_legacy_session_mode(false)
@@ -57,7 +57,7 @@ impl McpService {
         Self { json: service(Form::Json), events: service(Form::Events) }
     }
 
-    /// Answers a message.
+    /// Handles a message and returns the response.
     pub(crate) async fn answer(
         &self,
         request: Request<Full<Bytes>>,

@@ -1,9 +1,9 @@
 //! Backpressure for requests over stdio.
 //!
-//! A request holds permits from the time it is passed on until its answer is written, and a cancelled request until its
-//! call has ended. While the permits are in use, further requests wait as the lines they came in, up to
-//! [`MAX_WAITING_BYTES`]; then nothing is read any more, and the client's pipe fills. Notifications do not wait, so a
-//! client can cancel a request that is in flight or waits.
+//! A request holds permits from its dispatch until its response is written, and a cancelled request until its call
+//! has ended. While all permits are in use, further requests wait as unparsed lines, up to [`MAX_WAITING_BYTES`].
+//! Beyond that nothing is read, and the client's pipe fills. Notifications do not wait, so a client can cancel a
+//! request that is in flight or waits.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,17 +13,18 @@ use rmcp::model::{ErrorData, RequestId};
 use rmcp::service::TxJsonRpcMessage;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests in flight at a time.
+/// Maximum number of requests in flight.
 pub(super) const MAX_IN_FLIGHT: u32 = 64;
 
-/// Bytes of a request that one permit stands for. Longer requests take more permits, so that all requests in flight
+/// Size of a request, in bytes, per permit. Longer requests take more permits, so that all requests in flight
 /// together have at most 64 * 64 KiB = 4 MiB, or are a single line.
 const BYTES_PER_PERMIT: usize = 64 * 1024;
 
-/// Bytes of lines that wait for a permit. The line that exceeds it still waits; the next one is not read.
+/// Maximum size of lines that wait for a permit, in bytes. The line that exceeds it still waits, but the next one is
+/// not read.
 const MAX_WAITING_BYTES: usize = 1024 * 1024;
 
-/// Memory that a waiting line takes besides its text, in bytes, rounded up.
+/// Memory of a waiting line besides its text, in bytes, rounded up.
 const WAITING_OVERHEAD: usize = 512;
 
 /// The permits of one request. Clones share them.
@@ -32,7 +33,7 @@ pub(super) struct RequestPermit {
     _permits: Arc<OwnedSemaphorePermit>,
 }
 
-/// The requests that were passed on and are not yet answered.
+/// The requests that were dispatched and not answered yet.
 #[derive(Debug)]
 pub(super) struct InFlight {
     permits: Arc<Semaphore>,
@@ -47,8 +48,7 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// Waits until a line of so many bytes may be passed on. Dropping the future takes nothing. `None` after the end of the
-    /// program.
+    /// Waits for the permits of a line of this size. Cancelling the wait takes no permit. Returns `None` at shutdown.
     pub(super) fn permit(&self, bytes: usize) -> impl Future<Output = Option<RequestPermit>> + use<> {
         let permits = Arc::clone(&self.permits);
         let count = u32::try_from(bytes.div_ceil(BYTES_PER_PERMIT)).unwrap_or(u32::MAX);
@@ -58,12 +58,12 @@ impl InFlight {
         }
     }
 
-    /// Keeps the permit of a request until its answer is written or the request is cancelled.
+    /// Stores the permit of a request until its response is written or the request is cancelled.
     pub(super) fn insert(&mut self, id: RequestId, permit: RequestPermit) {
         self.unanswered.insert(id, permit);
     }
 
-    /// Takes the permit of the request that a message answers.
+    /// Removes and returns the permit of the request that a message answers.
     pub(super) fn take_answered(&mut self, message: &TxJsonRpcMessage<RoleServer>) -> Option<RequestPermit> {
         let id = match message {
             TxJsonRpcMessage::<RoleServer>::Response(response) => Some(&response.id),
@@ -73,28 +73,28 @@ impl InFlight {
         self.unanswered.remove(id?)
     }
 
-    /// Forgets a request that will not be answered. Its call keeps a clone of the permit until it ends. Returns whether it
-    /// was in flight.
+    /// Removes a request that will not be answered. Its call holds a clone of the permit until it ends. Returns true
+    /// if the request was in flight.
     pub(super) fn cancel(&mut self, id: &RequestId) -> bool {
         self.unanswered.remove(id).is_some()
     }
 }
 
-/// A line that needs an answer and waits for a permit.
+/// A line that requires a response and waits for a permit.
 #[derive(Debug)]
 pub(super) enum WaitingLine {
-    /// A request, unread but for its id.
+    /// A request, of which only the id was parsed.
     Request {
-        /// The id.
+        /// Id of the request.
         id: RequestId,
-        /// The text.
+        /// Text of the line.
         line: Vec<u8>,
     },
-    /// A line that is refused.
+    /// A line that is rejected.
     Refused {
-        /// The refusal.
+        /// Error of the response.
         error: Box<ErrorData>,
-        /// The id of the request, where it can be told.
+        /// Id of the request, if it is known.
         id: Option<RequestId>,
     },
 }
@@ -108,7 +108,7 @@ impl WaitingLine {
     }
 }
 
-/// Lines that wait for a permit, in the order they came in.
+/// Lines that wait for a permit, in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct WaitingLines {
     lines: VecDeque<WaitingLine>,
@@ -116,12 +116,12 @@ pub(super) struct WaitingLines {
 }
 
 impl WaitingLines {
-    /// Returns the length of the first line, in bytes; `None` when no line waits.
+    /// Returns the length of the first line in bytes, or `None` if no line waits.
     pub(super) fn first_bytes(&self) -> Option<usize> {
         self.lines.front().map(WaitingLine::bytes)
     }
 
-    /// Returns whether another line may be read.
+    /// Returns true if another line may be read.
     pub(super) fn has_room(&self) -> bool {
         self.bytes < MAX_WAITING_BYTES
     }
@@ -131,14 +131,14 @@ impl WaitingLines {
         self.lines.push_back(line);
     }
 
-    /// Takes the first line.
+    /// Removes and returns the first line.
     pub(super) fn pop(&mut self) -> Option<WaitingLine> {
         let line = self.lines.pop_front()?;
         self.bytes -= line.bytes() + WAITING_OVERHEAD;
         Some(line)
     }
 
-    /// Drops waiting requests that were cancelled; they need no answer.
+    /// Removes a waiting request that was cancelled. It needs no response.
     pub(super) fn cancel(&mut self, cancelled: &RequestId) {
         self.lines.retain(|line| match line {
             WaitingLine::Request { id, .. } => id != cancelled,
@@ -165,7 +165,7 @@ mod tests {
         let rest: Vec<_> = (0..32).map(|_| in_flight.permit(100).now_or_never().unwrap()).collect();
         assert!(in_flight.permit(1).now_or_never().is_none());
         drop((half, rest));
-        // A line longer than all permits stand for goes alone.
+        // A line longer than the total of all permits is dispatched alone.
         let whole = in_flight.permit(100 * 1024 * 1024).now_or_never().unwrap();
         assert!(in_flight.permit(0).now_or_never().is_none());
         drop(whole);

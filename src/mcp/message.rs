@@ -1,64 +1,66 @@
-//! What is wrong with a message before anybody looks at what it asks. Both transports say it in the same words.
+//! Validation of JSON-RPC messages before `rmcp` parses them. Both transports report the same errors.
 //!
-//! rmcp takes a text for the first kind of message that it can be read as: a request whose id is null is a notification to
-//! it, which nobody answers. A client that made such a mistake waits for ever; here it is told.
+//! `rmcp` parses a text as the first kind of message that fits: a request with the id null becomes a notification,
+//! which is never answered. A client that made this mistake would wait forever; with this validation it gets an
+//! error.
 
 use rmcp::model::{ErrorData, RequestId};
 use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Why a text is no message, with the id of the request that it was meant for, where that can be told.
+/// The error for a text that is not a JSON-RPC message, with the id of the request if it is known.
 #[derive(Debug)]
 pub(crate) struct NoMessage {
     pub(super) error: Box<ErrorData>,
     pub(super) id: Option<RequestId>,
-    /// It was meant for a notification, which is never answered, not even a broken one.
+    /// True if the text was meant as a notification, which is never answered, not even with an error.
     pub(super) needs_no_answer: bool,
 }
 
-/// The parts of a message that its kind is told by.
+/// The fields that distinguish the kinds of messages.
 #[derive(Deserialize)]
 struct Outline {
-    #[serde(default, deserialize_with = "said")]
+    #[serde(default, deserialize_with = "present")]
     jsonrpc: Option<Value>,
-    #[serde(default, deserialize_with = "said")]
+    #[serde(default, deserialize_with = "present")]
     id: Option<Value>,
-    #[serde(default, deserialize_with = "said")]
+    #[serde(default, deserialize_with = "present")]
     method: Option<Value>,
     result: Option<IgnoredAny>,
     error: Option<IgnoredAny>,
 }
 
-/// A value that is there, if only as null.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+/// Deserializes a field that is present, even if it is null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
 impl NoMessage {
-    /// Text that is not JSON.
+    /// Creates the error for text that is not JSON.
     fn not_json() -> Self {
         let error = Box::new(ErrorData::parse_error("the message is not JSON", None));
         Self { error, id: None, needs_no_answer: false }
     }
 
-    /// JSON that is no message.
+    /// Creates the error for JSON that is not a message.
     pub(super) fn invalid(problem: &'static str, id: Option<RequestId>) -> Self {
         Self { error: Box::new(ErrorData::invalid_request(problem, None)), id, needs_no_answer: false }
     }
 
-    /// A message that was refused further on, or that a defect stopped.
+    /// Creates the error for a message that was rejected later, or that an internal error stopped.
     pub(crate) fn answered(is_defect: bool, problem: String, id: Option<RequestId>) -> Self {
-        let error = match is_defect {
-            true => ErrorData::internal_error(problem, None),
-            false => ErrorData::invalid_request(problem, None),
+        let error = if is_defect {
+            ErrorData::internal_error(problem, None)
+        } else {
+            ErrorData::invalid_request(problem, None)
         };
         Self { error: Box::new(error), id, needs_no_answer: false }
     }
 
-    /// It as a JSON-RPC error.
+    /// Serializes it as a JSON-RPC error.
     pub(crate) fn to_json(&self) -> String {
-        /// An id that is null where rmcp would leave it out.
+        /// A response with the id null if the id is unknown; `rmcp` would omit it.
         #[derive(Serialize)]
         struct Answer<'a> {
             jsonrpc: &'static str,
@@ -70,17 +72,17 @@ impl NoMessage {
     }
 }
 
-/// Whether a text can be a message, with the id when it is a request.
+/// Checks that a text is a JSON-RPC message. Returns the id if it is a request.
 ///
 /// # Errors
 ///
-/// It is none, whatever it asks.
+/// The text is not a valid message, whatever its method.
 pub(crate) fn outline(text: &[u8]) -> Result<Option<RequestId>, NoMessage> {
-    // JSON is UTF-8, also where nobody looks at it here.
+    // JSON is UTF-8, also in fields that are not parsed here.
     let Ok(text) = std::str::from_utf8(text) else { return Err(NoMessage::not_json()) };
     let outline = match serde_json::from_str::<Outline>(text) {
         Ok(outline) => outline,
-        // A list is read as a struct of so many fields, if it may.
+        // Serde accepts an array for a struct, as its fields in order.
         Err(_) if serde_json::from_str::<IgnoredAny>(text).is_err() => return Err(NoMessage::not_json()),
         Err(_) => return Err(NoMessage::invalid(NOT_ONE, None)),
     };
@@ -119,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_told_apart() {
+    fn invalid_messages_have_distinct_errors() {
         const INVALID: i32 = -32600;
         check(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, Ok(Some(7)));
         check(r#" {"jsonrpc":"2.0","id":"7","method":"ping","x":1}"#, Ok(Some(7)));

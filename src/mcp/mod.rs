@@ -1,7 +1,14 @@
-//! The rim: where tools meet the Model Context Protocol.
+//! The Model Context Protocol adapter.
 //!
-//! Only this room names `rmcp`. It lists the tools of a profile, calls them, and turns what they answer
-//! into results: one payload in two identical channels, or an error whose text is enough by itself.
+//! Only this module uses `rmcp`. It lists the tools of a profile, calls them, and converts their output into results:
+//! one payload in two identical channels, or an error with a text that is sufficient by itself.
+//!
+//! * `handler`: the protocol's requests
+//! * `tool_list`, `resources`, `result`: conversion of tools, resources and results
+//! * `stdio`, `end_of_input`, `in_flight`: the stdio transport and its backpressure
+//! * `http_service`: the Streamable HTTP transport
+//! * `message`: validation of JSON-RPC messages before they are parsed
+//! * `conformance`: fixtures of the official conformance suite, behind a feature
 
 #[cfg(feature = "conformance")]
 mod conformance;

@@ -1,4 +1,4 @@
-//! Resources: the answers of tools under URIs, with the same bytes and the same bounds.
+//! Resources: the results of tools under URIs, with the same bytes and the same limits.
 
 use rmcp::model::{
     CacheScope, ErrorData, ListResourceTemplatesResult, ReadResourceResult, ResourceContents,
@@ -11,13 +11,13 @@ use crate::tools::{Payload, RESOURCE_TEMPLATES, ResourceCall, ToolError, resourc
 
 const JSON: &str = "application/json";
 
-/// How long a client may keep a record, in milliseconds: not at all.
+/// Time for which a client may cache a record, in milliseconds: it may not.
 const RESOURCE_TTL_MS: u64 = 0;
 
-/// The longest URI, in bytes, that a refusal says again.
-const LONGEST_SAID: usize = 4_096;
+/// Maximum length, in bytes, of a URI that an error repeats.
+const MAX_ECHOED_URI_BYTES: usize = 4_096;
 
-/// The templates; they never change.
+/// Returns the resource templates, which never change.
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let template = |template: &crate::tools::ResourceTemplate| {
         ResourceTemplate::new(template.uri_template, template.name)
@@ -27,33 +27,34 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(RESOURCE_TEMPLATES.iter().map(template).collect())
 }
 
-/// The call that a URI stands for.
-pub(super) fn call_of(uri: &str) -> Result<ResourceCall, ErrorData> {
+/// Parses a URI into the tool call that it stands for.
+pub(super) fn parse_uri(uri: &str) -> Result<ResourceCall, ErrorData> {
     resource_call(uri).ok_or_else(|| {
         let templates: Vec<&str> = RESOURCE_TEMPLATES.iter().map(|template| template.uri_template).collect();
         let message =
             format!("No such resource: {}. The templates are: {}.", clip(uri, 200), templates.join(", "));
-        ErrorData::resource_not_found(message, asked_for(uri))
+        ErrorData::resource_not_found(message, error_data(uri))
     })
 }
 
-/// The URI, as the specification wants it said beside the refusal; one that could not be a handle's is too long to say.
-fn asked_for(uri: &str) -> Option<Value> {
-    (uri.len() <= LONGEST_SAID).then(|| json!({ "uri": uri }))
+/// Returns the URI for the `data` of an error, as the specification requires, unless it is longer than that of any
+/// handle.
+fn error_data(uri: &str) -> Option<Value> {
+    (uri.len() <= MAX_ECHOED_URI_BYTES).then(|| json!({ "uri": uri }))
 }
 
-/// What a call answered, as the contents of a resource.
+/// Converts the result of a call to the contents of a resource.
 pub(super) fn contents(
     uri: &str,
     answer: Result<Payload, ToolError>,
-    knows_hints: bool,
+    supports_cache_hints: bool,
 ) -> Result<ReadResourceResult, ErrorData> {
-    // Errors of resources have no result to stand in; the text is the same as a tool's.
+    // A resource has no result with an error flag, so the tool's error text becomes a protocol error.
     let payload =
-        answer.map_err(|error| ErrorData::resource_not_found(error.body().json(), asked_for(uri)))?;
+        answer.map_err(|error| ErrorData::resource_not_found(error.body().json(), error_data(uri)))?;
     let text = ResourceContents::text(payload.into_parts().0, uri).with_mime_type(JSON);
     let result = ReadResourceResult::new(vec![text]);
-    if knows_hints {
+    if supports_cache_hints {
         return Ok(result.with_ttl_ms(RESOURCE_TTL_MS).with_cache_scope(CacheScope::Private));
     }
     Ok(result)

@@ -1,4 +1,4 @@
-//! The tools of a profile as the protocol lists them.
+//! The tools of a profile in the form of the protocol.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,7 +9,7 @@ use crate::tools::{Profile, ToolSpec};
 static STANDARD: LazyLock<Vec<Tool>> = LazyLock::new(|| Profile::Standard.tools().iter().map(tool).collect());
 static OPENAI: LazyLock<Vec<Tool>> = LazyLock::new(|| Profile::OpenAi.tools().iter().map(tool).collect());
 
-/// The tools of a profile. They never change while the program runs, nor between clients.
+/// Returns the tools of a profile. They are the same for all clients and never change at run time.
 pub(super) fn tool_list(profile: Profile) -> &'static [Tool] {
     match profile {
         Profile::Standard => &STANDARD,
@@ -17,14 +17,14 @@ pub(super) fn tool_list(profile: Profile) -> &'static [Tool] {
     }
 }
 
-/// The `tools` array of a profile as it goes out, to be measured.
+/// Returns the `tools` array of a profile as JSON, for measuring.
 #[must_use]
 pub fn tool_list_json(profile: Profile) -> String {
     serde_json::to_string(tool_list(profile)).unwrap_or_default()
 }
 
 fn tool(spec: &ToolSpec) -> Tool {
-    // ChatGPT wants every hint said; a missing one is an error there.
+    // ChatGPT requires every hint. A missing one is an error there.
     let hints = ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false);
     Tool::new(spec.name, spec.description, schema(spec.input_schema))
         .with_title(spec.title)
@@ -32,7 +32,7 @@ fn tool(spec: &ToolSpec) -> Tool {
         .with_annotations(hints)
 }
 
-/// A schema of ours. That each is an object is checked by the tests.
+/// Parses a schema of a tool. Tests ensure that each is an object.
 fn schema(json: &'static str) -> Arc<JsonObject> {
     Arc::new(serde_json::from_str(json).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! What the suite wants to find, as data.
+//! The fixtures of the conformance suite.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,12 +13,12 @@ use serde_json::Value;
 static FIXTURES: LazyLock<Fixtures> =
     LazyLock::new(|| serde_json::from_str(include_str!("fixtures.json")).unwrap_or_default());
 
-/// All of it. That it can be read at all is checked by the tests.
+/// Returns the fixtures. A test ensures that they can be parsed.
 pub(super) fn fixtures() -> &'static Fixtures {
     &FIXTURES
 }
 
-/// Tools, prompts and resources with what they answer.
+/// Tools, prompts and resources with their results.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Fixtures {
     pub(super) tools: Vec<Tool>,
@@ -28,7 +28,7 @@ pub(super) struct Fixtures {
     pub(super) resources: Vec<Resource>,
     pub(super) templates: Vec<ResourceTemplate>,
     contents: HashMap<String, ResourceContents>,
-    /// Of tools and prompts that ask before they answer: the questions of each round.
+    /// Questions of each round, for tools and prompts that ask the client for input.
     pub(super) rounds: HashMap<String, Vec<InputRequests>>,
 }
 
@@ -41,7 +41,7 @@ impl Fixtures {
         self.prompts.iter().any(|prompt| prompt.name == name)
     }
 
-    /// What a tool answers.
+    /// Returns the result of a tool.
     pub(super) fn result(&self, tool: &str) -> Result<CallToolResult, ErrorData> {
         let missing = || ErrorData::internal_error(format!("fixtures.json has no result of {tool}"), None);
         let mut result = self.results.get(tool).cloned().ok_or_else(missing)?;
@@ -49,18 +49,18 @@ impl Fixtures {
         Ok(result)
     }
 
-    /// A prompt with its arguments in the places that name them.
+    /// Returns a prompt with its arguments in the placeholders.
     pub(super) fn prompt(&self, name: &str, arguments: &JsonObject) -> Result<GetPromptResult, ErrorData> {
         let unknown = || ErrorData::invalid_params(format!("there is no prompt {name}"), None);
         let mut prompt = self.prompt_results.get(name).cloned().ok_or_else(unknown)?;
-        put_in(&mut prompt, arguments);
+        fill_placeholders(&mut prompt, arguments);
         let broken = |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
         let mut prompt: GetPromptResult = serde_json::from_value(prompt).map_err(broken)?;
         prompt.result_type = Some(ResultType::COMPLETE);
         Ok(prompt)
     }
 
-    /// What stands under a URI of the suite.
+    /// Returns the contents of a URI of the suite.
     pub(super) fn contents(&self, uri: &str) -> Option<ResourceContents> {
         if let Some(id) = uri.strip_prefix("test://template/").and_then(|rest| rest.strip_suffix("/data")) {
             let text =
@@ -71,16 +71,16 @@ impl Fixtures {
     }
 }
 
-/// Replaces `{argument}` in every text.
-fn put_in(value: &mut Value, arguments: &JsonObject) {
+/// Replaces the placeholder `{argument}` in every string.
+fn fill_placeholders(value: &mut Value, arguments: &JsonObject) {
     match value {
         Value::String(text) => {
             for (name, argument) in arguments {
                 *text = text.replace(&format!("{{{name}}}"), argument.as_str().unwrap_or_default());
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| put_in(value, arguments)),
-        Value::Object(fields) => fields.values_mut().for_each(|value| put_in(value, arguments)),
+        Value::Array(values) => values.iter_mut().for_each(|value| fill_placeholders(value, arguments)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| fill_placeholders(value, arguments)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -90,7 +90,7 @@ mod tests {
     use super::{Fixtures, fixtures};
 
     #[test]
-    fn every_tool_and_prompt_has_an_answer() {
+    fn every_tool_and_prompt_has_a_result() {
         let read: Fixtures = serde_json::from_str(include_str!("fixtures.json")).unwrap();
         assert_eq!(read.tools.len(), fixtures().tools.len());
         for tool in &read.tools {

@@ -1,8 +1,12 @@
-//! The ordinary server with what the official conformance suite wants to find in one: tools, prompts and resources of
-//! its own, none of which is in a build without the feature `conformance`.
+//! The server with the fixtures that the official conformance suite requires: tools, prompts and resources that exist
+//! only in builds with the feature `conformance`.
 //!
-//! It stands where [`super::handler::Server`] stands, so that transports, lists and refusals are those of every build.
-//! What it adds is data (`fixtures.json`) wherever it can be; the suite's demands are in `docs/conformance.md`.
+//! It replaces [`super::handler::Server`], so that transports, lists and errors are those of every build. Its
+//! fixtures are data (`fixtures.json`) where possible. The requirements of the suite are in `docs/conformance.md`.
+//!
+//! * `fixtures`: the data
+//! * `notices`: notifications
+//! * `rounds`: tools and prompts that ask the client for input
 
 #![expect(deprecated, reason = "the suite asks for logging, sampling and subscriptions of older revisions")]
 
@@ -25,43 +29,43 @@ use rmcp::{RoleServer, ServerHandler};
 
 use self::fixtures::fixtures;
 use self::notices::{Changes, log, log_where_asked, progress};
-use self::rounds::{Brought, Rounds};
-use super::handler::{self, knows_hints};
+use self::rounds::{ClientReply, Rounds};
+use super::handler::{self, supports_cache_hints};
 use crate::telemetry::Telemetry;
 use crate::tools::{Live, Profile};
 
-/// How long a client may keep a list, in milliseconds.
+/// Time for which a client may cache a list, in milliseconds.
 const LIST_TTL_MS: u64 = 1_000;
 
-/// The ordinary server with the suite's fixtures around it.
+/// The server with the fixtures of the suite.
 #[derive(Debug, Clone)]
 pub struct Server {
-    ordinary: handler::Server,
+    inner: handler::Server,
     changes: Changes,
     rounds: Arc<Rounds>,
 }
 
 impl Server {
-    /// The tools of `profile`, and those of the suite.
+    /// Creates a server with the tools of `profile` and those of the suite.
     #[must_use]
     pub fn new(live: Live, profile: Profile, telemetry: Telemetry) -> Self {
         Self::around(handler::Server::new(live, profile, telemetry))
     }
 
-    /// The same, over the toolbox of each HTTP request.
+    /// Creates a server that takes the toolbox from the extensions of each HTTP request.
     #[must_use]
-    pub fn of_requests(profile: Profile, telemetry: Telemetry) -> Self {
-        Self::around(handler::Server::of_requests(profile, telemetry))
+    pub fn for_requests(profile: Profile, telemetry: Telemetry) -> Self {
+        Self::around(handler::Server::for_requests(profile, telemetry))
     }
 
-    fn around(ordinary: handler::Server) -> Self {
-        Self { ordinary, changes: Changes::default(), rounds: Arc::default() }
+    fn around(inner: handler::Server) -> Self {
+        Self { inner, changes: Changes::default(), rounds: Arc::default() }
     }
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let mut info = self.ordinary.get_info();
+        let mut info = self.inner.get_info();
         info.capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
@@ -80,13 +84,13 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let mut list = self.ordinary.list_tools(request, context).await?;
+        let mut list = self.inner.list_tools(request, context).await?;
         list.tools.extend(fixtures().tools.iter().cloned());
         Ok(list)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.ordinary.get_tool(name).or_else(|| fixtures().tool(name).cloned())
+        self.inner.get_tool(name).or_else(|| fixtures().tool(name).cloned())
     }
 
     async fn call_tool(
@@ -96,11 +100,11 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.clone();
         if fixtures().tool(&name).is_none() {
-            return self.ordinary.call_tool(request, context).await;
+            return self.inner.call_tool(request, context).await;
         }
         if let Some(rounds) = fixtures().rounds.get(&*name) {
-            let brought = Brought { state: request.request_state, responses: request.input_responses };
-            let round = self.rounds.next((&name, rounds), brought, &context)?;
+            let reply = ClientReply { state: request.request_state, responses: request.input_responses };
+            let round = self.rounds.next(&name, rounds, reply, &context)?;
             return Ok(round.into_tool_response());
         }
         match &*name {
@@ -121,7 +125,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let list = ListPromptsResult::with_all_items(fixtures().prompts.clone());
-        if knows_hints(&context) {
+        if supports_cache_hints(&context) {
             return Ok(list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Public));
         }
         Ok(list)
@@ -134,8 +138,8 @@ impl ServerHandler for Server {
     ) -> Result<GetPromptResponse, ErrorData> {
         let name = request.name;
         if let Some(rounds) = fixtures().rounds.get(&name).filter(|_| fixtures().has_prompt(&name)) {
-            let brought = Brought { state: request.request_state, responses: request.input_responses };
-            let round = self.rounds.next((&name, rounds), brought, &context)?;
+            let reply = ClientReply { state: request.request_state, responses: request.input_responses };
+            let round = self.rounds.next(&name, rounds, reply, &context)?;
             return Ok(round.into_prompt_response());
         }
         fixtures().prompt(&name, &request.arguments.unwrap_or_default()).map(GetPromptResponse::from)
@@ -155,7 +159,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let list = ListResourcesResult::with_all_items(fixtures().resources.clone());
-        if knows_hints(&context) {
+        if supports_cache_hints(&context) {
             return Ok(list.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Public));
         }
         Ok(list)
@@ -166,7 +170,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let mut list = self.ordinary.list_resource_templates(request, context).await?;
+        let mut list = self.inner.list_resource_templates(request, context).await?;
         list.resource_templates.extend(fixtures().templates.iter().cloned());
         Ok(list)
     }
@@ -177,10 +181,10 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let Some(contents) = fixtures().contents(&request.uri) else {
-            return self.ordinary.read_resource(request, context).await;
+            return self.inner.read_resource(request, context).await;
         };
         let result = ReadResourceResult::new(vec![contents]);
-        if knows_hints(&context) {
+        if supports_cache_hints(&context) {
             return Ok(result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Public).into());
         }
         Ok(result.into())
@@ -191,8 +195,8 @@ impl ServerHandler for Server {
         _request: SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // Later revisions say the level with each request.
-        if knows_hints(&context) {
+        // Later revisions set the level in each request.
+        if supports_cache_hints(&context) {
             Err(ErrorData::method_not_found::<SetLevelRequestMethod>())
         } else {
             Ok(())
@@ -220,7 +224,7 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.changes.pass_on(&context).await;
+        self.changes.forward(&context).await;
         Ok(())
     }
 
@@ -229,15 +233,15 @@ impl ServerHandler for Server {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        self.ordinary.on_custom_request(request, context).await
+        self.inner.on_custom_request(request, context).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.ordinary.on_initialized(context).await;
+        self.inner.on_initialized(context).await;
     }
 }
 
-/// What a tool that cannot work without the client's model says to a client that has none.
+/// Returns the error of a tool that requires sampling if the client does not support it.
 fn can_sample(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
     if context.client_capabilities().is_some_and(|client| client.sampling.is_some()) {
         return Ok(());

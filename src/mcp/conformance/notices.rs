@@ -1,4 +1,4 @@
-//! Notifications: a log, progress, and that a list is another.
+//! Notifications: log messages, progress, and changes of lists.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use rmcp::service::{RequestContext, SubscriptionContext};
 use serde_json::json;
 use tokio::sync::broadcast;
 
-use super::knows_hints;
+use super::supports_cache_hints;
 
-/// Between two notifications, so that a client can be seen to get them one by one.
+/// Pause between two notifications, so that a client can receive them one by one.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Logs three times, to clients of the revisions that say the level once and for all.
+/// Logs three messages to clients with a revision that sets the log level once.
 pub(super) async fn log(context: &RequestContext<RoleServer>) {
-    if knows_hints(context) {
+    if supports_cache_hints(context) {
         return log_where_asked(context).await;
     }
     for text in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
@@ -24,7 +24,7 @@ pub(super) async fn log(context: &RequestContext<RoleServer>) {
     }
 }
 
-/// Logs only where the request names a level.
+/// Logs one message if the request sets a log level.
 pub(super) async fn log_where_asked(context: &RequestContext<RoleServer>) {
     if let Some(level) = context.meta.log_level() {
         say(context, level, "Tool execution started").await;
@@ -38,7 +38,7 @@ async fn say(context: &RequestContext<RoleServer>, level: LoggingLevel, text: &s
     }
 }
 
-/// Reports progress three times, where the request names a token for it.
+/// Reports progress three times if the request has a progress token.
 pub(super) async fn progress(context: &RequestContext<RoleServer>) {
     for percent in [0.0, 50.0, 100.0] {
         if let Some(token) = context.meta.get_progress_token() {
@@ -52,14 +52,14 @@ pub(super) async fn progress(context: &RequestContext<RoleServer>) {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Changed {
+enum ChangedList {
     Tools,
     Prompts,
 }
 
-/// Tells every subscription that a list is another, though none ever is.
+/// A broadcast of list changes to all subscriptions. The lists do not really change.
 #[derive(Debug, Clone)]
-pub(super) struct Changes(broadcast::Sender<Changed>);
+pub(super) struct Changes(broadcast::Sender<ChangedList>);
 
 impl Default for Changes {
     fn default() -> Self {
@@ -69,16 +69,16 @@ impl Default for Changes {
 
 impl Changes {
     pub(super) fn tools(&self) {
-        // Nobody may be listening.
-        let _ = self.0.send(Changed::Tools);
+        // Sending fails if there is no subscription.
+        let _ = self.0.send(ChangedList::Tools);
     }
 
     pub(super) fn prompts(&self) {
-        let _ = self.0.send(Changed::Prompts);
+        let _ = self.0.send(ChangedList::Prompts);
     }
 
-    /// Passes changes on until the subscription ends; those it did not ask for are dropped by its sink.
-    pub(super) async fn pass_on(&self, subscription: &SubscriptionContext) {
+    /// Forwards changes until the subscription ends. Its sink drops changes that it did not subscribe to.
+    pub(super) async fn forward(&self, subscription: &SubscriptionContext) {
         let mut changes = self.0.subscribe();
         loop {
             let changed = tokio::select! {
@@ -86,8 +86,8 @@ impl Changes {
                 changed = changes.recv() => changed,
             };
             let sent = match changed {
-                Ok(Changed::Tools) => subscription.sink().notify_tool_list_changed().await,
-                Ok(Changed::Prompts) => subscription.sink().notify_prompt_list_changed().await,
+                Ok(ChangedList::Tools) => subscription.sink().notify_tool_list_changed().await,
+                Ok(ChangedList::Prompts) => subscription.sink().notify_prompt_list_changed().await,
                 Err(broadcast::error::RecvError::Lagged(_)) => Ok(()),
                 Err(broadcast::error::RecvError::Closed) => return,
             };

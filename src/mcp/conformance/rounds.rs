@@ -1,5 +1,5 @@
-//! Tools and prompts that ask before they answer, as the revision of 2026-07-28 has it: the questions are a result, and
-//! the client calls again with the answers and with the state it was given, which is signed.
+//! Tools and prompts that ask the client for input, as in the revision of 2026-07-28: the result contains questions,
+//! and the client calls again with the answers and the signed state that it received.
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -9,7 +9,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 
-/// Signs and reads states; a program has one key for as long as it runs.
+/// Signs and verifies states, with a key that is generated at startup.
 #[derive(Debug)]
 pub(super) struct Rounds(Option<RequestStateCodec>);
 
@@ -20,28 +20,29 @@ impl Default for Rounds {
     }
 }
 
-/// What a client sends with a call that it makes again.
+/// The state and the answers in a repeated call.
 #[derive(Debug)]
-pub(super) struct Brought {
+pub(super) struct ClientReply {
     pub(super) state: Option<String>,
     pub(super) responses: Option<InputResponses>,
 }
 
-/// What comes of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub(super) enum Round {
-    /// More questions.
-    Asked(InputRequiredResult),
-    /// The answers were all there; this is what they were.
+    /// Questions to the client.
+    Questions(InputRequiredResult),
+    /// The serialized answers, once they are complete.
     Done(String),
 }
 
 impl Rounds {
-    /// The next of a tool's or a prompt's rounds, after what the client brings back of the last.
+    /// Returns the next round of a tool or prompt, after the client's reply to the last one.
     pub(super) fn next(
         &self,
-        (name, rounds): (&str, &[InputRequests]),
-        Brought { state, responses }: Brought,
+        name: &str,
+        rounds: &[InputRequests],
+        ClientReply { state, responses }: ClientReply,
         context: &RequestContext<RoleServer>,
     ) -> Result<Round, ErrorData> {
         let codec = self.0.as_ref().ok_or_else(|| ErrorData::internal_error("there is no key", None))?;
@@ -72,11 +73,11 @@ impl Rounds {
             return Ok(Round::Done(format!("state-ok: {answers}")));
         };
         let state = codec.seal(format!("{name}/{number}").as_bytes());
-        Ok(Round::Asked(InputRequiredResult::new(Some(questions), Some(state))))
+        Ok(Round::Questions(InputRequiredResult::new(Some(questions), Some(state))))
     }
 }
 
-/// The questions that the client says it can be asked.
+/// Returns the questions that the client's capabilities support.
 fn questions_for(client: &ClientCapabilities, questions: &InputRequests) -> InputRequests {
     let can_be_asked = |question: &InputRequest| match question {
         InputRequest::CreateMessage(_) => client.sampling.is_some(),
@@ -91,14 +92,14 @@ fn questions_for(client: &ClientCapabilities, questions: &InputRequests) -> Inpu
 impl Round {
     pub(super) fn into_tool_response(self) -> CallToolResponse {
         match self {
-            Self::Asked(questions) => questions.into(),
+            Self::Questions(questions) => questions.into(),
             Self::Done(text) => CallToolResult::success(vec![ContentBlock::text(text)]).into(),
         }
     }
 
     pub(super) fn into_prompt_response(self) -> GetPromptResponse {
         match self {
-            Self::Asked(questions) => questions.into(),
+            Self::Questions(questions) => questions.into(),
             Self::Done(text) => GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).into(),
         }
     }
