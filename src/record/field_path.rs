@@ -36,7 +36,7 @@ enum Step {
 #[error(
     "`{quoted}` is no path of fields: {problem}; write `field`, `field.inner`, `list[].inner`, `list[-1]` or `\"a.b\".inner`"
 )]
-pub struct PathFault {
+pub struct InvalidPath {
     quoted: String,
     problem: &'static str,
 }
@@ -200,10 +200,10 @@ fn written_len(name: &str) -> usize {
 }
 
 impl FromStr for FieldPath {
-    type Err = PathFault;
+    type Err = InvalidPath;
 
-    fn from_str(text: &str) -> Result<Self, PathFault> {
-        let fault = |problem| PathFault { quoted: text.chars().take(80).collect(), problem };
+    fn from_str(text: &str) -> Result<Self, InvalidPath> {
+        let fault = |problem| InvalidPath { quoted: text.chars().take(80).collect(), problem };
         if text.len() > MAX_PATH_BYTES {
             return Err(fault("it is too long"));
         }

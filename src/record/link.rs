@@ -32,12 +32,12 @@ impl WebLink {
 /// The error for a text that is not a link that a person can open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an absolute http or https URL without credentials")]
-pub struct NotAWebLink;
+pub struct InvalidLink;
 
 impl FromStr for WebLink {
-    type Err = NotAWebLink;
+    type Err = InvalidLink;
 
-    fn from_str(text: &str) -> Result<Self, NotAWebLink> {
+    fn from_str(text: &str) -> Result<Self, InvalidLink> {
         let trimmed = text.trim();
         // The prefix is checked before parsing because URL parsers accept `https:example.com`.
         let has_scheme = ["http://", "https://"].iter().any(|scheme| {
@@ -45,18 +45,18 @@ impl FromStr for WebLink {
         });
         let is_refused = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
         if !has_scheme || trimmed.len() > MAX_LINK_BYTES || trimmed.contains(is_refused) {
-            return Err(NotAWebLink);
+            return Err(InvalidLink);
         }
-        let url = Url::parse(trimmed).map_err(|_not_a_url| NotAWebLink)?;
+        let url = Url::parse(trimmed).map_err(|_not_a_url| InvalidLink)?;
         if url.host_str().is_none_or(str::is_empty) || !url.username().is_empty() || url.password().is_some()
         {
-            return Err(NotAWebLink);
+            return Err(InvalidLink);
         }
         if is_written_as_read(trimmed, &url) {
             return Ok(Self(trimmed.to_owned()));
         }
         let url = String::from(url);
-        if url.len() > MAX_LINK_BYTES { Err(NotAWebLink) } else { Ok(Self(url)) }
+        if url.len() > MAX_LINK_BYTES { Err(InvalidLink) } else { Ok(Self(url)) }
     }
 }
 
@@ -71,9 +71,9 @@ fn is_written_as_read(text: &str, url: &Url) -> bool {
 }
 
 impl TryFrom<String> for WebLink {
-    type Error = NotAWebLink;
+    type Error = InvalidLink;
 
-    fn try_from(text: String) -> Result<Self, NotAWebLink> {
+    fn try_from(text: String) -> Result<Self, InvalidLink> {
         text.parse()
     }
 }
@@ -123,7 +123,7 @@ mod tests {
             &long,
         ];
         for text in bad {
-            assert_eq!(text.parse::<WebLink>(), Err(NotAWebLink), "{text}");
+            assert_eq!(text.parse::<WebLink>(), Err(InvalidLink), "{text}");
         }
     }
 
