@@ -26,7 +26,7 @@ pub struct TelemetryRecord {
     pub item_count: u64,
     /// Latency in microseconds.
     pub latency_us: u64,
-    /// Shape of the response: a page, a piece of a text, or neither.
+    /// Shape of the response: whole, an unpaginated list, a page of a list, or a piece of a text.
     pub strategy: Strategy,
     /// True if the response contains a preview in place of a text.
     pub summarization_used: bool,

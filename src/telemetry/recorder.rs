@@ -186,7 +186,10 @@ impl Telemetry {
                 state: if writer.is_degraded() { KeepingState::Degraded } else { KeepingState::Ok },
             },
         };
-        Figures { context_protection: totals.shown(latencies, self.0.started.elapsed().as_secs()), telemetry }
+        Figures {
+            context_protection: totals.aggregate(latencies, self.0.started.elapsed().as_secs()),
+            telemetry,
+        }
     }
 
     /// Returns the metrics of this process in Prometheus' text format.

@@ -84,7 +84,7 @@ impl Totals {
     }
 
     /// Returns the aggregates for output. `latencies` are those of the latest calls in microseconds.
-    pub(super) fn shown(self, mut latencies: Vec<u64>, uptime_seconds: u64) -> ContextProtection {
+    pub(super) fn aggregate(self, mut latencies: Vec<u64>, uptime_seconds: u64) -> ContextProtection {
         latencies.sort_unstable();
         let of_requests = |figure| ratio(figure, self.requests);
         let latest = |per_cent| round(millis(percentile(&latencies, per_cent)));
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn fractions_are_of_calls_and_zero_without_calls() {
-        let none = Totals::default().shown(Vec::new(), 3);
+        let none = Totals::default().aggregate(Vec::new(), 3);
         assert_eq!(none, ContextProtection { uptime_seconds: 3, ..ContextProtection::default() });
         let totals = Totals {
             requests: 30,
@@ -162,7 +162,7 @@ mod tests {
             response_bytes: 1_000,
             latency_us: 40_000,
         };
-        let shown = totals.shown(vec![3_000, 500, 500], 0);
+        let shown = totals.aggregate(vec![3_000, 500, 500], 0);
         assert_eq!((shown.pagination_adoption, shown.summarization_adoption), (0.6667, 0.3333));
         assert_eq!((shown.avg_response_size_bytes, shown.avg_latency_ms), (33.3333, 1.3333));
         assert_eq!((shown.p50_latency_ms, shown.p99_latency_ms), (0.5, 3.0));
