@@ -41,7 +41,7 @@ pub enum HandleFault {
     /// The `:` between stream and record is missing, so it is neither of the plain forms.
     #[error("it has no `:` between a stream and a record")]
     NoSeparator,
-    /// A segment contains characters of a path, which the plain forms do not allow.
+    /// A segment of a plain form could be read as a path.
     #[error("its {segment} `{name}` could be read as a path")]
     UnsafeName {
         /// The rejected segment.

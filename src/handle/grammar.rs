@@ -174,9 +174,9 @@ fn parse_plain(text: &str, connection: Option<&str>, rest: &str) -> Result<Handl
     guard_plain(Segment::Stream, stream)?;
     guard_plain(Segment::Record, record)?;
     let address = RecordAddress {
-        connection: connection.map(|name| name_of(Segment::Connection, name)).transpose()?,
-        stream: name_of(Segment::Stream, stream)?,
-        record: name_of(Segment::Record, record)?,
+        connection: connection.map(|name| parse_name(Segment::Connection, name)).transpose()?,
+        stream: parse_name(Segment::Stream, stream)?,
+        record: parse_name(Segment::Record, record)?,
     };
     Ok(Handle { text: text.to_owned(), address, part: None })
 }
@@ -234,10 +234,10 @@ fn decode<Name: FromStr<Err = InvalidName>>(segment: Segment, key: &str) -> Resu
         return Err(HandleFault::BadEscape { segment });
     }
     let name = percent_decode_str(key).decode_utf8().map_err(|_not_utf8| HandleFault::NotUtf8 { segment })?;
-    name_of(segment, &name)
+    parse_name(segment, &name)
 }
 
-fn name_of<Name: FromStr<Err = InvalidName>>(segment: Segment, name: &str) -> Result<Name, HandleFault> {
+fn parse_name<Name: FromStr<Err = InvalidName>>(segment: Segment, name: &str) -> Result<Name, HandleFault> {
     name.parse().map_err(|problem| HandleFault::NotAName { segment, problem })
 }
 
