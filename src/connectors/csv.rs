@@ -48,7 +48,7 @@ pub fn import_csv(
         problem: problem.to_string(),
     };
     let mut text = TextInput::read(reader, path).map_err(|problem| unreadable(&problem))?;
-    let (delimiter, skipped) = delimiter_of(text.head());
+    let (delimiter, skipped) = detect_delimiter(text.head());
     text.skip(skipped).map_err(|problem| unreadable(&problem))?;
     let sample = sample_of(&text, delimiter);
     let is_ascii = text.head().is_ascii();
@@ -151,7 +151,7 @@ impl Columns {
 
 /// Detects the delimiter. Also returns the number of bytes before the header that declare it: Excel reads `sep=;`
 /// there.
-fn delimiter_of(head: &[u8]) -> (u8, usize) {
+fn detect_delimiter(head: &[u8]) -> (u8, usize) {
     let first = head.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
     if let [b's', b'e', b'p', b'=', delimiter] = first.trim_ascii_end()
         && DELIMITERS.contains(delimiter)
@@ -221,8 +221,8 @@ mod tests {
             ("id,note\n1,\"a;b\n;c;d\"\n2,x\n", b','),
             ("", b','),
         ] {
-            assert_eq!(char::from(delimiter_of(head.as_bytes()).0), char::from(expect), "{head}");
+            assert_eq!(char::from(detect_delimiter(head.as_bytes()).0), char::from(expect), "{head}");
         }
-        assert_eq!(delimiter_of(b"sep=;\r\nid;name\r\n"), (b';', 7));
+        assert_eq!(detect_delimiter(b"sep=;\r\nid;name\r\n"), (b';', 7));
     }
 }

@@ -47,7 +47,7 @@ impl<'a> TextInput<'a> {
             }
         };
         raw.truncate(len);
-        let encoding = encoding_of(&raw, is_longer);
+        let encoding = detect_encoding(&raw, is_longer);
         if let Some((_, mark)) = Encoding::for_bom(&raw) {
             raw.drain(..mark);
         }
@@ -79,7 +79,7 @@ impl<'a> TextInput<'a> {
 
 /// Detects the encoding of a file from its start. Returns `None` for UTF-8, which is not decoded, so that invalid
 /// bytes are reported.
-fn encoding_of(head: &[u8], is_longer: bool) -> Option<&'static Encoding> {
+fn detect_encoding(head: &[u8], is_longer: bool) -> Option<&'static Encoding> {
     if let Some((encoding, _)) = Encoding::for_bom(head) {
         return (encoding != UTF_8).then_some(encoding);
     }

@@ -70,7 +70,7 @@ const BLOCKS: [&str; 34] = [
 const PARAGRAPHS: [&str; 13] =
     ["blockquote", "dl", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "ol", "p", "pre", "ul"];
 
-/// Elements that an end tag inside of them cannot close.
+/// Elements that limit the effect of end tags: one inside of them closes nothing outside.
 const BARRIERS: [&str; 4] = ["caption", "table", "td", "th"];
 
 /// Returns the visible text of an HTML document.
