@@ -12,8 +12,8 @@ use super::failure::Failure;
 use super::print::Printer;
 use super::state::ServerStateArgs;
 use crate::cursor::{
-    Clock, CursorFault, Database, Kept, KeptState, KeyFile, KeyId, KeyRing, POSITION_CONTEXT, Sealed, Skew,
-    SqlitePositions, open_text,
+    Clock, CursorFault, Database, KeyFile, KeyId, KeyRing, POSITION_CONTEXT, PositionState, Sealed, Skew,
+    SqlitePositions, StoredPosition, open_text,
 };
 use crate::record::RecordData;
 use crate::state::StateError;
@@ -79,7 +79,7 @@ enum Signature {
 /// What is kept for a cursor.
 #[derive(Debug, Serialize)]
 struct Position {
-    state: KeptState,
+    state: PositionState,
     tool: &'static str,
     arguments: Value,
     order_by: Value,
@@ -92,7 +92,7 @@ struct Position {
 /// A row of the list.
 #[derive(Debug, Serialize)]
 struct Listed {
-    state: KeptState,
+    state: PositionState,
     kind: &'static str,
     offset: u32,
     timestamp: f64,
@@ -139,8 +139,11 @@ impl State {
             }
             _ => None,
         };
+        // By the lifetime of the server that issued it.
+        let expires = kept.as_ref().map_or(claims.expires(self.valid_for), |kept| kept.expires);
+        let valid_for = expires.saturating_sub(claims.issued);
         let fault = match signature {
-            Signature::Valid if kept.is_some() => claims.check_time(self.now, self.valid_for).err(),
+            Signature::Valid if kept.is_some() => claims.check_time(self.now, valid_for).err(),
             Signature::Valid | Signature::UnknownKey => Some(CursorFault::Expired),
             Signature::Invalid => Some(CursorFault::Tampered),
         };
@@ -149,8 +152,8 @@ impl State {
             offset: claims.offset,
             timestamp: claims.issued.as_secs_f64(),
             age_seconds: difference(self.now, claims.issued),
-            expires_at: claims.expires(self.valid_for).as_secs_f64(),
-            expires_in_seconds: difference(claims.expires(self.valid_for), self.now),
+            expires_at: expires.as_secs_f64(),
+            expires_in_seconds: difference(expires, self.now),
             key_id: sealed.key().to_string(),
             signature,
             reason: fault.map(CursorFault::reason),
@@ -167,7 +170,7 @@ impl State {
     }
 
     /// Decrypts what is kept.
-    fn position(&self, kept: Kept) -> Result<Position, StateError> {
+    fn position(&self, kept: StoredPosition) -> Result<Position, StateError> {
         let ring = self.keys()?;
         let key = |id| ring.as_ref().and_then(|ring| ring.key(id, self.now)).cloned();
         let text = open_text(key, POSITION_CONTEXT, &kept.position.text).unwrap_or_default();
@@ -227,7 +230,7 @@ impl State {
 }
 
 impl Position {
-    fn of(kept: Kept, text: &str) -> Self {
+    fn of(kept: StoredPosition, text: &str) -> Self {
         let text: RecordData = serde_json::from_str(text).unwrap_or_default();
         let arguments = text.get("arguments").cloned().unwrap_or_default();
         let argument = |name: &str| arguments.get(name).cloned().unwrap_or_default();
@@ -249,14 +252,14 @@ impl Position {
 }
 
 impl Listed {
-    fn of(kept: Kept, state: &State) -> Self {
+    fn of(kept: StoredPosition, state: &State) -> Self {
         let position = kept.position;
         Self {
             state: kept.state,
             kind: position.kind.tool(),
             offset: position.offset,
             timestamp: position.issued.as_secs_f64(),
-            expires_in_seconds: difference(position.issued + state.valid_for, state.now),
+            expires_in_seconds: difference(kept.expires, state.now),
             bytes: position.text.len(),
             reference: hexadecimal(&kept.reference),
         }

@@ -15,9 +15,14 @@ const KIND: FileKind = FileKind {
     what: "cursor store",
     holds: "cursors",
     application_id: 0x6677_6375,
-    format: 1,
+    format: 2,
     schema: include_str!("schema.sql"),
-    upgrades: &[],
+    // Cursors of earlier versions are valid for an hour at most.
+    upgrades: &[(
+        1,
+        "ALTER TABLE positions ADD COLUMN expires_ms INTEGER;
+         CREATE INDEX positions_by_expiry ON positions (coalesce(expires_ms, issued_ms + 3600000));",
+    )],
     pages_most: 80_000,
     overwrites: true,
 };

@@ -32,4 +32,4 @@ pub use positions::{Position, Positions};
 #[cfg(test)]
 pub(crate) use sealed_text::encrypt;
 pub(crate) use sealed_text::{decrypt, open_text};
-pub use sqlite::{Kept, KeptState, SqlitePositions};
+pub use sqlite::{PositionState, SqlitePositions, StoredPosition};

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use tokio::task::spawn_blocking;
 
-use super::codec::{Kind, Reference, VALID_FOR};
+use super::codec::{Kind, MAX_VALID_FOR, Reference, VALID_FOR};
 use super::database::Database;
 use super::positions::{Position, Positions};
 use crate::state::StateError;
@@ -23,17 +23,20 @@ const SWEEP_EVERY: Duration = Duration::from_secs(3);
 pub struct SqlitePositions {
     database: Arc<Database>,
     swept: Mutex<Instant>,
-    /// How long a cursor is valid.
+    /// How long the cursors of this process are valid. Other processes of the directory may have another lifetime, so each row
+    /// has its own expiry.
     valid_for: Duration,
 }
 
 /// A position as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredPosition {
     /// What its cursor refers to it by.
     pub reference: Reference,
     /// What it has come to.
-    pub state: KeptState,
+    pub state: PositionState,
+    /// When it expires, since 1970.
+    pub expires: Duration,
     /// The position.
     pub position: Position,
 }
@@ -41,7 +44,7 @@ pub struct Kept {
 /// What a position has come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum KeptState {
+pub enum PositionState {
     /// Its cursor was issued and not yet used.
     Created,
     /// Its cursor was used.
@@ -69,11 +72,10 @@ impl SqlitePositions {
     ///
     /// The file cannot be written.
     pub fn start(&self, now: Duration) -> Result<Duration, StateError> {
-        let valid_for = self.valid_for;
         self.database.with(|connection| {
             write(connection, |transaction| {
                 let seen = raise(transaction, now)?;
-                sweep(transaction, seen, valid_for)?;
+                sweep(transaction, seen)?;
                 Ok(seen)
             })
         })
@@ -95,12 +97,11 @@ impl SqlitePositions {
     /// # Errors
     ///
     /// The file cannot be read.
-    pub fn list(&self, now: Duration) -> Result<Vec<Kept>, StateError> {
-        let valid_for = self.valid_for;
+    pub fn list(&self, now: Duration) -> Result<Vec<StoredPosition>, StateError> {
         self.database.with(|connection| {
             let query = format!("SELECT {COLUMNS} FROM positions ORDER BY issued_ms DESC");
             let mut statement = connection.prepare(&query)?;
-            let rows = statement.query_map((), |row| kept(row, now, valid_for))?;
+            let rows = statement.query_map((), |row| stored(row, now))?;
             rows.filter_map(Result::transpose).collect()
         })
     }
@@ -110,9 +111,8 @@ impl SqlitePositions {
     /// # Errors
     ///
     /// The file cannot be read.
-    pub fn look(&self, reference: &Reference, now: Duration) -> Result<Option<Kept>, StateError> {
-        let valid_for = self.valid_for;
-        self.database.with(|connection| look(connection, reference, now, valid_for))
+    pub fn look(&self, reference: &Reference, now: Duration) -> Result<Option<StoredPosition>, StateError> {
+        self.database.with(|connection| look(connection, reference, now))
     }
 
     async fn blocking<Answer: Send + 'static>(
@@ -145,9 +145,9 @@ impl Positions for SqlitePositions {
             let keep = |transaction: &Transaction<'_>| {
                 let seen = raise(transaction, position.issued)?;
                 if due {
-                    sweep(transaction, seen, valid_for)?;
+                    sweep(transaction, seen)?;
                 }
-                insert(transaction, &reference, &position, seen)?;
+                insert(transaction, &reference, &position, (seen, seen + valid_for))?;
                 Ok(seen)
             };
             match database.with(|connection| write(connection, keep)) {
@@ -163,10 +163,9 @@ impl Positions for SqlitePositions {
     }
 
     async fn find(&self, reference: Reference, now: Duration) -> Result<Option<Position>, StateError> {
-        let valid_for = self.valid_for;
         self.blocking(move |database| {
-            let found = database.with(|connection| look(connection, &reference, now, valid_for))?;
-            if found.as_ref().is_some_and(|found| found.state == KeptState::Created) {
+            let found = database.with(|connection| look(connection, &reference, now))?;
+            if found.as_ref().is_some_and(|found| found.state == PositionState::Created) {
                 let used = database.with(|connection| {
                     write(connection, |transaction| {
                         raise(transaction, now)?;
@@ -180,19 +179,18 @@ impl Positions for SqlitePositions {
                     tracing::warn!(%error, "cursor store");
                 }
             }
-            Ok(found.filter(|found| found.state != KeptState::Expired).map(|found| found.position))
+            Ok(found.filter(|found| found.state != PositionState::Expired).map(|found| found.position))
         })
         .await
     }
 
     async fn expire(&self, now: Duration) -> Result<(), StateError> {
-        let valid_for = self.valid_for;
         self.blocking(move |database| {
             // Nothing is written when all that is known already.
             let known = database.with(|connection| {
-                let known = "SELECT seen_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM positions WHERE issued_ms < ?2) FROM clock";
-                connection.prepare_cached(known)?.query_one(
-                    params![millis(now).saturating_sub(EXPIRE_EVERY_MS), millis(now) - millis(valid_for)],
+                let known = format!("SELECT seen_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM positions WHERE {EXPIRES_MS} < ?2) FROM clock");
+                connection.prepare_cached(&known)?.query_one(
+                    params![millis(now).saturating_sub(EXPIRE_EVERY_MS), millis(now)],
                     |row| row.get::<_, bool>(0),
                 )
             })?;
@@ -201,7 +199,7 @@ impl Positions for SqlitePositions {
             }
             database.with(|connection| write(connection, |transaction| {
                 let seen = raise(transaction, now)?;
-                sweep(transaction, seen, valid_for)
+                sweep(transaction, seen)
             }))
         })
         .await
@@ -211,7 +209,10 @@ impl Positions for SqlitePositions {
 /// How far the time that is kept may be behind before a refused cursor is a reason to write it.
 const EXPIRE_EVERY_MS: i64 = 1_000;
 
-const COLUMNS: &str = "reference, kind, issued_ms, offset, used_ms, binding, position";
+const COLUMNS: &str = "reference, kind, issued_ms, offset, used_ms, binding, position, expires_ms";
+
+/// When a row expires, as the index `positions_by_expiry` has it.
+const EXPIRES_MS: &str = "coalesce(expires_ms, issued_ms + 3600000)";
 
 fn write<Answer>(
     connection: &mut Connection,
@@ -234,18 +235,17 @@ fn insert(
     transaction: &Transaction<'_>,
     reference: &Reference,
     position: &Position,
-    issued: Duration,
+    (issued, expires): (Duration, Duration),
 ) -> Result<(), rusqlite::Error> {
-    let insert = "INSERT INTO positions (reference, kind, issued_ms, offset, binding, position) VALUES (?, ?, ?, ?, ?, ?)";
+    let insert = "INSERT INTO positions (reference, kind, issued_ms, offset, binding, position, expires_ms) VALUES (?, ?, ?, ?, ?, ?, ?)";
     let Position { kind, offset, binding, text, .. } = position;
-    let row = params![reference, kind.byte(), millis(issued), offset, binding, text];
+    let row = params![reference, kind.byte(), millis(issued), offset, binding, text, millis(expires)];
     transaction.prepare_cached(insert)?.execute(row).map(|_one| ())
 }
 
 /// Deletes what has expired, and of the rest the oldest when it is too much.
-fn sweep(transaction: &Transaction<'_>, now: Duration, valid_for: Duration) -> Result<(), rusqlite::Error> {
-    let expired = "DELETE FROM positions WHERE issued_ms < ?1";
-    transaction.execute(expired, [millis(now) - millis(valid_for)])?;
+fn sweep(transaction: &Transaction<'_>, now: Duration) -> Result<(), rusqlite::Error> {
+    transaction.execute(&format!("DELETE FROM positions WHERE {EXPIRES_MS} < ?1"), [millis(now)])?;
     while bytes(transaction)? > MOST_BYTES {
         halve(transaction)?;
     }
@@ -267,29 +267,28 @@ fn look(
     connection: &Connection,
     reference: &Reference,
     now: Duration,
-    valid_for: Duration,
-) -> Result<Option<Kept>, rusqlite::Error> {
+) -> Result<Option<StoredPosition>, rusqlite::Error> {
     let look = format!("SELECT {COLUMNS} FROM positions WHERE reference = ?1");
-    let found = connection
-        .prepare_cached(&look)?
-        .query_one([reference], |row| kept(row, now, valid_for))
-        .optional()?;
+    let found =
+        connection.prepare_cached(&look)?.query_one([reference], |row| stored(row, now)).optional()?;
     Ok(found.flatten())
 }
 
 /// A row; nothing for one of a kind that only a newer version knows.
-fn kept(row: &Row<'_>, now: Duration, valid_for: Duration) -> Result<Option<Kept>, rusqlite::Error> {
+fn stored(row: &Row<'_>, now: Duration) -> Result<Option<StoredPosition>, rusqlite::Error> {
     let Some(kind) = Kind::of_byte(row.get("kind")?) else { return Ok(None) };
     let issued = from_millis(row.get("issued_ms")?);
+    let expires: Option<i64> = row.get("expires_ms")?;
+    let expires = expires.map_or(issued + MAX_VALID_FOR, from_millis);
     let used: Option<i64> = row.get("used_ms")?;
     let state = match used {
-        _ if now > issued + valid_for => KeptState::Expired,
-        Some(_) => KeptState::Active,
-        None => KeptState::Created,
+        _ if now > expires => PositionState::Expired,
+        Some(_) => PositionState::Active,
+        None => PositionState::Created,
     };
     let (offset, binding, text) = (row.get("offset")?, row.get("binding")?, row.get("position")?);
     let position = Position { kind, issued, offset, binding, text };
-    Ok(Some(Kept { reference: row.get("reference")?, state, position }))
+    Ok(Some(StoredPosition { reference: row.get("reference")?, state, expires, position }))
 }
 
 fn millis(time: Duration) -> i64 {
@@ -320,7 +319,7 @@ mod tests {
         Ok(SqlitePositions::new(Arc::new(database)))
     }
 
-    fn states(positions: &SqlitePositions, now: Duration) -> Vec<(u8, KeptState)> {
+    fn states(positions: &SqlitePositions, now: Duration) -> Vec<(u8, PositionState)> {
         positions.list(now).unwrap().iter().map(|kept| (kept.reference[0], kept.state)).collect()
     }
 
@@ -332,16 +331,63 @@ mod tests {
         positions.keep([1; 16], position(at(0), 10)).await.unwrap();
         positions.keep([2; 16], position(at(1), 10)).await.unwrap();
         assert_eq!(positions.find([1; 16], at(2)).await.unwrap(), Some(position(at(0), 10)));
-        assert_eq!(states(&positions, at(2)), [(2, KeptState::Created), (1, KeptState::Active)]);
-        assert_eq!(states(&positions, at(601)), [(2, KeptState::Created), (1, KeptState::Expired)]);
+        assert_eq!(states(&positions, at(2)), [(2, PositionState::Created), (1, PositionState::Active)]);
+        assert_eq!(states(&positions, at(601)), [(2, PositionState::Created), (1, PositionState::Expired)]);
         // Looking changes nothing, and what has expired is not given.
-        assert_eq!(positions.look(&[2; 16], at(2)).unwrap().unwrap().state, KeptState::Created);
+        assert_eq!(positions.look(&[2; 16], at(2)).unwrap().unwrap().state, PositionState::Created);
         assert_eq!(positions.find([1; 16], at(601)).await.unwrap(), None);
         positions.expire(at(601)).await.unwrap();
-        assert_eq!(states(&positions, at(2)), [(2, KeptState::Created)]);
+        assert_eq!(states(&positions, at(2)), [(2, PositionState::Created)]);
         assert_eq!(positions.start(at(0)).unwrap(), at(601));
         assert_eq!(positions.start(at(700)).unwrap(), at(700));
         assert_eq!(states(&positions, at(2)), []);
+    }
+
+    #[tokio::test]
+    async fn position_expires_by_the_lifetime_of_its_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = open(&folder, 1_000).unwrap().with_ttl(Duration::from_secs(3_600));
+        let short = open(&folder, 1_000).unwrap().with_ttl(Duration::from_secs(60));
+        let at = |seconds| NOW + Duration::from_secs(seconds);
+        long.keep([1; 16], position(at(0), 10)).await.unwrap();
+        short.keep([2; 16], position(at(0), 10)).await.unwrap();
+        assert_eq!(long.find([2; 16], at(61)).await.unwrap(), None);
+        // A process of the shorter lifetime sweeps: at its start, and when it refuses a cursor.
+        short.start(at(1_800)).unwrap();
+        short.expire(at(1_801)).await.unwrap();
+        assert_eq!(states(&short, at(1_801)), [(1, PositionState::Created)]);
+        assert!(long.find([1; 16], at(3_600)).await.unwrap().is_some());
+        assert_eq!(long.find([1; 16], at(3_601)).await.unwrap(), None);
+        short.expire(at(3_602)).await.unwrap();
+        assert_eq!(states(&long, at(0)), []);
+    }
+
+    #[tokio::test]
+    async fn file_of_the_first_format_is_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let former = Connection::open(folder.path().join("cursors.db")).unwrap();
+        former
+            .execute_batch(
+                "PRAGMA journal_mode = WAL;
+                 CREATE TABLE positions (reference BLOB PRIMARY KEY, kind INTEGER NOT NULL, issued_ms INTEGER NOT NULL,
+                     offset INTEGER NOT NULL, used_ms INTEGER, binding TEXT NOT NULL, position TEXT NOT NULL) STRICT;
+                 CREATE INDEX positions_by_issue ON positions (issued_ms, length(position));
+                 CREATE TABLE clock (id INTEGER PRIMARY KEY CHECK (id = 1), seen_ms INTEGER NOT NULL) STRICT;
+                 INSERT INTO clock (id, seen_ms) VALUES (1, 0);
+                 PRAGMA user_version = 1; PRAGMA application_id = 1719100277;",
+            )
+            .unwrap();
+        let row = "INSERT INTO positions (reference, kind, issued_ms, offset, binding, position) VALUES (?, ?, ?, 7, 'b', 'x')";
+        former.execute(row, params![[1_u8; 16], Kind::Records.byte(), millis(NOW)]).unwrap();
+        let positions = open(&folder, 1_000).unwrap();
+        let at = |seconds| NOW + Duration::from_secs(seconds);
+        assert_eq!(positions.start(at(601)).unwrap(), at(601));
+        assert_eq!(positions.find([1; 16], at(3_600)).await.unwrap(), Some(position(NOW, 1)));
+        // A process of the earlier version that still runs writes rows as before.
+        former.execute(row, params![[2_u8; 16], Kind::Records.byte(), millis(NOW)]).unwrap();
+        assert!(positions.find([2; 16], at(3_600)).await.unwrap().is_some());
+        positions.expire(at(3_601)).await.unwrap();
+        assert_eq!(states(&positions, NOW), []);
     }
 
     #[tokio::test]
@@ -403,8 +449,8 @@ mod tests {
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let locked = positions.keep([1; 16], position(NOW, 1)).await.unwrap_err();
         assert!(matches!(locked, StateError::Locked { .. }) && locked.to_string().contains("cursors.db"));
-        other.execute_batch("COMMIT; PRAGMA user_version = 2").unwrap();
-        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::OtherFormat { found: 2, .. }));
+        other.execute_batch("COMMIT; PRAGMA user_version = 3").unwrap();
+        assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::OtherFormat { found: 3, .. }));
         other.execute_batch("PRAGMA application_id = 7").unwrap();
         assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::Foreign { .. }));
         drop(other);
