@@ -21,7 +21,7 @@ use super::sqlite::SqlitePositions;
 use crate::state::StateError;
 
 /// The most that one position takes, in bytes: 200 hits with long excerpts are a tenth of it.
-const POSITION_MOST: usize = 4 * 1024 * 1024;
+pub(super) const MAX_POSITION_BYTES: usize = 4 * 1024 * 1024;
 
 /// Why there is no position for a cursor.
 #[derive(Debug, thiserror::Error)]
@@ -201,8 +201,8 @@ impl Cursors {
         binding: String,
         text: String,
     ) -> Result<String, StateError> {
-        if text.len() > POSITION_MOST {
-            return Err(StateError::TooLarge { bytes: text.len(), most: POSITION_MOST });
+        if text.len() > MAX_POSITION_BYTES {
+            return Err(StateError::TooLarge { bytes: text.len(), most: MAX_POSITION_BYTES });
         }
         let mut reference = Reference::default();
         getrandom::fill(&mut reference)?;
@@ -329,7 +329,7 @@ mod tests {
             let other = Cursors::in_memory(Skew::default()).unwrap();
             assert_eq!(refused(other.position(Kind::Search, &cursor).await), CursorFault::Expired);
         }
-        let large = kept.issue(Kind::Search, 0, String::new(), "x".repeat(POSITION_MOST + 1)).await;
+        let large = kept.issue(Kind::Search, 0, String::new(), "x".repeat(MAX_POSITION_BYTES + 1)).await;
         assert!(matches!(large, Err(StateError::TooLarge { .. })));
     }
 

@@ -10,11 +10,11 @@ use super::codec::{Reference, VALID_FOR};
 use super::positions::{Position, Positions};
 use crate::state::StateError;
 
-/// The most memory that positions take, in bytes.
-const MOST_BYTES: u64 = 32 * 1024 * 1024;
+/// The most memory that positions take, in bytes: two of the largest, or thousands of usual ones.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// What a position takes beside its texts, in bytes.
-const BESIDE: usize = 256;
+/// Bytes of a position beside its texts: the strings' headers, the reference, and the cache's entry and list nodes.
+const OVERHEAD: usize = 256;
 
 /// Positions of this process. They go when their cursors are no longer valid, by a clock that cannot be set back, and those that
 /// were not used for longest go earlier when memory is short.
@@ -31,11 +31,11 @@ impl Memory {
     /// Returns positions that are kept for so long.
     pub(super) fn with_ttl(valid_for: Duration) -> Self {
         let weight = |_: &Reference, position: &Position| {
-            u32::try_from(position.text.len() + position.binding.len() + BESIDE).unwrap_or(u32::MAX)
+            u32::try_from(position.text.len() + position.binding.len() + OVERHEAD).unwrap_or(u32::MAX)
         };
         let positions = Cache::builder()
             .time_to_live(valid_for)
-            .max_capacity(MOST_BYTES)
+            .max_capacity(MAX_BYTES)
             // The default policy refuses what is new when memory is short, and the newest cursor is the
             // one that a client is about to use.
             .eviction_policy(EvictionPolicy::lru())
@@ -50,6 +50,8 @@ impl Positions for Memory {
     async fn keep(&self, reference: Reference, position: Position) -> Result<Duration, StateError> {
         let issued = position.issued;
         self.0.insert(reference, position);
+        // Evicts at once. The cache would let a burst of large positions exceed the limit for a while.
+        self.0.run_pending_tasks();
         Ok(issued)
     }
 
@@ -66,10 +68,10 @@ impl Positions for Memory {
 mod tests {
     use super::*;
     use crate::cursor::Kind;
+    use crate::cursor::cursors::MAX_POSITION_BYTES;
 
     #[tokio::test]
-    async fn when_memory_is_short_the_newest_lives() {
-        let memory = Memory::default();
+    async fn newest_position_is_kept_at_the_limit() {
         let position = |text: String| Position {
             kind: Kind::Search,
             issued: Duration::ZERO,
@@ -77,13 +79,15 @@ mod tests {
             binding: String::new(),
             text,
         };
-        for number in 0..80 {
-            let reference = [number; 16];
-            memory.keep(reference, position("x".repeat(1_000_000))).await.unwrap();
-            memory.0.run_pending_tasks();
-            assert!(memory.find(reference, Duration::ZERO).await.unwrap().is_some(), "{number}");
+        for bytes in [1_000_000, MAX_POSITION_BYTES] {
+            let memory = Memory::default();
+            for number in 0..40 {
+                let reference = [number; 16];
+                memory.keep(reference, position("x".repeat(bytes))).await.unwrap();
+                assert!(memory.find(reference, Duration::ZERO).await.unwrap().is_some(), "{number}");
+                assert!(memory.0.weighted_size() <= MAX_BYTES, "{number}");
+            }
+            assert_eq!(memory.find([0; 16], Duration::ZERO).await.unwrap(), None);
         }
-        assert_eq!(memory.find([0; 16], Duration::ZERO).await.unwrap(), None);
-        assert!(memory.0.weighted_size() <= MOST_BYTES);
     }
 }
