@@ -92,10 +92,15 @@ impl Pdpp {
         params: &Params,
     ) -> Result<Reply, SourceError> {
         let has_dots = address.record.has_dot_segment();
-        let is_other = |reply: &Reply| has_dots && !wire::names(&reply.body, address);
+        // A body is cloned by reference.
+        let is_other = async |reply: &Reply| {
+            let asked = address.clone();
+            let names = parsed(reply.body.clone(), move |body| Ok(wire::names(body, &asked)));
+            Ok::<bool, SourceError>(has_dots && !names.await?)
+        };
         let once = self.transport.get(&format!("{}{below}", record_path(address)), params).await;
         let is_worth_another = match &once {
-            Ok(reply) => is_other(reply),
+            Ok(reply) => is_other(reply).await?,
             Err(SourceError::Refused(refusal)) => {
                 (has_dots || address.record.as_str().contains('%')) && refusal.blames_path()
             }
@@ -105,7 +110,7 @@ impl Pdpp {
             return once;
         }
         match self.transport.get(&format!("{}{below}", encoded_twice(address)), params).await {
-            Ok(reply) if is_other(&reply) => Err(SourceError::SearchAgain {
+            Ok(reply) if is_other(&reply).await? => Err(SourceError::SearchAgain {
                 what: format!(
                     "the record server, or a proxy before it, gives another record for the key `{}`",
                     address.record

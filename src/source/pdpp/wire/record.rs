@@ -1,6 +1,10 @@
 //! Single records, alone or in lists.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use serde_json::Value;
+use serde_json::value::RawValue;
 use url::Url;
 
 use super::tolerant::{member, text};
@@ -28,17 +32,31 @@ pub(in super::super) fn record(body: &[u8], asked: &RecordAddress, url: Url) -> 
 
 /// Returns whether an answer, of a record or of what is below it, names this record.
 pub(in super::super) fn names(body: &[u8], address: &RecordAddress) -> bool {
-    let Ok(body) = parse::<RecordData>(body) else { return false };
+    let Some(body) = naming_members(body) else { return false };
     let key = |body: &RecordData| match member(body, &KEY)? {
         Value::String(key) => Some(key.clone()),
         Value::Number(key) => Some(key.to_string()),
         _ => None,
     };
-    let inner = body.get("data").and_then(Value::as_object).filter(|_| key(&body).is_none());
-    let named = inner.unwrap_or(&body);
-    let stream = text(named, &["stream", "stream_name", "streamName"]);
+    let inner = || naming_members(body.get("data")?.as_str()?.as_bytes());
+    let named = &if key(&body).is_none() { inner().unwrap_or(body) } else { body };
+    let stream = text(named, &STREAM);
     key(named).as_deref() == Some(address.record.as_str())
         && stream.is_none_or(|stream| stream == address.stream.as_str())
+}
+
+/// Returns the members of a body that name a record, and the text of its `data`. Other values are skipped, not read.
+fn naming_members(body: &[u8]) -> Option<RecordData> {
+    let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_slice(body).ok()?;
+    let value = |(name, raw): (Cow<'_, str>, &RawValue)| {
+        let value = match &*name {
+            "data" => Value::from(raw.get()),
+            name if KEY.contains(&name) || STREAM.contains(&name) => serde_json::from_str(raw.get()).ok()?,
+            _ => return None,
+        };
+        Some((name.into_owned(), value))
+    };
+    Some(members.into_iter().filter_map(value).collect())
 }
 
 /// An item of a list: a record, or the news that it is gone. `None` when it is nothing that could be fetched.
@@ -50,8 +68,7 @@ pub(super) fn item(
     connection: Option<&ConnectionId>,
 ) -> Option<Change> {
     let Value::Object(body) = item else { return None };
-    let own_stream =
-        text(&body, &["stream", "stream_name", "streamName"]).map(str::parse).transpose().ok()?;
+    let own_stream = text(&body, &STREAM).map(str::parse).transpose().ok()?;
     let own_connection = text(&body, &CONNECTION).map(str::parse).transpose().ok()?;
     let key = match member(&body, &KEY)? {
         Value::String(key) => key.parse().ok()?,
@@ -122,6 +139,8 @@ fn expansion(relation: String, found: Value, parent: &RecordAddress) -> Option<E
     let read = |value| item(value, None, parent.connection.as_ref()).and_then(present);
     Some(Expanded { relation, many, has_more, records: items.into_iter().filter_map(read).collect() })
 }
+
+const STREAM: [&str; 3] = ["stream", "stream_name", "streamName"];
 
 const KEY: [&str; 5] = ["record_key", "recordKey", "record_id", "recordId", "id"];
 
