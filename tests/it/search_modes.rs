@@ -1,7 +1,12 @@
 //! A mode that a source does not have is answered by words, with one warning.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fetchwell::source::{SearchMode, SearchQuery, Source};
 use serde_json::json;
 
+use crate::support::remote::Remote;
 use crate::support::{CREDENTIAL, FakeServer, Model, Reply, connect, demo_store, recorded, text};
 
 #[tokio::test]
@@ -64,4 +69,32 @@ async fn a_record_server_without_a_mode_is_searched_by_words() {
             assert!(!next["results"].as_array().unwrap().is_empty(), "{next}");
         }
     }
+}
+
+#[tokio::test]
+async fn next_page_after_a_search_by_words_is_by_words() {
+    // The server learns to search by meaning between the pages, and knows none of its own cursors then.
+    let has_semantic = Arc::new(AtomicBool::new(false));
+    let knows = Arc::clone(&has_semantic);
+    let remote = Remote::start(move |request| {
+        let hit = |key: &str| json!({"stream": "messages", "record_key": key, "connection_id": "cin_work"});
+        let (status, body) = match &*request.line {
+            line if line.contains("/search/semantic") && knows.load(Ordering::Relaxed) => {
+                (400, json!({"error": {"code": "invalid_cursor", "message": "Unknown cursor"}}))
+            }
+            line if line.contains("/search/semantic") => {
+                (404, json!({"message": "Route GET: not found", "error": "Not Found", "statusCode": 404}))
+            }
+            line if line.contains("cursor=c1") => (200, json!({"data": [hit("m2")], "has_more": false})),
+            _ => (200, json!({"data": [hit("m1")], "has_more": true, "next_cursor": "c1"})),
+        };
+        Reply::Json(status, body.to_string())
+    });
+    let query = SearchQuery { mode: SearchMode::Semantic, ..SearchQuery::of("invoice", 1) };
+    let first = remote.pdpp.search(&query).await.unwrap();
+    assert!(first.lexical_instead && first.next.is_some());
+    has_semantic.store(true, Ordering::Relaxed);
+    let second = remote.pdpp.search(&SearchQuery { position: first.next, ..query }).await.unwrap();
+    assert_eq!((second.hits.len(), second.lexical_instead, second.next), (1, true, None));
+    assert!(remote.asked().last().unwrap().starts_with("/v1/search?"), "{:?}", remote.asked());
 }

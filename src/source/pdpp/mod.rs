@@ -41,11 +41,15 @@ use self::transport::{Reply, Transport, parsed};
 use super::query::share;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, QueryFault, RecordQuery, RecordsPage, RecordsQuery,
-    SearchMode, SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
-    WindowStart,
+    SearchMode, SearchPage, SearchPosition, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery,
+    WindowQuery, WindowStart,
 };
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Window};
+
+/// Precedes the server's cursor in a position of a search by words that took the place of another mode. The next page is of words
+/// too, also when the server has the other mode by then.
+const BY_WORDS: &str = "lexical ";
 
 /// A record server behind HTTP.
 #[derive(Debug)]
@@ -176,7 +180,10 @@ impl Source for Pdpp {
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         match (query.mode, &query.position) {
             (SearchMode::Lexical, _) => self.search_by(SearchMode::Lexical, query).await,
-            // No page of a hybrid search gives a position, so this one is of the words that were looked for instead.
+            (_, Some(position)) if position.0.starts_with(BY_WORDS) => {
+                self.search_by_words_instead(query).await
+            }
+            // No page of a hybrid search gives a position, so this one is of an earlier version, and of words.
             (SearchMode::Hybrid, Some(_)) => self.search_by_words_instead(query).await,
             (mode, _) => match self.search_by(mode, query).await {
                 Err(SourceError::CorrectQuery { fault: QueryFault::NotSupported, .. }) => {
@@ -267,8 +274,13 @@ impl Pdpp {
     }
 
     async fn search_by_words_instead(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        let page = self.search_by(SearchMode::Lexical, query).await?;
-        Ok(SearchPage { lexical_instead: true, ..page })
+        let own = |position: &SearchPosition| {
+            SearchPosition(position.0.strip_prefix(BY_WORDS).unwrap_or(&position.0).to_owned())
+        };
+        let position = query.position.as_ref().map(own);
+        let page = self.search_by(SearchMode::Lexical, &SearchQuery { position, ..query.clone() }).await?;
+        let next = page.next.map(|next| SearchPosition(format!("{BY_WORDS}{}", next.0)));
+        Ok(SearchPage { lexical_instead: true, next, ..page })
     }
 
     /// Looks for a text in any case where the server, which may tell cases apart, did not find it. None where the text
