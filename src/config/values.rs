@@ -105,15 +105,13 @@ impl FromStr for DurationText {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let duration = SpanParser::new().parse_unsigned_duration(text.trim());
+        let range = || format!("between {MIN_DURATION:?} and {} minutes", MAX_DURATION.as_secs() / 60);
         let duration = duration.map_err(|_unreadable| {
-            format!("`{}` is no duration; write it as \"2s\" or \"500ms\"", shown(text))
+            let shown = shown(text);
+            format!("`{shown}` is no duration; write one {} as \"2s\" or \"500ms\"", range())
         })?;
         if !(MIN_DURATION..=MAX_DURATION).contains(&duration) {
-            return Err(format!(
-                "`{}` is not between {MIN_DURATION:?} and {} minutes",
-                shown(text),
-                MAX_DURATION.as_secs() / 60
-            ));
+            return Err(format!("`{}` is not {}", shown(text), range()));
         }
         Ok(Self(duration))
     }
@@ -391,6 +389,7 @@ mod tests {
             ("soon", "`soon` is no duration"),
             ("-2s", "no duration"),
             ("0s", "`0s` is not between 10ms and 60 minutes"),
+            ("0", "`0` is no duration; write one between 10ms and 60 minutes as"),
             ("9ms", "between"),
             ("61m", "`61m` is not between"),
             ("9223372036854775807s", "not between"),
