@@ -47,15 +47,16 @@ pub struct SignIn {
     issuer: AuthorityUrl,
     client: AuthorityClient,
     deadline: Duration,
-    known: Mutex<Known>,
+    known: Mutex<EndpointCache>,
     /// Held by the task that reads the metadata.
     turn: Arc<tokio::sync::Mutex<()>>,
     queue: FairQueue,
     log: FailureLog,
 }
 
+/// The endpoints of the latest metadata that could be read.
 #[derive(Debug, Default)]
-struct Known {
+struct EndpointCache {
     endpoints: Option<Arc<Endpoints>>,
     /// When the metadata is read again.
     due: Option<Instant>,
@@ -299,7 +300,7 @@ impl SignIn {
         self.known().due.is_none_or(|due| Instant::now() >= due)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, EndpointCache> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -32,6 +32,8 @@ struct State {
     metadata: Value,
     /// Tokens that were revoked.
     revoked: HashSet<String>,
+    /// The metadata never comes.
+    is_slow: bool,
     /// The token endpoint answers so instead.
     token_reply: Option<Reply>,
 }
@@ -94,6 +96,7 @@ impl Authority {
 impl State {
     fn answer(&mut self, request: &Request) -> Reply {
         match request.line.as_str() {
+            line if self.is_slow && line.starts_with("GET /.well-known/") => Reply::Hang,
             "GET /.well-known/oauth-authorization-server" => Reply::Json(200, self.metadata.to_string()),
             "POST /introspect" if self.revoked.iter().any(|token| request.body.contains(token.as_str())) => {
                 Reply::Json(200, r#"{"active": false}"#.to_owned())
@@ -327,6 +330,12 @@ fn several_tabs_sign_in_at_a_time() {
         browser.sent_to_sign_in(&server, RECORD);
         assert!(browser.cookies.len() <= 9, "{}", browser.cookies.len());
     }
+    // Cookies of long handles stay within what proxies take of a header.
+    let long = format!("/records/cin_ann/letters:{}", "x".repeat(1_900));
+    for _ in 0..10 {
+        browser.sent_to_sign_in(&server, &long);
+        assert!(browser.cookie_header().len() < 8_000, "{}", browser.cookie_header().len());
+    }
 }
 
 #[test]
@@ -437,6 +446,16 @@ fn metadata_that_cannot_be_trusted_is_not_used() {
     let server = start(&place.configure(&settings(&authority)));
     authority.server.close();
     assert_eq!(Browser::default().get(&server, RECORD).status, 503);
+}
+
+#[test]
+fn slow_metadata_is_given_up_and_read_again() {
+    let (_place, authority, server) = started();
+    authority.state.lock().unwrap().is_slow = true;
+    let page = Browser::default().get(&server, RECORD);
+    assert!(page.status == 503 && page.text.contains("Sign in again"), "{page:?}");
+    authority.state.lock().unwrap().is_slow = false;
+    server.wait_until("people can sign in again", || Browser::default().get(&server, RECORD).status == 303);
 }
 
 #[test]

@@ -42,6 +42,9 @@ const ATTEMPT_LIFE: Duration = Duration::from_secs(10 * 60);
 /// Attempts of one browser at a time. One more deletes the cookies of all others.
 const MAX_ATTEMPTS: usize = 8;
 
+/// Bytes of their cookies: with one more, of a long handle, a request stays below the 8 KiB that proxies take.
+const MAX_COOKIE_BYTES: usize = 4 * 1024;
+
 /// Binds sealed attempts to their use.
 const CONTEXT: &str = "sign-in for a record page";
 
@@ -59,9 +62,10 @@ pub(super) async fn begin(
     let url = sign_in.authorization_url(&attempt, &pages.public_url.at(CALLBACK)).await?;
     let mut response = moved(url.as_str(), None);
     let cookies = pages.cookies();
-    let others: Vec<&str> = cookies.beginning_with(&request.headers, COOKIE).map(|(rest, _)| rest).collect();
-    if others.len() >= MAX_ATTEMPTS {
-        for rest in others.into_iter().filter(|rest| is_base64url(rest)) {
+    let others: Vec<(&str, &str)> = cookies.beginning_with(&request.headers, COOKIE).collect();
+    let bytes: usize = others.iter().map(|(_, sealed)| sealed.len()).sum();
+    if others.len() >= MAX_ATTEMPTS || bytes > MAX_COOKIE_BYTES {
+        for (rest, _) in others.into_iter().filter(|(rest, _)| is_base64url(rest)) {
             add_cookie(&mut response, &cookies.set(&format!("{COOKIE}{rest}"), "", Duration::ZERO));
         }
     }
@@ -96,8 +100,8 @@ impl Pages {
                 return view::problem(StatusCode::NOT_FOUND, "Nothing here", problem, false);
             }
         };
-        let begun = answer.state.and_then(|state| self.begun(callers, &request.headers, state));
-        let Some(Begun { attempt, handle }) = begun else {
+        let pending = answer.state.and_then(|state| self.pending(callers, &request.headers, state));
+        let Some(PendingSignIn { attempt, handle }) = pending else {
             let problem = "This browser did not begin this sign-in, or it took longer than 10 minutes. Open the record again.";
             return view::problem(StatusCode::BAD_REQUEST, "You are not signed in", problem, false);
         };
@@ -110,8 +114,8 @@ impl Pages {
                 let to = format!("{path}?{SIGNED_IN}=1");
                 self.with_session(callers, &request.headers, caller, &to).await
             }
-            Err(NotAdmitted::SignIn(fault)) => view::not_signed_in(&fault, &path),
-            Err(NotAdmitted::Token(denial)) => {
+            Err(Rejection::SignIn(fault)) => view::not_signed_in(&fault, &path),
+            Err(Rejection::Token(denial)) => {
                 let problem = format!("{} Tell the operator of this server.", sentence(&denial.to_string()));
                 view::problem(denial.status(), "You are not signed in", &problem, false)
             }
@@ -122,7 +126,7 @@ impl Pages {
     }
 
     /// Returns the attempt that this browser began with a state.
-    fn begun(&self, callers: &Callers, headers: &HeaderMap, state: String) -> Option<Begun> {
+    fn pending(&self, callers: &Callers, headers: &HeaderMap, state: String) -> Option<PendingSignIn> {
         let sealed = self.cookies().value(headers, &cookie_of(&state)?)?;
         let cursors = callers.grants.cursors();
         let access = callers.access();
@@ -132,7 +136,7 @@ impl Pages {
         let verifier = SecretString::from(parts.next()?.to_owned());
         let handle: Handle = parts.next()?.parse().ok()?;
         let is_current = cursors.now().saturating_sub(begun_at) < ATTEMPT_LIFE;
-        is_current.then_some(Begun { attempt: Attempt { state, verifier }, handle })
+        is_current.then_some(PendingSignIn { attempt: Attempt { state, verifier }, handle })
     }
 
     /// Returns the person whose token the code of a reply is exchanged for, after the checks of every bearer token.
@@ -142,7 +146,7 @@ impl Pages {
         attempt: &Attempt,
         reply: AuthorizationReply,
         client: IpAddr,
-    ) -> Result<Admitted, NotAdmitted> {
+    ) -> Result<Admitted, Rejection> {
         let access = callers.access();
         let sign_in = access.sign_in().ok_or(SignInFault::Unavailable)?;
         let redirect_uri = self.public_url.at(CALLBACK);
@@ -167,26 +171,26 @@ impl Pages {
 }
 
 /// An attempt of a browser, and the record that it leads to.
-struct Begun {
+struct PendingSignIn {
     attempt: Attempt,
     handle: Handle,
 }
 
 /// Why an answer admits no one.
-enum NotAdmitted {
+enum Rejection {
     /// There is no token.
     SignIn(SignInFault),
     /// The token is refused.
     Token(Denial),
 }
 
-impl From<SignInFault> for NotAdmitted {
+impl From<SignInFault> for Rejection {
     fn from(fault: SignInFault) -> Self {
         Self::SignIn(fault)
     }
 }
 
-impl From<Denial> for NotAdmitted {
+impl From<Denial> for Rejection {
     fn from(denial: Denial) -> Self {
         Self::Token(denial)
     }
