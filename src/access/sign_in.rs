@@ -199,7 +199,7 @@ impl SignIn {
         let is_short = |code: &SecretString| code.expose_secret().len() <= MAX_CODE_BYTES;
         let code = reply.code.filter(is_short).ok_or(SignInFault::Malformed)?;
         // A wait in the queue is no fault of the server.
-        let Ok(Ok(_place)) = timeout(self.deadline, self.queue.place(client)).await else {
+        let Ok(Ok(_permit)) = timeout(self.deadline, self.queue.acquire(client)).await else {
             return Err(SignInFault::Unavailable);
         };
         let answer = timeout(self.deadline, self.post(&endpoints, attempt, &code, redirect_uri)).await;

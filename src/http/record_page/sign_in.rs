@@ -72,7 +72,7 @@ pub(super) async fn begin(
     let cursors = callers.grants.cursors();
     let verifier = attempt.verifier.expose_secret();
     let kept = format!("{}.{verifier}.{}", cursors.now().as_secs(), handle.as_str());
-    let sealed = cursors.seal_text(&[CONTEXT, sign_in.issuer(), &attempt.state], &kept);
+    let sealed = cursors.seal_text(&[CONTEXT, sign_in.issuer(), &attempt.state], &kept).await;
     let name = cookie_of(&attempt.state).ok_or(SignInFault::Unavailable)?;
     add_cookie(&mut response, &cookies.set(&name, &sealed, ATTEMPT_LIFE));
     Ok(response)
@@ -100,7 +100,10 @@ impl Pages {
                 return view::problem(StatusCode::NOT_FOUND, "Nothing here", problem, false);
             }
         };
-        let pending = answer.state.and_then(|state| self.pending(callers, &request.headers, state));
+        let pending = match answer.state {
+            Some(state) => self.pending(callers, &request.headers, state).await,
+            None => None,
+        };
         let Some(PendingSignIn { attempt, handle }) = pending else {
             let problem = "This browser did not begin this sign-in, or it took longer than 10 minutes. Open the record again.";
             return view::problem(StatusCode::BAD_REQUEST, "You are not signed in", problem, false);
@@ -126,11 +129,11 @@ impl Pages {
     }
 
     /// Returns the attempt that this browser began with a state.
-    fn pending(&self, callers: &Callers, headers: &HeaderMap, state: String) -> Option<PendingSignIn> {
+    async fn pending(&self, callers: &Callers, headers: &HeaderMap, state: String) -> Option<PendingSignIn> {
         let sealed = self.cookies().value(headers, &cookie_of(&state)?)?;
         let cursors = callers.grants.cursors();
         let access = callers.access();
-        let kept = cursors.open_text(&[CONTEXT, access.sign_in()?.issuer(), &state], sealed).ok()?;
+        let kept = cursors.open_text(&[CONTEXT, access.sign_in()?.issuer(), &state], sealed).await.ok()?;
         let mut parts = kept.splitn(3, '.');
         let begun_at = Duration::from_secs(parts.next()?.parse().ok()?);
         let verifier = SecretString::from(parts.next()?.to_owned());
