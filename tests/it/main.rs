@@ -77,6 +77,7 @@ mod record_server;
 mod refused_methods;
 mod remote_aggregates;
 mod remote_reads;
+mod resident_memory;
 mod rmcp_client;
 mod schemas;
 mod search_modes;

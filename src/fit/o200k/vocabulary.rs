@@ -1,0 +1,173 @@
+//! The vocabulary of `o200k`, and how many of its tokens a piece of a text is.
+//!
+//! `build.rs` writes the tables from tiktoken-rs, and they are read where they are in the binary: nothing is loaded, and
+//! only the pages that are read take memory. Byte pair encoding merges the two adjacent tokens with the lowest number
+//! first. [`tokens_of`] gets the same tokens in linear time: it takes the longest token that starts a text, and a shorter
+//! one where the merges would not leave these two tokens side by side (the algorithm of the crate `bpe`).
+
+use super::hash;
+
+const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bytes"));
+const STARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.starts"));
+const SPLITS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.splits"));
+const PREFIXES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.prefixes"));
+const SLOTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.slots"));
+const PAIRS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.pairs"));
+const LONGEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.longest"));
+
+/// A slot without an entry.
+const FREE: u32 = u32::MAX;
+
+/// The length of the longest token, in bytes.
+const MAX_BYTES: usize = 128;
+
+/// Counts the tokens of a piece of a text: a word, a number or what stands between them.
+pub(super) fn tokens_of(piece: &[u8]) -> usize {
+    if piece.len() <= 1 || (piece.len() <= MAX_BYTES && token_of(piece).is_some()) {
+        return piece.len().min(1);
+    }
+    merged(piece)
+}
+
+/// Counts the tokens that the bytes of a piece are merged to.
+fn merged(piece: &[u8]) -> usize {
+    let mut tokens: Vec<u32> = Vec::new();
+    // Where no token can end is not tried again.
+    let mut is_dead = vec![false; piece.len() + 1];
+    let mut at = 0;
+    let mut next = longest(piece);
+    // A text that repeats asks for the same two again and again.
+    let mut known = [(FREE, FREE, false); 64];
+    let mut stay_apart = |left: u32, right: u32| {
+        let Some(known) = known.get_mut(index(left ^ right.rotate_left(3)) % 64) else { return false };
+        if (known.0, known.1) != (left, right) {
+            *known = (left, right, stay_apart(left, right));
+        }
+        known.2
+    };
+    while let Some(mut token) = next {
+        let last = tokens.last().copied();
+        loop {
+            let end = at + len_of(token);
+            let is_possible = is_dead.get(end) == Some(&false);
+            if is_possible && last.is_none_or(|last| stay_apart(last, token)) {
+                tokens.push(token);
+                at = end;
+                next = longest(piece.get(at..).unwrap_or_default());
+                break;
+            }
+            let shorter = number(PREFIXES, index(token));
+            if shorter != token {
+                token = shorter;
+                continue;
+            }
+            // No token goes on from here, so the last one is a shorter one.
+            if let Some(dead) = is_dead.get_mut(at) {
+                *dead = true;
+            }
+            next = tokens.pop();
+            at -= next.map_or(0, len_of);
+            break;
+        }
+    }
+    tokens.len()
+}
+
+/// Returns whether merges leave two tokens side by side: no earlier merge joins the end of one with the start of the other.
+fn stay_apart(left: u32, right: u32) -> bool {
+    let (mut left, mut right, mut limit) = (left, right, u32::MAX);
+    loop {
+        if merge_of(left, right).is_some_and(|token| token < limit) {
+            return false;
+        }
+        let (end, start) = (split_of(left).1, split_of(right).0);
+        // Undoes the later of the merges that made the two. A token of one byte was not merged.
+        if end == left && start == right {
+            return true;
+        }
+        if end != left && (left > right || start == right) {
+            (left, limit) = (end, left);
+        } else {
+            (right, limit) = (start, right + 1);
+        }
+    }
+}
+
+/// Returns the longest token that a text starts with; none for an empty text.
+fn longest(text: &[u8]) -> Option<u32> {
+    let most = match text {
+        [first, second, ..] => {
+            let pair = usize::from(u16::from_be_bytes([*first, *second]));
+            LONGEST.get(pair).map_or(1, |longest| usize::from(*longest)).min(text.len())
+        }
+        _ => text.len(),
+    };
+    match most {
+        0..=16 => longest_within::<16>(text, most),
+        _ => longest_within::<MAX_BYTES>(text, most),
+    }
+}
+
+/// The same, of at most so many bytes.
+fn longest_within<const BYTES: usize>(text: &[u8], most: usize) -> Option<u32> {
+    let mut hashes = [hash::EMPTY; BYTES];
+    let mut hash = hash::EMPTY;
+    for (slot, byte) in hashes.iter_mut().zip(text.iter().take(most)) {
+        hash = hash::with_byte(hash, *byte);
+        *slot = hash;
+    }
+    (1..=most).rev().find_map(|length| find(*hashes.get(length - 1)?, text.get(..length)?))
+}
+
+/// Returns the token of some bytes.
+fn token_of(bytes: &[u8]) -> Option<u32> {
+    find(bytes.iter().fold(hash::EMPTY, |hash, byte| hash::with_byte(hash, *byte)), bytes)
+}
+
+fn find(hash: u64, bytes: &[u8]) -> Option<u32> {
+    look_up(SLOTS, hash, |token| bytes_of(token) == bytes)
+}
+
+/// Returns the token that two adjacent tokens are merged to.
+fn merge_of(left: u32, right: u32) -> Option<u32> {
+    look_up(PAIRS, hash::of_pair(left, right), |token| split_of(token) == (left, right))
+}
+
+fn look_up(table: &'static [u8], hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+    let mut slot = hash::slot_of(hash);
+    loop {
+        match number(table, slot) {
+            FREE => return None,
+            tagged => {
+                let token = hash::untagged(tagged);
+                if hash::tagged(hash, token) == tagged && is_it(token) {
+                    return Some(token);
+                }
+                slot = hash::next_slot(slot);
+            }
+        }
+    }
+}
+
+/// Returns the two tokens that a token is merged from: twice itself for a token of one byte.
+fn split_of(token: u32) -> (u32, u32) {
+    let at = index(token) * 2;
+    (number(SPLITS, at), number(SPLITS, at + 1))
+}
+
+fn bytes_of(token: u32) -> &'static [u8] {
+    let start = |token: usize| index(number(STARTS, token));
+    BYTES.get(start(index(token))..start(index(token) + 1)).unwrap_or_default()
+}
+
+fn len_of(token: u32) -> usize {
+    bytes_of(token).len()
+}
+
+fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn number(table: &'static [u8], at: usize) -> u32 {
+    table.as_chunks().0.get(at).map_or(FREE, |bytes| u32::from_le_bytes(*bytes))
+}
