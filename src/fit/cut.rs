@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 use unicode_segmentation::GraphemeCursor;
 
 /// Stands for what was left out, in excerpts and quotations.
@@ -26,16 +27,42 @@ const fn json_byte_len(byte: u8) -> usize {
 
 /// Bytes of a value as compact JSON.
 #[must_use]
-pub fn bytes_of<Value: Serialize + ?Sized>(value: &Value) -> usize {
+pub fn bytes_of<Written: Serialize + ?Sized>(value: &Written) -> usize {
     let mut counter = Counter(0);
     // A value that cannot be written fits nowhere.
     serde_json::to_writer(&mut counter, value).map_or(usize::MAX / 1_000, |()| counter.0)
 }
 
+/// Returns the bytes of a JSON value as compact JSON, as [`bytes_of`] does, without writing it.
+#[must_use]
+pub fn value_len(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(true) => "null".len(),
+        Value::Bool(false) => "false".len(),
+        Value::Number(number) => match number.as_u64() {
+            Some(number) => number.checked_ilog10().map_or(1, |digits| digits as usize + 1),
+            None => bytes_of(number),
+        },
+        Value::String(text) => json_len(text) + "\"\"".len(),
+        Value::Array(items) => {
+            "[]".len() + items.iter().map(value_len).sum::<usize>() + items.len().saturating_sub(1)
+        }
+        Value::Object(fields) => fields_len(fields),
+    }
+}
+
+/// Returns the bytes of an object as compact JSON.
+#[must_use]
+pub fn fields_len(fields: &Map<String, Value>) -> usize {
+    let all: usize = fields.iter().map(|(name, value)| field_len(name, value)).sum();
+    // The last field has no comma.
+    "{}".len() + all.saturating_sub(1)
+}
+
 /// Bytes of a field as compact JSON, with what stands between fields.
 #[must_use]
-pub fn field_len(name: &str, value: &serde_json::Value) -> usize {
-    json_len(name) + bytes_of(value) + "\"\":,".len()
+pub fn field_len(name: &str, value: &Value) -> usize {
+    json_len(name) + value_len(value) + "\"\":,".len()
 }
 
 /// Counts what is written and keeps nothing: a value may have megabytes.
@@ -64,6 +91,15 @@ pub fn clip(text: &str, most: usize) -> String {
     match most.checked_sub(ELLIPSIS.len()) {
         Some(room) => format!("{}{ELLIPSIS}", prefix(text, room).trim_end()),
         None => String::new(),
+    }
+}
+
+/// Returns the bytes of [`clip`] as JSON.
+pub(super) fn clipped_len(text: &str, text_len: usize, most: usize) -> usize {
+    match most.checked_sub(ELLIPSIS.len()) {
+        _ if text_len <= most => text_len,
+        Some(room) => json_len(prefix(text, room).trim_end()) + ELLIPSIS.len(),
+        None => 0,
     }
 }
 
@@ -163,6 +199,14 @@ mod tests {
         }
 
         #[test]
+        fn value_len_is_what_serde_json_writes(text in any::<String>(), number in any::<i64>(), share in any::<f64>(), flag in any::<bool>()) {
+            let inner = serde_json::json!([text, number, number.unsigned_abs(), share, flag, null, {}, []]);
+            let value = serde_json::json!({ &text: inner, "b": {"c": [inner]}, "d": 0 });
+            prop_assert_eq!(value_len(&value), serde_json::to_string(&value).unwrap().len());
+            prop_assert_eq!(value_len(&inner), serde_json::to_string(&inner).unwrap().len());
+        }
+
+        #[test]
         fn cuts_fit_are_pieces_and_fall_between_graphemes(text in any::<String>(), most in 0usize..64) {
             let (start, end) = (prefix(&text, most), suffix(&text, most));
             prop_assert!(text.starts_with(start) && text.ends_with(end));
@@ -176,6 +220,7 @@ mod tests {
         #[test]
         fn a_clip_never_exceeds_its_budget(text in any::<String>(), most in 0usize..64) {
             prop_assert!(json_len(&clip(&text, most)) <= most);
+            prop_assert_eq!(clipped_len(&text, json_len(&text), most), json_len(&clip(&text, most)));
         }
 
         #[test]

@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::cut::{bytes_of, clip, json_len};
+use super::cut::{clip, clipped_len, field_len, json_len, value_len};
 use crate::record::{FieldPath, project};
 
 /// How much of a record is shown.
@@ -51,6 +52,54 @@ const PREVIEW_FIELDS_DECLARED: usize = 8;
 /// What the mark of a text takes beside its preview: `{"preview":"","chars":12345678}`.
 const MARK: usize = 32;
 
+/// A record's fields at some width. They are written as an object.
+#[derive(Debug, Clone)]
+pub enum NarrowedFields<'a> {
+    /// All of them, as they are.
+    Whole(&'a Map<String, Value>),
+    /// These, in order; long values as marks.
+    Fields(Vec<(Cow<'a, str>, Cow<'a, Value>)>),
+}
+
+impl NarrowedFields<'_> {
+    /// Returns whether a field is among them.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        match self {
+            Self::Whole(data) => data.contains_key(name),
+            Self::Fields(fields) => fields.iter().any(|(known, _)| known == name),
+        }
+    }
+
+    /// Returns the names and values, in order.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let (whole, fields) = match self {
+            Self::Whole(data) => (Some(data.iter()), None),
+            Self::Fields(fields) => (None, Some(fields.iter())),
+        };
+        let whole = whole.into_iter().flatten().map(|(name, value)| (name.as_str(), value));
+        let fields = fields.into_iter().flatten();
+        whole.chain(fields.map(|(name, value)| (name.as_ref(), value.as_ref())))
+    }
+
+    /// Returns the fields as a map.
+    #[must_use]
+    pub fn into_map(self) -> Map<String, Value> {
+        match self {
+            Self::Whole(data) => data.clone(),
+            Self::Fields(fields) => {
+                fields.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+            }
+        }
+    }
+}
+
+impl Serialize for NarrowedFields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.pairs())
+    }
+}
+
 /// A record's fields at some width, and how many fields are not there; no fields when nothing is shown. A preview shows
 /// what is `declared` to tell most, as far as it is there.
 #[must_use]
@@ -58,55 +107,123 @@ pub fn narrow<'a>(
     data: &'a Map<String, Value>,
     width: FieldWidth,
     declared: &[FieldPath],
-) -> (Option<Cow<'a, Map<String, Value>>>, usize) {
-    let at_most =
-        |most: usize| move |(name, value): (&String, &Value)| (name.clone(), shortened(value, most));
-    let shown: Map<String, Value> = match width {
-        FieldWidth::Whole => return (Some(Cow::Borrowed(data)), 0),
+) -> (Option<NarrowedFields<'a>>, usize) {
+    let shown: Vec<(Cow<'a, str>, Cow<'a, Value>)> = match width {
+        FieldWidth::Whole => return (Some(NarrowedFields::Whole(data)), 0),
         FieldWidth::None => return (None, data.len()),
         FieldWidth::Values(most) => data.iter().map(at_most(most)).collect(),
         FieldWidth::Preview(most) => {
-            let tells = |(name, value): &(&String, &Value)| {
-                name.len() <= most && !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
-            };
-            let declared = project(data, declared.get(..PREVIEW_FIELDS_DECLARED).unwrap_or(declared));
+            let declared = declared_fields(data, declared);
             if declared.is_empty() {
-                data.iter().filter(tells).take(PREVIEW_FIELDS).map(at_most(most)).collect()
+                telling(data, most).map(at_most(most)).collect()
             } else {
-                let short = |(name, _): &(&String, &Value)| name.len() <= most;
-                declared.iter().filter(short).map(at_most(most)).collect()
+                let owned = |(name, value): (Cow<'_, str>, Cow<'_, Value>)| {
+                    (Cow::Owned(name.into_owned()), Cow::Owned(value.into_owned()))
+                };
+                short_names(&declared, most).map(at_most(most)).map(owned).collect()
             }
         }
     };
     let left_out = data.len() - shown.len();
-    (Some(Cow::Owned(shown)), left_out)
+    (Some(NarrowedFields::Fields(shown)), left_out)
 }
 
-/// The bytes of a record's fields as JSON at every width, without making any of them; 0 where nothing is shown.
-#[must_use]
-pub fn widths_of(data: &Map<String, Value>, declared: &[FieldPath]) -> [usize; FIELD_WIDTHS.len()] {
-    // Names, and values that are shorter than any mark, are the same at every width.
-    let mut steady = 0;
-    let mut long: Vec<Measured<'_>> = Vec::new();
-    for (name, value) in data {
-        steady += json_len(name) + "\"\":,".len();
-        match bytes_of(value) {
-            bytes if bytes <= SHORTEST => steady += bytes,
-            bytes => long.push(Measured::of(value, bytes)),
+/// Returns what is declared to tell most, as far as a record has it.
+fn declared_fields(data: &Map<String, Value>, declared: &[FieldPath]) -> Map<String, Value> {
+    project(data, declared.get(..PREVIEW_FIELDS_DECLARED).unwrap_or(declared))
+}
+
+/// Returns the fields of a preview of which nothing is declared.
+fn telling(data: &Map<String, Value>, most: usize) -> impl Iterator<Item = (&String, &Value)> {
+    let is_short = |value: &Value| !matches!(value, Value::Null | Value::Array(_) | Value::Object(_));
+    short_names(data, most).filter(move |(_, value)| is_short(value)).take(PREVIEW_FIELDS)
+}
+
+fn short_names(data: &Map<String, Value>, most: usize) -> impl Iterator<Item = (&String, &Value)> {
+    data.iter().filter(move |(name, _)| name.len() <= most)
+}
+
+/// Replaces a field's value by its mark when it is longer.
+fn at_most<'a>(most: usize) -> impl Fn((&'a String, &'a Value)) -> (Cow<'a, str>, Cow<'a, Value>) {
+    move |(name, value)| (Cow::Borrowed(name.as_str()), shortened(value, most))
+}
+
+/// What a record's fields take at some width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FieldsSize {
+    /// Bytes of them as JSON; 0 where nothing is shown.
+    pub bytes: usize,
+    /// Fields that are not there.
+    pub left_out: usize,
+}
+
+/// A record's fields, each measured once.
+#[derive(Debug)]
+pub struct MeasuredFields<'a> {
+    data: &'a Map<String, Value>,
+    /// Bytes of all fields whose values are the same at every width but previews, and of the names of the others.
+    steady: usize,
+    long: Vec<Measured<'a>>,
+}
+
+impl<'a> MeasuredFields<'a> {
+    /// Measures the fields of a record.
+    #[must_use]
+    pub fn new(data: &'a Map<String, Value>) -> Self {
+        let mut steady = 0;
+        let mut long: Vec<Measured<'_>> = Vec::new();
+        for (name, value) in data {
+            steady += json_len(name) + "\"\":,".len();
+            match value_len(value) {
+                bytes if bytes <= SHORTEST => steady += bytes,
+                bytes => long.push(Measured::of(value, bytes)),
+            }
         }
+        Self { data, steady, long }
     }
-    // Each field has its comma but the first, which has a brace; the other brace is one more.
-    let all = |bytes: usize| if data.is_empty() { "{}".len() } else { bytes + "{".len() };
-    let sum = |most: usize| all(steady + long.iter().map(|value| value.at_most(most)).sum::<usize>());
-    FIELD_WIDTHS.map(|width| match width {
-        FieldWidth::Whole => sum(usize::MAX),
-        FieldWidth::Values(most) => sum(most),
-        FieldWidth::Preview(_) => narrow(data, width, declared).0.map_or(0, |shown| bytes_of(shown.as_ref())),
-        FieldWidth::None => 0,
-    })
+
+    /// Returns the bytes of all fields as JSON.
+    #[must_use]
+    pub fn whole(&self) -> usize {
+        self.at_most(usize::MAX)
+    }
+
+    /// Returns the size of the fields at every width of [`FIELD_WIDTHS`], without making any of them.
+    #[must_use]
+    pub fn widths(&self, declared: &[FieldPath]) -> [FieldsSize; FIELD_WIDTHS.len()] {
+        let declared = declared_fields(self.data, declared);
+        FIELD_WIDTHS.map(|width| match width {
+            FieldWidth::Whole => FieldsSize { bytes: self.whole(), left_out: 0 },
+            FieldWidth::Values(most) => FieldsSize { bytes: self.at_most(most), left_out: 0 },
+            FieldWidth::Preview(most) => match declared.is_empty() {
+                true => self.preview(telling(self.data, most), most),
+                false => self.preview(short_names(&declared, most), most),
+            },
+            FieldWidth::None => FieldsSize { bytes: 0, left_out: self.data.len() },
+        })
+    }
+
+    /// Returns the bytes of all fields with values of at most so many bytes, and marks for longer ones.
+    #[must_use]
+    pub fn at_most(&self, most: usize) -> usize {
+        let long: usize = self.long.iter().map(|value| value.at_most(most)).sum();
+        // Each field has its comma but the first, which has a brace; the other brace is one more.
+        if self.data.is_empty() { "{}".len() } else { self.steady + long + "{".len() }
+    }
+
+    fn preview<'b>(&self, shown: impl Iterator<Item = (&'b String, &'b Value)>, most: usize) -> FieldsSize {
+        let (mut bytes, mut fields) = (0, 0);
+        for (name, value) in shown {
+            let value = shortened(value, most);
+            bytes += field_len(name, &value);
+            fields += 1;
+        }
+        FieldsSize { bytes: "{}".len() + bytes.saturating_sub(1), left_out: self.data.len() - fields }
+    }
 }
 
 /// A value, and what it takes.
+#[derive(Debug)]
 struct Measured<'a> {
     value: &'a Value,
     bytes: usize,
@@ -133,7 +250,7 @@ impl<'a> Measured<'a> {
         }
         match self.value {
             Value::String(text) => {
-                let shown = json_len(&clip(text, most.saturating_sub(MARK)));
+                let shown = clipped_len(text, self.bytes - "\"\"".len(), most.saturating_sub(MARK));
                 "{\"preview\":\"\",\"chars\":}".len() + shown + self.digits
             }
             Value::Array(_) => "{\"items\":}".len() + self.digits,
@@ -166,15 +283,15 @@ pub fn widths_within(sizes: &[[usize; FIELD_WIDTHS.len()]], room: usize) -> Opti
 
 /// A value, or a mark in its place that says what and how long it is.
 #[must_use]
-pub fn shortened(value: &Value, most: usize) -> Value {
+pub fn shortened(value: &Value, most: usize) -> Cow<'_, Value> {
     match value {
         Value::String(text) if json_len(text) + 2 > most => {
             let preview = clip(text, most.saturating_sub(MARK));
-            json!({ "preview": preview, "chars": text.chars().count() })
+            Cow::Owned(json!({ "preview": preview, "chars": text.chars().count() }))
         }
-        Value::Array(items) if is_longer(value, most) => json!({ "items": items.len() }),
-        Value::Object(fields) if is_longer(value, most) => json!({ "fields": fields.len() }),
-        other => other.clone(),
+        Value::Array(items) if is_longer(value, most) => Cow::Owned(json!({ "items": items.len() })),
+        Value::Object(fields) if is_longer(value, most) => Cow::Owned(json!({ "fields": fields.len() })),
+        other => Cow::Borrowed(other),
     }
 }
 
@@ -201,10 +318,11 @@ impl std::io::Write for Room {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::cut::bytes_of;
     use super::*;
 
     fn shown(data: &Map<String, Value>, width: FieldWidth) -> Option<Value> {
-        narrow(data, width, &[]).0.map(|data| Value::Object(data.into_owned()))
+        narrow(data, width, &[]).0.map(|data| Value::Object(data.into_map()))
     }
 
     fn size(data: &Map<String, Value>, width: FieldWidth) -> usize {
@@ -237,7 +355,7 @@ mod tests {
         let (shown, left_out) = narrow(data.as_object().unwrap(), FieldWidth::Preview(60), &declared);
         let text = json!({"preview": format!("{}…", "y".repeat(25)), "chars": 90});
         assert_eq!(
-            Value::Object(shown.unwrap().into_owned()),
+            Value::Object(shown.unwrap().into_map()),
             json!({"id": "BK1", "address": {"city": "Lisbon"}, "text": text})
         );
         assert_eq!(left_out, 1);
@@ -271,9 +389,14 @@ mod tests {
             let data: Map<String, Value> =
                 values.into_iter().map(|(name, text, kind)| (name, value(text, kind))).collect();
             let declared = [FieldPath::field("id")];
-            for (width, bytes) in FIELD_WIDTHS.into_iter().zip(widths_of(&data, &declared)) {
-                let shown = narrow(&data, width, &declared).0;
-                prop_assert_eq!(bytes, shown.map_or(0, |shown| bytes_of(shown.as_ref())), "{:?}", width);
+            for declared in [&declared[..], &[]] {
+                let measured = MeasuredFields::new(&data);
+                prop_assert_eq!(measured.whole(), bytes_of(&data));
+                for (width, size) in FIELD_WIDTHS.into_iter().zip(measured.widths(declared)) {
+                    let (shown, left_out) = narrow(&data, width, declared);
+                    let bytes = shown.map_or(0, |shown| bytes_of(&shown));
+                    prop_assert_eq!(size, FieldsSize { bytes, left_out }, "{:?}", width);
+                }
             }
         }
 

@@ -22,9 +22,13 @@ mod tokens;
 
 pub use chunk::{ChunkBudget, chunk_end};
 pub use content::{CHUNK_BYTES, Chunk, ContentChunks, ContentKind};
-pub use cut::{bytes_of, characters, chars_before, clip, field_len, json_len, passage};
+pub use cut::{
+    bytes_of, characters, chars_before, clip, field_len, fields_len, json_len, passage, value_len,
+};
 pub use excerpt::shorten;
-pub use fields::{FIELD_WIDTHS, FieldWidth, narrow, shortened, widths_of, widths_within};
+pub use fields::{
+    FIELD_WIDTHS, FieldWidth, FieldsSize, MeasuredFields, NarrowedFields, narrow, shortened, widths_within,
+};
 pub use page::{PageItem, PagePlan, Pressure, plan_page};
 pub use preview::{LeftOut, Preview, left_out, preview};
 pub use protection::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};

@@ -70,6 +70,11 @@ impl Previews {
 }
 
 impl KnownPreviews {
+    /// Returns what a stream declares, if it was asked for lately.
+    pub(crate) fn known(&self, source: &dyn Source, query: &StreamQuery) -> Option<Arc<Previews>> {
+        self.0.get(&(source.name().clone(), query.clone()))
+    }
+
     /// What a stream declares; nothing when its source does not say: an answer is not lost for that.
     pub(crate) async fn of(&self, source: &dyn Source, query: StreamQuery) -> Arc<Previews> {
         let key = (source.name().clone(), query);

@@ -12,7 +12,7 @@ use super::no_results::{NoRecords, NoResults, patience};
 use super::normalize::Arguments;
 use super::paging::{Next, Page, Paging, SoFar, begin};
 use super::previews::Previews;
-use super::record_page::{Fitted, RecordPage, fit_page};
+use super::record_page::{Fitted, PageRows, RecordPage, fit_page};
 use super::unavailable::shown;
 use super::{ChangeTokens, Overrun, Payload, ToolError, ToolSpec, Toolbox};
 use crate::cursor::Kind;
@@ -171,19 +171,34 @@ async fn page(
     if bytes_of(&page) > budget.bytes.min(budget.tokens) {
         page.nothing = NoResults::default();
     }
+    let RecordsQuery { stream, connection, .. } = &request.query;
+    let asked = StreamQuery { stream: stream.clone(), connection: connection.clone() };
+    let known = toolbox.previews.known(source, &asked);
+    let is_known = known.is_some();
     let rows = Arc::new(answer.rows);
     let fitted = {
         let (page, rows) = (page.clone(), Arc::clone(&rows));
-        beside_other_calls(move || fit_page(page, &rows, &Previews::default(), budget)).await?
+        beside_other_calls(move || {
+            let rows = PageRows::new(&rows);
+            let fitted = fit_page(page.clone(), &rows, &Previews::default(), budget)?;
+            match (known, &fitted) {
+                (Some(previews), Fitted::Page { has_previews: true, .. }) if !previews.is_empty() => {
+                    fit_page(page, &rows, &previews, budget)
+                }
+                _ => Ok(fitted),
+            }
+        })
+        .await?
     };
     let Fitted::Page { has_previews: true, .. } = fitted else { return Ok(fitted) };
-    let RecordsQuery { stream, connection, .. } = &request.query;
-    let asked = StreamQuery { stream: stream.clone(), connection: connection.clone() };
+    if is_known {
+        return Ok(fitted);
+    }
     let previews = toolbox.previews.of(source, asked).await;
     if previews.is_empty() {
         return Ok(fitted);
     }
-    beside_other_calls(move || fit_page(page, &rows, &previews, budget)).await
+    beside_other_calls(move || fit_page(page, &PageRows::new(&rows), &previews, budget)).await
 }
 
 fn resolve(arguments: RecordData) -> Result<Request, ToolError> {

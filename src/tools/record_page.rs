@@ -9,9 +9,10 @@ use super::shown_record::{ShownRecord, show};
 use super::unavailable::ShownUnavailable;
 use super::{Payload, ToolError};
 use crate::fit::{
-    FIELD_WIDTHS, FieldWidth, FitRow, FittedRows, PageBudget, Shaping, Strategy, bytes_of, fit_rows, narrow,
-    widths_of,
+    FIELD_WIDTHS, FieldWidth, FieldsSize, FitRow, FittedRows, MeasuredFields, PageBudget, Shaping, Strategy,
+    bytes_of, fit_rows,
 };
+use crate::handle::Handle;
 use crate::source::Change;
 
 /// What `query_records` answers.
@@ -49,24 +50,37 @@ pub(super) enum Fitted {
     Rows(usize),
 }
 
+/// The rows of a page that have a handle, measured once: a page may be fitted again, with other previews.
+#[derive(Debug)]
+pub(super) struct PageRows<'a> {
+    rows: Vec<MeasuredRow<'a>>,
+    /// Rows without a handle.
+    omitted: usize,
+}
+
+impl<'a> PageRows<'a> {
+    /// Measures rows.
+    pub(super) fn new(rows: &'a [Change]) -> Self {
+        let measured: Vec<MeasuredRow<'a>> = rows.iter().filter_map(MeasuredRow::new).collect();
+        Self { omitted: rows.len() - measured.len(), rows: measured }
+    }
+}
+
 /// Shows all rows, the greatest the narrowest. `page` is what stands beside them.
 pub(super) fn fit_page<'a>(
     mut page: RecordPage<'a>,
-    rows: &'a [Change],
+    PageRows { rows, omitted }: &'a PageRows<'a>,
     previews: &'a Previews,
     budget: PageBudget,
 ) -> Result<Fitted, ToolError> {
-    let shown_at = |width| move |row: &Row<'a>| show(row.row, width, row.previews);
-    let mut nameable: Vec<Row<'a>> = rows.iter().map(|row| Row { row, previews }).collect();
-    nameable.retain(|row| shown_at(FieldWidth::None)(row).is_some());
-    page.omitted = Some(rows.len() - nameable.len()).filter(|omitted| *omitted > 0);
+    page.omitted = Some(*omitted).filter(|omitted| *omitted > 0);
     let beside = json_of(&page)?.len();
+    let rows: Vec<Row<'_>> = rows.iter().map(|row| Row { row, previews }).collect();
     let render = |widths: &[FieldWidth]| {
-        let shown = nameable.iter().zip(widths).filter_map(|(row, width)| shown_at(*width)(row));
-        page.records = shown.collect();
+        page.records = rows.iter().zip(widths).map(|(row, width)| row.at(*width)).collect();
         json_of(&page)
     };
-    match fit_rows(&nameable, FieldWidth::None, budget.beside(beside), render)? {
+    match fit_rows(&rows, FieldWidth::None, budget.beside(beside), render)? {
         FittedRows::Only(rows) => Ok(Fitted::Rows(rows)),
         FittedRows::All { json, widths, tokens, whole } => {
             let shaping = Shaping {
@@ -84,48 +98,65 @@ pub(super) fn fit_page<'a>(
     }
 }
 
+/// A row with its handle.
+#[derive(Debug)]
+struct MeasuredRow<'a> {
+    change: &'a Change,
+    id: String,
+    /// Its fields, where they alone differ between widths.
+    fields: Option<MeasuredFields<'a>>,
+}
+
+impl<'a> MeasuredRow<'a> {
+    /// Measures a row; none when it has no handle.
+    fn new(change: &'a Change) -> Option<Self> {
+        let fields = match change {
+            Change::Present(record) if record.expanded.is_empty() => Some(MeasuredFields::new(&record.data)),
+            _ => None,
+        };
+        Some(Self { change, id: Handle::mint(change.address())?.to_string(), fields })
+    }
+}
+
 /// A row, and what its stream wants shown of it.
 struct Row<'a> {
-    row: &'a Change,
+    row: &'a MeasuredRow<'a>,
     previews: &'a Previews,
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
+    fn at(&self, width: FieldWidth) -> ShownRecord<'a> {
+        show(self.row.change, &self.row.id, width, self.previews)
+    }
+
     /// Bytes of it as JSON, with its comma.
     fn size(&self, width: FieldWidth) -> usize {
-        show(self.row, width, self.previews).map_or(0, |shown| bytes_of(&shown) + ",".len())
+        bytes_of(&self.at(width)) + ",".len()
+    }
+
+    /// Bytes of what stands around its fields, with its comma. It is the same at every width.
+    fn around(&self) -> usize {
+        let mut shown = self.at(FieldWidth::None);
+        shown.more_fields = 0;
+        bytes_of(&shown) + ",".len()
     }
 }
 
 impl FitRow for Row<'_> {
     fn whole(&self) -> usize {
-        self.size(FieldWidth::Whole)
+        match &self.row.fields {
+            Some(fields) => self.around() + ",\"data\":".len() + fields.whole(),
+            None => self.size(FieldWidth::Whole),
+        }
     }
 
     fn widths(&self) -> [usize; FIELD_WIDTHS.len()] {
-        match self.row {
-            // What stands around the fields is the same at every width, but for how many are missing.
-            Change::Present(record) if record.expanded.is_empty() => {
-                let declared = self.previews.of(&record.address);
-                let mut around = ",".len();
-                if let Some(mut shown) = show(self.row, FieldWidth::None, self.previews) {
-                    shown.more_fields = 0;
-                    around += bytes_of(&shown);
-                }
-                let mut widths = widths_of(&record.data, declared);
-                for (width, bytes) in FIELD_WIDTHS.into_iter().zip(&mut widths) {
-                    let missing = match width {
-                        FieldWidth::Whole | FieldWidth::Values(_) => 0,
-                        FieldWidth::Preview(_) => narrow(&record.data, width, declared).1,
-                        FieldWidth::None => record.data.len(),
-                    };
-                    let fields = if *bytes > 0 { ",\"data\":".len() } else { 0 };
-                    *bytes += around + fields + more_fields_len(missing);
-                }
-                widths
-            }
-            _ => FIELD_WIDTHS.map(|width| self.size(width)),
-        }
+        let Some(fields) = &self.row.fields else { return FIELD_WIDTHS.map(|width| self.size(width)) };
+        let (around, declared) = (self.around(), self.previews.of(self.row.change.address()));
+        fields.widths(declared).map(|FieldsSize { bytes, left_out }| {
+            let name = if bytes > 0 { ",\"data\":".len() } else { 0 };
+            around + name + bytes + more_fields_len(left_out)
+        })
     }
 }
 
@@ -156,11 +187,11 @@ mod tests {
             };
             let data: RecordData = values.into_iter().map(|(name, text)| (name, json!(text))).collect();
             let record = Record::of(address, data);
-            let (row, previews) = (Change::Present(Box::new(record)), Previews::default());
-            let row = Row { row: &row, previews: &previews };
-            if show(row.row, FieldWidth::None, &previews).is_some() {
-                prop_assert_eq!(row.widths(), FIELD_WIDTHS.map(|width| row.size(width)));
-            }
+            let (change, previews) = (Change::Present(Box::new(record)), Previews::default());
+            let Some(measured) = MeasuredRow::new(&change) else { return Ok(()) };
+            let row = Row { row: &measured, previews: &previews };
+            prop_assert_eq!(row.widths(), FIELD_WIDTHS.map(|width| row.size(width)));
+            prop_assert_eq!(row.whole(), row.size(FieldWidth::Whole));
         }
     }
 }

@@ -1,22 +1,20 @@
 //! A record in a list, at some width.
 
-use std::borrow::Cow;
-
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::previews::Previews;
-use crate::fit::{FieldWidth, narrow};
+use crate::fit::{FieldWidth, NarrowedFields, narrow};
 use crate::handle::Handle;
-use crate::record::{Record, RecordData};
+use crate::record::Record;
 use crate::source::Change;
 
 /// A record as a list shows it.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ShownRecord<'a> {
-    id: String,
+    id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<Cow<'a, RecordData>>,
+    data: Option<NarrowedFields<'a>>,
     /// Fields that are not shown.
     #[serde(skip_serializing_if = "is_none")]
     pub(super) more_fields: usize,
@@ -36,30 +34,36 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// A row at some width; `None` when it could not be fetched.
-pub(super) fn show<'a>(row: &'a Change, width: FieldWidth, previews: &Previews) -> Option<ShownRecord<'a>> {
+/// A row at some width, by its handle.
+pub(super) fn show<'a>(
+    row: &'a Change,
+    id: &'a str,
+    width: FieldWidth,
+    previews: &Previews,
+) -> ShownRecord<'a> {
+    let bare = ShownRecord {
+        id,
+        data: None,
+        more_fields: 0,
+        expanded: Map::new(),
+        expanded_more: Vec::new(),
+        deleted: false,
+        deleted_at: None,
+    };
     match row {
-        Change::Deleted { address, deleted_at } => Some(ShownRecord {
-            id: Handle::mint(address)?.to_string(),
-            data: None,
-            more_fields: 0,
-            expanded: Map::new(),
-            expanded_more: Vec::new(),
-            deleted: true,
-            deleted_at: deleted_at.as_deref(),
-        }),
+        Change::Deleted { deleted_at, .. } => {
+            ShownRecord { deleted: true, deleted_at: deleted_at.as_deref(), ..bare }
+        }
         Change::Present(record) => {
             let (data, more_fields) = narrow(&record.data, width, previews.of(&record.address));
             let has_more = record.expanded.iter().filter(|relation| relation.has_more && relation.many);
-            Some(ShownRecord {
-                id: Handle::mint(&record.address)?.to_string(),
+            ShownRecord {
                 data,
                 more_fields,
                 expanded: expanded(record, width, previews),
                 expanded_more: has_more.map(|relation| relation.relation.as_str()).collect(),
-                deleted: false,
-                deleted_at: None,
-            })
+                ..bare
+            }
         }
     }
 }
@@ -73,7 +77,7 @@ fn expanded(record: &Record, width: FieldWidth, previews: &Previews) -> Map<Stri
             let mut shown = Map::new();
             shown.insert("id".to_owned(), Handle::mint(&record.address)?.to_string().into());
             if let Some(data) = data {
-                shown.insert("data".to_owned(), data.into_owned().into());
+                shown.insert("data".to_owned(), data.into_map().into());
             }
             if more_fields > 0 {
                 shown.insert("more_fields".to_owned(), more_fields.into());

@@ -14,7 +14,7 @@ use crate::tools::Previews;
 pub(super) const MAX_FIELDS: usize = 100;
 
 /// Name of the field that identifies a record, even if the record has no such field.
-const ID: &str = "id";
+pub(super) const ID: &str = "id";
 
 /// Number of fields in a summary if the stream declares none.
 const SUMMARY_FIELDS: usize = 6;
@@ -181,7 +181,7 @@ fn default_summary(data: &RecordData) -> RecordData {
     let tells = |(name, value): &(&String, &Value)| {
         name.len() <= MAX_SUMMARY_VALUE_BYTES && !matches!(value, Value::Array(_) | Value::Object(_))
     };
-    let short = |(name, value): (&String, &Value)| (name.clone(), shortened(value, MAX_SUMMARY_VALUE_BYTES));
+    let short = |(name, value): (&String, &Value)| (name.clone(), shortened(value, MAX_SUMMARY_VALUE_BYTES).into_owned());
     data.iter().filter(tells).take(SUMMARY_FIELDS).map(short).collect()
 }
 
@@ -197,9 +197,13 @@ pub(super) fn with_id(record: &Record, picked: RecordData) -> RecordData {
 
 /// Returns the id of a record: its own, or its key if it has none by which it can be requested.
 pub(super) fn only_id(record: &Record) -> RecordData {
+    RecordData::from_iter([(ID.to_owned(), id_of(record))])
+}
+
+/// Returns the id of a record as [`only_id`] does, without its name.
+pub(super) fn id_of(record: &Record) -> Value {
     let own = record.data.get(ID).filter(|id| !id.is_array() && !id.is_object() && !id.is_null());
-    let id = own.cloned().unwrap_or_else(|| record.address.record.as_str().into());
-    RecordData::from_iter([(ID.to_owned(), id)])
+    own.cloned().unwrap_or_else(|| record.address.record.as_str().into())
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub(super) fn within(
     let narrowed = || {
         let widths = FIELD_WIDTHS.into_iter().filter(|width| matches!(width, FieldWidth::Values(_)));
         let shown = |width| {
-            let mut shown = narrow(data, width, declared).0?.into_owned();
+            let mut shown = narrow(data, width, declared).0?.into_map();
             if let Some(handle) = handle {
                 add_urls(&mut shown, data, handle);
             }
@@ -88,7 +88,7 @@ fn first_fields(record: &Record, data: &RecordData, handle: Option<&Handle>, roo
     let taken: usize = shown.iter().map(|(name, value)| field_len(name, value)).sum();
     let mut left = room.saturating_sub(taken + field_len(ALL_FIELDS, &all));
     for (name, value) in data {
-        let value = shortened(value, MAX_SHORT_VALUE_BYTES);
+        let value = shortened(value, MAX_SHORT_VALUE_BYTES).into_owned();
         let taken = field_len(name, &value);
         if taken <= left && !shown.contains_key(name) {
             left -= taken;
@@ -126,7 +126,7 @@ fn with_placeholders(data: &RecordData, handle: Option<&Handle>, room: usize) ->
 
 /// Returns the placeholder of a value, with the URL at which it is read.
 fn placeholder(name: &str, value: &Value, handle: Option<&Handle>) -> Option<Value> {
-    let mut mark = match shortened(value, PLACEHOLDER_TEXT_BYTES) {
+    let mut mark = match shortened(value, PLACEHOLDER_TEXT_BYTES).into_owned() {
         Value::Object(mark) if mark.len() <= 2 => mark,
         _ => return None,
     };

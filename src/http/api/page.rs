@@ -1,18 +1,19 @@
 //! Fits a page of a list into its budget, with items as wide as possible.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::answer::Answer;
-use super::fields::{Fields, selected, with_id};
+use super::fields::{Fields, ID, id_of, selected};
 use super::marks;
 use super::meta::{BudgetMeta, Details, PageMeta, token_budget};
 use crate::fit::{
-    Estimator, FIELD_WIDTHS, FieldWidth, FitRow, FittedRows, Limits, PageBudget, Shaping, Strategy, bytes_of,
-    count_tokens, fit_rows, narrow, widths_of,
+    Estimator, FIELD_WIDTHS, FieldWidth, FitRow, FittedRows, Limits, MeasuredFields, NarrowedFields,
+    PageBudget, Shaping, Strategy, bytes_of, count_tokens, fit_rows, narrow, value_len,
 };
 use crate::handle::ConnectionId;
 use crate::http::v1::ApiError;
@@ -22,8 +23,9 @@ use crate::tools::Previews;
 /// A page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PaginatedResponse {
-    pub(super) items: Vec<RecordData>,
+#[schemars(rename = "PaginatedResponse")]
+pub(super) struct PaginatedResponse<Item = RecordData> {
+    pub(super) items: Vec<Item>,
     /// Goes on with `cursor`; null at the end.
     pub(super) next_cursor: Option<String>,
     pub(super) meta: PageMeta,
@@ -82,16 +84,17 @@ impl PageWork {
             self.mark(&envelope, &previews);
         }
         let records = std::mem::take(&mut self.records);
-        let item = |record| Item { record, declared: previews.of(&record.address) };
+        let item = |record| Item::new(record, previews.of(&record.address));
         let items: Vec<Item<'_>> = records.iter().map(item).collect();
         let is_summary = self.is_summary || self.is_marked;
-        let response = &mut self.response;
+        let PaginatedResponse { next_cursor, meta, .. } = self.response;
+        let mut response = PaginatedResponse { items: Vec::new(), next_cursor, meta };
         let render = |widths: &[FieldWidth]| {
             let summarized = is_summary || widths.iter().any(|width| *width != FieldWidth::Whole);
             response.meta.summarized = summarized;
             response.meta.details_available = summarized.then(|| details.clone());
             response.items = items.iter().zip(widths).map(|(item, width)| item.at(*width)).collect();
-            serde_json::to_string(response).map_err(unwritable)
+            serde_json::to_string(&response).map_err(unwritable)
         };
         let fitted = fit_rows(&items, self.narrowest, self.budget.beside(envelope.len()), render)?;
         match fitted {
@@ -127,52 +130,71 @@ impl PageWork {
     }
 }
 
-/// Record in a list, with the fields that its stream declares for summaries.
+/// A measured record of a list, with the fields that its stream declares for summaries.
 struct Item<'a> {
     record: &'a Record,
     declared: &'a [FieldPath],
+    fields: MeasuredFields<'a>,
 }
 
-impl Item<'_> {
-    /// Returns the item at a width, always with an id to request it by.
-    fn at(&self, width: FieldWidth) -> RecordData {
-        let shown = narrow(&self.record.data, width, self.declared).0;
-        with_id(self.record, shown.map(Cow::into_owned).unwrap_or_default())
+/// A record at the width that a list shows. It always has an id.
+struct ShownItem<'a> {
+    /// Id of the record, if the fields lack one.
+    id: Option<Value>,
+    fields: Option<NarrowedFields<'a>>,
+}
+
+impl Serialize for ShownItem<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(id) = &self.id {
+            map.serialize_entry(ID, id)?;
+        }
+        for (name, value) in self.fields.iter().flat_map(NarrowedFields::pairs) {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'a> Item<'a> {
+    fn new(record: &'a Record, declared: &'a [FieldPath]) -> Self {
+        Self { record, declared, fields: MeasuredFields::new(&record.data) }
+    }
+
+    /// Returns the item at a width.
+    fn at(&self, width: FieldWidth) -> ShownItem<'a> {
+        let fields = narrow(&self.record.data, width, self.declared).0;
+        let has_id = fields.as_ref().is_some_and(|fields| fields.contains(ID));
+        ShownItem { id: (!has_id).then(|| id_of(self.record)), fields }
     }
 
     /// Returns the bytes of the item as JSON, including its comma.
     fn size(&self, width: FieldWidth) -> usize {
         bytes_of(&self.at(width)) + ",".len()
     }
+
+    /// Bytes of the id that stands before all fields when it is not among them, and of the comma behind the item.
+    fn beside(&self) -> usize {
+        let data = &self.record.data;
+        let id = || value_len(&id_of(self.record)) + "\"id\":".len() + usize::from(!data.is_empty());
+        ",".len() + if data.contains_key(ID) { 0 } else { id() }
+    }
 }
 
 impl FitRow for Item<'_> {
     fn whole(&self) -> usize {
-        let data = &self.record.data;
-        if data.contains_key("id") {
-            // No id has to be added, so the item is measured without building it.
-            bytes_of(data) + ",".len()
-        } else {
-            self.size(FieldWidth::Whole)
-        }
+        self.beside() + self.fields.whole()
     }
 
     fn widths(&self) -> [usize; FIELD_WIDTHS.len()] {
-        // An item without an `id` field gets one in front.
-        let data = &self.record.data;
-        let id = if data.contains_key("id") || data.is_empty() {
-            0
-        } else {
-            bytes_of(&with_id(self.record, RecordData::new())) - "{}".len() + ",".len()
-        };
-        let mut widths = widths_of(data, self.declared);
-        for (width, bytes) in FIELD_WIDTHS.into_iter().zip(&mut widths) {
-            match width {
-                FieldWidth::Whole | FieldWidth::Values(_) if !data.is_empty() => *bytes += id + ",".len(),
-                _ => *bytes = self.size(width),
-            }
-        }
-        widths
+        let beside = self.beside();
+        FIELD_WIDTHS.map(|width| match width {
+            FieldWidth::Whole => beside + self.fields.whole(),
+            FieldWidth::Values(most) => beside + self.fields.at_most(most),
+            // The id may be left out of these.
+            FieldWidth::Preview(_) | FieldWidth::None => self.size(width),
+        })
     }
 }
 
@@ -197,7 +219,8 @@ mod tests {
             let data: RecordData = values.into_iter().map(|(name, text)| (name, json!(text))).collect();
             let record = Record::of(address, data);
             let declared = [FieldPath::field("id")];
-            let item = Item { record: &record, declared: &declared };
+            let item = Item::new(&record, &declared);
+            prop_assert_eq!(item.whole(), item.size(FieldWidth::Whole));
             prop_assert_eq!(item.widths(), FIELD_WIDTHS.map(|width| item.size(width)));
         }
     }
