@@ -96,23 +96,23 @@ impl FieldPath {
 /// order of the paths, items in the order of their list.
 #[must_use]
 pub fn project(data: &RecordData, paths: &[FieldPath]) -> RecordData {
-    let mut wanted = Wanted::default();
+    let mut selection = Selection::default();
     for FieldPath { field, steps } in paths {
-        wanted.field(field).add(steps);
+        selection.field(field).add(steps);
     }
-    wanted.of_fields(data)
+    selection.select_fields(data)
 }
 
 /// The selected parts of a value, as a tree of paths.
 #[derive(Debug, Clone, Default)]
-struct Wanted {
+struct Selection {
     whole: bool,
     fields: Vec<(String, Self)>,
     each: Option<Box<Self>>,
     items: Vec<(i64, Self)>,
 }
 
-impl Wanted {
+impl Selection {
     fn add(&mut self, steps: &[Step]) {
         match steps.split_first() {
             None => self.whole = true,
@@ -133,8 +133,8 @@ impl Wanted {
     /// Adds the selection of `other` to this one.
     fn absorb(&mut self, other: &Self) {
         self.whole |= other.whole;
-        for (name, wanted) in &other.fields {
-            self.field(name).absorb(wanted);
+        for (name, selection) in &other.fields {
+            self.field(name).absorb(selection);
         }
         if let Some(each) = &other.each {
             self.each.get_or_insert_default().absorb(each);
@@ -142,23 +142,24 @@ impl Wanted {
         self.items.extend(other.items.iter().cloned());
     }
 
-    fn of_fields(&self, fields: &RecordData) -> RecordData {
-        let picked = |(name, wanted): &(String, Self)| Some((name.clone(), wanted.of(fields.get(name)?)?));
+    fn select_fields(&self, fields: &RecordData) -> RecordData {
+        let picked =
+            |(name, selection): &(String, Self)| Some((name.clone(), selection.select(fields.get(name)?)?));
         self.fields.iter().filter_map(picked).collect()
     }
 
     /// Returns the selected parts of a value, or `None` if it has none of them.
-    fn of(&self, value: &Value) -> Option<Value> {
+    fn select(&self, value: &Value) -> Option<Value> {
         match value {
             value if self.whole => Some(value.clone()),
             Value::Object(fields) => {
-                Some(self.of_fields(fields)).filter(|some| !some.is_empty()).map(Value::Object)
+                Some(self.select_fields(fields)).filter(|some| !some.is_empty()).map(Value::Object)
             }
             Value::Array(items) => {
                 let picked: Vec<Value> = items
                     .iter()
                     .enumerate()
-                    .filter_map(|(at, item)| self.of_item(at, items.len()).of(item))
+                    .filter_map(|(at, item)| self.for_item(at, items.len()).select(item))
                     .collect();
                 Some(picked).filter(|some| !some.is_empty()).map(Value::Array)
             }
@@ -167,23 +168,23 @@ impl Wanted {
     }
 
     /// Returns the selection for item number `at` of a list of `items`.
-    fn of_item(&self, at: usize, items: usize) -> Self {
-        let mut wanted = self.each.as_deref().cloned().unwrap_or_default();
+    fn for_item(&self, at: usize, items: usize) -> Self {
+        let mut selection = self.each.as_deref().cloned().unwrap_or_default();
         let is_it = |number: i64| match usize::try_from(number) {
             Ok(number) => number == at,
             Err(_negative) => {
                 usize::try_from(number.unsigned_abs()).is_ok_and(|back| items.checked_sub(back) == Some(at))
             }
         };
-        self.items.iter().filter(|(number, _)| is_it(*number)).for_each(|(_, item)| wanted.absorb(item));
-        wanted
+        self.items.iter().filter(|(number, _)| is_it(*number)).for_each(|(_, item)| selection.absorb(item));
+        selection
     }
 }
 
 /// Returns the selection of the field `name`, which is added if it is missing.
-fn entry<'a>(fields: &'a mut Vec<(String, Wanted)>, name: &str) -> &'a mut Wanted {
+fn entry<'a>(fields: &'a mut Vec<(String, Selection)>, name: &str) -> &'a mut Selection {
     let at = fields.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-        fields.push((name.to_owned(), Wanted::default()));
+        fields.push((name.to_owned(), Selection::default()));
         fields.len() - 1
     });
     #[expect(clippy::indexing_slicing, reason = "it was found or made there")]
