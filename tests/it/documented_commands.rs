@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::documents::{Block, Shown, blocks, documents, inline_commands};
-use crate::support::{FakeServer, HttpServer, Reply, binary, hostaway_store, text};
+use crate::support::{FakeServer, HttpServer, Reply, binary, hostaway_store, starter, text};
 
 /// Commands that no test can run, by how they begin, and why. The options of a `fetchwell` command within them are
 /// checked.
@@ -168,14 +168,7 @@ impl Scratch {
 
     /// A command line of `sh` in the environment of the binary, with the binary on the path.
     fn shell(&self, command: &str) -> Command {
-        let own = binary();
-        let mut shell = Command::new("sh");
-        for (name, value) in own.get_envs() {
-            match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
-            };
-        }
+        let mut shell = starter("sh");
         shell.args(["-c", &format!("PATH=\"$PROGRAM:$PATH\"\n{command}")]);
         self.environment(shell)
     }

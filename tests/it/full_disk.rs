@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
-use crate::support::{Api, HttpServer, binary, get, import_records, stderr, text};
+use crate::support::{Api, HttpServer, binary, get, import_records, starter, stderr, text};
 
 /// Runs the built binary with a file system of so many KiB at a folder. `None` where the system does not let us mount one.
 fn with_disk(folder: &Path, kib: usize) -> Option<Command> {
@@ -20,17 +20,10 @@ fn with_disk(folder: &Path, kib: usize) -> Option<Command> {
     if !can_mount.is_ok_and(|status| status.success()) {
         return None;
     }
-    let fetchwell = binary();
-    let mut command = Command::new("unshare");
+    let mut command = starter("unshare");
     let script = format!("mount -t tmpfs -o size={kib}k tmpfs \"$0\" && exec \"$@\"");
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]).arg(folder);
-    command.arg(fetchwell.get_program());
-    for (name, value) in fetchwell.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    command.arg(binary().get_program());
     Some(command)
 }
 

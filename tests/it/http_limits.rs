@@ -9,7 +9,7 @@ use std::time::Duration;
 use fetchwell::http::Limits;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, HttpServer, OwnServer, ask, demo_store, get, post, text};
+use crate::support::{Answer, HttpServer, OwnServer, ask, demo_store, get, memory_kib, post, text};
 
 const SEARCH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"invoice"}}}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -213,9 +213,7 @@ fn ten_thousand_idle_connections_are_in_nobodys_way() {
     let answer = post(&server.address, "/mcp", &[], SEARCH);
     assert_eq!(answer.status, 200);
     assert!(answer.json()["result"]["content"][0]["text"].as_str().unwrap().contains("cin_"));
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
-    let resident = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    let kib: usize = resident.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let kib = memory_kib(server.process.id(), "VmRSS");
     println!("{kib} KiB with {held} idle connections");
     // Whatever a connection takes, it is not a buffer of its own for everything.
     assert!(kib < 400_000, "{kib} KiB with {held} connections");

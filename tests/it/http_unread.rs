@@ -11,7 +11,7 @@ use crate::support::hosted::{ANN, BOB, HEAD, Place, STORES, bearer, start, token
 use crate::support::raw_http_2::{
     CONTINUATION, GOAWAY, HEADERS, RST_STREAM, RawHttp2, connect_from, header_block,
 };
-use crate::support::{HttpServer, OwnServer, ask, get, import_records};
+use crate::support::{HttpServer, OwnServer, ask, get, import_records, memory_kib};
 
 const SEARCH: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"invoice"}}}"#;
 
@@ -32,13 +32,6 @@ fn large(place: &Place, http: &str) -> HttpServer {
     start(&place.configure(&format!(
         "{HEAD}[http]\n{http}{callers}[[source]]\nname = \"large\"\nstore = \"large.db\"\n"
     )))
-}
-
-/// A figure of the memory of a process, in KiB.
-fn memory(server: &HttpServer, name: &str) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
-    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 /// Reads until the server ends the connection. Whether it did within 30 seconds.
@@ -104,7 +97,7 @@ fn one_token_holds_a_bounded_number_of_unread_bytes() {
     let server = large(&place, "write_timeout = \"15s\"\n");
     let ann = format!("Bearer {ANN}");
     assert_eq!(ask(&server.address, "GET", ALL_RECORDS, &[&bearer(ANN)]).status, 200);
-    let before = memory(&server, "VmRSS:");
+    let before = memory_kib(server.process.id(), "VmRSS");
     let clients: Vec<RawHttp2> = (0..4).map(|_| RawHttp2::connect(&server.address, 0)).collect();
     for client in &clients {
         for nth in 0..100 {
@@ -122,7 +115,7 @@ fn one_token_holds_a_bounded_number_of_unread_bytes() {
         answered(200) + answered(429) == 400
             || clients.iter().any(|client| client.seen(|seen| seen.is_closed))
     });
-    let (peak, sent) = (memory(&server, "VmHWM:"), answered(200));
+    let (peak, sent) = (memory_kib(server.process.id(), "VmHWM"), answered(200));
     println!("before {before} KiB, peak {peak} KiB, {sent} of 400 responses made");
     assert!(peak < before + 300_000, "{peak} KiB with {sent} unread responses, {before} KiB before");
     // Another caller is served meanwhile, and the same one when the connections have ended.
@@ -131,7 +124,7 @@ fn one_token_holds_a_bounded_number_of_unread_bytes() {
         client.wait_until("it is closed", |seen| seen.is_closed);
     }
     assert_eq!(ask(&server.address, "GET", ALL_RECORDS, &[&bearer(ANN)]).status, 200);
-    println!("after {} KiB", memory(&server, "VmRSS:"));
+    println!("after {} KiB", memory_kib(server.process.id(), "VmRSS"));
 }
 
 #[test]
@@ -198,7 +191,7 @@ fn floods_of_frames_end_the_connection_and_take_no_memory() {
     let place = Place::new();
     let server = start(&place.of_two());
     assert_eq!(get(&server.address, "/health/live").status, 200);
-    let before = memory(&server, "VmRSS:");
+    let before = memory_kib(server.process.id(), "VmRSS");
     // Header blocks that never end.
     let client = RawHttp2::connect(&server.address, 65_535);
     let piece = header_block(&[("x-long", &"x".repeat(16_000))]);
@@ -216,7 +209,7 @@ fn floods_of_frames_end_the_connection_and_take_no_memory() {
         client.get(nth, "/v1/streams", &[]) && client.send(RST_STREAM, 0, 2 * nth + 1, &8_u32.to_be_bytes())
     };
     let taken = (0..200_000).take_while(|nth| reset(*nth)).count();
-    let after = memory(&server, "VmHWM:");
+    let after = memory_kib(server.process.id(), "VmHWM");
     println!("{taken} rapid resets taken, {before} KiB before, peak {after} KiB, GOAWAY is {GOAWAY}");
     assert!(after < before + 60_000, "{before} KiB before, {after} KiB after {taken} rapid resets");
     assert_eq!(get(&server.address, "/health/live").status, 200);

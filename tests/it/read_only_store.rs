@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::support::{HttpServer, binary, get, import_records, stderr, stdout, text};
+use crate::support::{HttpServer, binary, get, import_records, starter, stderr, stdout, text};
 
 /// Returns the built binary as a process without rights over the modes of files. Below a folder that is named, it sees a
 /// read-only mount. `None` where the system has no namespaces for us.
@@ -18,20 +18,13 @@ fn without_rights(mount: Option<&Path>) -> Option<Command> {
     if !status.is_ok_and(|status| status.success()) {
         return None;
     }
-    let fetchwell = binary();
-    let mut command = Command::new("unshare");
+    let mut command = starter("unshare");
     command.args(arguments);
     if let Some(mount) = mount {
         let script = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" && exec \"$@\"";
         command.args(["sh", "-c", script]).arg(mount);
     }
-    command.arg(fetchwell.get_program());
-    for (name, value) in fetchwell.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    command.arg(binary().get_program());
     Some(command)
 }
 

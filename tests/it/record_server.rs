@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    CREDENTIAL, FakeServer, Model, Reply, Request, StdioServer, connect, fetchwell, fixture, recorded,
-    stderr, stdout, text,
+    CREDENTIAL, FakeServer, Model, Reply, Request, StdioServer, connect, fetchwell, fixture, memory_kib,
+    recorded, stderr, stdout, text,
 };
 
 /// A model over a source that answers so.
@@ -481,14 +481,6 @@ async fn a_token_that_expires_mid_call_is_replaced_by_the_one_in_the_file() {
     assert_eq!(source.requests().len(), 3);
 }
 
-/// The most memory that a process has taken so far, in MB.
-#[cfg(target_os = "linux")]
-fn peak_megabytes(process: u32) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    peak.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1024
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn an_answer_of_any_size_takes_little_memory_and_holds_up_nobody() {
@@ -509,7 +501,7 @@ fn an_answer_of_any_size_takes_little_memory_and_holds_up_nobody() {
         let answer = &server.receive()["result"]["structuredContent"];
         let said = answer.pointer("/error/code").or_else(|| answer.get("recall"));
         assert_eq!(said, Some(&expect), "{answer}");
-        let peak = peak_megabytes(server.process.id());
+        let peak = memory_kib(server.process.id(), "VmHWM") / 1024;
         assert!(peak <= 80, "{peak} MB");
     }
 }

@@ -2,33 +2,25 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CREDENTIAL, FakeServer, Reply, StdioServer, connect, demo_store, text};
+use crate::support::{CREDENTIAL, FakeServer, Reply, StdioServer, connect, demo_store, memory_kib, text};
 
 /// Requests of a client that does not read. Together they are longer than what is read ahead.
 const REQUESTS: usize = 4_000;
 
 /// The memory that the server may take, in KiB. A debug build takes 53 MiB; without the bound it reads on and takes more
 /// with every request.
-const MAX_KIB: u64 = 70 * 1024;
+const MAX_KIB: usize = 70 * 1024;
 
 fn tool_list(id: usize) -> String {
     let cursor = "x".repeat(500);
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {"cursor": cursor}}).to_string()
         + "\n"
-}
-
-/// The most memory that a process had so far, in KiB.
-fn peak_kib(process: &Child) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 #[cfg(target_os = "linux")]
@@ -57,7 +49,7 @@ fn client_that_does_not_read_is_not_read_either() {
         before = now;
         std::thread::park_timeout(Duration::from_millis(1_000));
     }
-    let peak = peak_kib(&server.process);
+    let peak = memory_kib(server.process.id(), "VmHWM");
     assert!(sent.load(Ordering::SeqCst) < REQUESTS, "all requests were read; the peak is {peak} KiB");
     assert!(peak < MAX_KIB, "{peak} KiB");
     // Now the client reads, and each request is answered once.
@@ -70,7 +62,7 @@ fn client_that_does_not_read_is_not_read_either() {
     assert_eq!(answers.len(), REQUESTS);
     assert!(answers.values().all(|times| *times == 1));
     let input = writer.join().unwrap();
-    let peak = peak_kib(&server.process);
+    let peak = memory_kib(server.process.id(), "VmHWM");
     assert!(peak < MAX_KIB, "{peak} KiB");
     drop(input);
     let (rest, status, _) = server.end();

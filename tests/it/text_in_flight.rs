@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::{CREDENTIAL, FakeServer, Reply, Request, StdioServer, connect, import_records, text};
+use crate::support::{
+    CREDENTIAL, FakeServer, Reply, Request, StdioServer, connect, import_records, memory_kib, text,
+};
 
 /// Bytes of the text of one record.
 const RECORD: usize = 12 * 1024 * 1024;
@@ -17,13 +19,6 @@ const CALLS: usize = 48;
 /// (128 MiB), because a text is read, parsed and cut. Without the budget they add 880,000.
 const MAX_GROWTH: usize = 740_000;
 
-/// A figure of the memory of the server, in KiB.
-fn memory(server: &StdioServer, name: &str) -> usize {
-    let status = fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
-    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
 fn long_text(number: usize) -> String {
     // Long words are left out of the index, so that the import does not take most of the time.
     let word = format!("{number}").repeat(99);
@@ -32,7 +27,7 @@ fn long_text(number: usize) -> String {
 
 /// Makes all calls at once, and checks that each is answered or says that the server is busy.
 fn call_at_once(server: &mut StdioServer) {
-    let before = memory(server, "VmRSS:");
+    let before = memory_kib(server.process.id(), "VmRSS");
     for call in 0..CALLS {
         let id = format!("cin_long/files:k{}", call % RECORDS);
         let params = json!({"name": "fetch", "arguments": {"id": id}});
@@ -49,7 +44,7 @@ fn call_at_once(server: &mut StdioServer) {
             answered += 1;
         }
     }
-    let peak = memory(server, "VmHWM:");
+    let peak = memory_kib(server.process.id(), "VmHWM");
     assert!(answered > 0);
     assert!(peak < before + MAX_GROWTH, "peak {peak} KiB, {before} KiB before");
 }

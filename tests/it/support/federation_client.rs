@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{CREDENTIAL, RecordServer, StdioServer, connect, text};
+use super::{CREDENTIAL, RecordServer, StdioServer, connect, memory_kib, text};
 
 /// A folder with a configuration of these sources and their credentials.
 pub(crate) fn configured(
@@ -97,10 +97,8 @@ impl FederationClient {
 
     pub(crate) fn vitals(&self) -> Vitals {
         let of = |name: &str| PathBuf::from(format!("/proc/{}/{name}", self.server.process.id()));
-        let status = std::fs::read_to_string(of("status")).unwrap();
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         Vitals {
-            resident_kb: resident.trim().trim_end_matches(" kB").parse().unwrap(),
+            resident_kb: memory_kib(self.server.process.id(), "VmRSS"),
             descriptors: std::fs::read_dir(of("fd")).unwrap().count(),
             threads: std::fs::read_dir(of("task")).unwrap().count(),
         }

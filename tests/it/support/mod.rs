@@ -9,6 +9,7 @@ mod federation_client;
 pub(crate) mod hosted;
 mod own_server;
 mod plain_http;
+mod processes;
 mod prometheus;
 pub(crate) mod raw_http_2;
 pub(crate) mod remote;
@@ -25,6 +26,7 @@ pub(crate) use faulty_server::{Account, Fault, RecordServer};
 pub(crate) use federation_client::{Called, FederationClient, Vitals, configured, rows_of, walk};
 pub(crate) use own_server::OwnServer;
 pub(crate) use plain_http::{Answer, ask, get, post, post_bytes};
+pub(crate) use processes::{memory_kib, starter};
 pub(crate) use prometheus::Scrape;
 
 /// Variables that would change how much every answer may take.
