@@ -16,7 +16,7 @@ use super::ImportError;
 use super::depth::{MAX_DEPTH, is_deeper, too_deep};
 use super::field_names::{FieldNames, KEY_FIELDS, value_at};
 use super::intake::{Draft, Intake, Repeated};
-use super::lines::{Line, MAX_LINE_BYTES, next_line};
+use super::lines::{Lines, NumberedLine};
 use super::meter::Meter;
 use super::records::json_problem;
 use super::text_input::TextInput;
@@ -111,10 +111,10 @@ struct Items<'a, 'b> {
 /// A stream that items go into.
 #[derive(Debug, Default)]
 struct Table {
-    /// The items that were read.
+    /// The items that were read, rejected ones too: a corrected file keeps the numbers of the others.
     items: u64,
-    /// The first item has no field that is usually a key, so items without one are known by their number.
-    is_numbered: bool,
+    /// Whether items without a key are known by their number, because the first item has no field that is usually a key.
+    is_numbered: Option<bool>,
 }
 
 /// Items without a key, of which one line of the report tells.
@@ -150,23 +150,19 @@ impl Items<'_, '_> {
 
     /// Imports all lines, and rejects those that are broken.
     fn read_lines(&mut self, reader: &mut impl BufRead, path: &Path) -> Result<(), ImportError> {
-        let mut line = Vec::new();
-        for number in 1_u64.. {
-            let read = next_line(reader, &mut line).map_err(|problem| ImportError::Unreadable {
-                path: path.to_owned(),
-                problem: problem.to_string(),
-            })?;
-            match read {
-                Line::End => break,
-                Line::TooLong => {
-                    self.intake.reject(&number, &format!("the line is longer than {MAX_LINE_BYTES} bytes"));
-                }
-                Line::Whole if line.iter().all(u8::is_ascii_whitespace) => {}
-                Line::Whole => {
-                    let mut json = serde_json::Deserializer::from_slice(&line);
-                    if let Err(error) = self.read_values(&mut json)? {
-                        self.intake.reject(&number, &json_problem(&error));
-                    }
+        let mut lines = Lines::new(reader, path);
+        while let Some(NumberedLine { number, text }) = lines.next()? {
+            let items_before = self.number;
+            let read = match text {
+                Ok(line) => self
+                    .read_values(&mut serde_json::Deserializer::from_slice(line))?
+                    .map_err(|error| json_problem(&error)),
+                Err(reason) => Err(reason),
+            };
+            if let Err(reason) = read {
+                self.intake.reject(&number, &reason);
+                if self.number == items_before {
+                    self.table(self.stream).items += 1;
                 }
             }
         }
@@ -177,6 +173,7 @@ impl Items<'_, '_> {
     fn take<E: serde::de::Error>(&mut self, stream: &str, item: Result<Item, String>) -> Result<(), E> {
         self.number += 1;
         let place = format!("item {}", self.number);
+        self.table(stream).items += 1;
         let taken = match item {
             Ok(Item { mut data, bytes }) => {
                 let Some(key) = self.key_of(stream, &data) else {
@@ -198,17 +195,21 @@ impl Items<'_, '_> {
         })
     }
 
+    fn table(&mut self, stream: &str) -> &mut Table {
+        if !self.tables.contains_key(stream) {
+            self.tables.insert(stream.to_owned(), Table::default());
+        }
+        self.tables.entry(stream.to_owned()).or_default()
+    }
+
     /// Returns the key of an item; `None` when it has none.
     fn key_of(&mut self, stream: &str, data: &RecordData) -> Option<Value> {
         let usual = KEY_FIELDS.into_iter().find_map(|field| value_at(data, field));
-        if !self.tables.contains_key(stream) {
-            let table = Table { is_numbered: usual.is_none(), items: 0 };
-            self.tables.insert(stream.to_owned(), table);
-        }
-        let table = self.tables.entry(stream.to_owned()).or_default();
-        table.items += 1;
+        let table = self.table(stream);
+        let is_numbered = *table.is_numbered.get_or_insert(usual.is_none());
+        let number = is_numbered.then(|| table.items.into());
         if self.names.key.is_empty() {
-            return usual.cloned().or_else(|| table.is_numbered.then(|| table.items.into()));
+            return usual.cloned().or(number);
         }
         let parts = self.names.key.iter().map(|field| value_at(data, field).cloned());
         parts.collect::<Option<Vec<Value>>>().map(Value::Array)

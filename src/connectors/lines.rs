@@ -1,6 +1,9 @@
 //! Reading lines with a maximum length.
 
 use std::io::{self, BufRead};
+use std::path::Path;
+
+use super::ImportError;
 
 /// Maximum length of a line in bytes. A longer one is assumed to be a mistake.
 pub(super) const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
@@ -14,6 +17,44 @@ pub(super) enum Line {
     TooLong,
     /// The reader is at its end.
     End,
+}
+
+/// The lines of a file that are not blank.
+pub(super) struct Lines<'a, R> {
+    reader: &'a mut R,
+    /// Path for error messages.
+    path: &'a Path,
+    buffer: Vec<u8>,
+    number: u64,
+}
+
+/// A line with its number from 1, or the reason why it cannot be read.
+pub(super) struct NumberedLine<'a> {
+    pub(super) number: u64,
+    pub(super) text: Result<&'a [u8], String>,
+}
+
+impl<'a, R: BufRead> Lines<'a, R> {
+    pub(super) fn new(reader: &'a mut R, path: &'a Path) -> Self {
+        Self { reader, path, buffer: Vec::new(), number: 0 }
+    }
+
+    /// Returns the next line, or none at the end of the file.
+    pub(super) fn next(&mut self) -> Result<Option<NumberedLine<'_>>, ImportError> {
+        loop {
+            self.number += 1;
+            let read = next_line(self.reader, &mut self.buffer).map_err(|problem| {
+                ImportError::Unreadable { path: self.path.to_owned(), problem: problem.to_string() }
+            })?;
+            let text = match read {
+                Line::End => return Ok(None),
+                Line::TooLong => Err(format!("the line is longer than {MAX_LINE_BYTES} bytes")),
+                Line::Whole if self.buffer.iter().all(u8::is_ascii_whitespace) => continue,
+                Line::Whole => Ok(self.buffer.as_slice()),
+            };
+            return Ok(Some(NumberedLine { number: self.number, text }));
+        }
+    }
 }
 
 /// Reads the next line into `buffer`, which it clears first.

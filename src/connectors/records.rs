@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::ImportError;
 use super::depth::{MAX_DEPTH, is_deeper, too_deep};
 use super::intake::{Draft, Intake, Repeated};
-use super::lines::{Line, MAX_LINE_BYTES, next_line};
+use super::lines::{Lines, NumberedLine};
 use crate::record::RecordData;
 
 #[derive(Deserialize)]
@@ -41,27 +41,16 @@ pub fn import_records(
     path: &Path,
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
-    let mut line = Vec::new();
-    for number in 1_u64.. {
-        let read = next_line(reader, &mut line).map_err(|problem| ImportError::Unreadable {
-            path: path.to_owned(),
-            problem: problem.to_string(),
-        })?;
-        match read {
-            Line::End => break,
-            Line::TooLong => {
-                intake.reject(&number, &format!("the line is longer than {MAX_LINE_BYTES} bytes"));
+    let mut lines = Lines::new(reader, path);
+    while let Some(NumberedLine { number, text }) = lines.next()? {
+        match text.and_then(|line| Ok((envelope(line)?, line.len()))) {
+            Ok((Envelope { stream, key, data, emitted_at, .. }, bytes)) => {
+                // Envelopes are a log: a later one supersedes an earlier.
+                let repeated = Repeated::Supersedes;
+                let draft = Draft { stream: &stream, key, data, emitted_at, bytes, repeated };
+                intake.take(&number, draft)?;
             }
-            Line::Whole if line.iter().all(u8::is_ascii_whitespace) => {}
-            Line::Whole => match envelope(&line) {
-                Ok(Envelope { stream, key, data, emitted_at, .. }) => {
-                    // Envelopes are a log: a later one supersedes an earlier.
-                    let (bytes, repeated) = (line.len(), Repeated::Supersedes);
-                    let draft = Draft { stream: &stream, key, data, emitted_at, bytes, repeated };
-                    intake.take(&number, draft)?;
-                }
-                Err(reason) => intake.reject(&number, &reason),
-            },
+            Err(reason) => intake.reject(&number, &reason),
         }
     }
     Ok(())

@@ -129,6 +129,23 @@ fn records_without_a_key_are_known_by_their_number() {
     assert_eq!(workshop.fetch("c/j:2")["text"], "Bob");
 }
 
+/// A file whose rejected items are corrected keeps the keys of the others.
+#[test]
+fn rejected_items_count_in_the_numbers_of_records() {
+    let workshop = Workshop::new();
+    let array = workshop.file("j.json", r#"[5, {"name": "Ann"}, "x", {"name": "Bob"}]"#);
+    assert_eq!(workshop.counts(&["json", &array]), [2, 0, 0, 0, 2]);
+    let lines = workshop.file("l.ndjson", "{\"name\":\"Zoe\"\n{\"name\":\"Ann\"}\n\n7\n{\"name\":\"Bob\"}\n");
+    assert_eq!(workshop.counts(&["json", &lines]), [2, 0, 0, 0, 2]);
+    for stream in ["j", "l"] {
+        assert_eq!(workshop.fetch(&format!("c/{stream}:2"))["text"], "Ann");
+        assert_eq!(workshop.fetch(&format!("c/{stream}:4"))["text"], "Bob");
+    }
+    let corrected =
+        workshop.file("j.json", r#"[{"name": "Zoe"}, {"name": "Ann"}, {"name": "Cem"}, {"name": "Bob"}]"#);
+    assert_eq!(workshop.counts(&["json", &corrected]), [2, 0, 2, 0, 0]);
+}
+
 #[test]
 fn json_of_web_services_has_titles_and_times() {
     let workshop = Workshop::new();
