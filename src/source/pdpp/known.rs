@@ -86,17 +86,45 @@ impl KnownSchemas {
 
     /// Keeps the whole schema of a grant in place of all that was known of its streams.
     pub(super) fn keep_schema(&self, grant: Grant, schema: &Schema) {
-        self.streams.invalidate_all();
+        self.forget_streams(grant);
         self.schemas.insert(grant, Arc::new(schema.clone()));
     }
 
-    /// Forgets descriptions of streams, which a refusal contradicts.
-    pub(super) fn forget_streams(&self) {
-        self.streams.invalidate_all();
+    /// Forgets what a grant was told of streams, which a refusal contradicts. Other grants keep theirs.
+    pub(super) fn forget_streams(&self, grant: Grant) {
+        for (key, _) in self.streams.iter().filter(|(key, _)| key.grant == grant) {
+            self.streams.invalidate(&*key);
+        }
     }
 }
 
 /// Returns the number of items, and one for each list.
 fn weight(items: impl Iterator<Item = usize>) -> u32 {
     items.map(|count| count + 1).sum::<usize>().try_into().unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_one_grant_forgets_nothing_of_another() {
+        let known = KnownSchemas::default();
+        let key = |token: &str| StreamKey {
+            grant: Grant::new(&token.to_owned().into()),
+            stream: "messages".parse().unwrap(),
+            full_of: None,
+        };
+        let (ann, bob) = (key("ann"), key("bob"));
+        let keep = || {
+            known.keep_stream(ann.clone(), Vec::new());
+            known.keep_stream(bob.clone(), Vec::new());
+        };
+        keep();
+        known.forget_streams(ann.grant);
+        assert_eq!((known.stream(&ann).is_some(), known.stream(&bob).is_some()), (false, true));
+        keep();
+        known.keep_schema(bob.grant, &Schema::default());
+        assert_eq!((known.stream(&ann).is_some(), known.stream(&bob).is_some()), (true, false));
+    }
 }

@@ -18,8 +18,10 @@ pub(super) async fn explain(
     connection: Option<&ConnectionId>,
     streams: &[StreamName],
 ) -> SourceError {
-    if matches!(error, SourceError::Refused(_) | SourceError::Reauthorize { .. }) {
-        pdpp.known.forget_streams();
+    if matches!(error, SourceError::Refused(_) | SourceError::Reauthorize { .. })
+        && let Ok(grant) = pdpp.transport.grant().await
+    {
+        pdpp.known.forget_streams(grant);
     }
     let refusal = match error {
         SourceError::Refused(refusal) if refusal.is_about_a_place() => refusal,

@@ -43,7 +43,7 @@ async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceE
     let page = merged(pdpp, query, lanes(pdpp, query, &details).await?).await;
     match page {
         Err(error) if is_kept && places::is_about_a_place(&error) => {
-            pdpp.known.forget_streams();
+            pdpp.known.forget_streams(pdpp.transport.grant().await?);
             let Holders { details, .. } = describe::holders(pdpp, &query.stream).await?;
             merged(pdpp, query, lanes(pdpp, query, &details).await?).await
         }

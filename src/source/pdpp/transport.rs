@@ -68,7 +68,7 @@ struct Body {
 pub(super) struct Grant([u8; 32]);
 
 impl Grant {
-    fn new(token: &SecretString) -> Self {
+    pub(super) fn new(token: &SecretString) -> Self {
         Self(Sha256::digest(token.expose_secret()).into())
     }
 }
