@@ -61,7 +61,7 @@ fn query() -> RecordsQuery {
 
 #[tokio::test]
 async fn a_list_is_one_round_of_one_request_for_each_connection() {
-    const IDS: [&str; 12] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11"];
+    const IDS: [&str; 8] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
     let (round, in_sequence) = (Round::default(), Arc::new(AtomicUsize::new(0)));
     let alone = Arc::clone(&in_sequence);
     let remote = Remote::start(move |request| {
@@ -86,10 +86,43 @@ async fn a_list_is_one_round_of_one_request_for_each_connection() {
     assert_eq!(in_sequence.load(Ordering::SeqCst), 0);
 }
 
+/// A server is asked 16 questions at a time, of which a list may have half.
+#[tokio::test]
+async fn a_list_over_many_connections_leaves_room_for_other_calls() {
+    let ids: Vec<String> = (0..24).map(|number| format!("c{number}")).collect();
+    let (running, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&most);
+    let remote = Remote::start(move |request| {
+        if request.line.contains("/v1/schema") {
+            return schema(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        seen.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::park_timeout(Duration::from_millis(50));
+        running.fetch_sub(1, Ordering::SeqCst);
+        page(&connection_of(request))
+    });
+    remote.pdpp.records(&query()).await.unwrap();
+    assert_eq!(most.load(Ordering::SeqCst), 8);
+}
+
+/// Only a server that does not know the question is read without its answer.
+#[tokio::test]
+async fn a_refused_description_is_not_taken_for_one_that_is_not_there() {
+    let remote = Remote::start(|request| match &*request.line {
+        line if line.contains("/v1/schema") => {
+            let error = json!({"code": "invalid_request", "message": "this stream is being migrated"});
+            Reply::Json(409, json!({ "error": error }).to_string())
+        }
+        _ => page("a"),
+    });
+    let refused = remote.pdpp.records(&query()).await.unwrap_err();
+    assert!(refused.to_string().contains("being migrated"), "{refused}");
+}
+
 #[tokio::test]
 async fn what_orders_a_stream_is_asked_once() {
     let remote = Remote::start(|request| match &*request.line {
-        line if line.contains("detail=full") => Reply::Json(400, "{}".to_owned()),
+        line if line.contains("detail=full") => Reply::Json(404, "{}".to_owned()),
         line if line.contains("/v1/schema") => {
             let granted = json!([{"connection_id": "a"}, {"connection_id": "b"}]);
             let connector = json!({"streams": [{"name": "messages"}], "granted_connections": granted});

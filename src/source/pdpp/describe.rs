@@ -75,9 +75,14 @@ async fn full(
     }
 }
 
-/// Whether the server has no such description.
+/// Returns whether the server has no such description, or does not take `detail`. Any other refusal may be about the call.
 fn is_untold(error: &SourceError) -> bool {
-    matches!(error, SourceError::Refused(_) | SourceError::FixServer(ProtocolFault::WrongShape { .. }))
+    match error {
+        SourceError::Refused(refusal) => {
+            matches!(refusal.status, 404 | 405 | 501) || refusal.param.as_deref() == Some("detail")
+        }
+        other => matches!(other, SourceError::FixServer(ProtocolFault::WrongShape { .. })),
+    }
 }
 
 /// The connections that have a stream.

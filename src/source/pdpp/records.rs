@@ -20,6 +20,10 @@ use crate::source::{
     Change, CountMode, Direction, QueryFault, RecordsPage, RecordsQuery, Selection, SourceError, Start,
 };
 
+/// Connections that one list reads at a time: half of what the server is asked at a time, so that a list over many of them
+/// keeps no other call waiting.
+const MAX_READS_AT_ONCE: usize = MAX_IN_FLIGHT / 2;
+
 /// A page of a stream's records, or of what changed in it.
 pub(super) async fn records(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
     match &query.start {
@@ -83,7 +87,7 @@ async fn merged(
             let params = order(selected(params, &selection.asked, query, count), query);
             reads.push(read(pdpp, query, params, lane));
         }
-        let pages: Vec<_> = stream::iter(reads).buffered(MAX_IN_FLIGHT).try_collect().await?;
+        let pages: Vec<_> = stream::iter(reads).buffered(MAX_READS_AT_ONCE).try_collect().await?;
         for (lane, page) in pages {
             lanes.feed(lane, page);
         }
