@@ -7,7 +7,9 @@ use fetchwell::source::{SearchMode, SearchQuery, Source};
 use serde_json::json;
 
 use crate::support::remote::Remote;
-use crate::support::{CREDENTIAL, FakeServer, Model, Reply, connect, demo_store, recorded, text};
+use crate::support::{
+    CREDENTIAL, FakeServer, HttpServer, Model, Reply, connect, demo_store, get, recorded, text,
+};
 
 #[tokio::test]
 async fn a_mode_that_no_source_has_is_answered_by_words_with_one_warning() {
@@ -97,4 +99,33 @@ async fn next_page_after_a_search_by_words_is_by_words() {
     let second = remote.pdpp.search(&SearchQuery { position: first.next, ..query }).await.unwrap();
     assert_eq!((second.hits.len(), second.lexical_instead, second.next), (1, true, None));
     assert!(remote.asked().last().unwrap().starts_with("/v1/search?"), "{:?}", remote.asked());
+}
+
+/// `/v1` asks the source for the mode of its route, and says how the records were found.
+#[test]
+fn routes_of_v1_ask_the_source_for_their_mode() {
+    for has_modes in [true, false] {
+        let server = FakeServer::start(move |request| match &*request.line {
+            line if line.contains("/semantic") && has_modes => recorded("search-semantic"),
+            line if line.contains("/hybrid") && has_modes => recorded("search-hybrid"),
+            line if line.contains("/semantic") || line.contains("/hybrid") => Reply::Json(
+                404,
+                json!({"error": {"code": "not_found", "message": "no", "type": "x"}}).to_string(),
+            ),
+            _ => recorded("search-lexical"),
+        });
+        let folder = tempfile::tempdir().unwrap();
+        connect(folder.path(), &server.url, CREDENTIAL);
+        let http = HttpServer::start(["--provider-url", &server.url, "--cache-root", text(folder.path())]);
+        for mode in ["semantic", "hybrid"] {
+            let found = get(&http.address, &format!("/v1/search/{mode}?q=invoice&limit=2")).json();
+            let expect = if has_modes { mode } else { "lexical" };
+            assert_eq!(found["retrieval_mode"], expect, "{found}");
+            let warns = found["meta"]["warnings"].to_string().contains("semantic_unavailable");
+            assert_eq!(warns, !has_modes, "{found}");
+            assert!(!found["data"].as_array().unwrap().is_empty(), "{found}");
+            let asked = server.requests();
+            assert!(asked.iter().any(|request| request.line.contains(&format!("/v1/search/{mode}?"))));
+        }
+    }
 }

@@ -181,7 +181,9 @@ fn default_summary(data: &RecordData) -> RecordData {
     let tells = |(name, value): &(&String, &Value)| {
         name.len() <= MAX_SUMMARY_VALUE_BYTES && !matches!(value, Value::Array(_) | Value::Object(_))
     };
-    let short = |(name, value): (&String, &Value)| (name.clone(), shortened(value, MAX_SUMMARY_VALUE_BYTES).into_owned());
+    let short = |(name, value): (&String, &Value)| {
+        (name.clone(), shortened(value, MAX_SUMMARY_VALUE_BYTES).into_owned())
+    };
     data.iter().filter(tells).take(SUMMARY_FIELDS).map(short).collect()
 }
 

@@ -70,6 +70,8 @@ struct SearchList {
 #[serde(rename_all = "snake_case")]
 enum RetrievalMode {
     Lexical,
+    Semantic,
+    Hybrid,
 }
 
 /// A record that was found.
@@ -151,16 +153,16 @@ enum RankingScope {
 fn question_of(query: &SearchQuery) -> String {
     let connection = query.connection.as_ref().map(ConnectionId::as_str);
     let streams: Vec<&str> = query.streams.iter().map(StreamName::as_str).collect();
-    json!([query.text, connection, streams, query.filter.to_json()]).to_string()
+    let filter = query.filter.to_json();
+    match query.mode {
+        SearchMode::Lexical => json!([query.text, connection, streams, filter]).to_string(),
+        mode => json!([query.text, connection, streams, filter, mode.as_str()]).to_string(),
+    }
 }
 
 /// Answers a search; `mode` is the way that the route names.
 pub(super) async fn answer(call: &mut Call<'_>, mode: SearchMode) -> Result<Answer, ApiError> {
-    let mut query = question(&mut call.parameters)?;
-    if mode != SearchMode::Lexical {
-        let problem = "there are no embeddings, so these are the records with the words of the query";
-        call.parameters.warnings.push(Warning::new("semantic_unavailable", problem.to_owned()));
-    }
+    let mut query = SearchQuery { mode, ..question(&mut call.parameters)? };
     // What a cursor is good for: everything of the question but how many are on a page.
     let asked = question_of(&query);
     if mode != SearchMode::Hybrid
@@ -172,6 +174,16 @@ pub(super) async fn answer(call: &mut Call<'_>, mode: SearchMode) -> Result<Answ
     let (page, schema) = tokio::join!(call.source.search(&query), call.source.schema());
     let (page, schema) = (page?, schema.unwrap_or_default().connections);
     call.warn_unavailable(&page.unavailable);
+    if page.lexical_instead {
+        let problem = "there are no embeddings, so these are the records with the words of the query";
+        call.parameters.warnings.push(Warning::new("semantic_unavailable", problem.to_owned()));
+    }
+    let retrieval_mode = match mode {
+        SearchMode::Lexical => None,
+        _ if page.lexical_instead => Some(RetrievalMode::Lexical),
+        SearchMode::Semantic => Some(RetrievalMode::Semantic),
+        SearchMode::Hybrid => Some(RetrievalMode::Hybrid),
+    };
     let connections: HashMap<&ConnectionId, &ConnectionSchema> =
         schema.iter().map(|connection| (&connection.connection_id, connection)).collect();
     let has_more = page.next.is_some();
@@ -191,7 +203,7 @@ pub(super) async fn answer(call: &mut Call<'_>, mode: SearchMode) -> Result<Answ
     let answer = Answer::new(&SearchList {
         object: "list",
         has_more,
-        retrieval_mode: (mode != SearchMode::Lexical).then_some(RetrievalMode::Lexical),
+        retrieval_mode,
         url: call.path.to_owned(),
         links: call.list_links(next_cursor.as_deref().map(|cursor| (CURSOR.name, cursor))),
         meta: SearchMeta {
