@@ -44,7 +44,10 @@ impl ServerStateArgs {
                 (settings.state_dir, settings.cursor_ttl)
             }
         };
-        Ok((self.state.directory(configured)?, valid_for))
+        let directory = self.state.server_directory(configured)?.ok_or_else(|| {
+            Failure::usage(&"a server with `--state-dir none` keeps nothing to look at; name its directory")
+        })?;
+        Ok((directory, valid_for))
     }
 }
 
@@ -61,7 +64,7 @@ impl StateArgs {
     }
 
     /// Returns the directory from the flag, the configuration or the system's default.
-    pub(super) fn directory(self, configured: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    fn directory(self, configured: Option<PathBuf>) -> Result<PathBuf, Failure> {
         let usual = || {
             let dirs = ProjectDirs::from("", "", "fetchwell")?;
             Some(dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir()).to_owned())

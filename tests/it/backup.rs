@@ -358,6 +358,9 @@ fn a_backup_replaces_nothing_but_a_backup() {
     for suffix in ["-wal", "-shm", "-journal", "-lock", "-index"] {
         refused(&place.path(&format!("notes.db{suffix}")), &["--force"], "keeps a file of that name");
     }
+    for folder in ["notes.db-index", "other.db-index"] {
+        refused(&place.path(&format!("{folder}/backup.db")), &["--force"], "the search index of a store");
+    }
     refused(&place.path("no/such/folder.db"), &[], "there is no folder");
     refused(place.folder.path(), &["--force"], "it is a folder");
     fs::write(place.path("new.db-wal"), "mine").unwrap();

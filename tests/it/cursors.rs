@@ -6,7 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, Model, demo_store, fetchwell, get, import_records, stderr, stdout, text};
+use crate::support::{
+    HttpServer, Model, binary, demo_store, fetchwell, get, import_records, stderr, stdout, text,
+};
 
 /// A store and a state directory, for servers that come and go.
 struct Place {
@@ -41,7 +43,7 @@ impl Place {
     }
 
     fn cursor(&self, arguments: &[&str]) -> std::process::Output {
-        let mut command = crate::support::binary();
+        let mut command = binary();
         command.args(["cursor", "--json", "--state-dir", text(&self.path("state"))]).args(arguments);
         command.output().unwrap()
     }
@@ -488,4 +490,17 @@ async fn over_stdio_the_state_directory_is_made_when_it_is_needed() {
         assert!(!is_file || place.path("file").is_file());
     }
     assert!(!Path::new("none").exists());
+}
+
+/// `none` is no name of a directory, in no command.
+#[test]
+fn commands_about_state_refuse_the_directory_none() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in [["cursor", "list"], ["cursor", "rotate"], ["telemetry", "endpoints"]] {
+        let output =
+            binary().args(command).args(["--state-dir", "none"]).current_dir(folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(stderr(&output).contains("keeps nothing to look at"), "{output:?}");
+    }
+    assert!(!folder.path().join("none").exists());
 }

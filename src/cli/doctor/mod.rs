@@ -91,8 +91,8 @@ impl Doctor {
             let found = format!("the key is in {}", tls.key.display());
             Check::for_all("tls", Ok(found)).warning(tls.exposed_key_warning())
         });
-        let left_alone = self.state.directory(settings.state_dir).map(|state| reported(&state));
-        let left_alone = left_alone.unwrap_or_default().into_iter().map(|circuit| {
+        let state = self.state.server_directory(settings.state_dir).ok().flatten();
+        let left_alone = state.map(|state| reported(&state)).unwrap_or_default().into_iter().map(|circuit| {
             let found = "a running server leaves a source alone".to_owned();
             Check::for_all("circuit", Ok(found)).warning(Some(circuit))
         });

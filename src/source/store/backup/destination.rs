@@ -10,6 +10,7 @@ use tempfile::{TempDir, TempPath};
 
 use super::error::BackupError;
 use crate::source::store::database::{Database, Header, connect, use_write_ahead_log};
+use crate::source::store::index::is_index_folder;
 use crate::state::{beside, create_private_file, not_a_file};
 
 /// Suffixes of the files that SQLite and fetchwell keep beside a store.
@@ -37,6 +38,12 @@ impl Destination {
         }
         if STORE_SUFFIXES.into_iter().any(|suffix| is_in_place_of(beside(store, suffix))) {
             return refuse(path.to_owned(), "the store keeps a file of that name");
+        }
+        if is_in_index(&destination.folder) {
+            return refuse(
+                path.to_owned(),
+                "its folder is the search index of a store, which is deleted when it is rebuilt",
+            );
         }
         let logs = ["-wal", "-shm", "-journal"].map(|suffix| beside(path, suffix));
         if let Some(log) = logs.into_iter().find(|log| fs::symlink_metadata(log).is_ok()) {
@@ -91,6 +98,12 @@ impl Destination {
     fn unwritable(&self, problem: &impl ToString) -> BackupError {
         BackupError::Unwritable { path: self.path.clone(), problem: problem.to_string() }
     }
+}
+
+/// Returns true if a folder or one of its ancestors is a search index.
+fn is_in_index(folder: &Path) -> bool {
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_gone| folder.to_owned());
+    folder.ancestors().any(is_index_folder)
 }
 
 /// Returns true if both paths lead to the same existing file.

@@ -17,7 +17,7 @@ use super::open::CommitPayload;
 use crate::state::create_private_directory;
 
 /// Name of the file that marks a folder as a search index of fetchwell.
-const MARKER: &str = "fetchwell-index.json";
+pub(super) const MARKER: &str = "fetchwell-index.json";
 
 /// Value of `format` in the marker.
 const FORMAT: &str = "fetchwell search index";

@@ -37,6 +37,12 @@ pub(super) use follower::IndexFollower;
 
 use crate::state::beside;
 
+/// Returns whether a folder is the index of any store: it has the marker of one, or the name of one beside a file.
+pub(super) fn is_index_folder(folder: &Path) -> bool {
+    let store = folder.to_str().and_then(|path| path.strip_suffix("-index"));
+    folder.join(folder::MARKER).is_file() || store.is_some_and(|store| Path::new(store).is_file())
+}
+
 /// Returns the folder of a store's index.
 pub(super) fn folder_of(store: &Path) -> PathBuf {
     beside(store, "-index")
