@@ -70,7 +70,7 @@ pub(super) fn open_sources(
     environment: &Environment,
     prepare: Prepare,
 ) -> Result<Vec<OpenedSource>, Failure> {
-    open_all(settings, environment, prepare, &[], false)
+    open_all(settings, environment, prepare, &[], Opener::Command)
 }
 
 /// Opens the sources that are not open yet, for a server; others are as they were. The rules are the same, but a variable
@@ -80,7 +80,16 @@ pub(super) fn reopen_sources(
     environment: &Environment,
     open: &[OpenedSource],
 ) -> Result<Vec<OpenedSource>, Failure> {
-    open_all(settings, environment, AS_IT_IS, open, true)
+    open_all(settings, environment, AS_IT_IS, open, Opener::Server)
+}
+
+/// What opens sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opener {
+    /// A command, whose user reads why it ends.
+    Command,
+    /// A server, whose client does not.
+    Server,
 }
 
 fn open_all(
@@ -88,10 +97,10 @@ fn open_all(
     environment: &Environment,
     prepare: Prepare,
     open: &[OpenedSource],
-    is_server: bool,
+    opener: Opener,
 ) -> Result<Vec<OpenedSource>, Failure> {
     let must_open = |source: &SourceSettings| {
-        settings.sources.len() == 1 && !(is_server && lacks_variable(source, environment))
+        settings.sources.len() == 1 && !(opener == Opener::Server && lacks_variable(source, environment))
     };
     let one = |source: &SourceSettings| {
         if let Some(known) = open.iter().find(|known| known.is_of(source)) {
