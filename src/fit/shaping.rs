@@ -15,7 +15,7 @@ pub struct Shaping {
     pub oversized: bool,
     /// Tokens of the answer, where they were counted.
     pub tokens: Option<usize>,
-    /// Tokens of what it was made of, where they were counted; always there for one that is oversized.
+    /// Tokens of what it was made of, where they were counted or estimated; always there for one that is oversized.
     pub candidate_tokens: Option<usize>,
     /// Fields of the records it was made of, and how many of them it has.
     pub fields: Option<(usize, usize)>,
