@@ -87,13 +87,13 @@ mod tests {
         assert_eq!(find("", "x"), None);
     }
 
-    /// Comparing at each place would take ten billion steps.
+    /// Comparing at each place would take two billion steps.
     #[test]
     fn a_text_that_nearly_matches_everywhere_is_searched() {
         let wanted = format!("{}b", "a".repeat(1_000));
-        let text = "A".repeat(10_000_000);
+        let text = "A".repeat(2_000_000);
         assert_eq!(find(&text, &wanted), None);
-        assert_eq!(find(&format!("{text}{wanted}"), &wanted), Some(10_000_000..10_001_001));
+        assert_eq!(find(&format!("{text}{wanted}"), &wanted), Some(2_000_000..2_001_001));
     }
 
     #[test]
