@@ -1,8 +1,9 @@
 //! Redaction of secrets in what servers send back.
 //!
-//! A [`Redactor`] finds a secret as it is, percent-encoded, with JSON escapes, in Base64 (both alphabets, at any offset of a longer
-//! text) and in hexadecimal, in upper or lower case, and replaces it by a placeholder. It works on bytes before they are
-//! parsed, so that nothing made of an answer holds the secret.
+//! A [`Redactor`] finds a secret as it is, percent-encoded, with JSON escapes or numeric HTML entities, in Base64 (both
+//! alphabets) and Base32 at any offset of a longer text, and in hexadecimal, in upper or lower case, and replaces it by a
+//! placeholder. A secret that is cut short is found by its first 16 bytes. It works on bytes before they are parsed, so that
+//! nothing made of an answer holds the secret.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,6 +18,9 @@ const PLACEHOLDER: &[u8] = b"[redacted]";
 /// The shortest secret that is redacted, in bytes. A shorter one is found in texts that never saw it.
 const MIN_SECRET_BYTES: usize = 8;
 
+/// The shortest beginning of a longer secret that is redacted, in bytes: servers shorten what they quote.
+const MIN_PREFIX_BYTES: usize = 16;
+
 /// The forms that are searched for at a time: one bit each of [`Forms`].
 const MAX_FORMS: usize = 64;
 
@@ -25,12 +29,19 @@ type Forms = u64;
 
 /// Finds secrets in all their forms. `Debug` shows none of them.
 pub(crate) struct Redactor {
-    /// Lower case, no two backslashes beside each other, at least two bytes each.
-    forms: Vec<Vec<u8>>,
+    forms: Vec<Form>,
     /// The forms that can begin with a byte.
     by_first: [Forms; 256],
     /// The forms whose second byte can be this one.
     by_second: [Forms; 256],
+}
+
+/// A form of a secret: lower case, no two backslashes beside each other, at least two bytes.
+#[derive(PartialEq, Eq)]
+struct Form {
+    bytes: Vec<u8>,
+    /// How many of them have to be there.
+    min_bytes: usize,
 }
 
 impl Default for Redactor {
@@ -48,7 +59,7 @@ impl fmt::Debug for Redactor {
 impl Redactor {
     /// Returns a redactor of these secrets. One of less than 8 bytes is not redacted.
     pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut forms: Vec<Vec<u8>> = Vec::new();
+        let mut forms: Vec<Form> = Vec::new();
         for secret in secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES) {
             for form in forms_of(secret.as_bytes()) {
                 if forms.len() < MAX_FORMS && !forms.contains(&form) {
@@ -66,10 +77,10 @@ impl Redactor {
                     }
                 }
             };
-            if let [first, second, ..] = form.as_slice() {
+            if let [first, second, ..] = form.bytes.as_slice() {
                 mark(&mut by_first, *first);
                 // The second byte may be written with an escape.
-                [*second, b'\\', b'%'].into_iter().for_each(|byte| mark(&mut by_second, byte));
+                [*second, b'\\', b'%', b'&'].into_iter().for_each(|byte| mark(&mut by_second, byte));
             }
         }
         Self { forms, by_first, by_second }
@@ -122,7 +133,7 @@ impl Redactor {
         let mut at = 0;
         while let Some(byte) = text.get(at) {
             let forms = match byte {
-                b'\\' | b'%' => {
+                b'\\' | b'%' | b'&' => {
                     decode(text, at, None).map_or(0, |(decoded, _)| marked(&self.by_first, decoded))
                 }
                 byte => match marked(&self.by_first, *byte) {
@@ -154,40 +165,63 @@ impl Redactor {
     }
 }
 
+type Encoding = fn(&[u8]) -> Vec<u8>;
+
 /// Returns the forms of a secret, in lower case.
-fn forms_of(secret: &[u8]) -> Vec<Vec<u8>> {
-    let mut forms =
-        vec![secret.to_vec(), secret.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()];
-    for offset in 0..3 {
+fn forms_of(secret: &[u8]) -> Vec<Form> {
+    let prefix = MIN_PREFIX_BYTES.min(secret.len());
+    let hexadecimal = secret.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect();
+    let mut forms = vec![(secret.to_vec(), prefix), (hexadecimal, 2 * prefix)];
+    // `bits` is what a character stands for. The characters that are taken depend on the secret alone.
+    let mut encode = |offset: usize, bits: usize, encodings: &[Encoding]| {
         let shifted: Vec<u8> = std::iter::repeat_n(0, offset).chain(secret.iter().copied()).collect();
-        // Characters that depend on the secret alone: each stands for six bits.
-        let stable = (8 * offset).div_ceil(6)..8 * shifted.len() / 6;
-        for encoded in [STANDARD_NO_PAD.encode(&shifted), URL_SAFE_NO_PAD.encode(&shifted)] {
-            forms.extend(encoded.as_bytes().get(stable.clone()).map(<[u8]>::to_vec));
+        let start = (8 * offset).div_ceil(bits);
+        let (end, prefix_end) = (8 * shifted.len() / bits, 8 * (offset + prefix) / bits);
+        for encoding in encodings {
+            let encoded = encoding(&shifted).get(start..end).map(<[u8]>::to_vec);
+            forms.extend(encoded.map(|encoded| (encoded, prefix_end - start)));
         }
+    };
+    for offset in 0..3 {
+        let standard = |bytes: &[u8]| STANDARD_NO_PAD.encode(bytes).into_bytes();
+        encode(offset, 6, &[standard, |bytes| URL_SAFE_NO_PAD.encode(bytes).into_bytes()]);
     }
-    for form in &mut forms {
-        form.make_ascii_lowercase();
-        form.dedup_by(|next, before| *next == b'\\' && *before == b'\\');
+    for offset in 0..5 {
+        encode(offset, 5, &[base32]);
     }
-    forms
+    let form = |(mut bytes, min_bytes): (Vec<u8>, usize)| {
+        bytes.make_ascii_lowercase();
+        bytes.dedup_by(|next, before| *next == b'\\' && *before == b'\\');
+        Form { min_bytes: min_bytes.min(bytes.len()), bytes }
+    };
+    forms.into_iter().map(form).collect()
 }
 
-/// Returns the end of a form that begins at a place, written plainly or with escapes.
-fn match_at(text: &[u8], at: usize, form: &[u8]) -> Option<usize> {
-    let plain_end = at + form.len();
-    if text.get(at..plain_end).is_some_and(|plain| plain.eq_ignore_ascii_case(form)) {
+/// Returns the Base32 of RFC 4648, in lower case and without padding.
+fn base32(bytes: &[u8]) -> Vec<u8> {
+    let bits: Vec<u8> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
+    let character = |bits: &[u8]| {
+        let value = bits.iter().chain(&[0; 5]).take(5).fold(0, |value, bit| value << 1 | bit);
+        if value < 26 { b'a' + value } else { b'2' + value - 26 }
+    };
+    bits.chunks(5).map(character).collect()
+}
+
+/// Returns the end of a form, or of enough of its beginning, at a place, written plainly or with escapes.
+fn match_at(text: &[u8], at: usize, form: &Form) -> Option<usize> {
+    let plain_end = at + form.bytes.len();
+    if text.get(at..plain_end).is_some_and(|plain| plain.eq_ignore_ascii_case(&form.bytes)) {
         return Some(plain_end);
     }
-    let mut end = at;
-    for expect in form {
-        let (byte, next) = decode(text, end, Some(*expect))?;
-        if byte.to_ascii_lowercase() != *expect {
-            return None;
+    let (mut end, mut matched) = (at, 0);
+    for expect in &form.bytes {
+        match decode(text, end, Some(*expect)) {
+            Some((byte, next)) if byte.to_ascii_lowercase() == *expect => end = next,
+            _ => break,
         }
-        end = next;
+        matched += 1;
     }
-    Some(end)
+    (matched >= form.min_bytes).then_some(end)
 }
 
 /// Percent-encodings within each other that are undone.
@@ -196,7 +230,33 @@ const MAX_ENCODINGS: usize = 3;
 /// Returns the byte that is written at a place, with escapes undone, and the place behind it. `expect` decides whether a
 /// backslash belongs to the character behind it; without it, it does.
 fn decode(text: &[u8], at: usize, expect: Option<u8>) -> Option<(u8, usize)> {
-    percent_decoded(text, json_decoded(text, at, expect)?, MAX_ENCODINGS)
+    let read = json_decoded(text, at, expect)?;
+    if let (b'&', next) = read
+        && let Some(decoded) = entity_decoded(text, next)
+    {
+        return Some(decoded);
+    }
+    percent_decoded(text, read, MAX_ENCODINGS)
+}
+
+/// The digits of a numeric HTML entity.
+const MAX_ENTITY_DIGITS: usize = 7;
+
+/// Undoes the numeric HTML entity whose `&` was just read, if it stands for an ASCII character.
+fn entity_decoded(text: &[u8], at: usize) -> Option<(u8, usize)> {
+    let (radix, start) = match text.get(at..at + 2)? {
+        [b'#', b'x' | b'X'] => (16, at + 2),
+        [b'#', _] => (10, at + 1),
+        _ => return None,
+    };
+    let rest = text.get(start..)?;
+    let digits = rest.iter().take(MAX_ENTITY_DIGITS + 1).position(|byte| *byte == b';')?;
+    let number = rest
+        .get(..digits)
+        .filter(|digits| !digits.is_empty())?
+        .iter()
+        .try_fold(0, |number, digit| Some(number * radix + char::from(*digit).to_digit(radix)?))?;
+    Some((u8::try_from(number).ok().filter(u8::is_ascii)?, start + digits + 1))
 }
 
 /// Undoes the percent-encoding of a byte that was just read, whose digits may be encoded too.
@@ -280,7 +340,13 @@ mod tests {
         let twice = percent.replace('%', "%25");
         let all_twice: String = percent.bytes().map(|byte| format!("%{byte:02x}")).collect();
         let both = percent.replace('%', "\\u0025");
+        let entities: String = SECRET.bytes().map(|byte| format!("&#{byte};")).collect();
+        let hex_entities: String = SECRET.bytes().map(|byte| format!("&#x{byte:02X};")).collect();
         for form in [
+            entities.replace('&', "\\u0026"),
+            entities,
+            hex_entities,
+            SECRET.replace('/', "&#0047;"),
             SECRET.to_owned(),
             SECRET.to_uppercase(),
             SECRET.to_lowercase(),
@@ -306,15 +372,63 @@ mod tests {
                 assert!(shown.contains("[redacted]"), "{encoded}: {shown}");
             }
         }
+        for before in ["", "x", "xy", "xyz", "wxyz", "Bearer "] {
+            let encoded = base32(format!("{before}{SECRET} behind").as_bytes());
+            let encoded = String::from_utf8(encoded).unwrap();
+            for encoded in [encoded.to_uppercase(), encoded] {
+                let shown = redact(&encoded);
+                assert!(shown.contains("[redacted]"), "{encoded}: {shown}");
+            }
+        }
         let hexadecimal: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(redact(&hexadecimal), "[redacted]");
     }
 
     #[test]
+    fn a_secret_that_is_cut_short_is_redacted() {
+        let secret = format!("{SECRET}and-much-more-of-it");
+        let redactor = Redactor::new([secret.as_str()]);
+        for bytes in [16, 17, 30, secret.len()] {
+            let shown = secret.get(..bytes).unwrap();
+            assert_eq!(redactor.redact_text(&format!("no {shown}...")), "no [redacted]...", "{shown}");
+            for encoded in [
+                STANDARD.encode(shown),
+                String::from_utf8(base32(shown.as_bytes())).unwrap(),
+                shown.bytes().map(|byte| format!("{byte:02x}")).collect(),
+            ] {
+                let text = redactor.redact_text(&encoded);
+                assert!(text.starts_with("[redacted]") && text.len() < 16, "{encoded}: {text}");
+            }
+        }
+        let short = secret.get(..15).unwrap();
+        assert_eq!(redactor.redact_text(short), short);
+    }
+
+    #[test]
+    fn base32_is_that_of_the_standard() {
+        for (text, expect) in [("", ""), ("f", "my"), ("foo", "mzxw6"), ("foobar", "mzxw6ytboi")] {
+            assert_eq!(base32(text.as_bytes()), expect.as_bytes());
+        }
+    }
+
+    #[test]
     fn other_text_stays_as_it_is() {
-        for text in
-            ["", "tok_5ecre", "tok_", "%", "\\", "\\u00", "\\\\\\", "%74", "tok_5ecret/Ab+9~", "ü € 😀"]
-        {
+        for text in [
+            "",
+            "tok_5ecre",
+            "tok_",
+            "%",
+            "\\",
+            "\\u00",
+            "\\\\\\",
+            "%74",
+            "&",
+            "&#",
+            "&#116",
+            "&#x;",
+            "tok_5ecret/Ab+9",
+            "ü € 😀",
+        ] {
             assert_eq!(redact(text), text);
         }
         assert_eq!(Redactor::default().redact_text(SECRET), SECRET);
