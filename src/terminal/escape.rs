@@ -1,7 +1,8 @@
 //! Escapes for characters that a terminal acts on or that reorder the text around them.
 //!
-//! Escaped are the control characters (C0, DEL, C1), the bidirectional controls, and the separators U+2028 and U+2029,
-//! which some programs take for the end of a line. Zero-width joiners stay: emoji and several scripts need them.
+//! Escaped are the control characters (C0, DEL, C1), the bidirectional controls, the separators U+2028 and U+2029, which some
+//! programs take for the end of a line, and invisible characters, which make two texts look the same. The zero-width joiner
+//! and non-joiner stay: emoji and several scripts need them.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -37,7 +38,13 @@ pub(crate) fn is_bidi_control(c: char) -> bool {
 }
 
 fn is_hazardous(c: char) -> bool {
-    c.is_control() || is_bidi_control(c) || matches!(c, '\u{2028}' | '\u{2029}')
+    c.is_control() || is_bidi_control(c) || is_invisible(c) || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// Returns whether a character has no width and no effect that a terminal could show: the zero-width space, the word joiner and
+/// the operators beside it, the byte order mark, and the annotation characters.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
 /// Escapes a text that is a part of one line: `\n`, `\t`, `\r`, and `\u{1b}` for all others.
@@ -110,6 +117,11 @@ mod tests {
                 "\u{202e}gpj.exe\u{2066}\u{200f}",
                 "\\u{202e}gpj.exe\\u{2066}\\u{200f}",
                 "\\u{202e}gpj.exe\\u{2066}\\u{200f}",
+            ),
+            (
+                "a\u{200b}b\u{2060}c\u{feff}",
+                "a\\u{200b}b\\u{2060}c\\u{feff}",
+                "a\\u{200b}b\\u{2060}c\\u{feff}",
             ),
             ("a\u{2028}b", "a\\u{2028}b", "a\\u{2028}b"),
             (r"C:\new", r"C:\new", r"C:\new"),
