@@ -111,9 +111,9 @@ impl TextComparand {
     }
 }
 
-/// Returns the range conditions on the cursor field that SQLite can apply: every record that passes the filter is
-/// inside them. Values that are numbers or booleans are left out, because those compare with texts and with other
-/// types, which order separately.
+/// Returns the conditions on the cursor field that SQLite can apply to sort values: every record that passes the
+/// filter is inside them. Texts that are numbers or booleans are left out, because they also match values of those
+/// types, which sort separately from texts.
 pub(super) fn bounds(filter: &Filter, cursor_field: &str) -> Vec<(Operator, SortValue)> {
     let bound = |condition: &Condition| match Comparand::new(&condition.value) {
         Comparand::Text(TextComparand { text, number: None, boolean: None, .. })
