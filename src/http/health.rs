@@ -24,11 +24,11 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Status {
-    /// All records can be read.
+    /// All sources can be read.
     Healthy,
-    /// Those of some sources cannot.
+    /// Some sources cannot be read.
     Degraded,
-    /// None can.
+    /// No source can be read.
     Unhealthy,
 }
 
@@ -41,10 +41,10 @@ struct Health {
     version: &'static str,
     service: &'static str,
     database: &'static str,
-    /// What is remembered between calls is in memory.
+    /// Kind of cache: always in memory.
     cache: &'static str,
     uptime_seconds: u64,
-    /// Sources that cannot be asked.
+    /// Sources that cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unavailable: Vec<Missing>,
     context_protection: ContextProtection,

@@ -15,15 +15,15 @@ use crate::handle::Handle;
 use crate::http::v1::ApiError;
 use crate::tools::{ChunkStart, ChunkedText, TextQuery, chunk_most, chunked, chunked_after};
 
-/// A piece of a text: the seed's `ContentChunk`.
+/// A piece of a long text.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ContentChunk<'a> {
     content: &'a str,
-    /// From 0.
+    /// Index of the chunk, from 0.
     chunk_index: usize,
     total_chunks: usize,
-    /// What follows: the next chunk, or behind lines that were asked for by number the rest of their chunk; null at the end.
+    /// Cursor of the following text: the next chunk, or after requested lines the rest of their chunk; null at the end.
     next_cursor: Option<String>,
     metadata: ChunkMetadata,
 }
@@ -31,15 +31,15 @@ pub(super) struct ContentChunk<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ChunkMetadata {
-    /// The line it starts in, from 0.
+    /// First line of the piece, from 0.
     start_line: usize,
-    /// The line it ends in; the next chunk starts with the one after it, or goes on with it after a split in a line.
+    /// Last line of the piece. The next chunk starts with the line after it, or continues it after a split within a line.
     end_line: usize,
     total_lines: usize,
     bytes_in_chunk: usize,
-    /// `markdown`, `log`, `code` or `prose`: what decides where chunks end.
+    /// Type of the text, which decides where chunks end: `markdown`, `log`, `code` or `prose`.
     content_type: &'static str,
-    /// It ends inside a line or an entry, because nothing better was near: what follows goes on there.
+    /// True if the piece ends inside a line or an entry, because there was no better place to split.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     hard_split: bool,
 }

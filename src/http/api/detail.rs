@@ -33,10 +33,10 @@ const MIN_SUMMARY_TOKENS: usize = 600;
 /// Maximum size of a summary as a fraction of the record.
 const SUMMARY_SHARE: (usize, usize) = (2, 5);
 
-/// A record in less, or all of it with what is known of it.
+/// A summary of a record, or the complete record, with its metadata.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct SummaryResponse<'a> {
-    /// The fields that tell most; long texts as `{"preview", "chars"}`.
+    /// The most important fields; long texts as `{"preview", "chars"}`.
     summary: &'a RecordData,
     meta: RecordMeta,
 }

@@ -28,17 +28,17 @@ pub(super) struct Failure {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ApiError")]
 pub(super) struct ErrorBody {
-    /// What it is, for people.
+    /// Title of the error, for people.
     error: String,
-    /// What was wrong, and how to ask instead.
+    /// Description of the problem and its remedy.
     detail: String,
-    /// Stable; the one to decide by.
+    /// Stable code, for programs.
     code: String,
     request_id: String,
-    /// A finer word than the code.
+    /// Reason that refines the code.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
-    /// The parameter it is about.
+    /// Parameter that the error is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     param: Option<String>,
     /// Connections to choose from, as `connection_id`.

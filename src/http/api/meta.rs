@@ -17,23 +17,23 @@ const MAX_NAMED_GROUPS: usize = 24;
 /// Maximum bytes of a field name that is shown; fields with longer names are only counted.
 const MAX_NAME_BYTES: usize = 120;
 
-/// How much of its budget the answer would take if nothing had been done to it.
+/// Size of the complete answer in relation to its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct BudgetMeta {
-    /// Tokens of all there is to answer: of the items, or of the record.
+    /// Estimated tokens of the complete items, or of the complete record.
     pub(super) estimated_tokens: usize,
-    /// Tokens above which it is summarised.
+    /// Tokens above which the answer is summarised.
     pub(super) threshold: usize,
-    /// Tokens that no answer exceeds.
+    /// Maximum tokens of any answer.
     pub(super) hard_cap: usize,
-    /// The share of the threshold, at most 1.
+    /// Share of the threshold, at most 1.
     pub(super) budget_used: f64,
     /// Tokens below the threshold.
     pub(super) budget_remaining: usize,
-    /// The tokens in thresholds.
+    /// Estimated tokens divided by the threshold.
     pub(super) budget_ratio: f64,
-    /// It is above the threshold.
+    /// True if the estimate exceeds the threshold.
     pub(super) summary_mode: bool,
 }
 
@@ -59,36 +59,36 @@ pub(super) fn token_budget(limits: &Limits, estimated: usize) -> Result<TokenBud
     budget.map_err(|_unsound| ApiError::internal())
 }
 
-/// What there is to know of a page.
+/// Metadata of a page.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PageMeta {
-    /// Records in all; null when no source could count them.
+    /// Total number of records; null if no source could count them.
     pub(super) total_count: Option<u64>,
-    /// It is about that many, or at least.
+    /// Set if the total is an estimate or a lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) total_count_accuracy: Option<&'static str>,
     /// Records on this page.
     pub(super) page_size: usize,
-    /// There is a next page.
+    /// True if there is a next page.
     pub(super) has_more: bool,
-    /// Some items are not whole: long values are replaced by marks, or left out.
+    /// True if items are incomplete: long values are replaced by placeholders or left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) summarized: bool,
-    /// How to read an item whole.
+    /// Call that returns a complete item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) details_available: Option<Details>,
-    /// What `{id}` stands for in it, item by item, where that is not the `id` of each.
+    /// Value of `{id}` in that call for each item, if it differs from the item's `id`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) keys: Vec<String>,
-    /// Which items, from 0, are of which connection, when they are of several: what to send as `connection_id` with the
-    /// id of one that another connection has, too.
+    /// Indexes of the items of each connection, from 0, if there are several: the `connection_id` to send with an id that
+    /// several connections have.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) connections: BTreeMap<String, Vec<usize>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<&'static str>,
     pub(super) budget: BudgetMeta,
-    /// Sources whose records are missing.
+    /// Sources that did not answer; their records are missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) unavailable: Vec<Missing>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -108,36 +108,36 @@ impl From<&Unavailable> for Missing {
     }
 }
 
-/// What there is to know of one record.
+/// Metadata of one record.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RecordMeta {
     /// `preview` or `full`.
     pub(super) kind: &'static str,
-    /// Fields of the record.
+    /// Number of fields of the record.
     pub(super) total_fields: usize,
-    /// Fields of it and of all objects inside.
+    /// Number of fields of the record and of all objects inside it.
     pub(super) total_fields_deep: usize,
-    /// Fields that are there, whole or in part.
+    /// Fields that are present, completely or in part.
     pub(super) projected_fields: Vec<String>,
     pub(super) details_available: Details,
     pub(super) budget: BudgetMeta,
 }
 
-/// Calls that give what is missing.
+/// Calls that return the missing fields.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Details {
-    /// Where to ask.
+    /// Path to call.
     pub(super) endpoint: String,
-    /// With which parameters, for all of it.
+    /// Parameters that return everything.
     pub(super) parameters: DetailParameters,
-    /// What `fetch` takes over MCP.
+    /// Id for the MCP tool `fetch`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<String>,
-    /// The fields that are missing or not whole, and what to ask for each of them.
+    /// Missing or incomplete fields, with the call for each of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) groups: Vec<Group>,
-    /// Fields that are missing beside these.
+    /// Number of further missing fields.
     #[serde(rename = "moreGroups", skip_serializing_if = "is_none")]
     pub(super) more_groups: usize,
 }
@@ -156,27 +156,27 @@ impl Details {
     }
 }
 
-/// The parameters of a call for details.
+/// Parameters of a call for details.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct DetailParameters {
     /// `all`, or the names of fields.
     pub(super) fields: String,
-    /// Whose record it is, where that has to be said.
+    /// Connection of the record, if the call has to name it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) connection_id: Option<String>,
 }
 
-/// A field that is missing or not whole, or several that one call gives.
+/// A missing or incomplete field, or several that one call returns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Group {
-    /// What to send as `fields`.
+    /// Value of the parameter `fields`.
     pub(super) fields: String,
-    /// The fields of a group that are missing or not whole, where the group has another name.
+    /// Missing or incomplete fields of a group, if the group has another name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) names: Vec<String>,
-    /// What it takes, in bytes of JSON.
+    /// Size in bytes of JSON.
     pub(super) bytes: usize,
-    /// Its items, if it is a list.
+    /// Number of items, if the field is a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) items: Option<usize>,
 }

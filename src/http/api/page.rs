@@ -26,7 +26,7 @@ use crate::tools::Previews;
 #[schemars(rename = "PaginatedResponse")]
 pub(super) struct PaginatedResponse<Item = RecordData> {
     pub(super) items: Vec<Item>,
-    /// Goes on with `cursor`; null at the end.
+    /// Value of `cursor` for the next page; null at the end.
     pub(super) next_cursor: Option<String>,
     pub(super) meta: PageMeta,
 }

@@ -74,12 +74,12 @@ impl Default for Routes {
     }
 }
 
-/// What `/api/v1` answers.
+/// Response of `/api/v1`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Collections")]
 pub(super) struct Index<'a> {
     routes: Vec<IndexRow<'a>>,
-    /// Routes that do not fit.
+    /// Number of routes that do not fit.
     #[serde(skip_serializing_if = "is_none")]
     more: usize,
 }
@@ -92,11 +92,11 @@ fn is_none(count: &usize) -> bool {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Collection")]
 struct IndexRow<'a> {
-    /// Where its records are.
+    /// Path of the records.
     path: &'a str,
-    /// The stream they are of.
+    /// Stream of the records.
     stream: &'a str,
-    /// What one of them is called.
+    /// Name of one record.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     record_type: Option<&'a str>,
 }

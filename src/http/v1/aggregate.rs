@@ -59,7 +59,7 @@ pub(super) const OPERATION: Operation = Operation {
     answer: |generator| generator.subschema_for::<Aggregation>(),
 };
 
-/// A figure, or one for each group.
+/// An aggregate, or one per group.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Aggregation {
     #[schemars(extend("const" = "aggregation"))]
@@ -68,11 +68,11 @@ struct Aggregation {
     #[schemars(extend("enum" = METRICS))]
     metric: &'static str,
     field: Option<String>,
-    /// The figure over all, when nothing is grouped; null when no record has a value.
+    /// Aggregate over all records without grouping; null if no record has a value.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Figure>")]
     value: Option<Nullable>,
-    /// The figure of each group, when grouped.
+    /// Aggregate of each group.
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<Vec<GroupRow>>,
     filtered_record_count: Option<u64>,
@@ -80,10 +80,10 @@ struct Aggregation {
     group_by_time: Option<String>,
     granularity: Option<&'static str>,
     time_zone: Option<String>,
-    /// How many groups were asked for, when grouped.
+    /// Requested number of groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<usize>,
-    /// Records in groups that are not shown, when grouped and known.
+    /// Number of records in groups beyond the limit, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     other_count: Option<u64>,
     approximate: bool,
@@ -94,7 +94,7 @@ struct Aggregation {
 /// Scalar or null.
 type Nullable = Option<Scalar>;
 
-/// How a [`Scalar`] looks.
+/// JSON form of a [`Scalar`].
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "it describes the JSON of a Scalar and is never made")]
@@ -106,14 +106,14 @@ enum Figure {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct GroupRow {
-    /// The field's value, or the start of the time; null for records without one.
+    /// Value of the field or start of the time group; null for records without one.
     #[schemars(with = "Option<Figure>")]
     key: Nullable,
-    /// With metric `count`.
+    /// Result of the metric `count`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Figure>")]
     count: Option<Nullable>,
-    /// With any other metric.
+    /// Result of any other metric.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Figure>")]
     value: Option<Nullable>,

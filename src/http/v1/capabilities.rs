@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::record::{Capability, FieldDetail};
 use crate::source::Operator;
 
-/// A field at length.
+/// Capabilities of a field.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct FieldCapabilities {
     schema: FieldSchema,

@@ -52,7 +52,7 @@ struct CompactStream {
     /// Such as `t=number,eq,r=gte|gt|lte|lt,lex,sem,a=max|sum`, or `declared`.
     field_capabilities: BTreeMap<String, String>,
     expand_capabilities: Vec<ExpandCapability>,
-    /// When they are not all of the connector's.
+    /// Connections of the stream, if they are not all of the connector's.
     #[serde(skip_serializing_if = "Option::is_none")]
     granted_connections: Option<Vec<Connection>>,
 }

@@ -39,7 +39,7 @@ pub(super) struct Call<'a> {
 /// Links of one object.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Links {
-    /// The request.
+    /// URL of the request.
     #[serde(rename = "self")]
     itself: String,
 }
@@ -47,25 +47,25 @@ pub(super) struct Links {
 /// Links of a list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ListLinks {
-    /// The request.
+    /// URL of the request.
     #[serde(rename = "self")]
     itself: String,
     /// The next page; null at the end.
     next: Option<String>,
 }
 
-/// What there is to know of an answer.
+/// Metadata of a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Meta {
     count: CountMeta,
     warnings: Vec<Warning>,
 }
 
-/// How many there are in all.
+/// Total number of records.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum CountMeta {
-    /// It was not counted.
+    /// The records were not counted.
     None,
     Exact {
         value: u64,
@@ -73,13 +73,13 @@ enum CountMeta {
     Estimated {
         value: u64,
     },
-    /// There are at least so many.
+    /// The total is at least this number.
     LowerBound {
         value: u64,
     },
 }
 
-/// Something that is no error and worth knowing.
+/// A warning that is not an error.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Warning {
     code: &'static str,

@@ -48,16 +48,16 @@ pub(in crate::http) struct ErrorEnvelope {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ErrorBody {
-    /// Follows from the status.
+    /// Type that corresponds to the status.
     #[serde(rename = "type")]
     kind: ErrorType,
-    /// Stable; the one to decide by.
+    /// Stable code, for programs.
     code: String,
     message: String,
-    /// How to ask instead.
+    /// Hint with the remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// The parameter it is about.
+    /// Parameter that the error is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     param: Option<String>,
     /// Connections to choose from.

@@ -5,13 +5,13 @@ use serde::Serialize;
 
 use crate::record::{ConnectionSchema, HttpRoute};
 
-/// A path of the connector's own API, and what is served there.
+/// A path of the connector's own API, with the stream that is served there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct HttpRouteRow {
-    /// Below `/api/v1/`.
+    /// Path below `/api/v1/`.
     path: String,
     stream: String,
-    /// What a record is called, such as `Booking`.
+    /// Name of one record, such as `Booking`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     record_type: Option<String>,
 }

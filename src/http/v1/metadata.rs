@@ -9,7 +9,7 @@ use super::capabilities::{FieldCapabilities, FieldSchema};
 use super::http_route::{HttpRouteRow, routes_of};
 use crate::record::{ConnectionSchema, FieldDetail, Relation, RelationKind, StreamDetail, View};
 
-/// A stream.
+/// Metadata of a stream.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct StreamMetadata {
     #[schemars(extend("const" = "stream_metadata"))]
@@ -38,7 +38,7 @@ struct StreamSchema {
     properties: BTreeMap<String, FieldSchema>,
 }
 
-/// Always empty: what a stream can be asked stands with its fields.
+/// Always empty: the capabilities are listed per field.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct QueryHints {}
 
@@ -76,7 +76,7 @@ struct ViewRow {
     fields: Vec<String>,
 }
 
-/// How new a stream is, which sources here do not say.
+/// Freshness of a stream, which sources here do not report.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Freshness {
     #[schemars(extend("const" = "unknown"))]
@@ -88,12 +88,12 @@ impl Freshness {
     pub(super) const UNKNOWN: Self = Self { status: "unknown", captured_at: None };
 }
 
-/// A connection that has something.
+/// A connection that has the stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Connection {
     pub(super) connection_id: String,
     pub(super) display_name: Option<String>,
-    /// In a schema: the paths under which its connector's own API served what this stands with.
+    /// In a schema: the paths of the connector's own API for these records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) http_routes: Vec<HttpRouteRow>,
 }

@@ -27,7 +27,7 @@ struct RecordObject {
     #[serde(flatten)]
     row: RecordRow,
     connector_key: Option<String>,
-    /// How long `data` is as compact JSON.
+    /// Length of `data` as compact JSON, in bytes.
     record_json_bytes: usize,
     links: Links,
     meta: Meta,

@@ -15,16 +15,16 @@ pub(super) enum Row {
     Deleted(DeletedRow),
 }
 
-/// A record.
+/// A record of a stream.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Record")]
 pub(super) struct RecordRow {
     #[schemars(extend("const" = "record"))]
     object: &'static str,
-    /// Its canonical key.
+    /// Canonical key of the record.
     id: String,
     stream: String,
-    /// Its fields.
+    /// Fields of the record.
     data: RecordData,
     emitted_at: Option<String>,
     connection_id: Option<String>,
@@ -47,7 +47,7 @@ pub(super) struct DeletedRow {
     deleted_at: Option<String>,
 }
 
-/// The records of one relation: a list, or the one there is.
+/// Records of one relation: a list, or a single record.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Related {

@@ -40,13 +40,13 @@ pub(super) const OPERATION: Operation = Operation {
     answer: |generator| generator.subschema_for::<SchemaObject>(),
 };
 
-/// What there is.
+/// Connectors with their streams.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Schema")]
 struct SchemaObject {
     #[schemars(extend("const" = "schema"))]
     object: &'static str,
-    /// With `view=compact`.
+    /// Set to `compact` with `view=compact`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("const" = "compact"))]
     detail: Option<&'static str>,
@@ -58,7 +58,7 @@ struct SchemaObject {
     meta: Meta,
 }
 
-/// Who asks. Requests from this machine carry no token.
+/// Description of the caller. Requests from this machine carry no token.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Bearer {
     #[schemars(extend("const" = "local"))]

@@ -11,7 +11,7 @@ pub(super) struct Parameter {
 /// Type of a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
-    /// Any text.
+    /// Any text, optional.
     Text,
     /// Non-empty text, required.
     NeededText,

@@ -64,7 +64,7 @@ pub(super) const OPERATION: Operation = Operation {
     answer: |generator| generator.subschema_for::<FieldWindow>(),
 };
 
-/// A piece of a text field.
+/// A window of a text field.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FieldWindow {
     #[schemars(extend("const" = "field_window"))]
@@ -93,7 +93,7 @@ struct Piece {
     end_chars: usize,
     total_chars: usize,
     limit_chars: usize,
-    /// It is the whole field.
+    /// True if the window is the whole field.
     complete: bool,
     has_more: bool,
     match_start_chars: Option<usize>,
