@@ -1,13 +1,14 @@
-//! Positions of searches and lists as cursors.
+//! Cursors of searches and lists.
 //!
-//! A source's position says where it is and not of which search, and a source believes its own positions. So a
-//! cursor is sealed for its question: a cursor of another search, of other sources, or made by hand is refused before any
-//! source sees it, and nothing can be read out of it.
+//! A source trusts its own positions, and a position does not name its query. A cursor is therefore encrypted for its
+//! query and sources: a cursor of another query or of other sources, or a forged one, is rejected before a source
+//! sees it, and its contents cannot be read.
 //!
-//! Such a cursor is the position itself. It has no ten minutes, as cursors of tools have: by the contract a page cursor
-//! does not expire, and a client may take a night over a long list. It ends with its key.
+//! The encrypted position is the cursor itself. Unlike the cursors of tools it does not expire, as the contract
+//! requires, because a client may take hours over a long list; it is valid as long as its key.
 //!
-//! A position over many sources is longer than a URL can be. It is kept as those of tools are, and for as long.
+//! A position over many sources can be longer than a URL allows. Such a position is kept in the cursor store and
+//! expires like those of tools.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,21 +22,21 @@ use super::error::ApiError;
 use crate::cursor::{CursorFault, Cursors, Kind, NoPosition, PREFIX};
 use crate::tools::Toolbox;
 
-/// The longest position that a cursor holds itself, in bytes. Servers and proxies take URLs of 8,000.
-const HELD_MOST: usize = 3_000;
+/// Maximum length in bytes of a position inside a cursor. Servers and proxies accept URLs of 8,000 bytes.
+const MAX_INLINE_BYTES: usize = 3_000;
 
-/// The prefix of an encrypted position of a list.
+/// Prefix of an encrypted list position.
 const SEALED: &str = "s.";
 
-/// The context of positions of lists, beside the sources.
+/// Encryption context of list positions, in addition to the sources.
 const LIST: &str = "a list of records";
 
-/// Encrypts positions with the keys of cursors, for the sources they belong to.
+/// Encrypts positions with the cursor keys, bound to their sources.
 pub(super) struct Seal {
     cursors: Arc<Cursors>,
     sources: String,
-    /// Every position is sealed: there are callers who must not go on where another was, or streams are hidden, of which
-    /// a position may tell.
+    /// True if every position is encrypted: because callers have different grants, or because streams are hidden that
+    /// a position could reveal.
     is_sealed: bool,
 }
 
@@ -46,20 +47,20 @@ impl fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// A seal for positions of what these tools ask.
-    pub(super) fn of(toolbox: &Toolbox) -> Self {
+    /// Creates a seal for the positions of a toolbox's source.
+    pub(super) fn new(toolbox: &Toolbox) -> Self {
         let cursors = Arc::clone(toolbox.cursors());
         let is_sealed = toolbox.is_granted() || toolbox.asked_source().is_narrowed();
         Self { cursors, sources: toolbox.identity(), is_sealed }
     }
 
-    /// Returns the cursor of a position in the search for `question`.
+    /// Returns the cursor of a position in the search `question`.
     pub(super) async fn close(&self, question: &str, position: String) -> IssuedCursor {
         let issued = self.keep(Kind::V1Search, question, &position).await;
         issued.or_sealed(self.seal(question, &position)).await
     }
 
-    /// The position of a cursor of the search for `question`.
+    /// Returns the position of a cursor of the search `question`.
     pub(super) async fn open(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
         match self.kept(Kind::V1Search, question, cursor).await {
             Some(position) => position,
@@ -67,10 +68,10 @@ impl Seal {
         }
     }
 
-    /// The cursor of a list's position, which the source knows as its own.
+    /// Returns the cursor of a list position.
     pub(super) async fn close_list(&self, position: String) -> IssuedCursor {
-        // A store's own position is one word that it checks itself. One over several lanes says how far each was
-        // read, which nobody else may say.
+        // A store validates its own position, which is a single word. A position over several inputs says how far
+        // each was read, so it must not be forged.
         if !position.contains(' ') && !self.is_sealed {
             return IssuedCursor { cursor: position, warning: None };
         }
@@ -79,7 +80,7 @@ impl Seal {
         issued.or_sealed(sealed).await
     }
 
-    /// The position of a cursor of a list.
+    /// Returns the position of a list cursor.
     pub(super) async fn open_list(&self, cursor: &str) -> Result<String, ApiError> {
         match (self.kept(Kind::V1Records, "", cursor).await, cursor.strip_prefix(SEALED)) {
             (Some(position), _) => position,
@@ -91,9 +92,9 @@ impl Seal {
         }
     }
 
-    /// Keeps a position that is too long for a cursor.
+    /// Keeps a position that is too long for a cursor in the cursor store.
     async fn keep(&self, kind: Kind, question: &str, position: &str) -> Keep {
-        if position.len() <= HELD_MOST {
+        if position.len() <= MAX_INLINE_BYTES {
             return Keep::Short;
         }
         match self.cursors.issue(kind, 0, self.binding(question), position.to_owned()).await {
@@ -105,7 +106,7 @@ impl Seal {
         }
     }
 
-    /// The position that was kept, if the cursor is one of those.
+    /// Returns the kept position of a cursor, or `None` if the cursor contains its position itself.
     async fn kept(&self, kind: Kind, question: &str, cursor: &str) -> Option<Result<String, ApiError>> {
         if !cursor.starts_with(PREFIX) {
             return None;
@@ -123,7 +124,7 @@ impl Seal {
         })
     }
 
-    /// What a kept position is of.
+    /// Returns a digest of the sources and the query to which a kept position is bound.
     fn binding(&self, question: &str) -> String {
         let digest =
             Sha256::new().chain_update(&self.sources).chain_update([0]).chain_update(question).finalize();
@@ -146,21 +147,21 @@ impl Seal {
     }
 }
 
-/// A cursor for a client.
+/// Cursor for a client.
 #[derive(Debug)]
 pub(super) struct IssuedCursor {
     pub(super) cursor: String,
-    /// The cursor is longer than it should be, and why.
+    /// Warning about a cursor that is longer than it should be.
     pub(super) warning: Option<Warning>,
 }
 
-/// The outcome of keeping a position.
+/// Outcome of keeping a position.
 enum Keep {
-    /// It is short enough for a cursor.
+    /// The position fits into a cursor.
     Short,
-    /// It is kept, and this is its cursor.
+    /// The position is kept under this cursor.
     Kept(String),
-    /// It is too long, and cannot be kept because the cursor store is in this state.
+    /// The position is too long and cannot be kept, because the cursor store is in this state.
     Failed(&'static str),
 }
 
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_callers_are_told_apart_no_position_goes_out_bare() {
+    async fn positions_are_encrypted_when_callers_differ() {
         let cursors = Arc::new(Cursors::in_memory(Skew::default()).unwrap());
         let granted = |grant: &str| Seal { is_sealed: true, ..sealing(&cursors, grant) };
         let cursor = granted("ann").close_list("short".to_owned()).await.cursor;
@@ -207,7 +208,7 @@ mod tests {
     async fn a_long_position_is_kept_and_opens_only_for_its_question() {
         let cursors = Arc::new(Cursors::in_memory(Skew::default()).unwrap());
         let seal = sealing(&cursors, "a store");
-        let long = "x ".repeat(HELD_MOST);
+        let long = "x ".repeat(MAX_INLINE_BYTES);
         let (search, list) =
             (seal.close("q=invoice", long.clone()).await.cursor, seal.close_list(long.clone()).await.cursor);
         assert!(search.len() < 100 && list.len() < 100);
@@ -232,7 +233,7 @@ mod tests {
         let lock = rusqlite::Connection::open(folder.path().join("cursors.db")).unwrap();
         lock.execute_batch("BEGIN EXCLUSIVE").unwrap();
         let seal = sealing(&cursors, "a store");
-        let long = "x ".repeat(HELD_MOST);
+        let long = "x ".repeat(MAX_INLINE_BYTES);
         let IssuedCursor { cursor, warning } = seal.close("q=invoice", long.clone()).await;
         assert_eq!(serde_json::to_value(warning.unwrap()).unwrap()["code"], "cursor_not_kept");
         assert_eq!(seal.open("q=invoice", &cursor).await.unwrap(), long);
