@@ -1,4 +1,4 @@
-//! `fetchwell cursor`: what a cursor says, which ones there are, and a new key to sign them.
+//! `fetchwell cursor`: inspects and lists cursors, and rotates the signing key.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,18 +41,18 @@ enum Command {
     Rotate,
 }
 
-/// What is in a state directory. Nothing is made by looking.
+/// Contents of a state directory. Reading it creates nothing.
 struct State {
     directory: PathBuf,
     positions: Option<SqlitePositions>,
     now: Duration,
-    /// How long cursors are valid.
+    /// Lifetime of cursors.
     valid_for: Duration,
 }
 
-/// A cursor, as it is printed. `order_by`, `filters` and `limit` are among the arguments, too.
+/// Output of `inspect`. `order_by`, `filters` and `limit` are repeated from the arguments.
 #[derive(Debug, Serialize)]
-struct Inspected {
+struct Inspection {
     kind: &'static str,
     offset: u32,
     timestamp: f64,
@@ -76,7 +76,7 @@ enum Signature {
     UnknownKey,
 }
 
-/// What is kept for a cursor.
+/// Position that is kept for a cursor.
 #[derive(Debug, Serialize)]
 struct Position {
     state: PositionState,
@@ -89,9 +89,9 @@ struct Position {
     bytes: usize,
 }
 
-/// A row of the list.
+/// Row of the list.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct CursorRow {
     state: PositionState,
     kind: &'static str,
     offset: u32,
@@ -104,7 +104,7 @@ struct Listed {
 impl Cursor {
     pub(super) fn run(self, printer: Printer, skew: Skew) -> Result<(), Failure> {
         let (directory, valid_for) = self.state.directory_and_ttl()?;
-        let state = State::of(directory, skew, valid_for)?;
+        let state = State::open(directory, skew, valid_for)?;
         match self.command {
             Command::Inspect { token } => state.inspect(printer, token.trim()),
             Command::List => state.list(printer),
@@ -114,7 +114,7 @@ impl Cursor {
 }
 
 impl State {
-    fn of(directory: PathBuf, skew: Skew, valid_for: Duration) -> Result<Self, StateError> {
+    fn open(directory: PathBuf, skew: Skew, valid_for: Duration) -> Result<Self, StateError> {
         let database = Database::in_directory(&directory);
         let is_there = database.is_there();
         if is_there {
@@ -133,7 +133,7 @@ impl State {
         let claims = sealed.unverified();
         let signature = self.signature(&sealed)?;
         let kept = match &self.positions {
-            // What a forged cursor refers to is not shown: it may be anybody's.
+            // The position of a forged cursor is not shown, because it can belong to another caller.
             Some(positions) if signature == Signature::Valid => {
                 positions.look(&claims.reference, self.now)?
             }
@@ -147,7 +147,7 @@ impl State {
             Signature::Valid | Signature::UnknownKey => Some(CursorFault::Expired),
             Signature::Invalid => Some(CursorFault::Tampered),
         };
-        let inspected = Inspected {
+        let inspected = Inspection {
             kind: claims.kind.tool(),
             offset: claims.offset,
             timestamp: claims.issued.as_secs_f64(),
@@ -169,12 +169,12 @@ impl State {
         Ok(loaded.map(|loaded| loaded.ring.with_ttl(self.valid_for)))
     }
 
-    /// Decrypts what is kept.
+    /// Decrypts a kept position.
     fn position(&self, kept: StoredPosition) -> Result<Position, StateError> {
         let ring = self.keys()?;
         let key = |id| ring.as_ref().and_then(|ring| ring.key(id, self.now)).cloned();
         let text = open_text(key, POSITION_CONTEXT, &kept.position.text).unwrap_or_default();
-        Ok(Position::of(kept, &text))
+        Ok(Position::new(kept, &text))
     }
 
     fn signature(&self, sealed: &Sealed) -> Result<Signature, StateError> {
@@ -189,8 +189,8 @@ impl State {
 
     fn list(&self, printer: Printer) -> Result<(), Failure> {
         let kept = self.positions.as_ref().map(|positions| positions.list(self.now)).transpose()?;
-        let rows: Vec<Listed> =
-            kept.unwrap_or_default().into_iter().map(|kept| Listed::of(kept, self)).collect();
+        let rows: Vec<CursorRow> =
+            kept.unwrap_or_default().into_iter().map(|kept| CursorRow::new(kept, self)).collect();
         if printer.json {
             printer.value(&rows);
             return Ok(());
@@ -214,7 +214,7 @@ impl State {
     }
 
     fn rotate(&self, printer: Printer) -> Result<(), Failure> {
-        // The directory is made when there is none: the first server will sign with this key.
+        // Creates the directory if there is none: the first server will sign with this key.
         if self.positions.is_none() {
             Database::in_directory(&self.directory).prepare()?;
         }
@@ -230,11 +230,11 @@ impl State {
 }
 
 impl Position {
-    fn of(kept: StoredPosition, text: &str) -> Self {
+    fn new(kept: StoredPosition, text: &str) -> Self {
         let text: RecordData = serde_json::from_str(text).unwrap_or_default();
         let arguments = text.get("arguments").cloned().unwrap_or_default();
         let argument = |name: &str| arguments.get(name).cloned().unwrap_or_default();
-        // A path of `/api/v1` names both in one argument.
+        // A path of `/api/v1` names field and direction in one argument.
         let order_by = [argument("order_by"), argument("sort"), argument("order")]
             .into_iter()
             .find(|sent| !sent.is_null());
@@ -251,8 +251,8 @@ impl Position {
     }
 }
 
-impl Listed {
-    fn of(kept: StoredPosition, state: &State) -> Self {
+impl CursorRow {
+    fn new(kept: StoredPosition, state: &State) -> Self {
         let position = kept.position;
         Self {
             state: kept.state,
@@ -266,8 +266,8 @@ impl Listed {
     }
 }
 
-/// As JSON, or one field a line.
-fn print(printer: Printer, inspected: &Inspected) {
+/// Prints JSON, or one field per line.
+fn print(printer: Printer, inspected: &Inspection) {
     if printer.json {
         printer.value(inspected);
         return;
@@ -278,7 +278,7 @@ fn print(printer: Printer, inspected: &Inspected) {
     }
 }
 
-/// Seconds from one time to a later one; less than nothing when it is earlier.
+/// Returns the seconds from one time to a later one; negative if it is earlier.
 fn difference(later: Duration, earlier: Duration) -> f64 {
     later.as_secs_f64() - earlier.as_secs_f64()
 }

@@ -1,4 +1,4 @@
-//! `fetchwell bench cursor`
+//! `fetchwell bench cursor`: measures encoding and decoding of cursors.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::cli::print::{Printer, grouped};
 use crate::cursor::{Claims, Clock, Keys, Kind, Skew};
 use crate::state::StateError;
 
-/// How often each is measured: enough that a hundredth of it is still a crowd.
+/// Number of measurements, so that a hundredth of them is a large sample.
 const TIMES: u32 = 100_000;
 
 #[derive(Debug, Serialize)]
@@ -21,7 +21,7 @@ pub(super) struct CursorTimes {
     chars: usize,
 }
 
-/// In nanoseconds.
+/// Percentiles in nanoseconds.
 #[derive(Debug, Serialize)]
 struct Nanos {
     p50_ns: u64,
