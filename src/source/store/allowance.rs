@@ -6,19 +6,11 @@
 
 use std::cell::Cell;
 
-use super::interrupt::Interrupt;
 use crate::memory::MAX_BYTES;
 
 /// Minimum factor by which the limit grows when a read is repeated. Without it, a long list would be repeated once
 /// per record.
 const GROWTH: usize = 4;
-
-/// Bounds of one read: its cancellation and its memory limit.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ReadBounds<'a> {
-    pub(super) interrupt: &'a Interrupt,
-    pub(super) allowance: &'a Allowance,
-}
 
 /// Byte limit of one read, with the bytes that the read holds.
 #[derive(Debug)]

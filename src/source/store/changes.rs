@@ -7,8 +7,9 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use rusqlite::{Connection, Row};
 use sha2::{Digest, Sha256};
 
-use super::allowance::{Allowance, ReadBounds};
+use super::allowance::Allowance;
 use super::database::{Database, ReadError};
+use super::interrupt::ReadBounds;
 use super::list::MAX_PAGE_BYTES;
 use super::pick::FieldReader;
 use super::predicate::{Predicate, check};

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use rusqlite::Connection;
 
-use super::allowance::ReadBounds;
 use super::database::ReadError;
+use super::interrupt::ReadBounds;
 use super::list::MAX_PAGE_BYTES;
 use super::pick::FieldReader;
 use super::read::{by_key_sql, bytes_of_row, length_at, record_of};

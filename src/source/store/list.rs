@@ -7,9 +7,10 @@ use rusqlite::{Connection, Row, ToSql};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::allowance::{Allowance, ReadBounds};
+use super::allowance::Allowance;
 use super::database::{Database, ReadError};
 use super::expand::expand;
+use super::interrupt::ReadBounds;
 use super::pick::FieldReader;
 use super::predicate::{Predicate, bounds, check};
 use super::read::{by_key_sql, bytes_of_row, identity, length_at, record_of};

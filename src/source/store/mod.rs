@@ -68,9 +68,9 @@ pub use index::IndexState;
 pub use manifest::{Manifest, ManifestError};
 pub use write::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
 
-use self::allowance::{Allowance, ReadBounds};
+use self::allowance::Allowance;
 use self::database::{Database, READERS};
-use self::interrupt::{Interrupt, InterruptOnDrop};
+use self::interrupt::{Interrupt, InterruptOnDrop, ReadBounds};
 use self::search::StoreSearch;
 use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,

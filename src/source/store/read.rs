@@ -2,9 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::allowance::{Allowance, ReadBounds};
+use super::allowance::Allowance;
 use super::database::Database;
 use super::expand;
+use super::interrupt::ReadBounds;
 use super::routes::routes_in;
 use super::selection::Projection;
 use super::streams::stream_rows;
