@@ -13,6 +13,9 @@ use crate::source::{
 };
 use crate::state::StateError;
 
+/// Maximum length of a printed change token in bytes.
+pub const MAX_CHANGES_TOKEN: usize = 4_096;
+
 /// Seals and opens the change tokens of one stream of one connection for one caller.
 #[derive(Debug)]
 pub struct ChangeTokens {

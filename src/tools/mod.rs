@@ -37,7 +37,7 @@ mod unavailable;
 
 pub use aggregate::AGGREGATE;
 pub(crate) use blocking::beside_other_calls;
-pub use change_tokens::ChangeTokens;
+pub use change_tokens::{ChangeTokens, MAX_CHANGES_TOKEN};
 pub(crate) use chunked::{ChunkStart, ChunkedText, TextQuery, chunked, chunked_after};
 pub use error::{Asked, Overrun, ToolError};
 pub use error_body::ErrorBody;

@@ -14,7 +14,7 @@ use super::paging::{Next, Page, Paging, SoFar, begin};
 use super::previews::Previews;
 use super::record_page::{Fitted, PageRows, RecordPage, fit_page};
 use super::unavailable::shown;
-use super::{ChangeTokens, Overrun, Payload, ToolError, ToolSpec, Toolbox};
+use super::{ChangeTokens, MAX_CHANGES_TOKEN, Overrun, Payload, ToolError, ToolSpec, Toolbox};
 use crate::cursor::Kind;
 use crate::fit::{Limits, PageBudget, bytes_of};
 use crate::handle::{ConnectionId, SourceName, StreamName};
@@ -41,9 +41,6 @@ const LIMIT: usize = 25;
 
 /// The most fields or relations that may be named.
 const NAMES_MOST: usize = 100;
-
-/// The longest token of changes that is printed, in bytes.
-const MAX_CHANGES_TOKEN: usize = 4_096;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -129,7 +129,7 @@ impl Pages {
             return shown;
         }
         let problem = match way_in(callers) {
-            WayIn::SignIn if query_value(request.uri.query(), SIGNED_IN).is_none() => {
+            WayIn::SignIn if !is_just_signed_in(callers, request) => {
                 return match sign_in::begin(self, callers, request, &handle).await {
                     Ok(response) => ("unauthorized", response),
                     Err(fault) => ("authorization_unavailable", view::not_signed_in(&fault, &path)),
@@ -239,6 +239,14 @@ impl Pages {
             Served::Everybody(_) => false,
         }
     }
+}
+
+/// Returns true if the browser came back from a sign-in within the last half minute. The mark stays in the address, so an older
+/// one says nothing.
+fn is_just_signed_in(callers: &Callers, request: &Parts) -> bool {
+    let at =
+        query_value(request.uri.query(), SIGNED_IN).and_then(|at| at.parse().ok()).map(Duration::from_secs);
+    at.is_some_and(|at| callers.grants.cursors().now().abs_diff(at) < Duration::from_secs(30))
 }
 
 /// Why a token gets no tools.

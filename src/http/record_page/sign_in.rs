@@ -16,8 +16,8 @@ use url::form_urlencoded;
 
 use super::cookies::Cookies;
 use super::sessions::Session;
-use super::{Pages, add_cookie, begun, finish, moved, sentence, view};
-use crate::access::{Admitted, Attempt, AuthorizationReply, Denial, SignInFault};
+use super::{Pages, TurnRefusal, add_cookie, begun, finish, moved, sentence, view};
+use crate::access::{Access, Admitted, Attempt, AuthorizationReply, Denial, SignInFault};
 use crate::handle::Handle;
 use crate::http::admission::{admit_token, client_of};
 use crate::http::served::{Callers, Served};
@@ -100,8 +100,10 @@ impl Pages {
                 return view::problem(StatusCode::NOT_FOUND, "Nothing here", problem, false);
             }
         };
+        // One configuration for all of it: a code goes to the server that issued it.
+        let access = callers.access();
         let pending = match answer.state {
-            Some(state) => self.pending(callers, &request.headers, state).await,
+            Some(state) => self.pending((callers, &access), &request.headers, state).await,
             None => None,
         };
         let Some(PendingSignIn { attempt, handle }) = pending else {
@@ -111,13 +113,16 @@ impl Pages {
         let client = client_of(&request.extensions);
         let path = RecordPages::path(&handle);
         let name = cookie_of(&attempt.state).unwrap_or_default();
-        let mut response = match self.caller(callers, &attempt, answer.reply, client).await {
+        let mut response = match self.caller((callers, &access), &attempt, answer.reply, client).await {
             Ok(caller) => {
                 record.is_by(caller.caller.grant_id());
-                let to = format!("{path}?{SIGNED_IN}=1");
+                let to = format!("{path}?{SIGNED_IN}={}", callers.grants.cursors().now().as_secs());
                 self.with_session(callers, &request.headers, caller, &to).await
             }
             Err(Rejection::SignIn(fault)) => view::not_signed_in(&fault, &path),
+            Err(Rejection::Token(denial)) if denial.retry_after().is_some() => {
+                view::not_signed_in(&SignInFault::Unavailable, &path)
+            }
             Err(Rejection::Token(denial)) => {
                 let problem = format!("{} Tell the operator of this server.", sentence(&denial.to_string()));
                 view::problem(denial.status(), "You are not signed in", &problem, false)
@@ -129,10 +134,14 @@ impl Pages {
     }
 
     /// Returns the attempt that this browser began with a state.
-    async fn pending(&self, callers: &Callers, headers: &HeaderMap, state: String) -> Option<PendingSignIn> {
+    async fn pending(
+        &self,
+        (callers, access): (&Callers, &Access),
+        headers: &HeaderMap,
+        state: String,
+    ) -> Option<PendingSignIn> {
         let sealed = self.cookies().value(headers, &cookie_of(&state)?)?;
         let cursors = callers.grants.cursors();
-        let access = callers.access();
         let kept = cursors.open_text(&[CONTEXT, access.sign_in()?.issuer(), &state], sealed).await.ok()?;
         let mut parts = kept.splitn(3, '.');
         let begun_at = Duration::from_secs(parts.next()?.parse().ok()?);
@@ -145,12 +154,11 @@ impl Pages {
     /// Returns the person whose token the code of a reply is exchanged for, after the checks of every bearer token.
     async fn caller(
         &self,
-        callers: &Callers,
+        (callers, access): (&Callers, &Access),
         attempt: &Attempt,
         reply: AuthorizationReply,
         client: IpAddr,
     ) -> Result<Admitted, Rejection> {
-        let access = callers.access();
         let sign_in = access.sign_in().ok_or(SignInFault::Unavailable)?;
         let redirect_uri = self.public_url.at(CALLBACK);
         let token = sign_in.access_token(attempt, reply, &redirect_uri, client).await?;
@@ -166,8 +174,12 @@ impl Pages {
         to: &str,
     ) -> Response {
         if let Err(reason) = callers.grants.turn(&caller).await {
-            let problem = sentence(&reason.to_string());
-            return view::problem(StatusCode::FORBIDDEN, "You cannot read this record", &problem, false);
+            let TurnRefusal { status, problem } = reason.into();
+            let title = match status {
+                StatusCode::FORBIDDEN => "You cannot read this record",
+                _ => "You are not signed in",
+            };
+            return view::problem(status, title, &sentence(&problem), false);
         }
         begun(self, headers, Session::signed_in(caller), to)
     }

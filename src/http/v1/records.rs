@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::envelope::{Answer, Call, ListLinks, Meta};
+use super::envelope::{Answer, Call, ListLinks, Meta, Warning};
 use super::error::ApiError;
 use super::openapi::Operation;
 use super::parameters::{Parameters, exclusive};
@@ -16,7 +16,7 @@ use crate::handle::StreamName;
 use crate::source::{
     ChangesToken, CountMode, Direction, Expansion, RecordsPosition, RecordsQuery, Selection, Start,
 };
-use crate::tools::ChangeTokens;
+use crate::tools::{ChangeTokens, MAX_CHANGES_TOKEN};
 
 pub(super) const OPERATION: Operation = Operation {
     path: "/v1/streams/{stream}/records",
@@ -95,7 +95,12 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
     };
     let next_changes_since = match (&page.next_changes, &changes) {
         (Some(next), Some(changes)) => {
-            Some(changes.seal(next).await.map_err(|_no_random_bytes| ApiError::internal())?)
+            let token = changes.seal(next).await.map_err(|_no_random_bytes| ApiError::internal())?;
+            if token.len() > MAX_CHANGES_TOKEN {
+                let problem = "changes cannot go on: the token of the source is too long";
+                call.parameters.warnings.push(Warning::new("changes_token_too_long", problem.to_owned()));
+            }
+            (token.len() <= MAX_CHANGES_TOKEN).then_some(token)
         }
         _ => None,
     };

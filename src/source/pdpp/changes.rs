@@ -67,7 +67,7 @@ pub(super) async fn connection_of(
 /// Returns the parameters of a page. A server that gets `changes_since` beside `cursor` starts from the beginning again.
 fn params(query: &RecordsQuery, from: &SavedChanges, connection: Option<&ConnectionId>) -> Params {
     // Changes of the page that were given are asked for once more and skipped.
-    let params = Params::default().and("limit", &(from.taken + query.limit.max(1)));
+    let params = Params::default().and("limit", &from.taken.saturating_add(query.limit.max(1)));
     let params = match &from.from {
         ChangesStart::Cursor(cursor) => params.and("cursor", cursor),
         ChangesStart::Since(since) => params.and("changes_since", since),

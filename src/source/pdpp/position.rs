@@ -58,6 +58,9 @@ struct FormerChanges {
     taken: usize,
 }
 
+/// Maximum of `taken` in a token of an earlier version. The token is not signed.
+const MAX_FORMER_TAKEN: usize = 1_000;
+
 /// Bits of the first byte of a state.
 const IS_CURSOR: u8 = 1;
 const HAS_TAKEN: u8 = 2;
@@ -75,6 +78,10 @@ impl SavedChanges {
             Some(ChangesToken::Verified(state)) => Self::unpacked(state).ok_or_else(refused),
             Some(ChangesToken::Unverified(text)) if text.starts_with('{') => {
                 let former: FormerChanges = serde_json::from_str(text).map_err(|_not_ours| refused())?;
+                // A page had at most so many changes.
+                if former.taken > MAX_FORMER_TAKEN {
+                    return Err(refused());
+                }
                 let start = former.cursor.map(ChangesStart::Cursor);
                 let from = start.unwrap_or(ChangesStart::Since(former.since));
                 Ok(Self { from, taken: former.taken })
