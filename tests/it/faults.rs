@@ -296,13 +296,12 @@ fn faults_page(at_start: &[String], later: &[String], deadline: Duration) -> Str
     format!(
         "<!-- Made by `FETCHWELL_WRITE_DOCS=1 cargo test --test it every_fault_of_one_source`; do not edit. -->\n\
         # Effects of one faulty source\n\n\
-        Three record servers on real sockets behind one `fetchwell serve --stdio`, each with a deadline of {deadline} ms. Two \
-        are healthy, and one has the fault of its row. In every cell all rows of the healthy sources arrive, the faulty one is \
-        named in `unavailable` (a `fetch` of its record is an error that names it), and the process goes on; the test \
-        `tests/it/faults.rs` fails otherwise.\n\n\
-        Times are milliseconds of the first such call of a fresh process, at the client. `later calls` is the slowest of \
-        {} calls after {} others: a source whose circuit is open is not called. `memory` is resident, and what those \
-        {} calls added to it; `descriptors` are open files and sockets before and after them.\n\n\
+        Three record servers on real sockets behind one `fetchwell serve --stdio`, each with a deadline of {deadline} ms. Two are healthy, and \
+        one has the fault of\nits row. In every cell all rows of the healthy sources arrive, the faulty one is named in `unavailable` (a `fetch` \
+        of its record is an error that names it),\nand the process goes on; the test `tests/it/faults.rs` fails otherwise.\n\n\
+        Times are milliseconds of the first such call of a fresh process, at the client. `later calls` is the slowest of {} calls after {} \
+        others: a source whose\ncircuit is open is not called. `memory` is resident, and what those {} calls added to it; `descriptors` are \
+        open files and sockets before and after them.\n\n\
         ## Faulty from the start\n\n{head}\n{}\n\n\
         ## Faulty after it answered\n\n{head}\n{}\n",
         ROUNDS * 4,

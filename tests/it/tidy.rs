@@ -13,6 +13,9 @@ const LOCKED_PACKAGES_MOST: usize = 478;
 /// A file of more lines has more than one idea, or says in its header why not.
 const LINES_MOST: usize = 500;
 
+/// Maximum length of a line of Markdown in characters, except in tables and code.
+const MARKDOWN_WIDTH: usize = 160;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -106,7 +109,7 @@ fn walls_between_rooms_hold() {
     let mut offenders = Vec::new();
     for file in rust_files("src") {
         let whole = read(&file);
-        // What a room's own tests use is no wall.
+        // Tests of a module may use other modules.
         let code = whole.split("#[cfg(test)]").next().unwrap();
         let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         let code = code.join("\n");
@@ -195,6 +198,28 @@ fn documents_lead_somewhere() {
         offenders.extend(stale_links(document));
     }
     none(offenders, "documents that lead nowhere");
+}
+
+#[test]
+fn lines_of_documents_are_short() {
+    let mut documents: Vec<String> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "packaging/README.md"]
+            .map(str::to_owned)
+            .into();
+    let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| relative(&entry.unwrap().path()));
+    documents.extend(docs.filter(|path| path.ends_with(".md")));
+    let mut offenders = Vec::new();
+    for document in &documents {
+        let mut is_code = false;
+        for (number, line) in (1..).zip(read(document).lines()) {
+            is_code ^= line.trim_start().starts_with("```");
+            let is_exempt = is_code || line.starts_with('|') || line.starts_with("<!--");
+            if !is_exempt && line.chars().count() > MARKDOWN_WIDTH {
+                offenders.push(format!("{document}:{number}"));
+            }
+        }
+    }
+    none(offenders, "lines of more than 160 characters outside tables and code");
 }
 
 /// Paths in backticks that begin with a folder of the repository and do not exist.
