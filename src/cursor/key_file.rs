@@ -24,7 +24,7 @@ const CURSOR_KEYS: &str = "cursor-keys.json";
 const CHANGE_KEY: &str = "change-key.json";
 
 /// The most keys, and so the most rotations while a cursor is valid.
-const KEYS_MOST: usize = 64;
+const MAX_KEYS: usize = 64;
 
 /// The key file of a state directory.
 #[derive(Debug, Clone)]
@@ -118,7 +118,7 @@ impl KeyFile {
         let mut keys = self.read()?.map_or_else(Vec::new, |(written, _)| written.keys);
         let replaced_at: Vec<u64> = keys.iter().skip(1).map(|key| key.created_ms).collect();
         let dead = replaced_at.iter().filter(|at| now > Duration::from_millis(**at) + KEPT_FOR).count();
-        keys.drain(..dead.max((keys.len() + 1).saturating_sub(KEYS_MOST)).min(keys.len()));
+        keys.drain(..dead.max((keys.len() + 1).saturating_sub(MAX_KEYS)).min(keys.len()));
         let mut new = WrittenKey::random(now)?;
         while keys.iter().any(|key| key.id == new.id) {
             new = WrittenKey::random(now)?;
@@ -263,10 +263,10 @@ mod tests {
         assert_eq!(file.rotate(at(1_603)).unwrap().count, 4);
         assert_eq!(file.rotate(at(4_603)).unwrap().count, 4);
         for _ in 0..100 {
-            assert!(file.rotate(at(4_604)).unwrap().count <= KEYS_MOST);
+            assert!(file.rotate(at(4_604)).unwrap().count <= MAX_KEYS);
         }
         let text = fs::read_to_string(&file.path).unwrap();
-        assert_eq!(text.matches("\"secret\"").count(), KEYS_MOST);
+        assert_eq!(text.matches("\"secret\"").count(), MAX_KEYS);
         assert!(!format!("{:?}", file.load().unwrap()).contains("block"));
     }
 

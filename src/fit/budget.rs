@@ -29,7 +29,7 @@ pub const SEARCH: usize = 1_800;
 pub const SEARCH_OPENAI: usize = 8_192;
 
 /// The most a `search` with any `limit` takes.
-const SEARCH_MOST: usize = 16_384;
+const MAX_SEARCH: usize = 16_384;
 
 /// What each asked hit adds to a `search` with a `limit`: a handle, a title and a sentence.
 const SEARCH_PER_HIT: usize = 256;
@@ -59,7 +59,7 @@ pub const ERROR: usize = 2_048;
 /// `search` with `limit` hits asked: `min(16,384, max(1,800, 256 n))`.
 #[must_use]
 pub fn search_with_limit(limit: usize) -> usize {
-    limit.saturating_mul(SEARCH_PER_HIT).clamp(SEARCH, SEARCH_MOST)
+    limit.saturating_mul(SEARCH_PER_HIT).clamp(SEARCH, MAX_SEARCH)
 }
 
 #[cfg(test)]

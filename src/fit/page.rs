@@ -8,10 +8,10 @@ use super::excerpt::shorten;
 use crate::record::Excerpt;
 
 /// The longest excerpt, in bytes of JSON. More than two lines of a terminal help nobody choose.
-const EXCERPT_MOST: usize = 320;
+const MAX_EXCERPT: usize = 320;
 
 /// The shortest excerpt worth its bytes: a match with a few words on either side.
-const EXCERPT_LEAST: usize = 60;
+const MIN_EXCERPT: usize = 60;
 
 /// One hit, measured.
 #[derive(Debug, Clone, Copy)]
@@ -53,14 +53,12 @@ impl PagePlan {
 pub fn plan_page(items: &[PageItem<'_>], budget: usize, pressure: Pressure) -> PagePlan {
     let sizes: Vec<Option<(usize, usize)>> = items
         .iter()
-        .map(|item| {
-            (item.bare < budget).then(|| (item.bare, json_len(item.excerpt.text()).min(EXCERPT_MOST)))
-        })
+        .map(|item| (item.bare < budget).then(|| (item.bare, json_len(item.excerpt.text()).min(MAX_EXCERPT))))
         .collect();
     let taken_with = |most: usize| count_fitting(&sizes, budget, most);
     let (taken, room) = match pressure {
         Pressure::KeepExcerpts => {
-            let taken = taken_with(EXCERPT_LEAST);
+            let taken = taken_with(MIN_EXCERPT);
             // A page of nothing would never advance: one bare hit is better.
             let taken = if shows_any(&sizes, taken) { taken } else { taken_with(0).min(first_shown(&sizes)) };
             (taken, widest_excerpt(&sizes, taken, budget))
@@ -74,8 +72,8 @@ pub fn plan_page(items: &[PageItem<'_>], budget: usize, pressure: Pressure) -> P
     let shown = items.iter().zip(&sizes).take(taken).map(|(item, size)| {
         size.map(|(_, full)| {
             // Below the least useful width, excerpts go to the best hits until the room is spent.
-            let most = if room >= EXCERPT_LEAST { room } else { spare.min(EXCERPT_LEAST) };
-            if most < full.min(EXCERPT_LEAST) {
+            let most = if room >= MIN_EXCERPT { room } else { spare.min(MIN_EXCERPT) };
+            if most < full.min(MIN_EXCERPT) {
                 return String::new();
             }
             let text = shorten(item.excerpt, most);
@@ -105,7 +103,7 @@ fn count_fitting(sizes: &[Size], budget: usize, most: usize) -> usize {
 }
 
 fn widest_excerpt(sizes: &[Size], taken: usize, budget: usize) -> usize {
-    let widths: Vec<usize> = (0..=EXCERPT_MOST).collect();
+    let widths: Vec<usize> = (0..=MAX_EXCERPT).collect();
     widths.partition_point(|width| cost(sizes, taken, *width) <= budget).saturating_sub(1)
 }
 

@@ -9,13 +9,13 @@ use super::cut::{bytes_of, clip, field_len, json_len};
 use crate::record::{FieldPath, project};
 
 /// The most places that a preview is made of.
-const PATHS_MOST: usize = 256;
+const MAX_PATHS: usize = 256;
 
 /// How deep fields of objects are offered one by one.
-const DEPTH_MOST: usize = 3;
+const MAX_DEPTH: usize = 3;
 
 /// The longest text that is shown whole, in bytes of JSON; of a longer one its start is, with its length.
-const TEXT_MOST: usize = 400;
+const MAX_TEXT: usize = 400;
 
 /// What the mark of a long text takes beside its start.
 const MARK: usize = 40;
@@ -53,7 +53,7 @@ struct Candidate {
 pub fn preview(data: &Map<String, Value>, declared: &[FieldPath], room: usize) -> Preview {
     let mut room = room.saturating_sub("{}".len());
     let mut chosen: Vec<FieldPath> = Vec::new();
-    for path in declared.iter().take(PATHS_MOST) {
+    for path in declared.iter().take(MAX_PATHS) {
         let picked = project(data, std::slice::from_ref(path));
         let bytes = bytes_of_fields(&shortened(picked));
         if bytes > 0 && bytes <= room && !chosen.contains(path) {
@@ -69,7 +69,7 @@ pub fn preview(data: &Map<String, Value>, declared: &[FieldPath], room: usize) -
     // The most for its bytes first; cross-multiplied, and in the record's order where that is the same.
     candidates.sort_by(|a, b| (b.worth * a.bytes).cmp(&(a.worth * b.bytes)));
     for Candidate { path, bytes, .. } in candidates {
-        if chosen.len() >= PATHS_MOST {
+        if chosen.len() >= MAX_PATHS {
             break;
         }
         if bytes <= room {
@@ -104,8 +104,8 @@ fn offer(path: &FieldPath, name: &str, value: &Value, depth: usize, candidates: 
         // A list tells less with each item, and a list of objects is seldom asked for as a whole.
         Value::Array(items) => 4 + items.len().min(8),
         Value::Object(fields) => {
-            if depth < DEPTH_MOST {
-                for (name, value) in fields.iter().take(PATHS_MOST) {
+            if depth < MAX_DEPTH {
+                for (name, value) in fields.iter().take(MAX_PATHS) {
                     offer(&path.then(name), name, value, depth + 1, candidates);
                 }
                 return;
@@ -136,8 +136,8 @@ fn shortened(fields: Map<String, Value>) -> Map<String, Value> {
 
 fn short(value: &Value) -> Value {
     match value {
-        Value::String(text) if json_len(text) > TEXT_MOST => serde_json::json!({
-            "preview": clip(text, TEXT_MOST - MARK),
+        Value::String(text) if json_len(text) > MAX_TEXT => serde_json::json!({
+            "preview": clip(text, MAX_TEXT - MARK),
             "chars": text.chars().count(),
         }),
         Value::Object(fields) => Value::Object(shortened(fields.clone())),

@@ -5,10 +5,10 @@
 use super::budget;
 
 /// The most tokens that any limit may name.
-const TOKENS_MOST: usize = 1_000_000;
+const MAX_TOKENS: usize = 1_000_000;
 
 /// The most records on a page, whatever is asked.
-const PAGE_MOST: usize = 200;
+const MAX_PAGE: usize = 200;
 
 /// What the names of tools begin with.
 const TOOL: &str = "tool:";
@@ -192,8 +192,8 @@ impl Limits {
             Err(Contradiction { endpoint: endpoint.map(str::to_owned), limits, problem })
         };
         for (limit, tokens) in [(Limit::Threshold, self.threshold), (Limit::HardCap, self.hard_cap)] {
-            if tokens == 0 || tokens > TOKENS_MOST {
-                return wrong(&[limit], format!("{tokens} is not between 1 and {TOKENS_MOST} tokens"));
+            if tokens == 0 || tokens > MAX_TOKENS {
+                return wrong(&[limit], format!("{tokens} is not between 1 and {MAX_TOKENS} tokens"));
             }
         }
         if self.hard_cap < self.threshold {
@@ -204,8 +204,8 @@ impl Limits {
             return wrong(&[Limit::HardCap, Limit::Threshold], problem);
         }
         for (limit, size) in [(Limit::MaxPageSize, self.max_page_size), (Limit::PageSize, self.page_size)] {
-            if !(1..=PAGE_MOST).contains(&size) {
-                return wrong(&[limit], format!("{size} is not between 1 and {PAGE_MOST} records"));
+            if !(1..=MAX_PAGE).contains(&size) {
+                return wrong(&[limit], format!("{size} is not between 1 and {MAX_PAGE} records"));
             }
         }
         if self.page_size > self.max_page_size {

@@ -12,7 +12,7 @@ use super::{Estimator, o200k};
 const PIECE: usize = 8 * 1024;
 
 /// How far an end of a piece is looked for: texts up to this length are always counted exactly.
-const SEAM_MOST: usize = 64 * 1024;
+const MAX_SEAM: usize = 64 * 1024;
 
 /// What is counted here and there in a text that goes on beyond its limit, in bytes.
 const SAMPLE: usize = 2 * 1024;
@@ -33,7 +33,7 @@ pub fn tokens_within(text: &str, most: usize) -> Result<Option<usize>, usize> {
     match counted.tokens > most {
         false => Ok(Some(counted.tokens)),
         // Who fits an answer tries again with what this says, and an estimate would make it smaller than it need be.
-        true if text.len() <= SEAM_MOST => {
+        true if text.len() <= MAX_SEAM => {
             Err(counted.tokens + count_tokens(text.get(counted.bytes..).unwrap_or_default()))
         }
         true => Err(counted.with_the_rest(text)),
@@ -115,7 +115,7 @@ impl Counted {
         let mut counted = Self::default();
         while counted.bytes < text.len() && counted.tokens <= most {
             let rest = text.get(counted.bytes..).unwrap_or_default();
-            let piece = rest.get(..seam(rest, SEAM_MOST)).unwrap_or(rest);
+            let piece = rest.get(..seam(rest, MAX_SEAM)).unwrap_or(rest);
             let density = Density::of(piece);
             counted.tokens += density.tokens;
             counted.bytes += density.bytes;
@@ -204,7 +204,7 @@ mod tests {
         assert!(counted.tokens > 4_000 && counted.bytes < 4 * PIECE, "{counted:?}");
         let giant = "語".repeat(1_000_000);
         let counted = Counted::up_to(&giant, 4_000);
-        assert!(counted.tokens > 4_000 && counted.bytes <= SEAM_MOST, "{counted:?}");
+        assert!(counted.tokens > 4_000 && counted.bytes <= MAX_SEAM, "{counted:?}");
         let chinese = "家家家，".repeat(100_000);
         let counted = Counted::up_to(&chinese, 4_000);
         assert!(counted.tokens > 4_000 && counted.bytes < 4 * PIECE, "{counted:?}");

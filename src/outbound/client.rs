@@ -14,8 +14,8 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 const MAX_REDIRECTS: usize = 4;
 
 /// Connections that are kept open for later requests, and for how long.
-const IDLE_CONNECTIONS_MOST: usize = 8;
-const IDLE_FOR_MOST: Duration = Duration::from_secs(30);
+const MAX_IDLE_CONNECTIONS: usize = 8;
+const MAX_IDLE_FOR: Duration = Duration::from_secs(30);
 
 /// Returns a client for the scheme of `url` with limits, our own roots, and redirects only within the origin, so that the
 /// token stays there.
@@ -46,8 +46,8 @@ pub(crate) fn build_client(url: &Url) -> Result<Client, String> {
         .user_agent(concat!("fetchwell/", env!("CARGO_PKG_VERSION")))
         .redirect(same_origin)
         .connect_timeout(CONNECT_WITHIN)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS_MOST)
-        .pool_idle_timeout(IDLE_FOR_MOST)
+        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
+        .pool_idle_timeout(MAX_IDLE_FOR)
         .tls_backend_preconfigured(tls)
         .build()
         .map_err(|error| error.to_string())

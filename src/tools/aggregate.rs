@@ -31,7 +31,7 @@ pub const AGGREGATE: ToolSpec = ToolSpec {
 const GROUPS: usize = 20;
 
 /// The most groups a caller may ask for.
-const GROUPS_MOST: usize = 100;
+const MAX_GROUPS: usize = 100;
 
 /// A value or key that is text, in bytes of JSON.
 const TEXT: usize = 300;
@@ -114,7 +114,7 @@ pub(super) async fn aggregate(
             .await;
     }
     let budget = toolbox.budget("aggregate");
-    let groups = answer.groups.as_ref().map_or(1, Vec::len).clamp(1, GROUPS_MOST);
+    let groups = answer.groups.as_ref().map_or(1, Vec::len).clamp(1, MAX_GROUPS);
     let mut text_most = (budget.bytes.saturating_sub(BESIDE.0) / groups).saturating_sub(BESIDE.1) / 2;
     text_most = text_most.min(TEXT);
     loop {
@@ -204,7 +204,7 @@ fn shown(query: &AggregateQuery, answer: &AggregateAnswer, text_most: usize) -> 
         time_zone,
         figures: match &answer.groups {
             None => Figures::One { value: answer.value.as_ref().map(clipped) },
-            Some(groups) => Figures::Many { groups: groups.iter().take(GROUPS_MOST).map(group).collect() },
+            Some(groups) => Figures::Many { groups: groups.iter().take(MAX_GROUPS).map(group).collect() },
         },
         other_count: answer.other_count,
         records: answer.filtered_count,

@@ -10,13 +10,13 @@ use tokio::task::spawn_blocking;
 use super::ToolError;
 
 /// The least that runs at a time: one long work holds up no short one.
-const TURNS_LEAST: usize = 2;
+const MIN_TURNS: usize = 2;
 
 /// Turns of the whole process, as what they share is: its cores, and its memory. A work of a record of megabytes takes
 /// several times its size, so more works than cores would end no sooner and take the more.
 static TURNS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
-    let cores = available_parallelism().map_or(TURNS_LEAST, NonZero::get);
-    Arc::new(Semaphore::new(cores.max(TURNS_LEAST)))
+    let cores = available_parallelism().map_or(MIN_TURNS, NonZero::get);
+    Arc::new(Semaphore::new(cores.max(MIN_TURNS)))
 });
 
 /// Runs work on a thread of its own, when it is its turn. Work whose caller goes before that never starts.
@@ -73,7 +73,7 @@ mod tests {
         for call in calls {
             call.await.unwrap().unwrap();
         }
-        let cores = available_parallelism().unwrap().get().max(TURNS_LEAST);
+        let cores = available_parallelism().unwrap().get().max(MIN_TURNS);
         assert!(most.load(Ordering::SeqCst) <= cores, "{most:?} of {cores}");
     }
 

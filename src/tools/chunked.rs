@@ -23,10 +23,10 @@ use crate::record::{RecordData, document_text};
 use crate::source::{QueryFault, RecordQuery, Source, SourceError};
 
 /// The most memory that texts take, in bytes.
-const TEXTS_MOST: u64 = 48 * 1024 * 1024;
+const MAX_TEXTS: u64 = 48 * 1024 * 1024;
 
 /// The longest text that is kept. One that is longer is read again each time.
-const TEXT_MOST: usize = 24 * 1024 * 1024;
+const MAX_TEXT: usize = 24 * 1024 * 1024;
 
 /// How long a text is kept that nobody reads.
 const IDLE: Duration = Duration::from_secs(60);
@@ -101,7 +101,7 @@ impl Default for Texts {
         let weight = |_: &(SourceName, TextQuery), text: &Arc<ChunkedText>| {
             u32::try_from(text.text.len() + 64 * text.chunks.len() + 512).unwrap_or(u32::MAX)
         };
-        let texts = Cache::builder().max_capacity(TEXTS_MOST).weigher(weight).time_to_idle(IDLE);
+        let texts = Cache::builder().max_capacity(MAX_TEXTS).weigher(weight).time_to_idle(IDLE);
         Self(texts.eviction_policy(EvictionPolicy::lru()).build())
     }
 }
@@ -182,7 +182,7 @@ pub(crate) async fn chunked(
     });
     let cut = cut.await?;
     // Without a version it would have to be read to know that it is still the same.
-    if is_known && cut.text.len() <= TEXT_MOST {
+    if is_known && cut.text.len() <= MAX_TEXT {
         toolbox.texts.0.insert(key, Arc::clone(&cut));
     }
     Ok(cut)

@@ -13,7 +13,7 @@ use crate::handle::{ConnectionId, Handle, RecordAddress};
 use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, SourceError};
 
 /// What a message keeps when a hint is long, in bytes of JSON.
-const MESSAGE_LEAST: usize = 200;
+const MIN_MESSAGE: usize = 200;
 
 /// An error as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -137,7 +137,7 @@ impl ErrorBody {
             self.more_connections = Some(self.more_connections.unwrap_or(0) + 1);
         }
         let message = std::mem::take(&mut self.message);
-        let hint_is_too_long = self.json().len() + json_len(&message).min(MESSAGE_LEAST) > budget::ERROR;
+        let hint_is_too_long = self.json().len() + json_len(&message).min(MIN_MESSAGE) > budget::ERROR;
         if let (true, Some(shorter)) = (hint_is_too_long, shorter_hint) {
             shorter.clone_into(&mut self.hint);
         }

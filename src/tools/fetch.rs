@@ -53,16 +53,16 @@ const LABEL: usize = 200;
 const RECORD_URL: usize = 2_500;
 
 /// The most fields that may be named.
-const FIELDS_MOST: usize = 100;
+const MAX_FIELDS: usize = 100;
 
 /// Bytes of a record that is made into a document at once.
 const MADE_AT_ONCE: usize = 4 * 1024;
 
 /// Bytes that the shortest value counts for.
-const VALUE_LEAST: usize = 4;
+const MIN_VALUE: usize = 4;
 
 /// The least room for text. A record whose handle and labels take nearly the whole budget still gets on.
-const TEXT_LEAST: usize = 1_000;
+const MIN_TEXT: usize = 1_000;
 
 /// The longest id that a hint repeats, in bytes. A longer one is never shortened, only referred to.
 const QUOTED_ID: usize = 600;
@@ -197,7 +197,7 @@ fn is_short(record: &Record) -> bool {
 
 /// Takes a named value off the bytes that are `left`, if there are enough.
 fn is_within((name, value): (&String, &Value), left: &mut usize) -> bool {
-    let text = value.as_str().map_or(VALUE_LEAST, |text| text.len().max(VALUE_LEAST));
+    let text = value.as_str().map_or(MIN_VALUE, |text| text.len().max(MIN_VALUE));
     let Some(rest) = left.checked_sub(name.len() + text) else { return false };
     *left = rest;
     match value {
@@ -212,8 +212,8 @@ fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
     let Named { named, address, part } = named_record(&id, connection_id)?;
     let fields = fields.unwrap_or_default();
     let wrong = |problem: &str| Err(ToolError::correct_argument("fetch", "fields", problem.to_owned()));
-    if fields.len() > FIELDS_MOST {
-        return wrong(&format!("it names more than {FIELDS_MOST} fields"));
+    if fields.len() > MAX_FIELDS {
+        return wrong(&format!("it names more than {MAX_FIELDS} fields"));
     }
     if fields.iter().any(String::is_empty) {
         return wrong("it has an empty name");
@@ -272,7 +272,7 @@ fn document(
     // Nor on the letters that open a page, which are others in every answer: a token is left free for each.
     let steady = pages.as_ref().map_or(url.as_str(), |pages| pages.steady(&url));
     let room = room_beside(&json_of(&Document { text: "", url: steady, ..part.clone() })?, budget);
-    let least = TEXT_LEAST.min(budget.tokens / 2);
+    let least = MIN_TEXT.min(budget.tokens / 2);
     let left = |room: usize| room.saturating_sub(url.len() - steady.len()).max(least);
     let chunks = ChunkBudget { bytes: left(room.bytes), tokens: left(room.tokens) };
     let numbered = |number| handle.with_part(number).map(|part| part.to_string()).unwrap_or_default();

@@ -27,16 +27,16 @@ use crate::source::federation::CircuitReport;
 use crate::source::pdpp::CallersToken;
 
 /// Toolboxes that are kept; the one that was used longest ago is forgotten first.
-const KEPT_MOST: u64 = 1_000;
+const MAX_KEPT: u64 = 1_000;
 
 /// How long a toolbox is kept that nobody uses.
-const IDLE_FOR_MOST: Duration = Duration::from_secs(30 * 60);
+const MAX_IDLE_FOR: Duration = Duration::from_secs(30 * 60);
 
 /// People and grants of whom something small is kept.
-const PEOPLE_MOST: u64 = 10_000;
+const MAX_PEOPLE: u64 = 10_000;
 
 /// How long the latest token of an unused grant is kept: as long as its links open.
-const TOKENS_FOR_MOST: Duration = MAX_LINK_LIFE;
+const MAX_TOKENS_FOR: Duration = MAX_LINK_LIFE;
 
 /// How long a call waits for others of its caller to end.
 const TURN_WITHIN: Duration = Duration::from_secs(5);
@@ -115,8 +115,8 @@ impl Grants {
     #[must_use]
     pub fn new(terms: Terms, cursors: Arc<Cursors>) -> Self {
         let terms = ArcSwap::from_pointee(terms);
-        let (desks, tokens) = (kept(KEPT_MOST, IDLE_FOR_MOST), kept(PEOPLE_MOST, TOKENS_FOR_MOST));
-        Self { terms, cursors, desks, tokens, turns: kept(PEOPLE_MOST, IDLE_FOR_MOST) }
+        let (desks, tokens) = (kept(MAX_KEPT, MAX_IDLE_FOR), kept(MAX_PEOPLE, MAX_TOKENS_FOR));
+        Self { terms, cursors, desks, tokens, turns: kept(MAX_PEOPLE, MAX_IDLE_FOR) }
     }
 
     /// What holds now.

@@ -40,7 +40,7 @@ pub const QUERY_RECORDS: ToolSpec = ToolSpec {
 const LIMIT: usize = 25;
 
 /// The most fields or relations that may be named.
-const NAMES_MOST: usize = 100;
+const MAX_NAMES: usize = 100;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -230,8 +230,8 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
     let fields = args.fields.filter(|fields| !fields.is_empty());
     let selection = match (fields, args.view) {
         (Some(_), Some(_)) => return Err(wrong("view", "it does not go with `fields`".to_owned())),
-        (Some(fields), None) if fields.len() > NAMES_MOST || fields.iter().any(String::is_empty) => {
-            return Err(wrong("fields", format!("it has an empty name, or more than {NAMES_MOST}")));
+        (Some(fields), None) if fields.len() > MAX_NAMES || fields.iter().any(String::is_empty) => {
+            return Err(wrong("fields", format!("it has an empty name, or more than {MAX_NAMES}")));
         }
         (Some(fields), None) => Selection::Fields(fields),
         (None, Some(view)) => Selection::View(view),
@@ -277,8 +277,8 @@ pub(super) fn expansions(
     let mut names = names;
     let mut seen = HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
-    if names.len() > NAMES_MOST {
-        return Err(("expand", format!("it names more than {NAMES_MOST} relations")));
+    if names.len() > MAX_NAMES {
+        return Err(("expand", format!("it names more than {MAX_NAMES} relations")));
     }
     if let Some(stranger) = limits.keys().find(|name| !names.contains(name)) {
         return Err(("expand_limit", format!("it limits `{stranger}`, which `expand` does not name")));

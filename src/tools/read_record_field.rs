@@ -32,7 +32,7 @@ pub const READ_RECORD_FIELD: ToolSpec = ToolSpec {
 const LIMIT: usize = 4_096;
 
 /// The most characters of a window.
-const LIMIT_MOST: usize = 16_384;
+const MAX_LIMIT: usize = 16_384;
 
 /// Characters before and after what is looked for when no number of them is asked, nor of all.
 const BESIDE: usize = 500;
@@ -172,7 +172,7 @@ fn resolve(arguments: RecordData, warnings: Vec<String>) -> Result<Request, Tool
         }
         None => WindowStart::Offset(offset_chars.unwrap_or(0)),
     };
-    let unasked = if matches!(start, WindowStart::Around { .. }) { LIMIT_MOST } else { LIMIT };
+    let unasked = if matches!(start, WindowStart::Around { .. }) { MAX_LIMIT } else { LIMIT };
     let limit_chars = args.limit_chars.unwrap_or(unasked);
     let (id, address) = named(args.id, args.stream, args.record_id, args.connection_id)?;
     if unit == Unit::Chunk {

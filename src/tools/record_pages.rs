@@ -34,7 +34,7 @@ const IN_PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b':');
 
 /// The longest address, in bytes. A longer one is not given.
-const URL_MOST: usize = 2_500;
+const MAX_URL: usize = 2_500;
 
 /// Bytes of a link that name its grant: 10,000 grants never have one of 2^48 numbers in common.
 const ALIAS_BYTES: usize = 6;
@@ -170,7 +170,7 @@ impl RecordPages {
     #[must_use]
     pub fn url(&self, handle: &Handle) -> Option<String> {
         let url = format!("{}{}", self.base, Self::path(handle));
-        (url.len() <= URL_MOST).then_some(url)
+        (url.len() <= MAX_URL).then_some(url)
     }
 
     /// The same with what opens it for the reader, unless the reader signs in for it. Links of one record are equally long, and

@@ -54,10 +54,10 @@ const PAGE_HITS: usize = 25;
 const OPENAI_HITS: usize = 50;
 
 /// The most hits a caller may ask for.
-const LIMIT_MOST: usize = 100;
+const MAX_LIMIT: usize = 100;
 
 /// The most streams that may be named.
-const STREAMS_MOST: usize = 50;
+const MAX_STREAMS: usize = 50;
 
 /// A title in a list, in bytes of JSON.
 const TITLE: usize = 120;
@@ -193,7 +193,7 @@ pub(super) async fn search(
             break;
         }
         let query =
-            SearchQuery { position: found.position.take(), ..request.question.query(wanted.min(LIMIT_MOST)) };
+            SearchQuery { position: found.position.take(), ..request.question.query(wanted.min(MAX_LIMIT)) };
         let page = source.search(&query).await;
         let page = page.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
         found.hits.extend(page.hits);
@@ -234,8 +234,8 @@ fn resolve(profile: Profile, arguments: RecordData) -> Result<Request, ToolError
         }
     };
     let streams = args.streams.unwrap_or_default();
-    if streams.len() > STREAMS_MOST {
-        let problem = format!("it names more than {STREAMS_MOST} streams");
+    if streams.len() > MAX_STREAMS {
+        let problem = format!("it names more than {MAX_STREAMS} streams");
         return Err(ToolError::correct_argument("search", "streams", problem));
     }
     let query = args.query.ok_or_else(|| ToolError::missing_argument("search", "query"))?;

@@ -19,7 +19,7 @@ use crate::access::GrantId;
 const KEY_BYTES: usize = 16;
 
 /// People whose shares are known.
-const PEOPLE_MOST: u64 = 10_000;
+const MAX_PEOPLE: u64 = 10_000;
 
 /// How much is kept, and for how long.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,7 @@ impl<What: Clone + Send + Sync + 'static> Tickets<What> {
     pub fn new(limits: TicketLimits) -> Self {
         let TicketLimits { most, of_one_most, life } = limits;
         let given = Cache::builder().max_capacity(most).time_to_live(life);
-        let shares = Cache::builder().max_capacity(PEOPLE_MOST).time_to_idle(life);
+        let shares = Cache::builder().max_capacity(MAX_PEOPLE).time_to_idle(life);
         Self {
             given: given.eviction_policy(EvictionPolicy::lru()).build(),
             shares: shares.eviction_policy(EvictionPolicy::lru()).build(),

@@ -10,10 +10,10 @@ use crate::support::{HttpServer, Model, ask, fetchwell, get, stdout, text};
 const WHOLE: usize = 12_802;
 
 /// A preview may take two fifths of that.
-const PREVIEW_MOST: usize = WHOLE * 2 / 5;
+const MAX_PREVIEW: usize = WHOLE * 2 / 5;
 
 /// Questions that the preview itself has to answer.
-const FROM_PREVIEW_LEAST: usize = 8;
+const MIN_FROM_PREVIEW: usize = 8;
 
 /// A question, and how a reader of the booking, or of a part of it, answers it.
 struct Question {
@@ -184,7 +184,7 @@ fn sample() -> (tempfile::TempDir, std::path::PathBuf) {
 
 #[track_caller]
 fn is_saved(preview: usize) {
-    assert!(preview <= PREVIEW_MOST, "{preview} tokens of {WHOLE} are less than 60 % saved");
+    assert!(preview <= MAX_PREVIEW, "{preview} tokens of {WHOLE} are less than 60 % saved");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn over_http_twelve_questions_have_their_answer_in_the_preview_or_one_call_away(
         assert_eq!(answer(&part.json()).as_deref(), Some(expect), "{asked} {call}");
         Answered { asked, by: format!("GET {call}"), tokens: count_tokens(&part.text) }
     });
-    assert!(table("over HTTP", tokens, &answered) >= FROM_PREVIEW_LEAST);
+    assert!(table("over HTTP", tokens, &answered) >= MIN_FROM_PREVIEW);
 }
 
 /// The endpoint with its parameters, of which a group has its own.
@@ -254,7 +254,7 @@ async fn over_mcp_twelve_questions_have_their_answer_in_a_row_or_one_call_away()
         let by = format!("fetch({}, fields: [{field:?}])", row["id"]);
         answered.push(Answered { asked, by, tokens: count_tokens(&document.to_string()) });
     }
-    assert!(table("over MCP", tokens, &answered) >= FROM_PREVIEW_LEAST);
+    assert!(table("over MCP", tokens, &answered) >= MIN_FROM_PREVIEW);
 }
 
 /// The field that a document has: `name: value`.

@@ -479,10 +479,10 @@ fn a_source_that_recovers_is_asked_again() {
             assert_eq!(answer.ids().len(), 20);
             break;
         }
-        assert!(started.elapsed() < RECOVERY_MOST, "it stays away: {answer:?}");
+        assert!(started.elapsed() < MAX_RECOVERY, "it stays away: {answer:?}");
         std::thread::park_timeout(Duration::from_millis(100));
     }
 }
 
 /// How long a healthy source may still be left alone for what it did before.
-const RECOVERY_MOST: Duration = Duration::from_secs(90);
+const MAX_RECOVERY: Duration = Duration::from_secs(90);

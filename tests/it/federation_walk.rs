@@ -273,7 +273,7 @@ async fn page(
 async fn walk(accounts: &[Account], list: List, limits: &[usize], delays: u64) -> Vec<Page> {
     let federation = federation(accounts, delays);
     let (mut pages, mut start, mut errors) = (Vec::new(), None, 0);
-    for limit in limits.iter().cycle().take(PAGES_MOST) {
+    for limit in limits.iter().cycle().take(MAX_PAGES) {
         match page(&federation, list, *limit, start.clone()).await {
             Ok((page, next)) => {
                 assert!(page.rows.len() <= *limit, "{} rows of {limit}", page.rows.len());
@@ -283,18 +283,18 @@ async fn walk(accounts: &[Account], list: List, limits: &[usize], delays: u64) -
                     None => return pages,
                 };
             }
-            Err(_) if errors == ERRORS_MOST => return pages,
+            Err(_) if errors == MAX_ERRORS => return pages,
             Err(_) => errors += 1,
         }
     }
-    panic!("no end after {PAGES_MOST} pages: {pages:?}")
+    panic!("no end after {MAX_PAGES} pages: {pages:?}")
 }
 
 /// Pages after which a walk over a hundred rows will not end any more.
-const PAGES_MOST: usize = 1_000;
+const MAX_PAGES: usize = 1_000;
 
 /// Errors in one walk after which nobody would ask again.
-const ERRORS_MOST: usize = 4;
+const MAX_ERRORS: usize = 4;
 
 /// Walks twice, checks what holds of every walk, and gives the rows as they were shown.
 fn check_walk(accounts: &[Account], list: List, limits: &[usize], delays: [u64; 2]) -> Vec<Row> {

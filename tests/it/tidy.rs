@@ -8,10 +8,10 @@ use crate::support::{demo_store, text};
 
 /// Packages in `Cargo.lock`: those of every platform, of the tests and of the benches. Say in CHANGELOG.md what a
 /// higher number buys.
-const LOCKED_PACKAGES_MOST: usize = 478;
+const MAX_LOCKED_PACKAGES: usize = 478;
 
 /// A file of more lines has more than one idea, or says in its header why not.
-const LINES_MOST: usize = 500;
+const MAX_LINES: usize = 500;
 
 /// Maximum length of a line of Markdown in characters, except in tables and code.
 const MARKDOWN_WIDTH: usize = 160;
@@ -70,7 +70,7 @@ fn files_have_one_idea() {
     let mut offenders = Vec::new();
     for file in rust_files("src") {
         let lines = read(&file).lines().count();
-        if lines > LINES_MOST {
+        if lines > MAX_LINES {
             offenders.push(format!("{file}: {lines} lines"));
         }
         let stem = Path::new(&file).file_stem().unwrap().to_str().unwrap();
@@ -308,8 +308,8 @@ fn every_code_of_a_route_is_counted_by_its_name() {
 fn dependencies_stay_below_the_ceiling() {
     let packages = read("Cargo.lock").lines().filter(|line| *line == "[[package]]").count();
     assert!(
-        packages <= LOCKED_PACKAGES_MOST,
-        "{packages} packages in Cargo.lock, {LOCKED_PACKAGES_MOST} allowed"
+        packages <= MAX_LOCKED_PACKAGES,
+        "{packages} packages in Cargo.lock, {MAX_LOCKED_PACKAGES} allowed"
     );
 }
 

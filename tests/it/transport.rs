@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::support::{CREDENTIAL, FakeServer, Reply, Request, connect, recorded};
 
 /// Requests that the client has in flight at the same time.
-const IN_FLIGHT_MOST: usize = 16;
+const MAX_IN_FLIGHT: usize = 16;
 
 /// The client of a server that answers so.
 fn client(
@@ -51,14 +51,14 @@ async fn a_server_gets_a_bounded_number_of_requests_at_a_time() {
     }
     assert_eq!(server.requests().len(), 40);
     let most = most.load(Ordering::SeqCst);
-    assert!((2..=IN_FLIGHT_MOST).contains(&most), "{most} at a time");
+    assert!((2..=MAX_IN_FLIGHT).contains(&most), "{most} at a time");
 }
 
 #[tokio::test]
 async fn waiting_for_a_turn_counts_against_the_deadline() {
     let (pdpp, _server) = client(Duration::from_secs(2), |_| Reply::Hang);
     let (query, started) = (search(None), Instant::now());
-    for answer in join_all((0..6 * IN_FLIGHT_MOST).map(|_| pdpp.search(&query))).await {
+    for answer in join_all((0..6 * MAX_IN_FLIGHT).map(|_| pdpp.search(&query))).await {
         assert!(matches!(answer, Err(SourceError::RetryAfterTimeout { .. })), "{answer:?}");
     }
     // Six rounds of two seconds would take twelve.

@@ -53,7 +53,7 @@ const SIGN_OUT: &str = "/records/-/sign-out";
 const PAGES: &str = "/records/";
 
 /// The longest form, in bytes: a token is at most 16 KiB.
-const FORM_MOST: usize = 32 * 1024;
+const MAX_FORM: usize = 32 * 1024;
 
 /// How long it may take to come.
 const FORM_WITHIN: Duration = Duration::from_secs(10);
@@ -427,7 +427,7 @@ async fn read_form(pages: &Pages, request: Request) -> Result<(Parts, Vec<u8>), 
         return Err(foreign());
     }
     let (parts, body) = request.into_parts();
-    match timeout(FORM_WITHIN, to_bytes(body, FORM_MOST)).await {
+    match timeout(FORM_WITHIN, to_bytes(body, MAX_FORM)).await {
         Ok(Ok(form)) => Ok((parts, form.into())),
         Ok(Err(_)) | Err(_) => {
             let problem = "The form is too long, or broke off.";

@@ -22,7 +22,7 @@ const SESSIONS: TicketLimits =
     TicketLimits { most: 10_000, of_one_most: 100, life: Duration::from_secs(12 * 60 * 60) };
 
 /// Records that a session of links shows; the first are forgotten first.
-const RECORDS_MOST: usize = 200;
+const MAX_RECORDS: usize = 200;
 
 /// The sessions of all browsers.
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ impl Session {
         };
         records.retain(|address| address != record);
         records.push(record.clone());
-        if records.len() > RECORDS_MOST {
+        if records.len() > MAX_RECORDS {
             records.remove(0);
         }
         Self { reader, scope: Scope::Records(records) }

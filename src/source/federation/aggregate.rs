@@ -18,10 +18,10 @@ use crate::source::{
 };
 
 /// The most groups that a source tells.
-const GROUPS_MOST: usize = 100;
+const MAX_GROUPS: usize = 100;
 
 /// The most figures of single groups that are asked for one answer.
-const QUESTIONS_MOST: usize = 64;
+const MAX_QUESTIONS: usize = 64;
 
 /// A source that has the stream, and its answer.
 type Answered<'a> = (&'a Arc<Guarded>, AggregateAnswer);
@@ -111,9 +111,9 @@ async fn by_field(
     let sources: Vec<&Arc<Guarded>> = answers.iter().map(|(source, _)| *source).collect();
     let mut groups = collected(query, answers, GroupKey::of);
     if !groups.are_whole() {
-        groups = told(&sources, &AggregateQuery { limit: GROUPS_MOST, ..query.clone() }).await?;
+        groups = told(&sources, &AggregateQuery { limit: MAX_GROUPS, ..query.clone() }).await?;
     }
-    let (shown, missing) = groups.missing(query.limit, QUESTIONS_MOST);
+    let (shown, missing) = groups.missing(query.limit, MAX_QUESTIONS);
     let asked = missing.iter().map(|missing| {
         let mut one = AggregateQuery { grouping: None, ..query.clone() };
         let value = missing.value.clone();
@@ -146,7 +146,7 @@ async fn by_field(
     whole.other_count = others(query, whole, &largest, groups.are_whole() && rest.is_empty());
     if groups.may_lack_one(&largest) {
         whole.notes.push(format!(
-            "Each source tells its {GROUPS_MOST} largest groups. These figures are exact, but a group that is large only over all sources may be missing; set `connection_id` to see one account."
+            "Each source tells its {MAX_GROUPS} largest groups. These figures are exact, but a group that is large only over all sources may be missing; set `connection_id` to see one account."
         ));
     }
     whole.groups = Some(largest);
@@ -182,7 +182,7 @@ async fn distinct(query: &AggregateQuery, answers: &[Answered<'_>]) -> Result<Sc
         metric: Metric::Count,
         field: None,
         grouping: Some(Grouping::Field(field.clone())),
-        limit: GROUPS_MOST,
+        limit: MAX_GROUPS,
         ..query.clone()
     };
     let groups = told(&sources, &listed).await?;
@@ -196,7 +196,7 @@ fn does_not_add_up(what: &str) -> SourceError {
     SourceError::CorrectQuery {
         fault: QueryFault::InvalidAggregate,
         problem: format!(
-            "{what} does not add up: the stream is in several sources, which may share values, and a source tells at most {GROUPS_MOST} of them"
+            "{what} does not add up: the stream is in several sources, which may share values, and a source tells at most {MAX_GROUPS} of them"
         ),
         hint: "Set `connection_id` to ask one account, or ask for `count` with `group_by`.".to_owned(),
     }

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 /// Failures in a row that open a circuit.
 const FAILURES: u32 = 3;
 
-/// How long a source is left alone at first. Each probe that fails doubles it, up to [`PAUSE_MOST`].
+/// How long a source is left alone at first. Each probe that fails doubles it, up to [`MAX_PAUSE`].
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// The longest that a source is left alone for failures of its own.
-const PAUSE_MOST: Duration = Duration::from_secs(120);
+const MAX_PAUSE: Duration = Duration::from_secs(120);
 
 /// The longest pause that a source may ask for: it may have been mistaken, and only a question shows that it is
 /// well.
-const ASKED_PAUSE_MOST: Duration = Duration::from_secs(600);
+const MAX_ASKED_PAUSE: Duration = Duration::from_secs(600);
 
 /// Whether a source is asked.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ impl Pass<'_> {
             Outcome::Answered => *state = State::default(),
             Outcome::Pause(pause) => {
                 state.failures = state.failures.saturating_add(1);
-                state.pause = pause.min(ASKED_PAUSE_MOST);
+                state.pause = pause.min(MAX_ASKED_PAUSE);
                 state.until = now.checked_add(state.pause);
             }
             Outcome::Failed => {
@@ -109,7 +109,7 @@ impl Pass<'_> {
                 let opens = self.is_probe || state.until.is_none();
                 if opens && state.failures >= FAILURES {
                     state.pause = if self.is_probe { state.pause.saturating_mul(2) } else { PAUSE };
-                    state.pause = state.pause.clamp(PAUSE, PAUSE_MOST);
+                    state.pause = state.pause.clamp(PAUSE, MAX_PAUSE);
                     state.until = now.checked_add(state.pause);
                 }
             }
@@ -197,7 +197,7 @@ mod tests {
             now += circuit.state(now).2;
             fail(&circuit, now);
         }
-        assert_eq!(circuit.state(now).2, PAUSE_MOST);
+        assert_eq!(circuit.state(now).2, MAX_PAUSE);
         let circuit = Circuit::default();
         circuit.enter(now).unwrap().settle(Outcome::Pause(Duration::from_secs(600)), now);
         assert_eq!(circuit.state(now), (CircuitState::Open, 1, Duration::from_secs(600)));

@@ -26,7 +26,7 @@ const K: u64 = 60;
 const ONE: u64 = 1 << 48;
 
 /// Pages of one source that are read for one page of ours.
-const READS_MOST: usize = 4;
+const MAX_READS: usize = 4;
 
 /// The feeds of a search, and what was taken from them so far.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Fusion {
     pub(super) fn hungry(&self) -> Vec<Hungry> {
         let feeds = self.saved.feeds.iter().zip(&self.state).enumerate();
         feeds
-            .filter(|(_, (feed, state))| is_awaited(feed, state) && state.reads < READS_MOST)
+            .filter(|(_, (feed, state))| is_awaited(feed, state) && state.reads < MAX_READS)
             .map(|(number, (feed, _))| Hungry {
                 feed: number,
                 source: feed.source.clone(),
@@ -286,7 +286,7 @@ impl Fusion {
 /// the others have: its hits come with a later page.
 fn is_awaited(feed: &Feed, state: &State) -> bool {
     let is_empty = feed.hits.is_empty() && feed.next != Next::End && !state.has_failed;
-    is_empty && (state.reads < READS_MOST || state.has_given)
+    is_empty && (state.reads < MAX_READS || state.has_given)
 }
 
 /// What decides which hit comes first; the greater first.
@@ -448,7 +448,7 @@ mod tests {
     fn a_source_of_empty_pages_hides_no_other() {
         let mut fusion = two();
         fusion.feed(0, page((0..3).map(|n| hit("a", n, None)), None));
-        for read in 0..READS_MOST {
+        for read in 0..MAX_READS {
             fusion.take(10);
             assert!(!fusion.has(1));
             fusion.feed(1, page([], Some(&format!("page {read}"))));

@@ -46,7 +46,7 @@ use crate::record::{Record, Schema, Unavailable, Window};
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The fewest rows or hits that are asked of a source at a time.
-const SHARE_LEAST: usize = 5;
+const MIN_SHARE: usize = 5;
 
 /// A source to be federated.
 #[derive(Debug, Clone)]
@@ -137,7 +137,7 @@ impl Federation {
     /// How many rows or hits are asked of each source at a time: of many sources few each are enough for a page,
     /// and what is not given has to be kept or read again.
     fn share_of(&self, limit: usize) -> usize {
-        (2 * limit).div_ceil(self.sources.len().max(1)).clamp(SHARE_LEAST.min(limit), limit)
+        (2 * limit).div_ceil(self.sources.len().max(1)).clamp(MIN_SHARE.min(limit), limit)
     }
 
     /// What to say of counts when two sources have one connection: a record that both have is counted twice.

@@ -20,7 +20,7 @@ use crate::source::{
 };
 
 /// The most rows that a source takes to be asked for.
-const ROWS_MOST: usize = 100;
+const MAX_ROWS: usize = 100;
 
 pub(super) async fn records(
     federation: &Federation,
@@ -47,7 +47,7 @@ pub(super) async fn records(
             break;
         }
         // What was given of a page comes again before what was not.
-        let rows = |taken: usize| taken.saturating_add(each).min(ROWS_MOST);
+        let rows = |taken: usize| taken.saturating_add(each).min(MAX_ROWS);
         let reads = hungry.into_iter().map(|hungry| {
             let asked = RecordsQuery { limit: rows(hungry.taken), count, placed: true, ..query.clone() };
             read(federation, hungry, asked, until)

@@ -32,7 +32,7 @@ const EXCLUDES: Duration = Duration::from_secs(5);
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// The most connections that are kept of a source whose schema cannot be read.
-const SEEN_MOST: usize = 1_000;
+const MAX_SEEN: usize = 1_000;
 
 /// How long, after one source has said that a connection is its own, the others may still say so too.
 const COLLISION_WAIT: Duration = Duration::from_millis(250);
@@ -188,7 +188,7 @@ impl Routes {
         }
         let mut seen = slot.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for connection in connections.map(|printed| self.names.own(source, printed)) {
-            if seen.len() < SEEN_MOST && !seen.contains(&connection) {
+            if seen.len() < MAX_SEEN && !seen.contains(&connection) {
                 seen.insert(connection);
             }
         }

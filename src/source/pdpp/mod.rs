@@ -229,7 +229,7 @@ impl Source for Pdpp {
             WindowStart::Around { text, before, after } => {
                 // The server makes such a window as long as these three; they stay within the limit here.
                 let room = query.limit_chars.saturating_sub(text.chars().count());
-                let most = |chars: &usize| (*chars).min(AROUND_CHARS_MOST);
+                let most = |chars: &usize| (*chars).min(MAX_AROUND_CHARS);
                 let (before, after) = share(most(before), most(after), room);
                 (params.and("q", text).and("before_chars", &before).and("after_chars", &after), 0)
             }
@@ -302,4 +302,4 @@ fn is_not_found(error: &SourceError) -> bool {
 }
 
 /// The most that a server gives before or after a match, in code points.
-const AROUND_CHARS_MOST: usize = 8_192;
+const MAX_AROUND_CHARS: usize = 8_192;

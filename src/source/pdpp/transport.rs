@@ -31,7 +31,7 @@ pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(5);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest pause that is believed. A header can hold any number.
-const PAUSE_MOST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bodies of more bytes are parsed where that holds up nobody else.
 const PARSED_AT_ONCE: usize = 256 * 1024;
@@ -326,11 +326,11 @@ async fn body(response: Response) -> Result<Body, SourceError> {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
     if let Ok(seconds) = text.trim().parse() {
-        return Some(Duration::from_secs(seconds).min(PAUSE_MOST));
+        return Some(Duration::from_secs(seconds).min(MAX_PAUSE));
     }
     let date = jiff::fmt::rfc2822::parse(text.trim()).ok()?;
     let pause = date.timestamp().duration_since(Timestamp::now()).try_into().unwrap_or(Duration::ZERO);
-    Some(pause.min(PAUSE_MOST))
+    Some(pause.min(MAX_PAUSE))
 }
 
 fn redirect_origin(from: &Url, headers: &HeaderMap) -> String {

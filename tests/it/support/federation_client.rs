@@ -130,7 +130,7 @@ pub(crate) fn rows_of(page: &Value) -> Vec<String> {
 /// All rows from page to page.
 pub(crate) fn walk(client: &mut FederationClient, tool: &str, mut arguments: Value) -> Vec<String> {
     let mut ids = Vec::new();
-    for _ in 0..PAGES_MOST {
+    for _ in 0..MAX_PAGES {
         let answer = client.call(tool, &arguments);
         assert!(!answer.is_error, "{tool} {arguments}: {answer:?}");
         ids.extend(answer.ids());
@@ -143,4 +143,4 @@ pub(crate) fn walk(client: &mut FederationClient, tool: &str, mut arguments: Val
 }
 
 /// Pages after which a list of a few dozen rows will not end any more.
-const PAGES_MOST: usize = 100;
+const MAX_PAGES: usize = 100;

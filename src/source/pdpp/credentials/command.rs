@@ -22,10 +22,10 @@ use super::CredentialFault;
 use super::token::Credential;
 
 /// How long a command may take.
-const RUN_MOST: Duration = Duration::from_secs(10);
+const MAX_RUN: Duration = Duration::from_secs(10);
 
 /// The most that a command may print, in bytes.
-const OUTPUT_MOST: usize = 64 * 1024;
+const MAX_OUTPUT: usize = 64 * 1024;
 
 /// A token is renewed this long before its end, so that none ends on its way.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_secs(30);
@@ -115,7 +115,7 @@ impl TokenCommand {
         let (line, state) = (self.line.clone(), Arc::clone(&self.state));
         let task = tokio::spawn(async move {
             let started = Timestamp::now();
-            let outcome = run(&line, started, RUN_MOST).await;
+            let outcome = run(&line, started, MAX_RUN).await;
             let mut state = lock(&state);
             state.running = None;
             state.known = outcome.as_ref().ok().map(|credential| Known::of(credential.clone(), started));
@@ -171,11 +171,11 @@ async fn output(line: &CommandLine) -> Result<SecretString, CredentialFault> {
     let mut running = Group::of(shell.spawn().map_err(failed)?);
     let mut printed = Vec::new();
     if let Some(stdout) = running.child.stdout.take() {
-        let most = u64::try_from(OUTPUT_MOST).unwrap_or(u64::MAX) + 1;
+        let most = u64::try_from(MAX_OUTPUT).unwrap_or(u64::MAX) + 1;
         stdout.take(most).read_to_end(&mut printed).await.map_err(failed)?;
     }
-    if printed.len() > OUTPUT_MOST {
-        return Err(CredentialFault::malformed(format!("it is more than {OUTPUT_MOST} bytes")));
+    if printed.len() > MAX_OUTPUT {
+        return Err(CredentialFault::malformed(format!("it is more than {MAX_OUTPUT} bytes")));
     }
     let status = running.child.wait().await.map_err(failed)?;
     running.ended = true;

@@ -13,7 +13,7 @@ use super::token::Credential;
 use crate::source::pdpp::ProviderUrl;
 
 /// The largest file that is read, in bytes. Tokens have a few thousand at most.
-const FILE_MOST: u64 = 64 * 1024;
+const MAX_FILE: u64 = 64 * 1024;
 
 /// A file with a credential, and what it held when it was read last.
 #[derive(Debug)]
@@ -81,10 +81,10 @@ impl KeptFile {
     fn text(&self) -> Result<String, CredentialFault> {
         let file = File::open(&self.path).map_err(|error| CredentialFault::failed(error.to_string()))?;
         let mut text = String::new();
-        let read = file.take(FILE_MOST + 1).read_to_string(&mut text);
+        let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
         let read = read.map_err(|error| CredentialFault::malformed(error.to_string()))?;
-        if read as u64 > FILE_MOST {
-            return Err(CredentialFault::malformed(format!("it is larger than {FILE_MOST} bytes")));
+        if read as u64 > MAX_FILE {
+            return Err(CredentialFault::malformed(format!("it is larger than {MAX_FILE} bytes")));
         }
         Ok(text)
     }

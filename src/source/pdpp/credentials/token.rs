@@ -16,7 +16,7 @@ pub(super) struct Credential {
 }
 
 /// The longest time a token is believed to live, in seconds: ten years.
-const LIFE_MOST: u64 = 10 * 366 * 24 * 60 * 60;
+const MAX_LIFE: u64 = 10 * 366 * 24 * 60 * 60;
 
 #[derive(Deserialize)]
 struct Stored {
@@ -160,7 +160,7 @@ fn lifetime(value: &Value) -> Option<Option<SignedDuration>> {
         Value::Number(number) => number.as_u64()?,
         Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
     };
-    i64::try_from(seconds.min(LIFE_MOST)).ok().map(|seconds| Some(SignedDuration::from_secs(seconds)))
+    i64::try_from(seconds.min(MAX_LIFE)).ok().map(|seconds| Some(SignedDuration::from_secs(seconds)))
 }
 
 /// The header value of a token.

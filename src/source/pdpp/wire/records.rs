@@ -44,18 +44,18 @@ pub(in super::super) fn records(
     connection: Option<&ConnectionId>,
 ) -> Result<RecordList, SourceError> {
     let mut list = RecordList::default();
-    let items = descend(parse(body)?, &mut list, LEVELS_MOST).ok_or(wrong_shape("list of records"))?;
+    let items = descend(parse(body)?, &mut list, MAX_LEVELS).ok_or(wrong_shape("list of records"))?;
     list.items = items.into_iter().map(|value| item(value, Some(stream), connection)).collect();
     Ok(list)
 }
 
 /// `{"data":{"data":{"records":[]}}}` is as deep as lists were seen.
-const LEVELS_MOST: usize = 3;
+const MAX_LEVELS: usize = 3;
 
 /// Goes down to the list, and reads on its way what stands beside it.
 fn descend(value: Value, found: &mut RecordList, levels: usize) -> Option<Vec<Value>> {
     let mut body = match value {
-        Value::Array(items) if levels < LEVELS_MOST => return Some(items),
+        Value::Array(items) if levels < MAX_LEVELS => return Some(items),
         Value::Object(body) if levels > 0 => body,
         _ => return None,
     };

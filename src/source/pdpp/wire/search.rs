@@ -16,10 +16,10 @@ use crate::source::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
 const EXCERPT_RADIUS: usize = 400;
 
 /// The longest text that is a time, in bytes.
-const TIME_MOST: usize = 64;
+const MAX_TIME: usize = 64;
 
 /// A title, in bytes of JSON. No answer shows more, and hits are kept from page to page.
-const TITLE_MOST: usize = 1_000;
+const MAX_TITLE: usize = 1_000;
 
 /// Words of a snippet that make a title, and its length in bytes of JSON.
 const SNIPPET_WORDS: usize = 12;
@@ -27,7 +27,7 @@ const SNIPPET_TITLE: usize = 90;
 
 /// Hits that are read of one answer. No page shows more than a hundred, and a server that ignores the limit
 /// could send millions in a body of the largest size.
-const HITS_MOST: usize = 1_000;
+const MAX_HITS: usize = 1_000;
 
 /// A page of search results: the list under `data`, `results`, `hits`, `data.results` or `data.data`.
 pub(in super::super) fn search_page(body: &[u8]) -> Result<SearchPage, SourceError> {
@@ -98,7 +98,7 @@ enum Slot<'a> {
 impl<'de: 'a, 'a> Tolerant<'de> for Slot<'a> {
     fn from_list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
         let mut list = HitList::default();
-        while list.hits.len() < HITS_MOST {
+        while list.hits.len() < MAX_HITS {
             let Some(Any(item)) = items.next_element()? else { return Ok(Self::List(list)) };
             list.hits.push(item);
         }
@@ -299,15 +299,15 @@ fn hit(wire: &WireHit<'_>) -> Hit {
     let own = own.or(from_snippet.filter(|text| !text.is_empty() && is_whole(text)));
     let time = wire.authored_at.get().or(wire.emitted_at.get());
     let title = match own {
-        Some(own) => clip(own, TITLE_MOST),
+        Some(own) => clip(own, MAX_TITLE),
         None => first_words(&text)
-            .unwrap_or_else(|| clip(&fallback_title(wire.label.get(), stream, time), TITLE_MOST)),
+            .unwrap_or_else(|| clip(&fallback_title(wire.label.get(), stream, time), MAX_TITLE)),
     };
     let link: Option<WebLink> = wire.link.get().and_then(|text| text.parse().ok());
     let excerpt = if excerpt.text() == title { Excerpt::default() } else { excerpt };
     // A time that is longer is none.
-    let time = time.filter(|time| time.len() <= TIME_MOST).map(str::to_owned);
-    let emitted_at = wire.emitted_at.get().filter(|time| time.len() <= TIME_MOST).map(str::to_owned);
+    let time = time.filter(|time| time.len() <= MAX_TIME).map(str::to_owned);
+    let emitted_at = wire.emitted_at.get().filter(|time| time.len() <= MAX_TIME).map(str::to_owned);
     let evidence = Evidence { emitted_at, ..Evidence::default() };
     Hit { id: hit_id(wire, stream, link.as_ref()), title, link, excerpt, time, evidence }
 }
