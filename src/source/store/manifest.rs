@@ -1,11 +1,17 @@
 //! Parser of PDPP connector manifests: the streams that a connector has and the routes that serve them.
 
+use std::sync::{Arc, LazyLock};
+
+use moka::sync::Cache;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::declaration::StreamDeclaration;
 use super::routes::routes;
 use crate::record::{HttpRoute, RecordData, short_connector_key};
+
+/// Maximum size of the texts of cached manifests in bytes.
+const MAX_CACHED_BYTES: u64 = 1024 * 1024;
 
 /// Description of a connector and its streams. Keys that are unknown here are kept in the text and passed on
 /// unchanged.
@@ -56,6 +62,20 @@ impl Manifest {
     pub(super) fn from_stored(text: &str) -> Option<Self> {
         let (mut manifest, routes) = Self::read(text).ok()?;
         manifest.routes = routes.into_iter().filter_map(Result::ok).collect();
+        Some(manifest)
+    }
+
+    /// Returns the parsed manifest of a store from a cache: every read of a stream needs it.
+    pub(super) fn cached(text: &str) -> Option<Arc<Self>> {
+        static PARSED: LazyLock<Cache<String, Arc<Manifest>>> = LazyLock::new(|| {
+            let weight = |text: &String, _: &Arc<Manifest>| u32::try_from(text.len()).unwrap_or(u32::MAX);
+            Cache::builder().max_capacity(MAX_CACHED_BYTES).weigher(weight).build()
+        });
+        if let Some(manifest) = PARSED.get(text) {
+            return Some(manifest);
+        }
+        let manifest = Arc::new(Self::from_stored(text)?);
+        PARSED.insert(text.to_owned(), Arc::clone(&manifest));
         Some(manifest)
     }
 

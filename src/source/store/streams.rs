@@ -67,9 +67,8 @@ fn read_rows(
         let Ok(connection_id) = row.get_ref(1)?.as_str().unwrap_or_default().parse::<ConnectionId>() else {
             continue;
         };
-        let manifest: Option<String> = row.get(5)?;
-        let manifest = manifest.and_then(|text| Manifest::from_stored(&text));
-        let declaration = manifest.as_ref().and_then(|manifest| manifest.stream(stream.as_str()).ok());
+        let manifest = row.get_ref(5)?.as_str().ok().and_then(Manifest::cached);
+        let declaration = manifest.as_deref().and_then(|manifest| manifest.stream(stream.as_str()).ok());
         let id = row.get(0)?;
         found.push(StreamRow {
             row: id,
