@@ -11,7 +11,6 @@ mod content;
 mod cut;
 mod excerpt;
 mod fields;
-mod o200k;
 mod page;
 mod preview;
 mod protection;

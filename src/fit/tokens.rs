@@ -6,7 +6,7 @@
 //! A long text is counted piece by piece and no further than to its limit. Pieces end where the encoding itself
 //! never joins two characters, so their sum is what counting the whole at once would give.
 
-use super::{Estimator, o200k};
+use super::Estimator;
 
 /// About how many bytes are counted before it is looked whether that is enough.
 const PIECE: usize = 8 * 1024;
@@ -47,7 +47,7 @@ pub fn count_tokens(text: &str) -> usize {
     while !rest.is_empty() {
         // A piece ends at its seam however far that is: this is the exact count.
         let (piece, behind) = rest.split_at_checked(seam(rest, usize::MAX)).unwrap_or((rest, ""));
-        tokens += o200k::count(piece);
+        tokens += fetchwell_o200k::count(piece);
         rest = behind;
     }
     tokens
@@ -96,7 +96,7 @@ struct Density {
 
 impl Density {
     fn of(text: &str) -> Self {
-        Self { tokens: o200k::count(text), bytes: text.len() }
+        Self { tokens: fetchwell_o200k::count(text), bytes: text.len() }
     }
 
     fn or_denser(self, other: Self) -> Self {

@@ -12,8 +12,9 @@ mod hash;
 mod pieces;
 mod vocabulary;
 
-/// Counts the tokens of a text.
-pub(super) fn count(text: &str) -> usize {
+/// Counts the tokens of a text, special tokens as text.
+#[must_use]
+pub fn count(text: &str) -> usize {
     let mut tokens = 0;
     pieces::each_piece(text, |piece| tokens += vocabulary::tokens_of(piece));
     tokens

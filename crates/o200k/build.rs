@@ -1,4 +1,4 @@
-//! Writes the vocabulary of `o200k`, which tiktoken-rs has, as the tables that `src/fit/o200k/vocabulary.rs` reads.
+//! Writes the vocabulary of `o200k`, which tiktoken-rs has, as the tables that `src/vocabulary.rs` reads.
 //!
 //! A token is a number below the number of tokens. All numbers are little-endian `u32`:
 //!
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 #[expect(dead_code, reason = "`vocabulary.rs` uses more of it")]
-#[path = "src/fit/o200k/hash.rs"]
+#[path = "src/hash.rs"]
 mod hash;
 
 /// A slot without an entry.
@@ -31,7 +31,7 @@ const SPACES: (&str, &str) = (r"|\s+(?!\S)|\s+", r"|\s+");
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/fit/o200k/hash.rs");
+    println!("cargo::rerun-if-changed=src/hash.rs");
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
     let encoding = tiktoken_rs::o200k_base()?;
     let tokens: Vec<Vec<u8>> = (0..).map_while(|token| encoding.decode_bytes(&[token]).ok()).collect();
