@@ -227,7 +227,7 @@ fn too_few_files_make_fewer_connections_and_more_are_asked_for() {
 
     let (folder, store) = demo_store();
     let state = folder.path().join("state");
-    for (limit, expect) in [("ulimit -n 900", Some("affordable=450")), ("ulimit -S -n 300", None)] {
+    for (limit, expect) in [("ulimit -n 900", Some("allowed_connections=450")), ("ulimit -S -n 300", None)] {
         let mut process = Command::new("sh")
             .args(["-c", &format!("{limit} && exec \"$@\""), "sh", env!("CARGO_BIN_EXE_fetchwell"), "serve"])
             .args(["--listen", "127.0.0.1:0", "--store", text(&store), "--state-dir", text(&state)])
