@@ -1,7 +1,7 @@
 //! A process-wide budget for the text of records that are read and worked on.
 //!
 //! One record can have 64 MiB, and work on it takes several times that, so counting calls does not bound memory. A read of
-//! record text acquires its bytes first. A [`MemoryPermit`] stays with the records until they are dropped.
+//! record text acquires its bytes first. A `MemoryPermit` stays with the records until they are dropped.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

@@ -9,7 +9,7 @@
 //! * `found`, `trust`: the default file, and the keys that it may have without being trusted
 //! * `edit`, `save`: adding and removing sources, atomic writes
 //! * `watch`: detection of changes
-//! * `error`: [`ConfigError`]
+//! * `error`: `ConfigError`
 
 mod auth;
 mod context_protection;

@@ -1,6 +1,6 @@
 //! A file that an import reads on a separate thread.
 //!
-//! Reading a pipe, a FIFO or a network file system can block forever and cannot be cancelled. [`Input`] therefore
+//! Reading a pipe, a FIFO or a network file system can block forever and cannot be cancelled. `Input` therefore
 //! receives chunks from a reader thread, and stops waiting when the import is stopped. The thread ends with the
 //! process.
 

@@ -1,7 +1,7 @@
 //! The position of a parser that reads ahead, and a limit for the size of one record.
 //!
 //! Parsers of tables and JSON buffer a record until it ends. If a quote or bracket is missing, that is the end of the
-//! file. They read through a [`Metered`] reader, which fails when one record is too long.
+//! file. They read through a `Metered` reader, which fails when one record is too long.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

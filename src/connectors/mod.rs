@@ -1,6 +1,6 @@
 //! Connectors: importers of users' files into the embedded store, and bundled sample data.
 //!
-//! Each importer parses one kind of file into records and passes them to an [`Intake`], which checks that each record
+//! Each importer parses one kind of file into records and passes them to an `Intake`, which checks that each record
 //! can be addressed by a handle, writes it, and reports rejected input with its position and the reason. A rejected
 //! line never stops an import.
 //!

@@ -1,11 +1,11 @@
 //! Names and handles: the strings that identify a record.
 //!
-//! A *handle* is the one string that a model carries from `search` to `fetch`. [`Handle`] is its grammar, with one
-//! `FromStr` and one `Display`; [`ConnectionId`], [`StreamName`] and [`RecordId`] are the names in it. Nothing else
+//! A *handle* is the one string that a model carries from `search` to `fetch`. `Handle` is its grammar, with one
+//! `FromStr` and one `Display`; `ConnectionId`, `StreamName` and `RecordId` are the names in it. Nothing else
 //! in the crate contains the separators `:` and `/` of a handle. The module knows no JSON, HTTP or MCP and does no
 //! I/O.
 //!
-//! * `address`: [`RecordAddress`], the triple that identifies a record
+//! * `address`: `RecordAddress`, the triple that identifies a record
 //! * `fault`: the reasons to reject a handle
 //! * `grammar`: the parser and the printer of handles
 //! * `name`: the name newtypes and their validation

@@ -1,7 +1,7 @@
 //! Name newtypes and their validation.
 //!
-//! Connections, streams and sources pass [`check_name`], record keys pass [`check_key`]; both can be a path segment
-//! of a URL once they are percent-encoded. [`is_safe_name`] is the stricter rule of the plain handle forms and
+//! Connections, streams and sources pass `check_name`, record keys pass `check_key`; both can be a path segment
+//! of a URL once they are percent-encoded. `is_safe_name` is the stricter rule of the plain handle forms and
 //! decides which form a handle takes.
 //!
 //! ```compile_fail

@@ -4,14 +4,14 @@
 //! records; `/health` and `/metrics` can have an address of their own. Without authentication only loopback addresses
 //! are served, and requests that came through a proxy are refused.
 //!
-//! * [`admission`], [`served`], [`well_known`]: authentication and the state of callers
-//! * [`answers`], [`v1`], [`api`], [`record_page`], [`root`]: endpoints
-//! * [`health`], [`metrics`], [`ops`]: operations endpoints
-//! * [`allowed_names`], [`cors`], [`proxied`], [`forwarded`], [`public_url`]: checks of host, origin and proxies
-//! * [`rate_limit`], [`limits`], [`connections`]: rate limits, timeouts and connection limits
-//! * [`listener`], [`tls`]: sockets and certificates
-//! * [`request_id`], [`refusal`], [`defect`]: request ids and error responses of middleware
-//! * [`in_process`]: the APIs without a socket
+//! * `admission`, `served`, `well_known`: authentication and the state of callers
+//! * `answers`, `v1`, `api`, `record_page`, `root`: endpoints
+//! * `health`, `metrics`, `ops`: operations endpoints
+//! * `allowed_names`, `cors`, `proxied`, `forwarded`, `public_url`: checks of host, origin and proxies
+//! * `rate_limit`, `limits`, `connections`: rate limits, timeouts and connection limits
+//! * `listener`, `tls`: sockets and certificates
+//! * `request_id`, `refusal`, `defect`: request ids and error responses of middleware
+//! * `in_process`: the APIs without a socket
 
 mod admission;
 mod allowed_names;

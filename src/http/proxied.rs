@@ -1,7 +1,7 @@
 //! Refuses proxied requests on an address without authentication.
 //!
 //! Without authentication the server listens on a loopback address, and a proxy or tunnel on the same machine would
-//! make it public. Most proxies add a header of [`PROXY_HEADERS`] or [`PROXY_PREFIXES`]. A proxy that adds none
+//! make it public. Most proxies add a header of `PROXY_HEADERS` or `PROXY_PREFIXES`. A proxy that adds none
 //! cannot be distinguished from a local program; `docs/security.md` says so.
 
 use std::net::SocketAddr;

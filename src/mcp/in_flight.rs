@@ -1,7 +1,7 @@
 //! Backpressure for requests over stdio.
 //!
 //! A request holds permits from its dispatch until its response is written, and a cancelled request until its call
-//! has ended. While all permits are in use, further requests wait as unparsed lines, up to [`MAX_WAITING_BYTES`].
+//! has ended. While all permits are in use, further requests wait as unparsed lines, up to `MAX_WAITING_BYTES`.
 //! Beyond that nothing is read, and the client's pipe fills. Notifications do not wait, so a client can cancel a
 //! request that is in flight or waits.
 

@@ -3,7 +3,7 @@
 //! rmcp's own line transport gives no answer to a line that is not JSON, or too long, and its handshake
 //! ends at the first message that is no request. A client that made such a mistake waits for ever; here it
 //! is told. rmcp also reads requests for as long as there are any, whether their answers are read or not;
-//! [`InFlight`] bounds how many are in flight.
+//! `InFlight` bounds how many are in flight.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Redaction of secrets in what servers send back.
 //!
-//! A [`Redactor`] finds a secret as it is, percent-encoded, with JSON escapes or numeric HTML entities, in Base64 (both
+//! A `Redactor` finds a secret as it is, percent-encoded, with JSON escapes or numeric HTML entities, in Base64 (both
 //! alphabets) and Base32 at any offset of a longer text, and in hexadecimal, in upper or lower case, and replaces it by a
 //! placeholder. A secret that is cut short is found by its first 16 bytes. It works on bytes before they are parsed, so that
 //! nothing made of an answer holds the secret.

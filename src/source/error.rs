@@ -1,6 +1,6 @@
 //! Errors of a source.
 //!
-//! Each [`SourceError`] has a stable code ([`SourceError::code`]); its variants are named after the remedy. Text of a
+//! Each `SourceError` has a stable code (`SourceError::code`); its variants are named after the remedy. Text of a
 //! record server inside an error is shown and never interpreted.
 
 use std::time::Duration;

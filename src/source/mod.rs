@@ -1,14 +1,14 @@
 //! Record servers, remote or embedded, behind one trait.
 //!
-//! A [`Source`] has one method per kind of read: the schema ([`Source::schema`], [`Source::stream`]), search
-//! ([`Source::search`]), lists and aggregates of a stream ([`Source::records`], [`Source::aggregate`]) and single
-//! records ([`Source::record`], [`Source::window`]). Tools depend on this trait only.
+//! A `Source` has one method per kind of read: the schema (`Source::schema`, `Source::stream`), search
+//! (`Source::search`), lists and aggregates of a stream (`Source::records`, `Source::aggregate`) and single
+//! records (`Source::record`, `Source::window`). Tools depend on this trait only.
 //!
-//! * [`store`], [`pdpp`]: the embedded store and the client of a remote record server
-//! * [`federation`], [`merge`]: several sources as one; the merge of ordered lists
-//! * [`allowed_streams`], [`unopened`]: decorators that restrict a source or open it lazily
-//! * [`query`], [`error`], [`unknown_place`]: typed queries and answers, errors
-//! * [`figure`]: accumulators of aggregates
+//! * `store`, `pdpp`: the embedded store and the client of a remote record server
+//! * `federation`, `merge`: several sources as one; the merge of ordered lists
+//! * `allowed_streams`, `unopened`: decorators that restrict a source or open it lazily
+//! * `query`, `error`, `unknown_place`: typed queries and answers, errors
+//! * `figure`: accumulators of aggregates
 //!
 //! **Invariant:** nothing here knows MCP, and text from a source never becomes a header, a path, a log line or an
 //! instruction.

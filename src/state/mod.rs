@@ -3,10 +3,10 @@
 //! Several processes may share a directory. Its files are readable by their owner only, and each identifies itself by
 //! its header.
 //!
-//! * `error`: [`StateError`], with the remedy of each error
-//! * `file`: [`StateFile`], one SQLite file, created and upgraded on first use
+//! * `error`: `StateError`, with the remedy of each error
+//! * `file`: `StateFile`, one SQLite file, created and upgraded on first use
 //! * `foreign`: detection of other programs' files at the paths of ours
-//! * `lock`: [`StateLock`], the lock for creating and replacing files
+//! * `lock`: `StateLock`, the lock for creating and replacing files
 //! * `private`: creation of files and folders that only their owner may read
 
 mod error;

@@ -2,7 +2,7 @@
 //!
 //! File names, keys, labels, errors of record servers and record text are data. A terminal interprets control
 //! characters in them, and bidirectional controls change the order in which a reader sees them. Every text is
-//! therefore escaped before it is written; only the styles of a [`Line`] are not.
+//! therefore escaped before it is written; only the styles of a `Line` are not.
 //!
 //! * `escape`: the escaping, without I/O
 //! * `line`: a line of escaped text with styles

@@ -1,7 +1,7 @@
 //! The tools: one file each, with its arguments, its payload and its `run`.
 //!
-//! A tool takes the arguments a model sent, as JSON, and gives a [`Payload`] that fits its budget, or a
-//! [`ToolError`] that is enough by itself. It knows sources by their trait, and nothing of MCP.
+//! A tool takes the arguments a model sent, as JSON, and gives a `Payload` that fits its budget, or a
+//! `ToolError` that is enough by itself. It knows sources by their trait, and nothing of MCP.
 
 mod aggregate;
 mod arguments;

@@ -1,8 +1,8 @@
 //! What an answer without results says: the words without a match, and the values or streams there are.
 //!
 //! `hint` is in our own words; what records hold stands in `values`, as data. Finding out takes a few more questions to
-//! the source, [`MAX_AT_ONCE`] at a time and within [`patience`]. An answer never fails for them, and neither does another
-//! call: they say so by [`Purpose::Hint`].
+//! the source, `MAX_AT_ONCE` at a time and within `patience`. An answer never fails for them, and neither does another
+//! call: they say so by `Purpose::Hint`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Reads the arguments of a call as clients and models send them.
 //!
-//! [`normalize`] runs before any tool and knows nothing but the tool's own input schema. `null` and `""` for an
+//! `normalize` runs before any tool and knows nothing but the tool's own input schema. `null` and `""` for an
 //! optional argument mean absent, as do an empty array or object and 0 for a limit. JSON in a string is parsed where
 //! an object, array, number or boolean is declared, never where a string is. One string stands for an array of one.
 //! A number over its maximum is replaced by the maximum, with a warning. Everything else that does not fit the

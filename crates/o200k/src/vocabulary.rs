@@ -2,7 +2,7 @@
 //!
 //! `build.rs` writes the tables from tiktoken-rs, and they are read where they are in the binary: nothing is loaded, and
 //! only the pages that are read take memory. Byte pair encoding merges the two adjacent tokens with the lowest number
-//! first. [`tokens_of`] gets the same tokens in linear time: it takes the longest token that starts a text, and a shorter
+//! first. `tokens_of` gets the same tokens in linear time: it takes the longest token that starts a text, and a shorter
 //! one where the merges would not leave these two tokens side by side (the algorithm of the crate `bpe`).
 
 use super::hash;

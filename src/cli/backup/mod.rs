@@ -1,7 +1,7 @@
 //! `fetchwell backup` and `fetchwell restore`: a store as one file, and back.
 //!
-//! * [`chosen_store`]: the store that is meant
-//! * [`create`], [`restore`]: the commands
+//! * `chosen_store`: the store that is meant
+//! * `create`, `restore`: the commands
 
 mod chosen_store;
 mod create;

@@ -1,6 +1,6 @@
 //! `fetchwell bench`: benchmarks of the parts of a call and of a configuration reload.
 //!
-//! One file per benchmark; [`texts`] generates the texts, [`times`] measures, [`machine`] describes the machine.
+//! One file per benchmark; `texts` generates the texts, `times` measures, `machine` describes the machine.
 
 mod all;
 mod chunks;

@@ -1,11 +1,11 @@
 //! The text of an HTML e-mail.
 //!
-//! `html5gum` splits the markup into tokens like a browser. [`html_to_text`] writes the visible text: block elements
+//! `html5gum` splits the markup into tokens like a browser. `html_to_text` writes the visible text: block elements
 //! are separate lines, cells of a table are separated by tabs, items of a list start with a hyphen, and the target of
 //! a link follows its text. Scripts, styles, comments and elements that are not displayed are skipped.
 //!
-//! **Invariant:** time and memory are linear in the length of the HTML: at most [`MAX_OPEN_ELEMENTS`] are tracked,
-//! and a tag is compared with at most [`MAX_ELEMENTS_SEARCHED`] of them.
+//! **Invariant:** time and memory are linear in the length of the HTML: at most `MAX_OPEN_ELEMENTS` are tracked,
+//! and a tag is compared with at most `MAX_ELEMENTS_SEARCHED` of them.
 
 use html5gum::emitters::default::StartTag;
 use html5gum::{DefaultEmitter, Token, Tokenizer};

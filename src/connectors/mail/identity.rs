@@ -1,7 +1,7 @@
 //! The fields that distinguish two messages with the same message id.
 //!
 //! A message id should be unique, but some mailers and mailing lists reuse it. The second message with an id gets a
-//! key with a hash of its [`identity`]. **Invariant:** these are the record fields of version 0.1.0, whatever fields
+//! key with a hash of its `identity`. **Invariant:** these are the record fields of version 0.1.0, whatever fields
 //! records have today, so that an import of the same mailbox always gives the same keys.
 
 use mail_parser::{Message, MimeHeaders};

@@ -1,7 +1,7 @@
 //! The texts of a message: its own, those of forwarded messages, and those of text attachments.
 //!
 //! In a prepared message the parser sees no attached messages (`mail_limits.rs`): each is one opaque part. They are
-//! parsed here one after the other, at most [`MAX_FORWARDED_LEVELS`] deep, and share the boundary search allowance of
+//! parsed here one after the other, at most `MAX_FORWARDED_LEVELS` deep, and share the boundary search allowance of
 //! the outer message.
 
 use std::borrow::Cow;

@@ -4,13 +4,13 @@
 //! returned in chunks. The manifests of connectors define the paths; a stream without a path is available under its
 //! name.
 //!
-//! * [`routes`], [`parameters`]: path and query string of a request
-//! * [`list`], [`page`]: a page of records and its fitting
-//! * [`detail`]: one record
-//! * [`content`]: a long text by chunks
-//! * [`fields`], [`marks`], [`meta`]: field selection, placeholders for long values, metadata
-//! * [`answer`], [`error`]: responses
-//! * [`openapi`]: the description in `/openapi.json`
+//! * `routes`, `parameters`: path and query string of a request
+//! * `list`, `page`: a page of records and its fitting
+//! * `detail`: one record
+//! * `content`: a long text by chunks
+//! * `fields`, `marks`, `meta`: field selection, placeholders for long values, metadata
+//! * `answer`, `error`: responses
+//! * `openapi`: the description in `/openapi.json`
 
 mod answer;
 mod content;

@@ -1,15 +1,15 @@
-//! The PDPP read API at `/v1`: serves any [`Source`] as a record server.
+//! The PDPP read API at `/v1`: serves any `Source` as a record server.
 //!
 //! Paths are split as sent and decoded once per segment, so that a key may contain any character, including `/`.
 //! Every response is JSON in the envelope of the contract, including errors and panics.
 //!
-//! * [`schema`], [`connector`], [`metadata`], [`capabilities`], [`http_route`]: `/v1/schema` and the objects in it
-//! * [`streams`], [`records`], [`record`], [`window`], [`aggregate`], [`search`]: one route each
-//! * [`rows`]: records in lists
-//! * [`table`], [`parameters`]: parameters of all routes, and parsing of query strings
-//! * [`cursor`]: cursors of lists and searches
-//! * [`envelope`], [`error`]: responses
-//! * [`openapi`]: the document at `/openapi.json`
+//! * `schema`, `connector`, `metadata`, `capabilities`, `http_route`: `/v1/schema` and the objects in it
+//! * `streams`, `records`, `record`, `window`, `aggregate`, `search`: one route each
+//! * `rows`: records in lists
+//! * `table`, `parameters`: parameters of all routes, and parsing of query strings
+//! * `cursor`: cursors of lists and searches
+//! * `envelope`, `error`: responses
+//! * `openapi`: the document at `/openapi.json`
 
 mod aggregate;
 mod capabilities;

@@ -1,7 +1,7 @@
 //! The server with the fixtures that the official conformance suite requires: tools, prompts and resources that exist
 //! only in builds with the feature `conformance`.
 //!
-//! It replaces [`super::handler::Server`], so that transports, lists and errors are those of every build. Its
+//! It replaces `super::handler::Server`, so that transports, lists and errors are those of every build. Its
 //! fixtures are data (`fixtures.json`) where possible. The requirements of the suite are in `docs/conformance.md`.
 //!
 //! * `fixtures`: the data

@@ -1,7 +1,7 @@
 //! Removes hidden streams from answers. Pure.
 //!
 //! Records, hits and relations of streams outside the allow-list are dropped, together with counts and scores that
-//! include them. [`super::declaration`] does the same for a connector's own text.
+//! include them. `super::declaration` does the same for a connector's own text.
 
 use std::collections::BTreeSet;
 use std::fmt;

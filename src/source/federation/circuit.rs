@@ -1,6 +1,6 @@
 //! Leaving a source alone that fails again and again.
 //!
-//! A source that does not answer costs every call its deadline. After [`FAILURES`] failures in a row it is not
+//! A source that does not answer costs every call its deadline. After `FAILURES` failures in a row it is not
 //! asked for a while; then one question is let through as a probe, and its answer decides. A pause that the
 //! source itself asked for is kept as it asked. Time comes in as a value.
 

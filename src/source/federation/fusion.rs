@@ -3,7 +3,7 @@
 //! Scores of different sources cannot be compared, ranks can. A hit is worth 1 / (60 + rank) for every source
 //! that has it, so the first hits of all sources come first, and what two sources have comes before both. Ties
 //! go to the newer record, then by handle, so that the order does not depend on who answered first. Nothing
-//! here reads: [`Fusion::hungry`] says what is to be read, [`Fusion::feed`] takes it.
+//! here reads: `Fusion::hungry` says what is to be read, `Fusion::feed` takes it.
 //!
 //! The list ends in the middle of what was read, so the position keeps what was read and not given.
 

@@ -2,7 +2,7 @@
 //!
 //! An input is a list with its own pages and order: one connection or one source. The first of the inputs' first rows
 //! is returned next, so an input with an unknown next row blocks the list until its page is read. The merge does no
-//! IO: [`Lanes::hungry`] returns the pages to read, [`Lanes::feed`] accepts a page, and [`Lanes::fail`] continues
+//! IO: `Lanes::hungry` returns the pages to read, `Lanes::feed` accepts a page, and `Lanes::fail` continues
 //! without an input.
 
 use std::cmp::Ordering;

@@ -1,14 +1,14 @@
 //! Merges several ordered, paginated lists into one, without gaps and without duplicates.
 //!
-//! It merges the connections of one record server and the sources of a federation. Nothing here does IO: [`Lanes`]
+//! It merges the connections of one record server and the sources of a federation. Nothing here does IO: `Lanes`
 //! returns the pages to read and accepts them.
 //!
-//! * [`lanes`]: the merge of all inputs
-//! * [`lane`]: one input
-//! * [`place`]: the sort key of a row
-//! * [`saved`]: the position after a page, as text
-//! * [`seen`]: digests of rows that were returned, for deduplication
-//! * [`trail`]: cycle detection for the cursors of a server
+//! * `lanes`: the merge of all inputs
+//! * `lane`: one input
+//! * `place`: the sort key of a row
+//! * `saved`: the position after a page, as text
+//! * `seen`: digests of rows that were returned, for deduplication
+//! * `trail`: cycle detection for the cursors of a server
 
 mod lane;
 mod lanes;

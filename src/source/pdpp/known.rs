@@ -1,7 +1,7 @@
 //! Schemas that a server gave lately, for each grant.
 //!
 //! A list over several connections needs to know which there are and what orders their records. Both change seldom, so
-//! they are kept for [`KEPT_FOR`]. They are dropped when the server refuses a call, when the whole schema is read, and
+//! they are kept for `KEPT_FOR`. They are dropped when the server refuses a call, when the whole schema is read, and
 //! with the token: another grant reads its own.
 
 use std::sync::Arc;

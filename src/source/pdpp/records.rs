@@ -1,7 +1,7 @@
 //! Lists of records: one connection as its server pages it, several as one list of our own.
 //!
 //! Over several connections the reference server applies the limit to each of them and gives no cursor. So each is read
-//! on its own, all at the same time as far as the transport permits, and merged by [`Lanes`].
+//! on its own, all at the same time as far as the transport permits, and merged by `Lanes`.
 
 use std::collections::HashMap;
 

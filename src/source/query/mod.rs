@@ -1,10 +1,10 @@
 //! Typed queries to a source and their answers.
 //!
-//! * [`search`]: full-text search
-//! * [`records`]: pages of a stream and its changes
-//! * [`window`]: part of a long text field
-//! * [`aggregate`]: counts, sums and groups
-//! * [`filter`]: conditions on records, shared by these queries
+//! * `search`: full-text search
+//! * `records`: pages of a stream and its changes
+//! * `window`: part of a long text field
+//! * `aggregate`: counts, sums and groups
+//! * `filter`: conditions on records, shared by these queries
 
 mod aggregate;
 mod filter;

@@ -1,7 +1,7 @@
 //! Builds index queries from phrases and a scope.
 //!
 //! Queries are flat lists of clauses, because the index can skip low-scoring documents only for those. A title
-//! therefore weighs more by being indexed several times ([`super::index`]) and not by a clause of its own, which made
+//! therefore weighs more by being indexed several times (`super::index`) and not by a clause of its own, which made
 //! queries of common words five times slower.
 
 use tantivy::Term;

@@ -5,17 +5,17 @@
 //! which it is complete; an import, or the next search, adds the records that changed since. The same mechanism
 //! recovers from a crash, from damage and from a restored backup.
 //!
-//! One process writes at a time ([`StoreWriter`] holds a lock); any number of processes read meanwhile.
+//! One process writes at a time (`StoreWriter` holds a lock); any number of processes read meanwhile.
 //!
-//! * [`database`], [`write_lock`], [`lock_holder`], [`error`], [`backup`]: the SQLite file
-//! * [`write`], [`put`], [`kinds`]: imports
-//! * [`manifest`], [`declaration`], [`routes`], [`streams`]: the schema of connectors
-//! * [`read`], [`list`], [`changes`], [`window`], [`aggregate`]: one kind of read each
-//! * [`predicate`], [`pick`], [`selection`], [`expand`], [`sort_value`]: filters, fields, relations and order of
+//! * `database`, `write_lock`, `lock_holder`, `error`, `backup`: the SQLite file
+//! * `write`, `put`, `kinds`: imports
+//! * `manifest`, `declaration`, `routes`, `streams`: the schema of connectors
+//! * `read`, `list`, `changes`, `window`, `aggregate`: one kind of read each
+//! * `predicate`, `pick`, `selection`, `expand`, `sort_value`: filters, fields, relations and order of
 //!   those reads
-//! * [`group_key`], [`time_bucket`]: groups of an aggregation
-//! * [`search`], [`words`], [`terms`], [`clauses`], [`scope`], [`sieve`], [`matching`], [`index`]: full-text search
-//! * [`allowance`], [`interrupt`]: memory limit and cancellation of a read
+//! * `group_key`, `time_bucket`: groups of an aggregation
+//! * `search`, `words`, `terms`, `clauses`, `scope`, `sieve`, `matching`, `index`: full-text search
+//! * `allowance`, `interrupt`: memory limit and cancellation of a read
 
 mod aggregate;
 mod allowance;

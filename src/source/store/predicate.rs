@@ -1,6 +1,6 @@
 //! Filters, compiled for many records.
 //!
-//! A [`Predicate`] is a filter with values that are parsed once and then compared with many records. Numbers and texts
+//! A `Predicate` is a filter with values that are parsed once and then compared with many records. Numbers and texts
 //! compare by meaning, since values in a URL and in CSV files are always text.
 
 use std::cmp::Ordering;

@@ -1,6 +1,6 @@
 //! Reading JSON that may hold anything anywhere.
 //!
-//! A [`Tolerant`] type says what it makes of a scalar, a list or an object; of what it does not expect it
+//! A `Tolerant` type says what it makes of a scalar, a list or an object; of what it does not expect it
 //! makes its default. So an unexpected type is a missing value, and never the end of a whole answer.
 
 use std::borrow::Cow;

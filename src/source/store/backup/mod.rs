@@ -5,11 +5,11 @@
 //! import batch completely or not at all. Every file is verified before it is used and appears at its path
 //! atomically.
 //!
-//! * [`copy`]: copies the pages of a database, cancellable
-//! * [`destination`]: the file that a backup is written to
-//! * [`error`]: errors of both directions
-//! * [`restore`]: replaces the contents of a store
-//! * [`verify`]: opens a backup and checks all of it
+//! * `copy`: copies the pages of a database, cancellable
+//! * `destination`: the file that a backup is written to
+//! * `error`: errors of both directions
+//! * `restore`: replaces the contents of a store
+//! * `verify`: opens a backup and checks all of it
 
 mod copy;
 mod destination;

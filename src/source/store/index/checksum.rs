@@ -1,7 +1,7 @@
 //! Checksums of index files.
 //!
 //! Tantivy ends each segment file with a footer: JSON with the CRC-32 of what comes before it, the length of the JSON
-//! and a magic number. `meta.json` and `.managed.json` have none; [`seal`] adds a line with theirs.
+//! and a magic number. `meta.json` and `.managed.json` have none; `seal` adds a line with theirs.
 
 use crc32fast::Hasher;
 use serde::Deserialize;

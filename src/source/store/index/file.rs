@@ -1,7 +1,7 @@
 //! Index files, read with positioned reads instead of a memory map.
 //!
 //! A mapped file that another process truncates would end this process with SIGBUS. **Invariant:** the bytes that
-//! [`IndexFile`] returns are those of the file as it was opened; a file that changed since returns an error.
+//! `IndexFile` returns are those of the file as it was opened; a file that changed since returns an error.
 
 use std::fs::{self, File, Metadata};
 use std::io;

@@ -4,14 +4,14 @@
 //! store and the version of the last change that it contains; commit and payload are one atomic file. The index can
 //! therefore always be updated from records with a later version, and a lost or damaged index is rebuilt.
 //!
-//! * [`folder`]: the owner of the folder, and the files that may be deleted
-//! * [`directory`], [`file`], [`cache`]: file access without a memory map
-//! * [`checksum`]: detection of changed bytes
-//! * [`open`], [`fault`]: opens, verifies and creates an index; faults that prevent its use
-//! * [`document`]: the fields and the searchable text of a record
-//! * [`view`], [`editor`]: read access and the single writer
-//! * [`follower`]: the index during an import
-//! * [`current`]: the open index of a process, kept up to date and rebuilt when lost or damaged
+//! * `folder`: the owner of the folder, and the files that may be deleted
+//! * `directory`, `file`, `cache`: file access without a memory map
+//! * `checksum`: detection of changed bytes
+//! * `open`, `fault`: opens, verifies and creates an index; faults that prevent its use
+//! * `document`: the fields and the searchable text of a record
+//! * `view`, `editor`: read access and the single writer
+//! * `follower`: the index during an import
+//! * `current`: the open index of a process, kept up to date and rebuilt when lost or damaged
 
 mod cache;
 mod checksum;
