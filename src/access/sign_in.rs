@@ -26,7 +26,7 @@ use super::failure_log::FailureLog;
 use super::fair_queue::FairQueue;
 use super::{AuthorityUrl, SignInSettings};
 
-/// How long the endpoints are used before the metadata is read again.
+/// Lifetime of the endpoints before the metadata is read again.
 const FRESH_FOR: Duration = Duration::from_secs(15 * 60);
 
 /// The pause after metadata that could not be read, while older endpoints are known.
@@ -58,7 +58,7 @@ pub struct SignIn {
 #[derive(Debug, Default)]
 struct EndpointCache {
     endpoints: Option<Arc<Endpoints>>,
-    /// When the metadata is read again.
+    /// Time at which the metadata is read again.
     due: Option<Instant>,
 }
 
@@ -71,7 +71,7 @@ pub struct Attempt {
     pub verifier: SecretString,
 }
 
-/// What the authorization server sends the browser back with.
+/// Parameters that the authorization server sends the browser back with.
 #[derive(Debug, Default)]
 pub struct AuthorizationReply {
     /// The code, which a token is given for once.
@@ -82,7 +82,7 @@ pub struct AuthorizationReply {
     pub error: Option<String>,
 }
 
-/// Why a sign-in gave no token. No text of a request or of a token is in it.
+/// The reason why a sign-in gave no token. It contains no text of a request or of a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignInFault {
     /// The person, or the authorization server on their behalf, said no.

@@ -83,7 +83,7 @@ pub(super) fn reopen_sources(
     open_all(settings, environment, AS_IT_IS, open, Opener::Server)
 }
 
-/// What opens sources.
+/// The kind of program that opens sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opener {
     /// A command, whose user reads why it ends.

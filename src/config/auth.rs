@@ -24,7 +24,7 @@ pub struct AuthSettings {
     pub audience: Vec<String>,
     /// Scopes that every token has to have.
     pub scopes: Vec<String>,
-    /// How people sign in for record pages.
+    /// Sign-in for record pages.
     pub pages: Option<PagesPlace>,
     /// Tokens of this server's own.
     pub tokens: Vec<TokenGrant>,
@@ -57,7 +57,7 @@ pub struct IssuerPlace {
 pub struct IntrospectionPlace {
     /// Its introspection endpoint.
     pub url: AuthorityUrl,
-    /// What this server is called there.
+    /// Client id of this server.
     pub client_id: String,
     /// Where its secret is.
     pub client_secret: SecretPlace,
@@ -66,9 +66,9 @@ pub struct IntrospectionPlace {
 /// A client of the issuer that people sign in with for record pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PagesPlace {
-    /// What this server is called there.
+    /// Client id of this server.
     pub client_id: String,
-    /// Where its secret is; none for a public client.
+    /// Place of the client secret; none for a public client.
     pub client_secret: Option<SecretPlace>,
     /// The scopes that are asked for.
     pub scopes: Vec<String>,

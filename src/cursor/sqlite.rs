@@ -35,7 +35,7 @@ pub struct StoredPosition {
     pub reference: Reference,
     /// What it has come to.
     pub state: PositionState,
-    /// When it expires, since 1970.
+    /// Time of expiry, since 1970.
     pub expires: Duration,
     /// The position.
     pub position: Position,
@@ -211,7 +211,7 @@ const EXPIRE_EVERY_MS: i64 = 1_000;
 
 const COLUMNS: &str = "reference, kind, issued_ms, offset, used_ms, binding, position, expires_ms";
 
-/// When a row expires, as the index `positions_by_expiry` has it.
+/// Expression for the expiry of a row, as the index `positions_by_expiry` has it.
 const EXPIRES_MS: &str = "coalesce(expires_ms, issued_ms + 3600000)";
 
 fn write<Answer>(

@@ -148,7 +148,7 @@ fn at_most<'a>(most: usize) -> impl Fn((&'a String, &'a Value)) -> (Cow<'a, str>
     move |(name, value)| (Cow::Borrowed(name.as_str()), shortened(value, most))
 }
 
-/// What a record's fields take at some width.
+/// Size of a record's fields at some width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldsSize {
     /// Bytes of them as JSON; 0 where nothing is shown.

@@ -35,7 +35,7 @@ const MAX_IDLE_FOR: Duration = Duration::from_secs(30 * 60);
 /// People and grants of whom something small is kept.
 const MAX_PEOPLE: u64 = 10_000;
 
-/// How long the latest token of an unused grant is kept: as long as its links open.
+/// Lifetime of the latest token of an unused grant: as long as its links open.
 const MAX_TOKENS_FOR: Duration = MAX_LINK_LIFE;
 
 /// How long a call waits for others of its caller to end.

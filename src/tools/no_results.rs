@@ -82,7 +82,7 @@ async fn look(source: &dyn Source, query: &SearchQuery) -> String {
     }
 }
 
-/// What a search finds without what narrows it.
+/// Results of a search without its narrowing arguments.
 enum Elsewhere {
     /// The hint that says where.
     Found(String),
@@ -233,7 +233,7 @@ impl NoRecords<'_> {
         held.into_iter().flatten().collect()
     }
 
-    /// What one field holds.
+    /// The value of one field.
     async fn held(&self, source: &dyn Source, field: &str, is_range: bool) -> Option<(String, Value)> {
         let held =
             if is_range { self.bounds(source, field).await } else { self.frequent(source, field).await };

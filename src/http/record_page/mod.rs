@@ -249,7 +249,7 @@ fn is_just_signed_in(callers: &Callers, request: &Parts) -> bool {
     at.is_some_and(|at| callers.grants.cursors().now().abs_diff(at) < Duration::from_secs(30))
 }
 
-/// Why a token gets no tools.
+/// The reason why a token gets no tools.
 #[derive(Debug)]
 struct TurnRefusal {
     /// 401 when another token can do better.

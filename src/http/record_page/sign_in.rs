@@ -24,7 +24,7 @@ use crate::http::served::{Callers, Served};
 use crate::telemetry::{Call, Endpoint, Origin};
 use crate::tools::RecordPages;
 
-/// Where the authorization server sends browsers back to. No handle has this form.
+/// Path of the redirect URI. No handle has this form.
 pub(super) const CALLBACK: &str = "/records/-/callback";
 
 /// The parameter of a record's page right after a sign-in. A browser that then has no session is not sent to sign in again.
@@ -36,7 +36,7 @@ const COOKIE: &str = "fetchwell_sign_in_";
 /// Characters of a state in the name of its cookie.
 const NAME_CHARS: usize = 8;
 
-/// How long an attempt may take.
+/// Maximum duration of an attempt.
 const ATTEMPT_LIFE: Duration = Duration::from_secs(10 * 60);
 
 /// Attempts of one browser at a time. One more deletes the cookies of all others.
@@ -191,7 +191,7 @@ struct PendingSignIn {
     handle: Handle,
 }
 
-/// Why an answer admits no one.
+/// The reason why an answer admits no one.
 enum Rejection {
     /// There is no token.
     SignIn(SignInFault),
@@ -211,7 +211,7 @@ impl From<Denial> for Rejection {
     }
 }
 
-/// What the query of an answer says.
+/// Query parameters of an answer.
 struct Answer {
     state: Option<String>,
     reply: AuthorizationReply,

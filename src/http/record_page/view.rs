@@ -111,7 +111,7 @@ pub(super) fn opening(path: &str, key: &str) -> Response {
     page(StatusCode::OK, "Open this record", &body, false)
 }
 
-/// How people get to a record that is not public.
+/// Access to a record that is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WayIn {
     /// By a link that an assistant gives.

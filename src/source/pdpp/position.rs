@@ -38,7 +38,7 @@ pub(super) struct SavedChanges {
     pub(super) taken: usize,
 }
 
-/// Where a page of changes starts.
+/// The start of a page of changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChangesStart {
     /// At the state of the server's own token, or `beginning`.

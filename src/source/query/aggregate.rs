@@ -25,7 +25,7 @@ pub struct AggregateQuery {
     pub limit: usize,
     /// Filter on the records that are aggregated.
     pub filter: Filter,
-    /// What the answer is for.
+    /// Purpose of the read.
     pub purpose: Purpose,
 }
 

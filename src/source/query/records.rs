@@ -200,7 +200,7 @@ pub enum ChangesToken {
     Unverified(String),
 }
 
-/// Where changes of a stream are told. A change token is bound to it.
+/// The source and connection that changes of a stream come from. A change token is bound to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangesOrigin {
     /// The identity of the one source that tells them.

@@ -21,7 +21,7 @@ pub struct SearchQuery {
     pub limit: usize,
     /// Position to continue from; `None` starts at the first hit.
     pub position: Option<SearchPosition>,
-    /// What the answer is for.
+    /// Purpose of the read.
     pub purpose: Purpose,
 }
 
