@@ -6,7 +6,7 @@ use super::allowance::Allowance;
 use super::database::Database;
 use super::expand;
 use super::interrupt::ReadBounds;
-use super::routes::routes_in;
+use super::manifest::Manifest;
 use super::selection::Projection;
 use super::streams::stream_rows;
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
@@ -176,13 +176,14 @@ fn read_schema(sqlite: &Connection) -> Result<Schema, rusqlite::Error> {
     while let Some(row) = rows.next()? {
         let Some(connection_id) = name::<ConnectionId>(row, 0)? else { continue };
         if schema.connections.last().is_none_or(|last| last.connection_id != connection_id) {
+            let manifest = row.get_ref(5)?.as_str_or_null()?.and_then(Manifest::cached);
             schema.connections.push(ConnectionSchema {
                 connection_id,
                 source: None,
                 display_name: Some(row.get(1)?),
                 connector_key: Some(row.get(2)?),
                 streams: Vec::new(),
-                routes: row.get_ref(5)?.as_str_or_null()?.map(routes_in).unwrap_or_default(),
+                routes: manifest.map(|manifest| manifest.routes().to_vec()).unwrap_or_default(),
             });
         }
         let Some(last) = schema.connections.last_mut() else { continue };

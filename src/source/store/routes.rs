@@ -56,24 +56,6 @@ fn route(item: &Value, declares: &impl Fn(&str) -> bool) -> Result<HttpRoute, St
     HttpRoute::new(&raw.path, stream, raw.record_type.as_deref()).map_err(|problem| problem.to_string())
 }
 
-/// Returns the valid routes of a stored manifest. Parses nothing else, because every schema request needs them.
-pub(super) fn routes_in(manifest: &str) -> Vec<HttpRoute> {
-    #[derive(Deserialize)]
-    struct StoredManifest {
-        streams: Vec<Stream>,
-        routes: Option<Value>,
-    }
-    #[derive(Deserialize)]
-    struct Stream {
-        name: String,
-    }
-    let Ok(StoredManifest { streams, routes: given }) = serde_json::from_str(manifest) else {
-        return Vec::new();
-    };
-    let declares = |name: &str| streams.iter().any(|stream| stream.name == name);
-    routes(given, declares).into_iter().filter_map(Result::ok).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -99,7 +81,7 @@ mod tests {
             .collect();
         let bookings = ("/api/v1/bookings", "reservations", Some("Booking"));
         assert_eq!(shown, [bookings, ("/api/v1/reservations", "reservations", None)]);
-        assert_eq!(routes_in(&text), parsed.routes());
+        assert_eq!(Manifest::cached(&text).unwrap().routes(), parsed.routes());
         assert_eq!(Manifest::parse(&manifest(&Value::Null)).unwrap().routes(), []);
     }
 
@@ -119,7 +101,7 @@ mod tests {
             let text = manifest(&json!([good, bad]));
             let refused = Manifest::parse(&text).unwrap_err().to_string();
             assert!(refused.contains(name) && refused.contains(part), "{refused}");
-            assert_eq!(routes_in(&text).len(), 1, "{text}");
+            assert_eq!(Manifest::cached(&text).unwrap().routes().len(), 1, "{text}");
             let kept = Manifest::from_stored(&text).unwrap();
             assert!(kept.routes().len() == 1 && kept.stream("listings").is_ok(), "{text}");
         }
