@@ -129,12 +129,16 @@ impl HttpServer {
         let mut process =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
-        // What is wrong with its files is said before it serves.
+        // Warnings come before the line with the address, and may contain URLs of sources.
         let mut first = lines.next().unwrap().unwrap();
-        while !first.contains("://") {
+        let address = loop {
+            let announced =
+                first.lines().last().and_then(|line| line.strip_prefix("fetchwell serves MCP at "));
+            if let Some(announced) = announced {
+                break announced.split("://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+            }
             first = format!("{first}\n{}", lines.next().unwrap_or_else(|| panic!("{first}")).unwrap());
-        }
-        let address = first.split("://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+        };
         let log = Arc::new(Mutex::new(first));
         let rest = Arc::clone(&log);
         let reader = std::thread::spawn(move || {
