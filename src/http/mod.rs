@@ -4,40 +4,23 @@
 //! records; `/health` and `/metrics` can have an address of their own. Without authentication only loopback addresses
 //! are served, and requests that came through a proxy are refused.
 //!
-//! * `admission`, `served`, `well_known`: authentication and the state of callers
-//! * `answers`, `v1`, `api`, `record_page`, `root`: endpoints
-//! * `health`, `metrics`, `ops`: operations endpoints
-//! * `allowed_names`, `cors`, `proxied`, `forwarded`, `public_url`: checks of host, origin and proxies
-//! * `rate_limit`, `limits`, `connections`: rate limits, timeouts and connection limits
-//! * `listener`, `tls`: sockets and certificates
-//! * `request_id`, `refusal`, `defect`: request ids and error responses of middleware
+//! * `server`: sockets, connections and their limits
+//! * `middleware`: authentication and the other checks of requests
+//! * `mcp`, `v1`, `api`: endpoints of programs
+//! * `pages`: record pages, `/` and `/.well-known`
+//! * `ops`: health, metrics and their listener
+//! * `public_url`: the URL at which clients reach the server
 //! * `in_process`: the APIs without a socket
 
-mod admission;
-mod allowed_names;
-mod answers;
 mod api;
-mod connections;
-mod cors;
-mod defect;
-mod forwarded;
-mod health;
 mod in_process;
-mod limits;
-mod listener;
-mod metrics;
+mod mcp;
+mod middleware;
 mod ops;
-mod proxied;
+mod pages;
 mod public_url;
-mod rate_limit;
-mod record_page;
-mod refusal;
-mod request_id;
-mod root;
-mod served;
-mod tls;
+mod server;
 mod v1;
-mod well_known;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -45,29 +28,32 @@ use axum::routing::any;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub use self::allowed_names::{AllowedHost, AllowedNames, AllowedOrigin};
-pub use self::forwarded::{TrustedProxies, TrustedProxy};
 pub use self::in_process::InProcess;
-pub use self::limits::{
+pub use self::middleware::check_host::{AllowedHost, AllowedNames, AllowedOrigin};
+pub use self::middleware::rate_limit::{RateLimit, RateLimiter};
+pub use self::middleware::served::{Callers, Served};
+pub use self::ops::listener::serve_ops;
+pub use self::public_url::{PublicUrl, PublicUrlError};
+pub use self::server::forwarded::{TrustedProxies, TrustedProxy};
+pub use self::server::limits::{
     DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_CONNECTIONS_PER_ADDRESS, DEFAULT_WRITE_TIMEOUT, Limits,
 };
-pub use self::listener::{DEFAULT_LISTEN, Guarded, ListenError, bind, bind_ops, may_listen};
-pub use self::ops::serve_ops;
-pub use self::public_url::{PublicUrl, PublicUrlError};
-pub use self::rate_limit::{RateLimit, RateLimiter};
-pub use self::served::{Callers, Served};
-pub use self::tls::{Tls, TlsError, TlsSettings};
+pub use self::server::listener::{DEFAULT_LISTEN, Guarded, ListenError, bind, bind_ops, may_listen};
+pub use self::server::tls::{Tls, TlsError, TlsSettings};
 
-use self::admission::{authenticate, authorize_ops};
-use self::allowed_names::check_host;
-use self::answers::{Mcp, answer_message};
 use self::api::Api;
-use self::connections::{Connections, MAX_UNSENT_OF_CALLER, MAX_UNSENT_WITHOUT_CALLER};
-use self::defect::catch_panic;
-use self::forwarded::resolve_client_ip;
-use self::limits::{RequestTimeout, timeout_request};
-use self::proxied::{ProxyGuard, refuse_proxied};
-use self::rate_limit::limit_rate;
+use self::mcp::{Mcp, answer_message, unknown_path};
+use self::middleware::authenticate::{authenticate, authorize_ops};
+use self::middleware::catch_panic::catch_panic;
+use self::middleware::check_host::check_host;
+use self::middleware::rate_limit::limit_rate;
+use self::middleware::refuse_proxied::{ProxyGuard, refuse_proxied};
+use self::middleware::{cors, request_id};
+use self::ops::{health, metrics};
+use self::pages::{record_page, root, well_known};
+use self::server::connections::{Connections, MAX_UNSENT_OF_CALLER, MAX_UNSENT_WITHOUT_CALLER};
+use self::server::forwarded::resolve_client_ip;
+use self::server::limits::{RequestTimeout, timeout_request};
 use self::v1::RecordServer;
 use crate::mcp::McpService;
 use crate::telemetry::Telemetry;
@@ -167,7 +153,7 @@ fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .merge(open)
         .merge(root::routes(public_url.clone()))
         .merge(record_page::routes(served, telemetry.clone(), public_url))
-        .fallback(answers::unknown_path)
+        .fallback(unknown_path)
         .layer(from_fn_with_state((rate_limiter, telemetry.clone()), limit_rate))
         .merge(watch)
         .merge(health::probes(site.clone()))

@@ -43,10 +43,10 @@ use self::answer::{Answer, response};
 use self::error::{Failure, refusal};
 use self::parameters::Parameters;
 use self::routes::{Routes, Target};
-use super::admission::toolbox_of;
-use super::answers::sent_bytes;
+use super::mcp::sent_bytes;
 use super::v1::ApiError;
 use crate::fit::Limits;
+use crate::http::middleware::authenticate::toolbox_of;
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 use crate::tools::Toolbox;
 

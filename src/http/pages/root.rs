@@ -9,9 +9,9 @@ use axum::routing::any;
 use maud::html;
 use serde_json::json;
 
-use super::PublicUrl;
-use super::answers::json_rpc_error;
 use super::record_page::information_page;
+use crate::http::mcp::json_rpc_error;
+use crate::http::public_url::PublicUrl;
 
 /// Description of the server in one sentence.
 const ABOUT: &str = "fetchwell lets AI clients search and read records across connected accounts, over MCP.";
@@ -20,7 +20,7 @@ const ABOUT: &str = "fetchwell lets AI clients search and read records across co
 const NOT_AN_ENDPOINT: i32 = -32_600;
 
 /// Returns the route of `/`.
-pub(super) fn routes(public_url: Option<PublicUrl>) -> Router {
+pub(in crate::http) fn routes(public_url: Option<PublicUrl>) -> Router {
     Router::new().route("/", any(answer).with_state(public_url))
 }
 

@@ -10,30 +10,30 @@ use http_body_util::BodyExt;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use super::answers::sent_bytes;
-use super::v1;
+use crate::http::mcp::sent_bytes;
+use crate::http::v1;
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 
 /// Reason why middleware refuses or aborts a request.
 #[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) status: StatusCode,
+pub(in crate::http) struct Refusal {
+    pub(in crate::http) status: StatusCode,
     /// Error code, one of those that telemetry knows.
-    pub(super) code: &'static str,
+    pub(in crate::http) code: &'static str,
     /// Code of the JSON-RPC error.
-    pub(super) json_rpc: i32,
-    pub(super) problem: String,
+    pub(in crate::http) json_rpc: i32,
+    pub(in crate::http) problem: String,
     /// Seconds to wait before a retry.
-    pub(super) retry_after: Option<u64>,
+    pub(in crate::http) retry_after: Option<u64>,
     /// Value of the `WWW-Authenticate` header.
-    pub(super) challenge: Option<HeaderValue>,
+    pub(in crate::http) challenge: Option<HeaderValue>,
     /// URL of the protected resource metadata, from which a client learns how to get a token.
-    pub(super) resource_metadata: Option<String>,
+    pub(in crate::http) resource_metadata: Option<String>,
 }
 
 /// Request data that an error response needs.
 #[derive(Debug, Clone)]
-pub(super) struct ErrorContext {
+pub(in crate::http) struct ErrorContext {
     method: Method,
     path: String,
     id: RequestId,
@@ -41,13 +41,18 @@ pub(super) struct ErrorContext {
 }
 
 impl Refusal {
-    pub(super) fn new(status: StatusCode, code: &'static str, json_rpc: i32, problem: String) -> Self {
+    pub(in crate::http) fn new(
+        status: StatusCode,
+        code: &'static str,
+        json_rpc: i32,
+        problem: String,
+    ) -> Self {
         let (retry_after, challenge, resource_metadata) = Default::default();
         Self { status, code, json_rpc, problem, retry_after, challenge, resource_metadata }
     }
 
     /// Sets the seconds after which a retry may succeed.
-    pub(super) fn after(self, seconds: u64) -> Self {
+    pub(in crate::http) fn after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
     }
 
@@ -77,7 +82,7 @@ impl Refusal {
 }
 
 impl ErrorContext {
-    pub(super) fn new(request: &Request) -> Self {
+    pub(in crate::http) fn new(request: &Request) -> Self {
         let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
         let origin = Origin::of(request.extensions());
         Self { method: request.method().clone(), path: request.uri().path().to_owned(), id, origin }
@@ -85,7 +90,7 @@ impl ErrorContext {
 
     /// Builds the response and records it. It is recorded under a common endpoint name, because the path may be
     /// unknown.
-    pub(super) fn refused(&self, refusal: &Refusal, telemetry: &Telemetry) -> Response {
+    pub(in crate::http) fn refused(&self, refusal: &Refusal, telemetry: &Telemetry) -> Response {
         let record = telemetry.call(Endpoint::route("/{any}"), self.origin.clone());
         let response = self.response(refusal);
         let bytes = size_of(&response);
@@ -120,7 +125,7 @@ impl ErrorContext {
 
 /// Refuses a request and records it. The rest of the request is read so that the connection can be reused; if that is
 /// too much, the response closes the connection.
-pub(super) async fn refused(request: Request, refusal: &Refusal, telemetry: &Telemetry) -> Response {
+pub(in crate::http) async fn refused(request: Request, refusal: &Refusal, telemetry: &Telemetry) -> Response {
     let context = ErrorContext::new(&request);
     let is_http_1 = request.version() < Version::HTTP_2;
     let rest = timeout(REST_TIMEOUT, read_to_end(request.into_body())).await;
@@ -156,6 +161,6 @@ fn title(code: &str) -> String {
 }
 
 /// Returns the number of bytes of a complete body, or 0 if it is unknown.
-pub(super) fn size_of(response: &Response) -> usize {
+pub(in crate::http) fn size_of(response: &Response) -> usize {
     response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default()
 }

@@ -8,8 +8,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::PublicUrl;
-use super::served::Callers;
+use crate::http::middleware::served::Callers;
+use crate::http::public_url::PublicUrl;
 
 /// Path of the server's document; that of a resource is appended.
 const BASE: &str = "/.well-known/oauth-protected-resource";
@@ -19,13 +19,13 @@ const BASE: &str = "/.well-known/oauth-protected-resource";
 const RESOURCES: [&str; 4] = ["/mcp", "/mcp/", "/mcp/openai", "/mcp/openai/"];
 
 /// Returns the URL of the document about `path`, or `None` without a public URL.
-pub(super) fn metadata_url(public_url: Option<&PublicUrl>, path: &str) -> Option<String> {
+pub(in crate::http) fn metadata_url(public_url: Option<&PublicUrl>, path: &str) -> Option<String> {
     let resource = if RESOURCES.contains(&path) { path } else { "" };
     public_url.map(|url| url.at(&format!("{BASE}{resource}")))
 }
 
 /// Returns the routes of the documents, which are unauthenticated.
-pub(super) fn routes(callers: &Arc<Callers>) -> Router {
+pub(in crate::http) fn routes(callers: &Arc<Callers>) -> Router {
     let document = get(document).with_state(Arc::clone(callers));
     RESOURCES.iter().fold(Router::new().route(BASE, document.clone()), |router, path| {
         router.route(&format!("{BASE}{path}"), document.clone())

@@ -3,14 +3,14 @@
 use axum::http::{HeaderName, HeaderValue, Method, header, request};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use super::AllowedNames;
-use super::api::{CONTEXT_BUDGET, ORIGINAL_TOKENS, RETURNED_TOKENS};
+use super::check_host::AllowedNames;
 use super::rate_limit::{LIMIT, REMAINING, RESET};
 use super::request_id::{CORRELATION_ID, REQUEST_ID, X_REQUEST_ID};
+use crate::http::api::{CONTEXT_BUDGET, ORIGINAL_TOKENS, RETURNED_TOKENS};
 
 /// Allows pages of allowed origins, such as an MCP inspector on this machine, to call the endpoints. Other origins
 /// get no CORS headers, and their requests are refused by the `Origin` check.
-pub(super) fn from_origins(names: AllowedNames) -> CorsLayer {
+pub(in crate::http) fn from_origins(names: AllowedNames) -> CorsLayer {
     let is_allowed = move |origin: &HeaderValue, _: &request::Parts| names.allow_origin(origin);
     CorsLayer::new()
         .allow_origin(AllowOrigin::predicate(is_allowed))

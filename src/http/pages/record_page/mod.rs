@@ -26,20 +26,20 @@ use secrecy::SecretString;
 use tokio::time::timeout;
 use url::form_urlencoded;
 
-pub(super) use self::view::information_page;
+pub(in crate::http) use self::view::information_page;
 
 use self::cookies::Cookies;
 use self::sessions::{Session, Sessions};
 use self::sign_in::{CALLBACK, SIGNED_IN};
 use self::view::{Around, Document, WayIn};
-use super::PublicUrl;
-use super::admission::{admit_token, client_of};
-use super::connections::HeldUntilSent;
-use super::refusal::size_of;
-use super::served::{Callers, Served};
 use crate::access::Denial;
 use crate::fit::Shaping;
 use crate::handle::Handle;
+use crate::http::middleware::authenticate::{admit_token, client_of};
+use crate::http::middleware::refusal::size_of;
+use crate::http::middleware::served::{Callers, Served};
+use crate::http::public_url::PublicUrl;
+use crate::http::server::connections::HeldUntilSent;
 use crate::source::pdpp::{CallersToken, asking_with};
 use crate::telemetry::{Call, Endpoint, Origin, Refused, Telemetry};
 use crate::tools::{LINK, NoTurn, Reader, RecordPages, Toolbox, Turn};
@@ -67,7 +67,7 @@ struct Pages {
 }
 
 /// The routes, when it is known where the server is.
-pub(super) fn routes(served: Served, telemetry: Telemetry, public_url: Option<PublicUrl>) -> Router {
+pub(in crate::http) fn routes(served: Served, telemetry: Telemetry, public_url: Option<PublicUrl>) -> Router {
     let Some(public_url) = public_url else { return Router::new() };
     let is_secure = public_url.as_str().starts_with("https:");
     let pages = Pages { served, telemetry, public_url, sessions: Sessions::new(Cookies { is_secure }) };

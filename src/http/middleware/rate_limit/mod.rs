@@ -21,18 +21,18 @@ use governor::middleware::StateInformationMiddleware;
 use governor::{Quota, RateLimiter as Governor};
 
 use self::buckets::Buckets;
-use super::forwarded::network_of;
 use super::refusal::{Refusal, refused};
+use crate::http::server::forwarded::network_of;
 use crate::telemetry::Telemetry;
 
 /// Header with the number of requests that a client may make at once.
-pub(super) const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+pub(in crate::http) const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 
 /// Header with the number of requests that a client may make now.
-pub(super) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+pub(in crate::http) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
 /// Header with the number of seconds until the bucket is full again.
-pub(super) const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+pub(in crate::http) const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Rate limit: a burst of `requests`, refilled within `per`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl Clock for Monotonic {
 }
 
 /// Middleware that limits the rate of requests per client.
-pub(super) async fn limit_rate(
+pub(in crate::http) async fn limit_rate(
     State((limiter, telemetry)): State<(RateLimiter, Telemetry)>,
     request: Request,
     next: Next,
@@ -163,7 +163,7 @@ pub(super) async fn limit_rate(
 }
 
 /// JSON-RPC error code, from the range for implementation-defined server errors.
-pub(super) const RATE_LIMITED: i32 = -32029;
+pub(in crate::http) const RATE_LIMITED: i32 = -32029;
 
 #[cfg(test)]
 mod tests {

@@ -11,24 +11,24 @@ use axum::middleware::Next;
 use axum::response::Response;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::connections::{HeldUntilSent, TooMuchUnsent};
-use super::forwarded::network_of;
 use super::rate_limit::RATE_LIMITED;
 use super::refusal::{ErrorContext, Refusal, refused, size_of};
 use super::served::{Callers, Served};
-use super::well_known::metadata_url;
 use crate::access::{Admitted, Denial, authorization};
+use crate::http::pages::well_known::metadata_url;
+use crate::http::server::connections::{HeldUntilSent, TooMuchUnsent};
+use crate::http::server::forwarded::network_of;
 use crate::source::pdpp::asking_with;
 use crate::telemetry::Telemetry;
 use crate::tools::{NoTurn, Toolbox, Turn};
 
 /// Returns the toolbox of the caller of a request.
-pub(super) fn toolbox_of(extensions: &Extensions) -> Option<Arc<Toolbox>> {
+pub(in crate::http) fn toolbox_of(extensions: &Extensions) -> Option<Arc<Toolbox>> {
     extensions.get::<Arc<Toolbox>>().cloned()
 }
 
 /// Middleware that authenticates a request and removes its token.
-pub(super) async fn authenticate(
+pub(in crate::http) async fn authenticate(
     State((served, telemetry)): State<(Served, Telemetry)>,
     mut request: Request,
     next: Next,
@@ -81,7 +81,7 @@ pub(super) async fn authenticate(
 
 /// Middleware of `/health` and `/metrics`: with authentication they require a token with `metrics = true`. A loopback
 /// address is no identity, because a proxy on this machine has one too.
-pub(super) async fn authorize_ops(
+pub(in crate::http) async fn authorize_ops(
     State((served, telemetry)): State<(Served, Telemetry)>,
     request: Request,
     next: Next,
@@ -105,8 +105,8 @@ pub(super) async fn authorize_ops(
 
 const OPS_REMEDY: &str = "/health and /metrics need a token with metrics = true, or are asked at ops_listen";
 
-/// Returns the client address of a request, as resolved by [`forwarded`](super::forwarded).
-pub(super) fn client_of(extensions: &Extensions) -> IpAddr {
+/// Returns the client address of a request, as resolved by [`forwarded`](crate::http::server::forwarded).
+pub(in crate::http) fn client_of(extensions: &Extensions) -> IpAddr {
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|client| client.0.ip());
     network_of(client.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)))
 }
@@ -116,7 +116,7 @@ async fn admit(callers: &Callers, headers: &HeaderMap, client: IpAddr) -> Result
 }
 
 /// Authenticates a token that did not come in the `Authorization` header.
-pub(super) async fn admit_token(
+pub(in crate::http) async fn admit_token(
     callers: &Callers,
     token: &SecretString,
     client: IpAddr,
@@ -164,7 +164,7 @@ fn denial_refusal(denial: &Denial, sign_in: &SignIn) -> Refusal {
 
 /// JSON-RPC error codes, from the range for implementation-defined server errors.
 const UNAUTHORIZED: i32 = -32_001;
-pub(super) const FORBIDDEN: i32 = -32_003;
+pub(in crate::http) const FORBIDDEN: i32 = -32_003;
 const AUTHORIZATION_UNAVAILABLE: i32 = -32_004;
 
 /// Returns the `WWW-Authenticate` header of a denial (RFC 6750, RFC 9728).

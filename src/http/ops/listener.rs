@@ -10,12 +10,15 @@ use axum::response::{IntoResponse, Response};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::allowed_names::check_host;
-use super::connections::{Connections, MAX_UNSENT_WITHOUT_CALLER};
-use super::defect::catch_panic;
-use super::limits::{RequestTimeout, timeout_request};
-use super::proxied::{ProxyGuard, refuse_proxied};
-use super::{Limits, Site, TrustedProxies, health, metrics, request_id};
+use super::{health, metrics};
+use crate::http::Site;
+use crate::http::middleware::catch_panic::catch_panic;
+use crate::http::middleware::check_host::check_host;
+use crate::http::middleware::refuse_proxied::{ProxyGuard, refuse_proxied};
+use crate::http::middleware::request_id;
+use crate::http::server::connections::{Connections, MAX_UNSENT_WITHOUT_CALLER};
+use crate::http::server::forwarded::TrustedProxies;
+use crate::http::server::limits::{Limits, RequestTimeout, timeout_request};
 
 /// Maximum number of connections. They are separate from those of callers, so that metrics can be read while
 /// `max_connections` are in use.

@@ -145,7 +145,7 @@ mod tests {
     use tokio::sync::Semaphore;
 
     use super::*;
-    use crate::http::connections::activity::Activity;
+    use crate::http::server::connections::activity::Activity;
 
     #[tokio::test]
     async fn response_resources_are_released_with_the_last_piece() {

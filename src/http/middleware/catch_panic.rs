@@ -13,7 +13,7 @@ use crate::telemetry::Telemetry;
 
 /// Middleware that responds 500 to a request if its handler panics, records it, and keeps the server running. The
 /// panic hook has logged the location by then.
-pub(super) async fn catch_panic(
+pub(in crate::http) async fn catch_panic(
     State(telemetry): State<Telemetry>,
     request: Request,
     next: Next,

@@ -13,10 +13,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::admission::FORBIDDEN;
-use super::forwarded::TrustedProxies;
-use super::health::PROBES;
+use super::authenticate::FORBIDDEN;
 use super::refusal::{Refusal, refused};
+use crate::http::ops::health::PROBES;
+use crate::http::server::forwarded::TrustedProxies;
 use crate::telemetry::Telemetry;
 
 /// Request headers that proxies, tunnels and content delivery networks add, in lower case. MCP clients send none of
@@ -96,7 +96,7 @@ const MAX_SHOWN_NAME: usize = 64;
 
 /// Rule for proxied requests on one listener.
 #[derive(Debug, Clone)]
-pub(super) struct ProxyGuard {
+pub(in crate::http) struct ProxyGuard {
     /// Proxies that may forward requests.
     allowed: TrustedProxies,
     remedy: &'static str,
@@ -106,7 +106,7 @@ pub(super) struct ProxyGuard {
 
 impl ProxyGuard {
     /// Creates the guard of the address that serves records without authentication.
-    pub(super) fn new_for_records(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
+    pub(in crate::http) fn new_for_records(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
         let remedy = "and this server has no authentication, so everybody who reaches the proxy could read every record; \
                       add [auth] to its configuration (`fetchwell token new --name NAME` makes a token). To serve \
                       everybody on purpose, name the proxy in http.trusted_proxies and set \
@@ -115,7 +115,7 @@ impl ProxyGuard {
     }
 
     /// Creates the guard of `ops_listen`.
-    pub(super) fn new_for_ops(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
+    pub(in crate::http) fn new_for_ops(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
         let remedy = "and ops_listen has no authentication; ask this address directly, ask the main address with a \
                       token that has metrics = true, or name the proxy in http.trusted_proxies";
         Self::new(allowed, remedy, telemetry)
@@ -135,7 +135,7 @@ impl ProxyGuard {
 }
 
 /// Middleware that refuses proxied requests with 403, except the probes, which reveal nothing.
-pub(super) async fn refuse_proxied(
+pub(in crate::http) async fn refuse_proxied(
     State(guard): State<ProxyGuard>,
     request: Request,
     next: Next,

@@ -39,13 +39,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service;
 
-pub(super) use self::sending::HeldUntilSent;
-pub(super) use self::unsent::{MAX_UNSENT_OF_CALLER, MAX_UNSENT_WITHOUT_CALLER, TooMuchUnsent, UnsentBudget};
+pub(in crate::http) use self::sending::HeldUntilSent;
+pub(in crate::http) use self::unsent::{
+    MAX_UNSENT_OF_CALLER, MAX_UNSENT_WITHOUT_CALLER, TooMuchUnsent, UnsentBudget,
+};
 
 use self::activity::{Activity, InFlight, Transfer, Watched};
 use self::addresses::{AddressSlot, Addresses};
 use self::sending::SentBody;
-use super::TrustedProxies;
+use super::forwarded::TrustedProxies;
 use super::limits::{Limits, MAX_HEAD_BYTES, MAX_HEADERS, allowed_connections};
 use super::tls::Tls;
 
@@ -80,24 +82,24 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Settings shared by all connections.
 #[derive(Debug, Clone)]
-pub(super) struct Connections {
-    pub(super) app: Router,
-    pub(super) limits: Limits,
+pub(in crate::http) struct Connections {
+    pub(in crate::http) app: Router,
+    pub(in crate::http) limits: Limits,
     /// Trusted proxies, with connections that are not counted by address.
-    pub(super) proxies: TrustedProxies,
+    pub(in crate::http) proxies: TrustedProxies,
     /// Maximum unsent bytes per connection for responses that belong to no caller.
-    pub(super) unsent_without_caller: u32,
-    pub(super) tls: Option<Tls>,
+    pub(in crate::http) unsent_without_caller: u32,
+    pub(in crate::http) tls: Option<Tls>,
     /// Cancelled to stop accepting requests.
-    pub(super) stop: CancellationToken,
+    pub(in crate::http) stop: CancellationToken,
     /// Cancelled to drop the calls in flight.
-    pub(super) drop_calls: CancellationToken,
+    pub(in crate::http) drop_calls: CancellationToken,
 }
 
 impl Connections {
     /// Accepts connections until the server is stopped; then drains the requests in flight for a while and drops the
     /// rest.
-    pub(super) async fn serve(self, listener: TcpListener) {
+    pub(in crate::http) async fn serve(self, listener: TcpListener) {
         let most = allowed_connections(self.limits.connections);
         let slots = Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(Semaphore::MAX_PERMITS)));
         let (open, hang_up) = (TaskTracker::new(), CancellationToken::new());

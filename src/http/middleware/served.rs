@@ -7,9 +7,9 @@ use arc_swap::ArcSwap;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
-use super::PublicUrl;
-use super::connections::{MAX_UNSENT_OF_CALLER, UnsentBudget};
 use crate::access::{Access, AccessSettings, GrantId};
+use crate::http::public_url::PublicUrl;
+use crate::http::server::connections::{MAX_UNSENT_OF_CALLER, UnsentBudget};
 use crate::source::Source;
 use crate::source::federation::CircuitReport;
 use crate::tools::{Grants, Live, Terms};
@@ -31,11 +31,11 @@ pub enum Served {
 pub struct Callers {
     access: ArcSwap<Access>,
     /// Toolboxes of the callers.
-    pub(super) grants: Grants,
+    pub(in crate::http) grants: Grants,
     /// Budget of unsent bytes of each person.
     unsent: Cache<GrantId, UnsentBudget>,
     /// URL at which callers reach the server.
-    pub(super) public_url: Option<PublicUrl>,
+    pub(in crate::http) public_url: Option<PublicUrl>,
 }
 
 impl Callers {
@@ -47,7 +47,7 @@ impl Callers {
     }
 
     /// Returns the budget of unsent bytes of a person.
-    pub(super) fn unsent_of(&self, person: GrantId) -> UnsentBudget {
+    pub(in crate::http) fn unsent_of(&self, person: GrantId) -> UnsentBudget {
         self.unsent.get_with(person, || UnsentBudget::new(MAX_UNSENT_OF_CALLER))
     }
 
@@ -65,14 +65,14 @@ impl Callers {
     }
 
     /// Returns the current authentication.
-    pub(super) fn access(&self) -> Arc<Access> {
+    pub(in crate::http) fn access(&self) -> Arc<Access> {
         self.access.load_full()
     }
 }
 
 impl Served {
     /// Returns the deadline of a call.
-    pub(super) fn call_deadline(&self) -> Duration {
+    pub(in crate::http) fn call_deadline(&self) -> Duration {
         match self {
             Self::Everybody(live) => live.now().call_deadline(),
             Self::Callers(callers) => callers.terms().call_deadline,
@@ -89,7 +89,7 @@ impl Served {
     }
 
     /// Returns the source that can be read without a caller, for health checks.
-    pub(super) fn everything(&self) -> Option<Arc<dyn Source>> {
+    pub(in crate::http) fn everything(&self) -> Option<Arc<dyn Source>> {
         match self {
             Self::Everybody(live) => Some(Arc::clone(live.now().asked_source())),
             Self::Callers(callers) => callers.terms().sources.everything(),

@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::refusal::{ErrorContext, Refusal};
-use super::served::Served;
+use crate::http::middleware::refusal::{ErrorContext, Refusal};
+use crate::http::middleware::served::Served;
 use crate::telemetry::Telemetry;
 
 /// Default maximum number of connections: enough for ten thousand clients with a margin.
@@ -25,8 +25,8 @@ pub const DEFAULT_WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 const OTHER_FILES: u64 = 512;
 
 /// Maximum bytes of a request head and maximum number of headers. More get status 431.
-pub(super) const MAX_HEAD_BYTES: u16 = u16::MAX;
-pub(super) const MAX_HEADERS: usize = 100;
+pub(in crate::http) const MAX_HEAD_BYTES: u16 = u16::MAX;
+pub(in crate::http) const MAX_HEADERS: usize = 100;
 
 /// Limits of connections and timeouts of the steps of a request.
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ impl Default for Limits {
 
 /// Raises the limit of open files if necessary. Returns the number of connections that it allows.
 #[cfg(unix)]
-pub(super) fn allowed_connections(connections: u32) -> u32 {
+pub(in crate::http) fn allowed_connections(connections: u32) -> u32 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -98,7 +98,7 @@ pub(super) fn allowed_connections(connections: u32) -> u32 {
 
 /// Returns the number unchanged: other systems do not count sockets as files.
 #[cfg(not(unix))]
-pub(super) fn allowed_connections(connections: u32) -> u32 {
+pub(in crate::http) fn allowed_connections(connections: u32) -> u32 {
     connections
 }
 
@@ -111,15 +111,15 @@ fn within(connections: u32, files: u64) -> u32 {
 
 /// Settings of [`timeout_request`].
 #[derive(Debug, Clone)]
-pub(super) struct RequestTimeout {
-    pub(super) served: Served,
-    pub(super) beyond_call: Duration,
-    pub(super) telemetry: Telemetry,
+pub(in crate::http) struct RequestTimeout {
+    pub(in crate::http) served: Served,
+    pub(in crate::http) beyond_call: Duration,
+    pub(in crate::http) telemetry: Telemetry,
 }
 
 /// Middleware that responds 504 if a request is not answered some time after the deadline of its call. The call is
 /// dropped and thereby cancelled.
-pub(super) async fn timeout_request(
+pub(in crate::http) async fn timeout_request(
     State(request_timeout): State<RequestTimeout>,
     request: Request,
     next: Next,

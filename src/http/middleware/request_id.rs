@@ -8,12 +8,12 @@ use axum::response::Response;
 
 use crate::telemetry::{RequestId, TraceParent};
 
-pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
-pub(super) const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
-pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(in crate::http) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+pub(in crate::http) const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
+pub(in crate::http) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Middleware that stores the request id and the trace context in the request, and adds the id to the response.
-pub(super) async fn set_request_id(mut request: Request, next: Next) -> Response {
+pub(in crate::http) async fn set_request_id(mut request: Request, next: Next) -> Response {
     let id = client_request_id(request.headers()).unwrap_or_else(RequestId::fresh);
     request.extensions_mut().insert(id.clone());
     if let Some(parent) = TraceParent::of(request.headers()) {

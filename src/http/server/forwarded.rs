@@ -56,7 +56,7 @@ impl TrustedProxies {
     }
 
     /// Returns true if an address is that of a trusted proxy.
-    pub(super) fn trusts(&self, address: IpAddr) -> bool {
+    pub(in crate::http) fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|proxy| proxy.0.contains(&address.to_canonical()))
     }
 
@@ -97,7 +97,7 @@ impl TrustedProxies {
 
 /// Returns the network that identifies a client: an IPv4 address, or the /64 of an IPv6 address, since a client
 /// usually controls all addresses of its /64.
-pub(super) fn network_of(address: IpAddr) -> IpAddr {
+pub(in crate::http) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
@@ -128,7 +128,7 @@ fn forwarded_for(element: &str) -> Option<IpAddr> {
 }
 
 /// Middleware that replaces the peer address of a request by the client address that a trusted proxy reports.
-pub(super) async fn resolve_client_ip(
+pub(in crate::http) async fn resolve_client_ip(
     State(proxies): State<TrustedProxies>,
     mut request: Request,
     next: Next,

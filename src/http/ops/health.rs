@@ -12,9 +12,9 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Site;
-use super::api::Missing;
-use super::api::openapi::described_answer;
+use crate::http::Site;
+use crate::http::api::Missing;
+use crate::http::api::openapi::described_answer;
 use crate::record::Unavailable;
 use crate::telemetry::{ContextProtection, Figures, Keeping};
 
@@ -52,15 +52,15 @@ struct Health {
 }
 
 /// Returns the route of `/health`. Its requests are not recorded as calls.
-pub(super) fn routes(site: Site) -> Router {
+pub(in crate::http) fn routes(site: Site) -> Router {
     Router::new().route("/health", get(answer)).with_state(site)
 }
 
 /// Paths of the probes of orchestrators.
-pub(super) const PROBES: [&str; 2] = ["/health/live", "/health/ready"];
+pub(in crate::http) const PROBES: [&str; 2] = ["/health/live", "/health/ready"];
 
 /// Returns the liveness and readiness probes. They are unauthenticated and return only a status.
-pub(super) fn probes(site: Site) -> Router {
+pub(in crate::http) fn probes(site: Site) -> Router {
     let [live, ready_path] = PROBES;
     Router::new()
         .route(live, get(async || status_response(StatusCode::OK)))
@@ -92,12 +92,12 @@ async fn unavailable_sources(site: &Site) -> Result<Vec<Unavailable>, ()> {
 }
 
 /// Descriptions of 401 and 403 for `/health` and `/metrics`.
-pub(super) const TOKEN_NEEDED: &str = "With authentication, a token with `metrics = true` is needed";
-pub(super) const REFUSED: &str = "`Host` or `Origin` is not allowed, the token has no `metrics = true`, or without \
+pub(in crate::http) const TOKEN_NEEDED: &str = "With authentication, a token with `metrics = true` is needed";
+pub(in crate::http) const REFUSED: &str = "`Host` or `Origin` is not allowed, the token has no `metrics = true`, or without \
                                   authentication the request came through a proxy";
 
 /// Describes `/health` for `/openapi.json`.
-pub(super) fn described(generator: &mut SchemaGenerator) -> Value {
+pub(in crate::http) fn described(generator: &mut SchemaGenerator) -> Value {
     let health = generator.subschema_for::<Health>();
     let answer = |about| described_answer(about, "application/json", health.clone());
     json!({ "get": {

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::http::forwarded::{TrustedProxies, network_of};
+use crate::http::server::forwarded::{TrustedProxies, network_of};
 
 /// Number of open connections per address. An IPv6 address counts as its /64 network. Trusted proxies are not
 /// counted, because their connections are those of many clients.

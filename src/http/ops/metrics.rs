@@ -7,17 +7,17 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
 
-use super::api::openapi::described_answer;
 use super::health::{REFUSED, TOKEN_NEEDED};
+use crate::http::api::openapi::described_answer;
 use crate::telemetry::Telemetry;
 
 /// Returns the route of `/metrics`. Its requests are not recorded as calls.
-pub(super) fn routes(telemetry: Telemetry) -> Router {
+pub(in crate::http) fn routes(telemetry: Telemetry) -> Router {
     Router::new().route("/metrics", get(answer)).with_state(telemetry)
 }
 
 /// Describes `/metrics` for `/openapi.json`.
-pub(super) fn described() -> Value {
+pub(in crate::http) fn described() -> Value {
     let text = |about| described_answer(about, "text/plain", json!({ "type": "string" }));
     json!({ "get": {
         "operationId": "getMetrics",

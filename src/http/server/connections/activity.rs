@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::http::limits::Limits;
+use crate::http::server::limits::Limits;
 
 /// Maximum header bytes of the requests on one connection that await their responses. HTTP/1.1 has one request at a
 /// time.

@@ -19,8 +19,8 @@ use super::sessions::Session;
 use super::{Pages, TurnRefusal, add_cookie, begun, finish, moved, sentence, view};
 use crate::access::{Access, Admitted, Attempt, AuthorizationReply, Denial, SignInFault};
 use crate::handle::Handle;
-use crate::http::admission::{admit_token, client_of};
-use crate::http::served::{Callers, Served};
+use crate::http::middleware::authenticate::{admit_token, client_of};
+use crate::http::middleware::served::{Callers, Served};
 use crate::telemetry::{Call, Endpoint, Origin};
 use crate::tools::RecordPages;
 

@@ -15,9 +15,9 @@ use axum::middleware::Next;
 use axum::response::Response;
 use url::Url;
 
-use super::PublicUrl;
-use super::health::PROBES;
 use super::refusal::{Refusal, refused};
+use crate::http::ops::health::PROBES;
+use crate::http::public_url::PublicUrl;
 use crate::telemetry::Telemetry;
 
 /// Allowed host names and origins. Loopback names and origins are always allowed.
@@ -95,7 +95,7 @@ impl AllowedNames {
     }
 
     /// Adds the listening address, unless it is unspecified or a loopback address.
-    pub(super) fn listening_at(&self, address: SocketAddr) -> Self {
+    pub(in crate::http) fn listening_at(&self, address: SocketAddr) -> Self {
         let mut names = (*self.0).clone();
         let ip = address.ip().to_canonical();
         if !ip.is_unspecified() && !ip.is_loopback() {
@@ -109,7 +109,7 @@ impl AllowedNames {
     }
 
     /// Allows every IP address as a host, because a pod does not know the address that clients use for it.
-    pub(super) fn and_every_address(&self) -> Self {
+    pub(in crate::http) fn and_every_address(&self) -> Self {
         Self(Arc::new(Names { is_every_address_allowed: true, ..(*self.0).clone() }))
     }
 
@@ -126,7 +126,7 @@ impl AllowedNames {
     }
 
     /// Returns true if requests from pages of an origin are allowed.
-    pub(super) fn allow_origin(&self, origin: &HeaderValue) -> bool {
+    pub(in crate::http) fn allow_origin(&self, origin: &HeaderValue) -> bool {
         let Some(url) = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok()) else { return false };
         let is_local =
             matches!(url.scheme(), "http" | "https") && url.host_str().is_some_and(names_this_machine);
@@ -161,7 +161,7 @@ fn address_of(host: &str) -> Option<IpAddr> {
 }
 
 /// Middleware that refuses requests with a host or origin that is not allowed.
-pub(super) async fn check_host(
+pub(in crate::http) async fn check_host(
     State((names, telemetry)): State<(AllowedNames, Telemetry)>,
     request: Request,
     next: Next,

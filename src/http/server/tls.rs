@@ -126,12 +126,12 @@ impl Tls {
         Ok(())
     }
 
-    pub(super) async fn accept(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+    pub(in crate::http) async fn accept(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
         TlsAcceptor::from(self.current.load_full()).accept(stream).await
     }
 
     /// Checks the files at an interval and loads changed ones, until `stop` is cancelled.
-    pub(super) async fn follow(self, every: Duration, stop: CancellationToken) {
+    pub(in crate::http) async fn follow(self, every: Duration, stop: CancellationToken) {
         let mut seen = self.stamps();
         while stop.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
             let now = self.stamps();
