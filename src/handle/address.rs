@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConnectionId, RecordId, StreamName};
+use super::name::{ConnectionId, RecordId, StreamName};
 
 /// The address of a record: its connection, its stream and its key.
 ///

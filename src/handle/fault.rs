@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::grammar::MAX_HANDLE_BYTES;
-use super::name::InvalidName;
+use super::name::{InvalidName, MAX_HANDLE_BYTES};
 
 /// The segment of a handle that a fault is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

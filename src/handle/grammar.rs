@@ -23,12 +23,11 @@ use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::RecordAddress;
+use super::address::RecordAddress;
 use super::fault::{HandleFault, InvalidHandle, Segment};
-use super::name::{ConnectionId, InvalidName, RecordId, SEPARATORS, StreamName, dot_segment, is_safe_name};
-
-/// Maximum size of a handle in bytes. A longer handle is never printed and never truncated.
-pub const MAX_HANDLE_BYTES: usize = 2_048;
+use super::name::{
+    ConnectionId, InvalidName, MAX_HANDLE_BYTES, RecordId, SEPARATORS, StreamName, dot_segment, is_safe_name,
+};
 
 /// All characters but the unreserved ones of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

@@ -17,5 +17,5 @@ mod name;
 
 pub use address::RecordAddress;
 pub use fault::{HandleFault, InvalidHandle, Segment};
-pub use grammar::{Handle, MAX_HANDLE_BYTES};
-pub use name::{ConnectionId, InvalidName, RecordId, SourceName, StreamName};
+pub use grammar::Handle;
+pub use name::{ConnectionId, InvalidName, MAX_HANDLE_BYTES, RecordId, SourceName, StreamName};

@@ -15,7 +15,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::grammar::MAX_HANDLE_BYTES;
+/// Maximum size of a handle in bytes. A longer handle is never printed and never truncated.
+pub const MAX_HANDLE_BYTES: usize = 2_048;
 
 /// A reason to reject a string as a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
