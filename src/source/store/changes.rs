@@ -8,12 +8,11 @@ use rusqlite::{Connection, Row};
 use sha2::{Digest, Sha256};
 
 use super::allowance::Allowance;
-use super::database::{Database, ReadError};
+use super::database::{Database, ReadError, identity};
 use super::interrupt::ReadBounds;
-use super::list::MAX_PAGE_BYTES;
 use super::pick::FieldReader;
 use super::predicate::{Predicate, check};
-use super::read::{RECORD_COLUMNS, RECORD_TABLES, bytes_of_row, identity, record_of};
+use super::rows::{MAX_PAGE_BYTES, RECORD_COLUMNS, RECORD_TABLES, bytes_of_row, record_of};
 use super::selection::Projection;
 use super::streams::{StreamRow, stream_rows};
 use crate::cursor::decrypt;

@@ -344,6 +344,12 @@ fn unreadable(path: &Path, error: &std::io::Error) -> StoreError {
     }
 }
 
+/// Returns the store's unique id and the version of its newest change.
+pub(super) fn identity(sqlite: &Connection) -> Result<(String, i64), rusqlite::Error> {
+    let mut statement = sqlite.prepare_cached("SELECT uuid, version FROM store WHERE id = 1")?;
+    statement.query_row((), |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
 /// Distinguishes a store from a missing, unreadable or foreign file, before SQLite writes anything beside it.
 fn check_file(path: &Path) -> Result<(), StoreError> {
     let unreadable = |error: std::io::Error| unreadable(path, &error);

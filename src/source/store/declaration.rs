@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::ManifestError;
 use super::kinds::Kinds;
+use super::manifest_error::ManifestError;
 use crate::record::{Capability, FieldDetail, RecordData, Relation, RelationKind, View};
 
 /// Declaration of one stream in a manifest. Parsing is lenient: a part of an unexpected shape counts as missing.

@@ -6,7 +6,6 @@ use rusqlite::ErrorCode;
 use tantivy::TantivyError;
 use tantivy::directory::error::LockError;
 
-use super::index::IndexFault;
 use crate::state::ForeignFile;
 
 /// Reason why an embedded store cannot be used. The message names the file and the remedy.
@@ -200,19 +199,6 @@ impl StoreError {
                 Self::DiskFull { folder: disk_of(path), problem }
             }
             _ => Self::Unwritable { path: path.to_owned(), problem },
-        }
-    }
-
-    /// Converts a fault of the index in `folder`.
-    pub(super) fn from_index_fault(folder: &Path, fault: IndexFault) -> Self {
-        let path = folder.to_owned();
-        match fault {
-            IndexFault::Foreign(problem) => Self::IndexForeign { path, problem },
-            IndexFault::Damaged(problem) | IndexFault::Unreadable(problem) => Self::Index { path, problem },
-            IndexFault::Missing => Self::Index { path, problem: "it is missing".to_owned() },
-            IndexFault::Outdated => {
-                Self::Index { path, problem: "it is of an earlier state or version".to_owned() }
-            }
         }
     }
 }

@@ -8,9 +8,8 @@ use rusqlite::Connection;
 
 use super::database::ReadError;
 use super::interrupt::ReadBounds;
-use super::list::MAX_PAGE_BYTES;
 use super::pick::FieldReader;
-use super::read::{by_key_sql, bytes_of_row, length_at, record_of};
+use super::rows::{MAX_PAGE_BYTES, by_key_sql, bytes_of_row, length_at, record_of};
 use super::streams::{StreamRow, sibling};
 use crate::record::{Expanded, Record, RelationKind, Scalar, StreamDetail};
 use crate::source::{Expansion, QueryFault, SourceError};

@@ -5,6 +5,9 @@ use serde_json::Value;
 
 use crate::record::{Numeric, moment};
 
+/// Maximum number of fields of one stream that are tracked. A stream with more uses a map's keys as field names.
+pub(super) const MAX_FIELDS: usize = 1_000;
+
 /// Bit set of value types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Kinds(u16);

@@ -8,12 +8,12 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::allowance::Allowance;
-use super::database::{Database, ReadError};
+use super::database::{Database, ReadError, identity};
 use super::expand::expand;
 use super::interrupt::ReadBounds;
 use super::pick::FieldReader;
 use super::predicate::{Predicate, bounds, check};
-use super::read::{by_key_sql, bytes_of_row, identity, length_at, record_of};
+use super::rows::{MAX_PAGE_BYTES, by_key_sql, bytes_of_row, length_at, record_of};
 use super::selection::Projection;
 use super::sort_value::SortPosition;
 use super::streams::{StreamRow, stream_rows};
@@ -22,9 +22,6 @@ use crate::source::{
     Change, Count, CountMode, Direction, Operator, QueryFault, RecordsPage, RecordsPosition, RecordsQuery,
     SourceError,
 };
-
-/// Maximum bytes of record text on one page. A page of larger records has fewer rows than the limit.
-pub(super) const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 pub(super) fn page(
     database: &Database,

@@ -8,9 +8,9 @@
 //! One process writes at a time (`StoreWriter` holds a lock); any number of processes read meanwhile.
 //!
 //! * `database`, `write_lock`, `lock_holder`, `error`, `backup`: the SQLite file
-//! * `write`, `put`, `kinds`: imports
-//! * `manifest`, `declaration`, `routes`, `streams`: the schema of connectors
-//! * `read`, `list`, `changes`, `window`, `aggregate`: one kind of read each
+//! * `write`, `put`, `change`, `kinds`: imports
+//! * `manifest`, `manifest_error`, `declaration`, `routes`, `schema`, `streams`: the schema of connectors
+//! * `rows`, `read`, `list`, `changes`, `window`, `aggregate`: one kind of read each
 //! * `predicate`, `pick`, `selection`, `expand`, `sort_value`: filters, fields, relations and order of
 //!   those reads
 //! * `group_key`, `time_bucket`: groups of an aggregation
@@ -20,6 +20,7 @@
 mod aggregate;
 mod allowance;
 mod backup;
+mod change;
 mod changes;
 mod clauses;
 mod database;
@@ -33,12 +34,15 @@ mod kinds;
 mod list;
 mod lock_holder;
 mod manifest;
+mod manifest_error;
 mod matching;
 mod pick;
 mod predicate;
 mod put;
 mod read;
 mod routes;
+mod rows;
+mod schema;
 mod scope;
 mod search;
 mod selection;
@@ -62,14 +66,17 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
+pub use change::{Change, Incoming};
 pub use declaration::StreamDeclaration;
 pub use error::StoreError;
 pub use index::IndexState;
-pub use manifest::{Manifest, ManifestError};
-pub use write::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
+pub use manifest::Manifest;
+pub use manifest_error::ManifestError;
+pub use write::{Imported, NewConnection, StoreWriter, Tally};
 
 use self::allowance::Allowance;
 use self::database::{Database, READERS};
+use self::index::Verification;
 use self::interrupt::{Interrupt, InterruptOnDrop, ReadBounds};
 use self::search::StoreSearch;
 use super::{
@@ -118,6 +125,25 @@ impl Store {
     #[must_use]
     pub fn identity_at(name: &SourceName, path: &Path) -> String {
         format!("{name} store {}", path.display())
+    }
+
+    /// Brings the index up to date, however long that takes. For a command that searches once and exits, since no
+    /// later search would complete the index.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the store cannot be read or its index cannot be written.
+    pub fn complete_index(&self) -> Result<IndexState, StoreError> {
+        self.inner.searching.index.complete(&self.inner.database, Verification::Quick)
+    }
+
+    /// Brings the index up to date like [`Self::complete_index`] and verifies every byte of it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the store cannot be read or its index cannot be written.
+    pub fn verify_index(&self) -> Result<IndexState, StoreError> {
+        self.inner.searching.index.complete(&self.inner.database, Verification::Full)
     }
 
     /// Acquires a permit and runs a read on a blocking thread. Dropping the future interrupts the read.
@@ -203,7 +229,7 @@ impl Source for Store {
     }
 
     async fn schema(&self) -> Result<Schema, SourceError> {
-        self.blocking(|inner, _| read::schema(&inner.database)).await
+        self.blocking(|inner, _| schema::schema(&inner.database)).await
     }
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {

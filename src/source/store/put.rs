@@ -4,13 +4,10 @@ use std::collections::HashMap;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::kinds::Kinds;
-use super::write::Change;
+use super::change::Change;
+use super::kinds::{Kinds, MAX_FIELDS};
 use crate::handle::StreamName;
 use crate::record::{RecordData, SortValue};
-
-/// Maximum number of fields of one stream that are tracked. A stream with more uses a map's keys as field names.
-pub(super) const MAX_FIELDS: usize = 1_000;
 
 /// Stream that is being written to.
 #[derive(Debug)]

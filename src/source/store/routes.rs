@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::ManifestError;
+use super::manifest_error::ManifestError;
 use crate::record::HttpRoute;
 
 /// Parses the routes of a manifest, each with its own error. `declares` returns true for the names of the manifest's

@@ -1,7 +1,7 @@
 //! Scope of a search: the whole store, one connection, or some streams.
 
 use super::database::Database;
-use super::read::{connection_row, schema};
+use super::schema::{connection_row, schema};
 use crate::handle::{ConnectionId, StreamName};
 use crate::source::SourceError;
 use crate::source::unknown_place::unknown_place;

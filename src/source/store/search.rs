@@ -13,16 +13,16 @@ use tantivy::columnar::Column;
 use tantivy::query::Query;
 use tantivy::{DocAddress, SegmentOrdinal, TantivyError};
 
+use super::StoreError;
 use super::allowance::Allowance;
 use super::clauses::Mode;
 use super::database::Database;
-use super::index::{CurrentIndex, IndexFault, IndexState, Snapshot, Verification, folder_of, guard};
+use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
 use super::matching::{MatchLocation, locate_match};
-use super::read::{RECORD_COLUMNS, RECORD_TABLES, record_of};
+use super::rows::{RECORD_COLUMNS, RECORD_TABLES, record_of};
 use super::scope::Scope;
 use super::sieve::{Match, MatchPage, PostFilter};
 use super::terms::{Phrase, phrases, term_set};
-use super::{Store, StoreError};
 use crate::record::{Evidence, Hit, HitId, Record, Score, authored_at, fallback_title, own_link, own_title};
 use crate::source::{SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
 
@@ -52,27 +52,6 @@ struct Position {
     mode: Mode,
     /// Number of matches that earlier pages have consumed.
     offset: usize,
-}
-
-impl Store {
-    /// Brings the index up to date, however long that takes. For a command that searches once and exits, since no
-    /// later search would complete the index.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the store cannot be read or its index cannot be written.
-    pub fn complete_index(&self) -> Result<IndexState, StoreError> {
-        self.inner.searching.index.complete(&self.inner.database, Verification::Quick)
-    }
-
-    /// Brings the index up to date like [`Self::complete_index`] and verifies every byte of it.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the store cannot be read or its index cannot be written.
-    pub fn verify_index(&self) -> Result<IndexState, StoreError> {
-        self.inner.searching.index.complete(&self.inner.database, Verification::Full)
-    }
 }
 
 impl StoreSearch {

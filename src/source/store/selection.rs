@@ -1,6 +1,6 @@
 //! Field selection: reduces records to the fields or the view that a query names.
 
-use super::put::MAX_FIELDS;
+use super::kinds::MAX_FIELDS;
 use super::streams::StreamRow;
 use crate::record::{Record, View};
 use crate::source::{QueryFault, Selection, SourceError};

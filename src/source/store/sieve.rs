@@ -8,7 +8,7 @@ use super::allowance::Allowance;
 use super::database::Database;
 use super::pick::FieldReader;
 use super::predicate::{Predicate, check};
-use super::read::length_at;
+use super::rows::length_at;
 use super::streams::stream_rows;
 use crate::source::{QueryFault, SearchQuery, SourceError};
 

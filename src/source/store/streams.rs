@@ -6,7 +6,7 @@ use super::database::{Database, ReadError};
 use super::declaration::fields;
 use super::kinds::Kinds;
 use super::manifest::Manifest;
-use super::read::schema;
+use super::schema::schema;
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::StreamDetail;
 use crate::source::unknown_place::unknown_place;

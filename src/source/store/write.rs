@@ -10,14 +10,13 @@ use std::path::Path;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::StoreError;
-use super::database::Database;
+use super::change::{Change, Incoming};
+use super::database::{Database, identity};
 use super::index::{Entry, IndexFollower, Rows};
 use super::manifest::Manifest;
 use super::put::{OpenStream, WriteOutcome};
-use super::read::identity;
 use super::write_lock::WriteLock;
-use crate::handle::{ConnectionId, RecordId, StreamName};
-use crate::record::RecordData;
+use crate::handle::{ConnectionId, StreamName};
 
 /// Maximum number of records per transaction.
 const BATCH_RECORDS: usize = 2_000;
@@ -39,34 +38,6 @@ pub struct NewConnection {
     pub display_name: Option<String>,
     /// New manifest as JSON text; `None` keeps the existing one.
     pub manifest: Option<String>,
-}
-
-/// Record to be written.
-#[derive(Debug, Clone)]
-pub struct Incoming {
-    /// Stream of the record.
-    pub stream: StreamName,
-    /// Key of the record.
-    pub key: RecordId,
-    /// Change to apply to the record.
-    pub change: Change,
-}
-
-/// Change that an import applies to a record.
-#[derive(Debug, Clone)]
-pub enum Change {
-    /// Insert or replace the record.
-    Put {
-        /// Fields of the record.
-        data: RecordData,
-        /// Time at which the connector emitted the record. An unchanged record keeps the time it has.
-        emitted_at: Option<String>,
-    },
-    /// Delete the record.
-    Delete {
-        /// Time of the deletion, if known.
-        deleted_at: Option<String>,
-    },
 }
 
 /// Number of records by effect of an import.

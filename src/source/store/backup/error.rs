@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::StoreError;
+use crate::source::store::error::StoreError;
 
 /// Error of creating or restoring a backup. The message names the file and the remedy.
 #[derive(Debug, thiserror::Error)]

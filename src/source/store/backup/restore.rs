@@ -12,13 +12,12 @@ use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::copy::{self, CopyError, copy_pages};
+use super::create::back_up_store;
 use super::destination::{Destination, StagedFile, is_same_file, set_new_id};
 use super::error::BackupError;
-use super::verify::OpenBackup;
-use super::{Contents, back_up_store};
+use super::verify::{Contents, OpenBackup};
 use crate::source::store::StoreError;
-use crate::source::store::database::{Database, connect, use_write_ahead_log};
-use crate::source::store::read::identity;
+use crate::source::store::database::{Database, connect, identity, use_write_ahead_log};
 use crate::source::store::write_lock::WriteLock;
 use crate::state::{beside, foreign_beside_database, orphan_of_database};
 

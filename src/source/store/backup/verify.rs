@@ -6,12 +6,23 @@ use std::path::{Path, PathBuf};
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, OpenFlags};
+use serde::Serialize;
 
-use super::Contents;
 use super::error::BackupError;
 use crate::source::store::StoreError;
 use crate::source::store::database::{Header, check_format, connect};
 use crate::state::beside;
+
+/// The number of connections, records and bytes in a store or a backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Contents {
+    /// Number of connections.
+    pub connections: u64,
+    /// Number of records, without deleted ones.
+    pub records: u64,
+    /// Size of the file in bytes.
+    pub bytes: u64,
+}
 
 /// SQL for the columns of every table and the names of the indexes.
 const SCHEMA: &str = "SELECT t.name || '.' || c.name || ' ' || c.type || c.\"notnull\" || c.pk

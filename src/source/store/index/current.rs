@@ -13,14 +13,13 @@ use tantivy::Searcher;
 use super::document::Fields;
 use super::editor::{IndexEditor, changes_since};
 use super::fault::IndexFault;
-use super::folder_of;
+use super::folder::folder_of;
 use super::open::VerifiedFiles;
 use super::view::{IndexView, Unverified};
 use crate::source::SourceError;
 use crate::source::store::StoreError;
-use crate::source::store::database::{Database, FileIdentity};
+use crate::source::store::database::{Database, FileIdentity, identity};
 use crate::source::store::lock_holder::lock_holder;
-use crate::source::store::read::identity;
 use crate::source::store::write_lock::WriteLock;
 
 /// Maximum number of changes that a search adds to the index itself. More are added in the background.
@@ -130,7 +129,7 @@ impl CurrentIndex {
             Err(IndexFault::Missing) if newest == 0 => return Ok(IndexState::Complete),
             Ok(_) | Err(IndexFault::Missing | IndexFault::Outdated) => (0, None),
             Err(IndexFault::Damaged(problem)) => (0, Some(problem)),
-            Err(fault) => return Err(StoreError::from_index_fault(&folder_of(path), fault)),
+            Err(fault) => return Err(fault.into_error(&folder_of(path))),
         };
         let _lock = match (WriteLock::try_take(path), damage) {
             (Ok(Some(lock)), _) => lock,
@@ -369,7 +368,7 @@ impl State {
                 self.note_damage(path, &problem);
                 Ok(None)
             }
-            Err(fault) => Err(StoreError::from_index_fault(&folder_of(path), fault)),
+            Err(fault) => Err(fault.into_error(&folder_of(path))),
         }
     }
 

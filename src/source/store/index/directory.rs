@@ -17,7 +17,7 @@ use tantivy::directory::{
 
 use super::checksum::{seal, unseal};
 use super::file::{IndexFile, open_regular};
-use super::folder::{is_known_name, temporary_file};
+use super::folder::{is_known_name, write_atomically};
 use crate::state::{create_private_file, private_options};
 
 /// Files of one index folder. A file used by several readers is open once.
@@ -141,15 +141,6 @@ impl Directory for FileDirectory {
     fn watch(&self, _callback: WatchCallback) -> tantivy::Result<WatchHandle> {
         Ok(WatchHandle::empty())
     }
-}
-
-/// Writes a file atomically: readers see either all of it or the earlier contents.
-pub(super) fn write_atomically(folder: &Path, name: &str, data: &[u8]) -> io::Result<()> {
-    let mut file = temporary_file(folder)?;
-    file.write_all(data)?;
-    file.as_file().sync_data()?;
-    file.persist(folder.join(name))?;
-    Ok(())
 }
 
 /// File that is synced to disk when tantivy closes it.

@@ -7,12 +7,11 @@ use tantivy::{IndexWriter, TantivyError, Term};
 
 use super::document::{Entry, Fields, Rows, row_term};
 use super::fault::{IndexFault, guard};
-use super::folder::IndexFolder;
-use super::folder_of;
-use super::open::{CommitPayload, OpenIndex, VerifiedFiles, listed_files};
+use super::folder::{IndexFolder, folder_of};
+use super::open::{OpenIndex, VerifiedFiles, listed_files};
+use super::payload::CommitPayload;
 use crate::source::store::StoreError;
-use crate::source::store::database::Database;
-use crate::source::store::read::identity;
+use crate::source::store::database::{Database, identity};
 
 /// Memory limit for the documents of one commit, in bytes.
 const WRITER_MEMORY: usize = 50_000_000;
@@ -73,7 +72,7 @@ impl IndexEditor {
                 open
             }
             Err(fault @ (IndexFault::Foreign(_) | IndexFault::Unreadable(_))) => {
-                return Err(StoreError::from_index_fault(&folder.path, fault));
+                return Err(fault.into_error(&folder.path));
             }
             Err(fault) => {
                 if let IndexFault::Damaged(problem) = fault {

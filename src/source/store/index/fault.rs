@@ -2,10 +2,13 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use tantivy::TantivyError;
 use tantivy::directory::error::{LockError, OpenReadError};
+
+use crate::source::store::error::StoreError;
 
 /// Fault that prevents the use of an index.
 #[derive(Debug)]
@@ -34,6 +37,19 @@ impl IndexFault {
             }
             TantivyError::LockFailure(LockError::IoError(io), _) => Self::Unreadable(io.to_string()),
             other => Self::Damaged(other.to_string()),
+        }
+    }
+
+    /// Converts the fault to an error of the store with the index in `folder`.
+    pub(in crate::source::store) fn into_error(self, folder: &Path) -> StoreError {
+        let path = folder.to_owned();
+        match self {
+            Self::Foreign(problem) => StoreError::IndexForeign { path, problem },
+            Self::Damaged(problem) | Self::Unreadable(problem) => StoreError::Index { path, problem },
+            Self::Missing => StoreError::Index { path, problem: "it is missing".to_owned() },
+            Self::Outdated => {
+                StoreError::Index { path, problem: "it is of an earlier state or version".to_owned() }
+            }
         }
     }
 }

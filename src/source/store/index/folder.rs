@@ -6,18 +6,17 @@
 //! is all that folders of earlier releases have.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::checksum::unseal;
-use super::directory::write_atomically;
-use super::open::CommitPayload;
-use crate::state::create_private_directory;
+use super::payload::CommitPayload;
+use crate::state::{beside, create_private_directory};
 
 /// Name of the file that marks a folder as a search index of fetchwell.
-pub(super) const MARKER: &str = "fetchwell-index.json";
+const MARKER: &str = "fetchwell-index.json";
 
 /// Value of `format` in the marker.
 const FORMAT: &str = "fetchwell search index";
@@ -41,6 +40,17 @@ struct Marker {
     store: String,
     /// Path of the store, which identifies the folder after the store was replaced.
     path: String,
+}
+
+/// Returns true if a folder is the index of any store: it has the marker of one, or the name of one beside a file.
+pub(in crate::source::store) fn is_index_folder(folder: &Path) -> bool {
+    let store = folder.to_str().and_then(|path| path.strip_suffix("-index"));
+    folder.join(MARKER).is_file() || store.is_some_and(|store| Path::new(store).is_file())
+}
+
+/// Returns the folder of a store's index.
+pub(in crate::source::store) fn folder_of(store: &Path) -> PathBuf {
+    beside(store, "-index")
 }
 
 /// Path where the index of a store is or would be.
@@ -190,8 +200,17 @@ impl IndexFolder {
 }
 
 /// Creates a temporary file that [`IndexFolder::remove_unlisted`] recognizes if it is left behind.
-pub(super) fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     tempfile::Builder::new().prefix(TEMPORARY.0).suffix(TEMPORARY.1).tempfile_in(folder)
+}
+
+/// Writes a file atomically: readers see either all of it or the earlier contents.
+pub(super) fn write_atomically(folder: &Path, name: &str, data: &[u8]) -> io::Result<()> {
+    let mut file = temporary_file(folder)?;
+    file.write_all(data)?;
+    file.as_file().sync_data()?;
+    file.persist(folder.join(name))?;
+    Ok(())
 }
 
 /// Returns true if an index can have a file of this name.

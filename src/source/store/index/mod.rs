@@ -7,7 +7,8 @@
 //! * `folder`: the owner of the folder, and the files that may be deleted
 //! * `directory`, `file`, `cache`: file access without a memory map
 //! * `checksum`: detection of changed bytes
-//! * `open`, `fault`: opens, verifies and creates an index; faults that prevent its use
+//! * `open`, `payload`, `fault`: opens, verifies and creates an index; the payload of its commits; faults that prevent
+//!   its use
 //! * `document`: the fields and the searchable text of a record
 //! * `view`, `editor`: read access and the single writer
 //! * `follower`: the index during an import
@@ -24,26 +25,13 @@ mod file;
 mod folder;
 mod follower;
 mod open;
+mod payload;
 mod view;
-
-use std::path::{Path, PathBuf};
 
 pub use current::IndexState;
 
 pub(super) use current::{CurrentIndex, Snapshot, Verification};
 pub(super) use document::{Entry, Fields, Rows, row_term};
 pub(super) use fault::{IndexFault, guard};
+pub(super) use folder::{folder_of, is_index_folder};
 pub(super) use follower::IndexFollower;
-
-use crate::state::beside;
-
-/// Returns whether a folder is the index of any store: it has the marker of one, or the name of one beside a file.
-pub(super) fn is_index_folder(folder: &Path) -> bool {
-    let store = folder.to_str().and_then(|path| path.strip_suffix("-index"));
-    folder.join(folder::MARKER).is_file() || store.is_some_and(|store| Path::new(store).is_file())
-}
-
-/// Returns the folder of a store's index.
-pub(super) fn folder_of(store: &Path) -> PathBuf {
-    beside(store, "-index")
-}

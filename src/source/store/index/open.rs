@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
 use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::{Index, IndexReader, IndexSettings, ReloadPolicy, TantivyError};
 
@@ -13,25 +12,8 @@ use super::document::Fields;
 use super::fault::{IndexFault, guard};
 use super::file::{IndexFile, Stamp};
 use super::folder::{IndexFolder, Owner};
+use super::payload::{CommitPayload, LAYOUT};
 use crate::source::store::words::StoreTokenizer;
-
-/// Layout version. Increased when the fields, the word segmentation or the file format change, so that older indexes
-/// are rebuilt.
-const LAYOUT: u32 = 2;
-
-/// Payload of a commit: the store and the version that the index contains.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct CommitPayload {
-    pub(super) layout: u32,
-    pub(super) store: String,
-    pub(super) version: i64,
-}
-
-impl CommitPayload {
-    pub(super) fn new(store: &str, version: i64) -> Self {
-        Self { layout: LAYOUT, store: store.to_owned(), version }
-    }
-}
 
 /// Opened index of this store.
 pub(super) struct OpenIndex {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tantivy::{Index, IndexReader, ReloadPolicy, Searcher, SegmentReader};
 
+use super::directory::FileDirectory;
 use super::document::Fields;
 use super::fault::{IndexFault, guard};
 use super::file::IndexFile;
-use super::folder::IndexFolder;
+use super::folder::{IndexFolder, folder_of};
 use super::open::{OpenIndex, VerifiedFiles, reflected_version, segment_files};
-use super::{directory::FileDirectory, folder_of};
 
 /// Open index. Searches use open files, so they continue after files are deleted and return errors after files are
 /// changed.

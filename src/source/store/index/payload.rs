@@ -1,0 +1,21 @@
+//! Payload of a commit: the state of the store that an index contains.
+
+use serde::{Deserialize, Serialize};
+
+/// Layout version. Increased when the fields, the word segmentation or the file format change, so that older indexes
+/// are rebuilt.
+pub(super) const LAYOUT: u32 = 2;
+
+/// Payload of a commit: the store and the version that the index contains.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CommitPayload {
+    pub(super) layout: u32,
+    pub(super) store: String,
+    pub(super) version: i64,
+}
+
+impl CommitPayload {
+    pub(super) fn new(store: &str, version: i64) -> Self {
+        Self { layout: LAYOUT, store: store.to_owned(), version }
+    }
+}
