@@ -7,53 +7,21 @@
 //!
 //! One process writes at a time (`StoreWriter` holds a lock); any number of processes read meanwhile.
 //!
-//! * `database`, `write_lock`, `lock_holder`, `error`, `backup`: the SQLite file
-//! * `write`, `put`, `change`, `kinds`: imports
-//! * `manifest`, `manifest_error`, `declaration`, `routes`, `schema`, `streams`: the schema of connectors
-//! * `rows`, `read`, `list`, `changes`, `window`, `aggregate`: one kind of read each
-//! * `predicate`, `pick`, `selection`, `expand`, `sort_value`: filters, fields, relations and order of
-//!   those reads
-//! * `group_key`, `time_bucket`: groups of an aggregation
-//! * `search`, `words`, `terms`, `clauses`, `scope`, `sieve`, `matching`, `index`: full-text search
-//! * `allowance`, `interrupt`: memory limit and cancellation of a read
+//! * `database`, `write_lock`, `lock_holder`, `error`: the SQLite file
+//! * `backup`: backups of the file
+//! * `manifest`: manifests of connectors
+//! * `read`: reads of records and of the schema
+//! * `fulltext`: full-text search and its index
+//! * `import`: imports
 
-mod aggregate;
-mod allowance;
 mod backup;
-mod change;
-mod changes;
-mod clauses;
 mod database;
-mod declaration;
 mod error;
-mod expand;
-mod group_key;
-mod index;
-mod interrupt;
-mod kinds;
-mod list;
+mod fulltext;
+mod import;
 mod lock_holder;
 mod manifest;
-mod manifest_error;
-mod matching;
-mod pick;
-mod predicate;
-mod put;
 mod read;
-mod routes;
-mod rows;
-mod schema;
-mod scope;
-mod search;
-mod selection;
-mod sieve;
-mod sort_value;
-mod streams;
-mod terms;
-mod time_bucket;
-mod window;
-mod words;
-mod write;
 mod write_lock;
 
 use std::path::Path;
@@ -66,19 +34,17 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 pub use backup::{BackupError, Contents, RestoreReport, back_up_store, restore_store};
-pub use change::{Change, Incoming};
-pub use declaration::StreamDeclaration;
 pub use error::StoreError;
-pub use index::IndexState;
-pub use manifest::Manifest;
-pub use manifest_error::ManifestError;
-pub use write::{Imported, NewConnection, StoreWriter, Tally};
+pub use fulltext::index::IndexState;
+pub use import::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
+pub use manifest::{Manifest, ManifestError, StreamDeclaration};
 
-use self::allowance::Allowance;
 use self::database::{Database, READERS};
-use self::index::Verification;
-use self::interrupt::{Interrupt, InterruptOnDrop, ReadBounds};
-use self::search::StoreSearch;
+use self::fulltext::StoreSearch;
+use self::fulltext::index::Verification;
+use self::read::allowance::Allowance;
+use self::read::interrupt::{Interrupt, InterruptOnDrop, ReadBounds};
+use self::read::{aggregate, changes, list, record, schema, streams, window};
 use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
     SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
@@ -242,14 +208,15 @@ impl Source for Store {
 
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         let query = query.clone();
-        let read = move |inner: &Inner, bounds: ReadBounds<'_>| read::record(&inner.database, &query, bounds);
+        let read =
+            move |inner: &Inner, bounds: ReadBounds<'_>| record::record(&inner.database, &query, bounds);
         let (record, memory) = self.reading(read).await?;
         Ok(Record { memory, ..record })
     }
 
     async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
         let address = address.clone();
-        self.blocking(move |inner, _| read::version(&inner.database, &address)).await
+        self.blocking(move |inner, _| record::version(&inner.database, &address)).await
     }
 
     async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {

@@ -10,7 +10,7 @@ use tempfile::{TempDir, TempPath};
 
 use super::error::BackupError;
 use crate::source::store::database::{Database, Header, connect, use_write_ahead_log};
-use crate::source::store::index::is_index_folder;
+use crate::source::store::fulltext::index::is_index_folder;
 use crate::state::{beside, create_private_file, not_a_file};
 
 /// Suffixes of the files that SQLite and fetchwell keep beside a store.

@@ -1,0 +1,183 @@
+//! Finds the passage of a record that matches a search, for the excerpt of a hit.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::words::{fold_into, words};
+use crate::fit::passage;
+use crate::record::{Excerpt, RecordData, own_title};
+
+/// Maximum bytes of one record's text that are scanned. A record that matches further on is still a hit, with the
+/// start of its text as the excerpt.
+const SCAN_BYTES: usize = 512 * 1024;
+
+/// Bytes of context on either side of the match.
+const RADIUS: usize = 400;
+
+/// Maximum length in bytes of a cluster: matches within it are shown together.
+const CLOSE: usize = 160;
+
+/// Maximum number of matches of one cluster that are compared.
+const CLUSTER: usize = 32;
+
+/// Matching fields and excerpt of a record.
+#[derive(Debug, Default)]
+pub(super) struct MatchLocation {
+    /// Passage with the most distinct terms close together. The title is skipped, since it is shown anyway. Without a
+    /// match, the passage is the start of the longest text.
+    pub(super) excerpt: Excerpt,
+    /// Field that contains the matching passage.
+    pub(in crate::source::store) field: Option<String>,
+    /// Fields with a match, in the order of the record.
+    pub(in crate::source::store) fields: Vec<String>,
+    /// Title field with its matching passage, if nothing else matches.
+    pub(super) title_match: Option<(String, Excerpt)>,
+}
+
+/// Finds the fields and the best passage of a record that contain the terms.
+pub(super) fn locate_match(data: &RecordData, terms: &HashSet<&str>) -> MatchLocation {
+    let title = own_title(data);
+    let mut texts: Vec<(&str, &str)> = Vec::new();
+    for (name, value) in data {
+        let mut inside = Vec::new();
+        collect_texts(value, &mut inside);
+        texts.extend(inside.into_iter().map(|text| (name.as_str(), text)));
+    }
+    let mut fields: Vec<&str> = Vec::new();
+    let mut budget = SCAN_BYTES;
+    let mut best: Option<(usize, &str, &str, Range<usize>)> = None;
+    let mut of_title = None;
+    for (name, text) in &texts {
+        let is_title = Some(*text) == title;
+        if budget == 0 && !is_title {
+            continue;
+        }
+        let most = if is_title { SCAN_BYTES } else { budget };
+        let scanned = text.get(..text.floor_char_boundary(most)).unwrap_or_default();
+        let Some((count, range)) = best_cluster(scanned, terms) else {
+            budget -= if is_title { 0 } else { scanned.len().min(budget) };
+            continue;
+        };
+        if fields.last() != Some(name) {
+            fields.push(name);
+        }
+        if is_title {
+            of_title.get_or_insert((*name, *text, range));
+            continue;
+        }
+        budget -= scanned.len().min(budget);
+        if best.as_ref().is_none_or(|(most, ..)| count > *most) {
+            best = Some((count, name, text, range));
+        }
+    }
+    let excerpt_of = |text: &str, focus: Range<usize>| {
+        let (piece, focus) = passage(text, focus, RADIUS);
+        Excerpt::new(piece, focus)
+    };
+    let longest = || {
+        let others = texts.iter().filter(|(_, text)| Some(*text) != title);
+        others.max_by_key(|(_, text)| text.len()).or_else(|| texts.iter().max_by_key(|(_, text)| text.len()))
+    };
+    let (excerpt, field) = match &best {
+        Some((_, name, text, range)) => (excerpt_of(text, range.clone()), Some((*name).to_owned())),
+        None => (excerpt_of(longest().map_or("", |(_, text)| text), 0..0), None),
+    };
+    let title_match = of_title.filter(|_| best.is_none());
+    MatchLocation {
+        excerpt,
+        field,
+        fields: fields.into_iter().map(str::to_owned).collect(),
+        title_match: title_match.map(|(name, text, range)| (name.to_owned(), excerpt_of(text, range))),
+    }
+}
+
+/// Collects every string inside a value, in order.
+pub(super) fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| collect_texts(field, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Returns the first cluster with the most distinct terms: their number and the byte range of the cluster.
+fn best_cluster(text: &str, terms: &HashSet<&str>) -> Option<(usize, Range<usize>)> {
+    let mut folded = String::new();
+    let matches: Vec<(&str, Range<usize>)> = words(text)
+        .filter_map(|word| {
+            folded.clear();
+            fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
+            terms.get(folded.as_str()).map(|term| (*term, word.range))
+        })
+        .collect();
+    let mut best: Option<(usize, Range<usize>)> = None;
+    for (at, (_, first)) in matches.iter().enumerate() {
+        let close = matches.iter().skip(at).take_while(|(_, range)| range.end - first.start <= CLOSE);
+        let mut different = HashSet::new();
+        let mut end = first.end;
+        for (term, range) in close.take(CLUSTER) {
+            if different.insert(*term) {
+                end = end.max(range.end);
+            }
+        }
+        if best.as_ref().is_none_or(|(most, _)| different.len() > *most) {
+            best = Some((different.len(), first.start..end));
+        }
+        if different.len() == terms.len() {
+            break;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(data: Value, terms: &[&str], expect: &str) {
+        let found =
+            locate_match(&serde_json::from_value(data).unwrap(), &terms.iter().copied().collect()).excerpt;
+        assert_eq!(found.text().get(found.focus()).unwrap(), expect);
+    }
+
+    #[test]
+    fn the_closest_different_terms_win() {
+        let body = format!("pay. {} please pay the invoice {}", "x ".repeat(200), "y ".repeat(200));
+        check(json!({"body": body}), &["pay", "invoice"], "pay the invoice");
+    }
+
+    #[test]
+    fn accents_and_scripts_are_found_as_they_are_indexed() {
+        check(json!({"body": "Das Café schließt."}), &["cafe"], "Café");
+        check(json!({"body": "今日は東京都へ行く"}), &["東京", "京都"], "東京都");
+    }
+
+    #[test]
+    fn the_title_is_not_shown_twice() {
+        check(json!({"title": "Invoice", "body": "the invoice is due"}), &["invoice"], "invoice");
+        let of =
+            |data: Value| locate_match(&serde_json::from_value(data).unwrap(), &HashSet::from(["invoice"]));
+        let only_title = of(json!({"title": "Invoice", "body": "due at once"}));
+        assert_eq!((only_title.excerpt.text(), only_title.field), ("due at once", None));
+        assert_eq!(only_title.fields, ["title"]);
+        let (field, found) = only_title.title_match.unwrap();
+        assert_eq!((field.as_str(), found.text(), found.focus()), ("title", "Invoice", 0..7));
+        let both = of(
+            json!({"body": {"a": "the invoice", "b": "an invoice"}, "n": 5, "title": "Invoice", "x": "y"}),
+        );
+        assert_eq!((both.fields, both.field.as_deref()), (vec!["body".into(), "title".into()], Some("body")));
+        assert!(both.title_match.is_none());
+    }
+
+    #[test]
+    fn nested_text_is_looked_through() {
+        check(json!({"a": {"b": ["x", "the Needle"]}}), &["needle"], "Needle");
+        check(json!({"n": 1}), &["needle"], "");
+    }
+}

@@ -1,0 +1,121 @@
+//! Filters over search results.
+//!
+//! The index ranks, and the filter reads the records of its matches. Matches are examined in rank order until the
+//! page is full or a maximum is reached; the next page continues after the last one examined.
+
+use crate::source::store::database::Database;
+use crate::source::store::error::StoreError;
+use crate::source::store::read::allowance::Allowance;
+use crate::source::store::read::field_reader::FieldReader;
+use crate::source::store::read::predicate::{Predicate, check};
+use crate::source::store::read::rows::length_at;
+use crate::source::store::read::streams::stream_rows;
+use crate::source::{QueryFault, SearchQuery, SourceError};
+
+/// Number of matches that are read from the index at a time.
+const CHUNK: usize = 200;
+
+/// Maximum number of matches examined for one page.
+const MAX_EXAMINED: usize = 10_000;
+
+/// Record that the index returned, with its score.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Match {
+    pub(in crate::source::store) row: i64,
+    pub(super) score: f32,
+}
+
+/// Matches of one page.
+#[derive(Debug)]
+pub(super) struct MatchPage {
+    pub(in crate::source::store) rows: Vec<Match>,
+    /// Number of matches that were examined for this page.
+    pub(super) consumed: usize,
+    pub(in crate::source::store) more: bool,
+}
+
+impl MatchPage {
+    /// Creates a page from rows of which one more than `limit` was requested.
+    pub(super) fn from_lookahead(mut rows: Vec<Match>, limit: usize) -> Self {
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        Self { consumed: rows.len(), rows, more }
+    }
+}
+
+/// Filter applied to search results after ranking.
+#[derive(Debug)]
+pub(super) struct PostFilter<'a> {
+    database: &'a Database,
+    allowance: &'a Allowance,
+    reader: FieldReader,
+    predicate: Predicate,
+}
+
+impl<'a> PostFilter<'a> {
+    /// Compiles the filter of a search; returns `None` if it has none.
+    pub(super) fn for_query(
+        database: &'a Database,
+        query: &SearchQuery,
+        allowance: &'a Allowance,
+    ) -> Result<Option<Self>, SourceError> {
+        if query.filter.is_empty() {
+            return Ok(None);
+        }
+        let [stream] = query.streams.as_slice() else {
+            return Err(SourceError::CorrectQuery {
+                fault: QueryFault::InvalidFilter,
+                problem: "a filter is about the fields of one stream, and the search names none or several"
+                    .to_owned(),
+                hint: "Set `streams` to the one stream that has these fields.".to_owned(),
+            });
+        };
+        for stream in stream_rows(database, stream, query.connection.as_ref())? {
+            check(&query.filter, &stream.detail)?;
+        }
+        let mut reader = FieldReader::default();
+        let predicate = Predicate::new(&query.filter, &mut reader);
+        Ok(Some(Self { database, allowance, reader, predicate }))
+    }
+
+    /// Returns the first `limit` matches after `offset` that pass the filter.
+    pub(in crate::source::store) fn pass(
+        &self,
+        offset: usize,
+        limit: usize,
+        matches: impl Fn(usize, usize) -> Result<Vec<Match>, StoreError>,
+    ) -> Result<MatchPage, StoreError> {
+        let mut found = MatchPage { rows: Vec::new(), consumed: 0, more: true };
+        let mut values = Vec::new();
+        while found.consumed < MAX_EXAMINED {
+            let rows = matches(offset + found.consumed, CHUNK)?;
+            for row in &rows {
+                let passes = self.database.read(|sqlite| {
+                    let mut statement = sqlite
+                        .prepare_cached("SELECT data, octet_length(data) FROM records WHERE id = ?1")?;
+                    let mut rows = statement.query([row.row])?;
+                    let Some(row) = rows.next()? else { return Ok(false) };
+                    // The read exceeded its memory limit, so its result is discarded.
+                    if !self.allowance.has_room_for(length_at(row, 1)?) {
+                        return Ok(false);
+                    }
+                    self.reader.read(row.get_ref(0)?.as_str_or_null()?.unwrap_or_default(), &mut values);
+                    Ok(self.predicate.passes(&values))
+                })?;
+                if passes {
+                    // This match starts the next page.
+                    if found.rows.len() == limit {
+                        return Ok(found);
+                    }
+                    found.rows.push(*row);
+                }
+                found.consumed += 1;
+            }
+            if rows.len() < CHUNK {
+                found.more = false;
+                break;
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,309 @@
+//! Word segmentation of the embedded store.
+//!
+//! Index, query and excerpt share this definition, so that everything that is found can be shown.
+//!
+//! * A word is a run of letters and digits of a script that puts spaces between words. It is folded: lower case,
+//!   compatibility forms (full-width letters, ligatures) and diacritics removed, so `Øresund`, `ORESUND` and
+//!   `oresund` are one word.
+//! * Chinese, Japanese, Korean, Thai and the other scripts that put no spaces between words are split into single
+//!   characters and overlapping pairs. A query of one character finds every text that contains it; a longer query
+//!   finds texts that contain its pairs in sequence, which is the same as containing the query. No dictionary of
+//!   words is needed.
+
+use std::iter::Peekable;
+use std::ops::Range;
+use std::str::CharIndices;
+
+use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
+use unicode_normalization::char::{decompose_compatible, is_combining_mark};
+use unicode_script::{Script, UnicodeScript};
+
+/// Maximum number of characters of a word. Longer words are indexed and looked up by their first characters.
+const WORD_CHARS: usize = 64;
+
+/// Scripts written without spaces between words.
+const UNSPACED: [Script; 11] = [
+    Script::Han,
+    Script::Hiragana,
+    Script::Katakana,
+    Script::Hangul,
+    Script::Bopomofo,
+    Script::Yi,
+    Script::Thai,
+    Script::Lao,
+    Script::Khmer,
+    Script::Myanmar,
+    Script::Tibetan,
+];
+
+/// Searchable piece of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    /// Byte range of the word in the text.
+    pub(in crate::source::store) range: Range<usize>,
+    /// Ordinal of the word. A pair has the ordinal of its first character.
+    pub(in crate::source::store) position: usize,
+    pub(in crate::source::store) kind: WordKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WordKind {
+    /// Word of a script with spaces.
+    Spaced,
+    /// One character of a script without spaces.
+    Single,
+    /// Two adjacent characters of a script without spaces.
+    Pair,
+}
+
+impl Word {
+    /// Returns the folded text of the word.
+    pub(super) fn folded(&self, text: &str) -> String {
+        let mut folded = String::new();
+        fold_into(text.get(self.range.clone()).unwrap_or_default(), &mut folded);
+        folded
+    }
+}
+
+/// Returns the words of `text` in order; a pair follows its first character.
+pub(in crate::source::store) fn words(text: &str) -> Words<'_> {
+    Words { units: Units { chars: text.char_indices().peekable() }.peekable(), pair: None, position: 0 }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Words<'a> {
+    units: Peekable<Units<'a>>,
+    pair: Option<Word>,
+    position: usize,
+}
+
+impl Iterator for Words<'_> {
+    type Item = Word;
+
+    fn next(&mut self) -> Option<Word> {
+        if let Some(pair) = self.pair.take() {
+            return Some(pair);
+        }
+        let unit = self.units.next()?;
+        let position = self.position;
+        self.position += 1;
+        if unit.spaced {
+            return Some(Word { range: unit.range, position, kind: WordKind::Spaced });
+        }
+        if let Some(next) = self.units.peek()
+            && !next.spaced
+            && next.range.start == unit.range.end
+        {
+            let range = unit.range.start..next.range.end;
+            self.pair = Some(Word { range, position, kind: WordKind::Pair });
+        }
+        Some(Word { range: unit.range, position, kind: WordKind::Single })
+    }
+}
+
+/// Complete word of a spaced script, or one character of an unspaced script, each with its combining marks.
+#[derive(Debug, Clone)]
+struct Unit {
+    range: Range<usize>,
+    spaced: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Units<'a> {
+    chars: Peekable<CharIndices<'a>>,
+}
+
+impl Iterator for Units<'_> {
+    type Item = Unit;
+
+    fn next(&mut self) -> Option<Unit> {
+        let (start, first, spaced) = self.chars.find_map(|(at, character)| match class(character) {
+            Class::Spaced => Some((at, character, true)),
+            Class::Unspaced => Some((at, character, false)),
+            Class::Mark | Class::Between => None,
+        })?;
+        let mut end = start + first.len_utf8();
+        while let Some((at, character)) = self.chars.next_if(|(_, character)| match class(*character) {
+            Class::Spaced => spaced,
+            Class::Mark => true,
+            Class::Unspaced | Class::Between => false,
+        }) {
+            end = at + character.len_utf8();
+        }
+        Some(Unit { range: start..end, spaced })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Spaced,
+    Unspaced,
+    Mark,
+    Between,
+}
+
+fn class(character: char) -> Class {
+    if character.is_ascii() {
+        return if character.is_ascii_alphanumeric() { Class::Spaced } else { Class::Between };
+    }
+    // Unicode classifies the half-width voicing marks of Japanese as letters, although they are diacritics.
+    if is_combining_mark(character) || matches!(character, '\u{FF9E}' | '\u{FF9F}') {
+        return Class::Mark;
+    }
+    if !character.is_alphanumeric() {
+        return Class::Between;
+    }
+    let scripts = character.script_extension();
+    let unspaced = !scripts.is_common() && UNSPACED.iter().any(|script| scripts.contains_script(*script));
+    if unspaced { Class::Unspaced } else { Class::Spaced }
+}
+
+/// Appends at most [`WORD_CHARS`] characters of the folded text.
+pub(super) fn fold_into(text: &str, out: &mut String) {
+    let mut left = WORD_CHARS;
+    for character in text.chars() {
+        if left == 0 {
+            return;
+        }
+        if character.is_ascii() {
+            out.push(character.to_ascii_lowercase());
+            left -= 1;
+            continue;
+        }
+        decompose_compatible(character, |piece| {
+            // Diacritics of Latin, Greek and Cyrillic are removed; combining marks of other scripts distinguish
+            // words.
+            if matches!(piece, '\u{300}'..='\u{36F}') {
+                return;
+            }
+            match undecomposable(piece) {
+                Some(letters) => out.push_str(letters),
+                None => out.extend(piece.to_lowercase()),
+            }
+            left = left.saturating_sub(1);
+        });
+    }
+}
+
+/// Returns the folded form of letters with a stroke and of ligatures, for which Unicode defines no decomposition.
+fn undecomposable(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        'ß' | 'ẞ' => "ss",
+        'ø' | 'Ø' => "o",
+        'ł' | 'Ł' => "l",
+        'đ' | 'Đ' | 'ð' | 'Ð' => "d",
+        'ħ' | 'Ħ' => "h",
+        'ı' => "i",
+        'æ' | 'Æ' => "ae",
+        'œ' | 'Œ' => "oe",
+        'þ' | 'Þ' => "th",
+        'ς' => "σ",
+        _ => return None,
+    })
+}
+
+/// Adapter of [`words`] to the index's tokenizer trait.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StoreTokenizer {
+    token: Token,
+}
+
+impl Tokenizer for StoreTokenizer {
+    type TokenStream<'a> = StoreTokens<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> StoreTokens<'a> {
+        self.token.reset();
+        StoreTokens { text, words: words(text), token: &mut self.token }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct StoreTokens<'a> {
+    text: &'a str,
+    words: Words<'a>,
+    token: &'a mut Token,
+}
+
+impl TokenStream for StoreTokens<'_> {
+    fn advance(&mut self) -> bool {
+        let Some(word) = self.words.next() else { return false };
+        self.token.offset_from = word.range.start;
+        self.token.offset_to = word.range.end;
+        self.token.position = word.position;
+        self.token.text.clear();
+        fold_into(self.text.get(word.range).unwrap_or_default(), &mut self.token.text);
+        true
+    }
+
+    fn token(&self) -> &Token {
+        self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        self.token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &[&str]) {
+        let found: Vec<String> = words(text).map(|word| word.folded(text)).collect();
+        assert_eq!(found, expect, "{text}");
+    }
+
+    #[test]
+    fn words_are_folded() {
+        check("Pay the INVOICE, now!", &["pay", "the", "invoice", "now"]);
+        check("Ørésund Straße naïve ŁÓDŹ Æther", &["oresund", "strasse", "naive", "lodz", "aether"]);
+        check("e\u{301}te\u{301} ÉTÉ", &["ete", "ete"]);
+        check("ＡＢＣ１２ ﬁne", &["abc12", "fine"]);
+        check("ΟΔΟΣ οδος οδός", &["οδοσ", "οδοσ", "οδοσ"]);
+        check("user_123@mail.example", &["user", "123", "mail", "example"]);
+    }
+
+    #[test]
+    fn text_without_spaces_is_cut_into_characters_and_pairs() {
+        check("東京都", &["東", "東京", "京", "京都", "都"]);
+        check("iPhone用ケース", &["iphone", "用", "用ケ", "ケ", "ケー", "ー", "ース", "ス"]);
+        check(
+            "검색 은",
+            &["검".to_owned(), "검색".into(), "색".into(), "은".into()]
+                .map(|s| nfkd(&s))
+                .each_ref()
+                .map(String::as_str),
+        );
+        check("ไทย", &["ไ", "ไท", "ท", "ทย", "ย"]);
+    }
+
+    fn nfkd(text: &str) -> String {
+        use unicode_normalization::UnicodeNormalization;
+        text.nfkd().collect()
+    }
+
+    #[test]
+    fn voiced_kana_stay_apart_from_plain_ones_however_they_are_written() {
+        let fold = |text: &str| words(text).map(|word| word.folded(text)).collect::<Vec<_>>();
+        assert_eq!(fold("が"), fold("か\u{3099}"));
+        assert_eq!(fold("ｶﾞ"), fold("ガ"));
+        assert_ne!(fold("か"), fold("が"));
+    }
+
+    #[test]
+    fn positions_count_words_and_pairs_share_their_first_characters() {
+        let positions: Vec<usize> = words("a 東京 b").map(|word| word.position).collect();
+        assert_eq!(positions, [0, 1, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_long_word_is_known_by_its_start() {
+        check(&"x".repeat(500), &[&"x".repeat(WORD_CHARS)]);
+    }
+
+    #[test]
+    fn text_without_letters_has_no_words() {
+        check("… *** \u{301} \"\" 😀", &[]);
+    }
+}

@@ -1,0 +1,14 @@
+//! Imports: writes the records of one connection in batches.
+//!
+//! `StoreWriter` holds the write lock of the store and is the only writer of its records.
+//!
+//! * `writer`: batches, transactions and the update of the search index
+//! * `open_stream`: writes single records of a stream and tracks the types of its fields
+//! * `change`: records and deletions to be written
+
+mod change;
+mod open_stream;
+mod writer;
+
+pub use change::{Change, Incoming};
+pub use writer::{Imported, NewConnection, StoreWriter, Tally};

@@ -1,0 +1,166 @@
+//! Writes single records within a transaction and tracks the types of their fields.
+
+use std::collections::HashMap;
+
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::change::Change;
+use crate::handle::StreamName;
+use crate::record::{RecordData, SortValue};
+use crate::source::store::manifest::kinds::{Kinds, MAX_FIELDS};
+
+/// Stream that is being written to.
+#[derive(Debug)]
+pub(super) struct OpenStream {
+    pub(in crate::source::store) row: i64,
+    cursor_field: Option<String>,
+    fields: HashMap<String, Kinds>,
+    /// Fields with types that are new since the last save.
+    unsaved: Vec<String>,
+}
+
+/// Effect of writing a record, with the row id of the record.
+#[derive(Debug)]
+pub(super) enum WriteOutcome {
+    Added(i64),
+    Changed(i64),
+    Deleted(i64),
+    Unchanged,
+}
+
+impl OpenStream {
+    /// Opens a stream of a connection, creating it if there is none. A changed cursor field updates the sort value of
+    /// every record in it.
+    pub(in crate::source::store) fn open(
+        transaction: &Transaction<'_>,
+        connection: i64,
+        name: &StreamName,
+        cursor_field: Option<String>,
+    ) -> Result<Self, rusqlite::Error> {
+        transaction.execute(
+            "INSERT INTO streams (connection, name, cursor_field) VALUES (?1, ?2, ?3)
+             ON CONFLICT (connection, name) DO NOTHING",
+            params![connection, name.as_str(), cursor_field],
+        )?;
+        let (row, before): (i64, Option<String>) = transaction.query_row(
+            "SELECT id, cursor_field FROM streams WHERE connection = ?1 AND name = ?2",
+            params![connection, name.as_str()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        let mut statement = transaction.prepare("SELECT name, kinds FROM fields WHERE stream = ?1")?;
+        let fields = statement.query_map([row], |row| Ok((row.get(0)?, Kinds::from_bits(row.get(1)?))))?;
+        let stream =
+            Self { row, fields: fields.collect::<Result<_, _>>()?, unsaved: Vec::new(), cursor_field };
+        if before != stream.cursor_field {
+            stream.update_sort_values(transaction)?;
+        }
+        Ok(stream)
+    }
+
+    fn update_sort_values(&self, transaction: &Transaction<'_>) -> Result<(), rusqlite::Error> {
+        transaction.execute(
+            "UPDATE streams SET cursor_field = ?2 WHERE id = ?1",
+            params![self.row, self.cursor_field],
+        )?;
+        let mut update = transaction.prepare("UPDATE records SET sort_value = ?2 WHERE id = ?1")?;
+        let mut rows = transaction.prepare("SELECT id, data, emitted_at FROM records WHERE stream = ?1")?;
+        let mut rows = rows.query([self.row])?;
+        while let Some(row) = rows.next()? {
+            let data: Option<String> = row.get(1)?;
+            let data: RecordData = data.and_then(|data| serde_json::from_str(&data).ok()).unwrap_or_default();
+            let emitted_at: Option<String> = row.get(2)?;
+            update.execute(params![row.get::<_, i64>(0)?, self.sort_value(&data, emitted_at.as_deref())])?;
+        }
+        Ok(())
+    }
+
+    fn sort_value(&self, data: &RecordData, emitted_at: Option<&str>) -> SortValue {
+        match &self.cursor_field {
+            Some(field) => SortValue::of(data.get(field)),
+            None => emitted_at.map_or(SortValue::Missing, SortValue::text),
+        }
+    }
+
+    /// Writes one record with `version` as its version.
+    pub(in crate::source::store) fn put(
+        &mut self,
+        transaction: &Transaction<'_>,
+        key: &str,
+        change: &Change,
+        version: i64,
+    ) -> Result<WriteOutcome, rusqlite::Error> {
+        let mut existing = transaction
+            .prepare_cached("SELECT id, data, emitted_at FROM records WHERE stream = ?1 AND key = ?2")?;
+        let existing: Option<(i64, Option<String>, Option<String>)> = existing
+            .query_row(params![self.row, key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        match (existing, change) {
+            (None | Some((_, None, _)), Change::Delete { .. }) => Ok(WriteOutcome::Unchanged),
+            (Some((row, Some(_), _)), Change::Delete { deleted_at }) => {
+                let mut update = transaction.prepare_cached(
+                    "UPDATE records SET data = NULL, emitted_at = ?2, version = ?3 WHERE id = ?1",
+                )?;
+                update.execute(params![row, deleted_at, version])?;
+                Ok(WriteOutcome::Deleted(row))
+            }
+            (existing, Change::Put { data, emitted_at }) => {
+                // Done for unchanged records too: an older import may have known fewer types.
+                self.observe(data);
+                let text = serde_json::to_string(data).unwrap_or_default();
+                let (row, before, before_at) = match existing {
+                    Some((_, Some(before), _)) if before == text => return Ok(WriteOutcome::Unchanged),
+                    Some((row, before, before_at)) => (Some(row), before, before_at),
+                    None => (None, None, None),
+                };
+                // A record without a time keeps its previous time, unless it had been deleted: a deletion's time is
+                // not the record's.
+                let emitted_at = emitted_at.clone().or(before_at.filter(|_| before.is_some()));
+                let sort_value = self.sort_value(data, emitted_at.as_deref());
+                let Some(row) = row else {
+                    let mut insert = transaction.prepare_cached(
+                        "INSERT INTO records (stream, key, data, emitted_at, sort_value, version)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    )?;
+                    let values = params![self.row, key, text, emitted_at, sort_value, version];
+                    return Ok(WriteOutcome::Added(insert.insert(values)?));
+                };
+                let mut update = transaction.prepare_cached(
+                    "UPDATE records SET data = ?2, emitted_at = ?3, sort_value = ?4, version = ?5 WHERE id = ?1",
+                )?;
+                update.execute(params![row, text, emitted_at, sort_value, version])?;
+                Ok(if before.is_some() { WriteOutcome::Changed(row) } else { WriteOutcome::Added(row) })
+            }
+        }
+    }
+
+    fn observe(&mut self, data: &RecordData) {
+        let mut room = MAX_FIELDS.saturating_sub(self.fields.len());
+        for (name, value) in data {
+            let kind = Kinds::from_value(value);
+            match self.fields.get_mut(name) {
+                Some(known) if known.covers(kind) => {}
+                Some(known) => {
+                    known.merge(kind);
+                    self.unsaved.push(name.clone());
+                }
+                None if room > 0 => {
+                    room -= 1;
+                    self.fields.insert(name.clone(), kind);
+                    self.unsaved.push(name.clone());
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Saves the fields that are new since the last save.
+    pub(super) fn save_fields(&mut self, transaction: &Transaction<'_>) -> Result<(), rusqlite::Error> {
+        let mut save = transaction
+            .prepare_cached("INSERT OR REPLACE INTO fields (stream, name, kinds) VALUES (?1, ?2, ?3)")?;
+        for name in self.unsaved.drain(..) {
+            let kinds = self.fields.get(&name).copied().unwrap_or_default();
+            save.execute(params![self.row, name, kinds.bits()])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Group keys of an aggregation.
+//!
+//! Up to 200,000 groups are counted in memory, and their field may hold texts of megabytes. A long text is therefore
+//! identified by its digest and shown by its first characters.
+
+use sha2::{Digest, Sha256};
+
+use serde_json::Value;
+
+use super::time_bucket::TimeBucket;
+use crate::fit::clip;
+use crate::record::{Numeric, Scalar};
+use crate::source::figure::MAX_TEXT_BYTES;
+
+/// Value that all records of a group share. Numbers that a filter considers equal are the same key.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum GroupKey {
+    Bool(bool),
+    Number(Numeric),
+    Text(String),
+    LongText { start: String, digest: [u8; 32] },
+    Time(TimeBucket),
+}
+
+impl GroupKey {
+    /// Returns the key of a value, or `None` for lists, objects and `null`.
+    pub(in crate::source::store) fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Bool(value) => Some(Self::Bool(*value)),
+            Value::Number(number) => Numeric::of_number(number).map(Self::Number),
+            Value::String(text) if text.len() <= MAX_TEXT_BYTES => Some(Self::Text(text.clone())),
+            Value::String(text) => Some(Self::LongText {
+                start: clip(text, MAX_TEXT_BYTES),
+                digest: Sha256::digest(text).into(),
+            }),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    /// Returns the number of bytes of text in the key.
+    pub(in crate::source::store) fn held(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::LongText { start: text, .. } => text.len(),
+            Self::Bool(_) | Self::Number(_) | Self::Time(_) => 0,
+        }
+    }
+
+    pub(super) fn into_scalar(self) -> Option<Scalar> {
+        match self {
+            Self::Bool(value) => Some(Scalar::Bool(value)),
+            Self::Number(number) => number.to_json().map(Scalar::Number),
+            Self::Text(text) | Self::LongText { start: text, .. } => Some(Scalar::Text(text)),
+            Self::Time(bucket) => Some(Scalar::Text(bucket.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn long_texts_are_told_apart_by_all_of_them() {
+        let long = "a word ".repeat(20_000);
+        let of = |end: &str| GroupKey::from_value(&json!(format!("{long}{end}"))).unwrap();
+        assert_eq!(of("1"), of("1"));
+        assert_ne!(of("1"), of("2"));
+        assert!(of("1").held() <= MAX_TEXT_BYTES);
+        assert_eq!(of("1").into_scalar(), of("2").into_scalar());
+    }
+
+    #[test]
+    fn numbers_are_one_key_however_they_are_written() {
+        let of = |value: Value| GroupKey::from_value(&value).unwrap();
+        assert_eq!(of(json!(1)), of(json!(1.0)));
+        assert_eq!(of(json!(0)), of(json!(-0.0)));
+        assert_ne!(of(json!(1)), of(json!("1")));
+        assert_ne!(of(json!(i64::MAX)), of(json!(i64::MAX - 1)));
+        assert_eq!(of(json!(-0.0)).into_scalar(), Some(Scalar::Number(0.into())));
+    }
+}

@@ -1,0 +1,208 @@
+//! Change feed of a stream: records that were added, changed or deleted since a token was issued.
+//!
+//! Tokens are encrypted, because the version in them counts changes of all streams of the store.
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rusqlite::{Connection, Row};
+use sha2::{Digest, Sha256};
+
+use super::allowance::Allowance;
+use super::field_reader::FieldReader;
+use super::interrupt::ReadBounds;
+use super::predicate::{Predicate, check};
+use super::projection::Projection;
+use super::rows::{MAX_PAGE_BYTES, RECORD_COLUMNS, RECORD_TABLES, bytes_of_row, record_of};
+use super::streams::{StreamRow, stream_rows};
+use crate::cursor::decrypt;
+use crate::handle::RecordAddress;
+use crate::source::store::database::{Database, ReadError, identity};
+use crate::source::{Change, ChangesToken, QueryFault, RecordsPage, RecordsQuery, SourceError};
+
+/// Returns the changes after `since`, in the order in which they were made. A record that changed several times
+/// appears once, in its current state.
+pub(in crate::source::store) fn changes(
+    database: &Database,
+    query: &RecordsQuery,
+    since: Option<&ChangesToken>,
+    bounds: ReadBounds<'_>,
+) -> Result<RecordsPage, SourceError> {
+    let streams = stream_rows(database, &query.stream, query.connection.as_ref())?;
+    let [stream] = streams.as_slice() else { return Err(one_connection(&streams)) };
+    check(&query.filter, &stream.detail)?;
+    let projection = Projection::new(&query.selection, &streams)?;
+    let (uuid, newest) = database.read(identity)?;
+    let since = since.map(|token| read_token(token, &uuid, newest)).transpose()?;
+    database.ask(|sqlite| {
+        let (mut rows, reached, has_more) = read(sqlite, query, stream, since.unwrap_or(0), bounds)?;
+        for change in &mut rows {
+            if let Change::Present(record) = change {
+                projection.apply(record);
+            }
+        }
+        // `newest` was read before the rows, so the stream has no changes left up to that version.
+        let version = if has_more { reached } else { newest.max(reached) };
+        let next_changes = Some(write_token(&uuid, version));
+        Ok(RecordsPage { rows, has_more, next_changes, ..RecordsPage::default() })
+    })
+}
+
+/// Returns the SQL for the records of a stream (?2) that changed after a version (?1). `+r.stream` makes SQLite use
+/// the index on versions.
+pub(super) fn changes_sql() -> String {
+    format!(
+        "SELECT {RECORD_COLUMNS}, r.version FROM {RECORD_TABLES}
+         WHERE r.version > ?1 AND +r.stream = ?2 ORDER BY r.version"
+    )
+}
+
+/// Reads the changes after a version. Returns them with the version of the last one and true if there are more.
+fn read(
+    sqlite: &Connection,
+    query: &RecordsQuery,
+    stream: &StreamRow,
+    since: i64,
+    bounds: ReadBounds<'_>,
+) -> Result<(Vec<Change>, i64, bool), ReadError> {
+    let mut reader = FieldReader::default();
+    let predicate = Predicate::new(&query.filter, &mut reader);
+    let (mut picked, mut changes, mut reached, mut bytes) = (Vec::new(), Vec::new(), since, 0);
+    let mut statement = sqlite.prepare_cached(&changes_sql())?;
+    let mut rows = statement.query((since, stream.row))?;
+    while let Some(row) = rows.next()? {
+        bounds.interrupt.check()?;
+        // The read exceeded its memory limit, so its result is discarded.
+        if !bounds.allowance.has_room_for(bytes_of_row(row)?) {
+            break;
+        }
+        if let Some(data) = row.get_ref(1)?.as_str_or_null().unwrap_or_default() {
+            reader.read(data, &mut picked);
+            if !predicate.passes(&picked) {
+                continue;
+            }
+        } else if since == 0 {
+            // A client that starts from the beginning holds nothing that was deleted.
+            continue;
+        }
+        // A page of large records is shorter than the limit.
+        if changes.len() == query.limit || bytes > MAX_PAGE_BYTES {
+            return Ok((changes, reached, true));
+        }
+        bytes += bytes_of_row(row)?;
+        changes.extend(change_of(row, stream, bounds.allowance)?);
+        reached = row.get(8)?;
+    }
+    Ok((changes, reached, false))
+}
+
+fn change_of(
+    row: &Row<'_>,
+    stream: &StreamRow,
+    allowance: &Allowance,
+) -> Result<Option<Change>, rusqlite::Error> {
+    if let Some(record) = record_of(row, allowance)? {
+        return Ok(Some(Change::Present(Box::new(record))));
+    }
+    let Ok(record) = row.get_ref(0)?.as_str()?.parse() else { return Ok(None) };
+    let address = RecordAddress {
+        connection: Some(stream.detail.connection_id.clone()),
+        stream: stream.detail.name.clone(),
+        record,
+    };
+    Ok(Some(Change::Deleted { address, deleted_at: row.get(2)? }))
+}
+
+/// Length in bytes of the digest of the store's id at the start of a token.
+const STORE_BYTES: usize = 8;
+
+/// Returns the token of a version. The version counts the changes of all streams, and the holder of a token may not be
+/// allowed to know of all of them: a token leaves the process sealed, and all tokens have the same length.
+fn write_token(uuid: &str, version: i64) -> ChangesToken {
+    ChangesToken::Verified([store_bytes(uuid), version.to_be_bytes()].concat())
+}
+
+fn store_bytes(uuid: &str) -> [u8; STORE_BYTES] {
+    let digest = Sha256::new().chain_update("store of changes ").chain_update(uuid).finalize();
+    std::array::from_fn(|at| digest.get(at).copied().unwrap_or_default())
+}
+
+/// Returns the key of tokens of earlier versions.
+fn secret(uuid: &str) -> [u8; 32] {
+    Sha256::new().chain_update("key of changes ").chain_update(uuid).finalize().into()
+}
+
+/// Returns the version of a token. Earlier versions gave tokens that they encrypted themselves, with a key made of the random id of
+/// the store.
+fn read_token(token: &ChangesToken, uuid: &str, newest: i64) -> Result<i64, SourceError> {
+    let refused = |fault, problem: &str| SourceError::CorrectQuery {
+        fault,
+        problem: problem.to_owned(),
+        hint: "Start again with `changes_since` set to \"beginning\", and drop what you had.".to_owned(),
+    };
+    let malformed =
+        || refused(QueryFault::MalformedCursor, "the token of `changes_since` is not one of this store");
+    let replaced = || refused(QueryFault::ExpiredCursor, "the store was replaced since that token was given");
+    let within = |version: i64| if version > newest { Err(replaced()) } else { Ok(version) };
+    let text = match token {
+        ChangesToken::Verified(state) => {
+            let (store, version) = state.split_first_chunk::<STORE_BYTES>().ok_or_else(malformed)?;
+            let version = version.try_into().map(i64::from_be_bytes).map_err(|_length| malformed())?;
+            return if *store == store_bytes(uuid) { within(version) } else { Err(replaced()) };
+        }
+        ChangesToken::Unverified(text) => text,
+    };
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).unwrap_or_default();
+    if bytes.starts_with(b"{") {
+        // Earlier releases issued tokens of readable JSON.
+        return Err(refused(QueryFault::ExpiredCursor, "that token is of a former version of fetchwell"));
+    }
+    let (store, sealed) = bytes.split_first_chunk::<STORE_BYTES>().ok_or_else(malformed)?;
+    if *store != store_bytes(uuid) {
+        return Err(if sealed.len() == SEALED_BYTES { replaced() } else { malformed() });
+    }
+    let version = decrypt(&secret(uuid), store, sealed).ok_or_else(malformed)?;
+    let version = version.try_into().map(i64::from_be_bytes).map_err(|_length| malformed())?;
+    within(version)
+}
+
+/// Length in bytes of an encrypted version: nonce, version and authentication tag.
+const SEALED_BYTES: usize = 12 + 8 + 16;
+
+fn one_connection(streams: &[StreamRow]) -> SourceError {
+    let ids: Vec<&str> = streams.iter().map(|stream| stream.detail.connection_id.as_str()).take(12).collect();
+    SourceError::CorrectQuery {
+        fault: QueryFault::InvalidArgument,
+        problem: "changes are of one connection, and several have this stream".to_owned(),
+        hint: format!("Set `connection_id` to one of: {}.", ids.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cursor::encrypt;
+
+    const STORE: &str = "00112233445566778899AABBCCDDEEFF";
+
+    #[test]
+    fn tokens_of_earlier_versions_are_read() {
+        let former = |uuid: &str, version: i64| {
+            let store = store_bytes(uuid);
+            let sealed = encrypt(&secret(uuid), [7; 12], &store, &version.to_be_bytes()).unwrap();
+            ChangesToken::Unverified(BASE64_URL_SAFE_NO_PAD.encode([&store[..], &sealed].concat()))
+        };
+        let code = |token: &ChangesToken| read_token(token, STORE, 50).unwrap_err().code().to_owned();
+        for token in [former(STORE, 42), write_token(STORE, 42)] {
+            assert_eq!(read_token(&token, STORE, 50).unwrap(), 42);
+        }
+        for token in
+            [former(STORE, 51), write_token(STORE, 51), former("other", 42), write_token("other", 42)]
+        {
+            assert_eq!(code(&token), "cursor_expired", "{token:?}");
+        }
+        // A state is not taken without its seal: it could be made by hand.
+        let ChangesToken::Verified(state) = write_token(STORE, 42) else { panic!() };
+        let by_hand = ChangesToken::Unverified(BASE64_URL_SAFE_NO_PAD.encode(state));
+        assert_eq!(code(&by_hand), "invalid_cursor");
+    }
+}

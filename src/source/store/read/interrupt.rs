@@ -1,0 +1,39 @@
+//! Cancellation of a read that nothing waits for any more, and the bounds that every read gets.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::allowance::Allowance;
+use crate::source::SourceError;
+use crate::source::store::database::ReadError;
+
+/// Flag that tells a read on another thread that its caller has gone.
+#[derive(Debug, Clone, Default)]
+pub(in crate::source::store) struct Interrupt(Arc<AtomicBool>);
+
+/// Guard that sets the flag when it is dropped, which happens when the future of a call is cancelled.
+#[derive(Debug)]
+pub(in crate::source::store) struct InterruptOnDrop(pub(in crate::source::store) Interrupt);
+
+/// Bounds of one read: its cancellation and its memory limit.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::source::store) struct ReadBounds<'a> {
+    pub(in crate::source::store) interrupt: &'a Interrupt,
+    pub(in crate::source::store) allowance: &'a Allowance,
+}
+
+impl Drop for InterruptOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Interrupt {
+    /// Returns an error if the caller has gone. The error is never shown.
+    pub(in crate::source::store) fn check(&self) -> Result<(), ReadError> {
+        if self.0.load(Ordering::Relaxed) {
+            return Err(SourceError::CheckServer { problem: "the call was cancelled".to_owned() }.into());
+        }
+        Ok(())
+    }
+}

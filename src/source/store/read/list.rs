@@ -1,0 +1,276 @@
+//! Keyset pagination of a stream's records, ordered by the cursor field of the stream.
+//!
+//! A page starts after a sort position and not at a row offset, so records added or deleted between two pages cause
+//! neither gaps nor duplicates.
+
+use rusqlite::{Connection, Row, ToSql};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::allowance::Allowance;
+use super::expand::expand;
+use super::field_reader::FieldReader;
+use super::interrupt::ReadBounds;
+use super::predicate::{Predicate, bounds, check};
+use super::projection::Projection;
+use super::rows::{MAX_PAGE_BYTES, by_key_sql, bytes_of_row, length_at, record_of};
+use super::sort_position::SortPosition;
+use super::streams::{StreamRow, stream_rows};
+use crate::record::{Record, SortValue};
+use crate::source::store::database::{Database, ReadError, identity};
+use crate::source::{
+    Change, Count, CountMode, Direction, Operator, QueryFault, RecordsPage, RecordsPosition, RecordsQuery,
+    SourceError,
+};
+
+pub(in crate::source::store) fn page(
+    database: &Database,
+    query: &RecordsQuery,
+    after: Option<&RecordsPosition>,
+    bounds: ReadBounds<'_>,
+) -> Result<RecordsPage, SourceError> {
+    let streams = stream_rows(database, &query.stream, query.connection.as_ref())?;
+    for stream in &streams {
+        check(&query.filter, &stream.detail)?;
+        check_sort(query, stream)?;
+        super::expand::check(&query.expand, &stream.detail)?;
+    }
+    let projection = Projection::new(&query.selection, &streams)?;
+    let question = query_digest(query, &streams, &database.read(identity)?.0);
+    let after = after.map(|position| decode_position(position, question)).transpose()?;
+    database.ask(|sqlite| {
+        let mut places = Vec::new();
+        for stream in &streams {
+            places.extend(Scan { sqlite, query, bounds }.places(stream, after.as_ref(), question)?);
+        }
+        places.sort_by(|a, b| compare_positions(query.direction, a, b));
+        let notes = if after.is_none() { missing_order_note(query, &streams, &places) } else { Vec::new() };
+        let mut has_more = places.len() > query.limit;
+        places.truncate(query.limit);
+        let mut rows: Vec<Record> = Vec::with_capacity(places.len());
+        let mut values = Vec::new();
+        let (mut bytes, mut last) = (0, None);
+        for place in places {
+            if bytes > MAX_PAGE_BYTES {
+                has_more = true;
+                break;
+            }
+            // A record that another process has just deleted is missing here.
+            if let Some((record, size)) = record_at(sqlite, &place, bounds.allowance)? {
+                bytes += size;
+                rows.push(record);
+                values.extend(query.placed.then(|| place.value.clone()));
+            }
+            last = Some(place);
+        }
+        for stream in &streams {
+            expand(sqlite, stream, &query.expand, &mut rows, bounds)?;
+        }
+        rows.iter_mut().for_each(|record| projection.apply(record));
+        let count = count(Scan { sqlite, query, bounds }, &streams)?;
+        let next = last.filter(|_| has_more).map(|place| RecordsPosition(place.encode()));
+        Ok(RecordsPage {
+            has_more: next.is_some(),
+            next,
+            rows: rows.into_iter().map(|record| Change::Present(Box::new(record))).collect(),
+            places: values,
+            count,
+            notes,
+            ..RecordsPage::default()
+        })
+    })
+}
+
+/// Returns a note if no record has the field that orders the stream, where clients expect the newest first: records
+/// without it come last.
+fn missing_order_note(query: &RecordsQuery, streams: &[StreamRow], places: &[SortPosition]) -> Vec<String> {
+    let first = places.first().filter(|_| places.len() > 1 && query.direction == Direction::Descending);
+    if first.is_none_or(|first| first.value != SortValue::Missing) {
+        return Vec::new();
+    }
+    let by = streams.iter().find_map(|stream| stream.detail.cursor_field.as_deref());
+    let missing = by.map_or_else(|| "a time".to_owned(), |field| format!("`{field}`"));
+    vec![format!("no record of `{}` has {missing} to order by; they are ordered by key", query.stream)]
+}
+
+fn decode_position(position: &RecordsPosition, question: u64) -> Result<SortPosition, SourceError> {
+    let refused = |fault, problem: &str| SourceError::CorrectQuery {
+        fault,
+        problem: problem.to_owned(),
+        hint: "List again without `cursor`.".to_owned(),
+    };
+    let place = SortPosition::decode(&position.0)
+        .ok_or_else(|| refused(QueryFault::MalformedCursor, "the cursor is not one of this store"))?;
+    if place.question != question {
+        return Err(refused(
+            QueryFault::MismatchedCursor,
+            "the cursor is of another stream, connection, filter or order",
+        ));
+    }
+    Ok(place)
+}
+
+/// Returns a digest of everything that must stay the same from page to page: the query, the store, and the cursor
+/// field of each stream, which an import with another manifest changes.
+fn query_digest(query: &RecordsQuery, streams: &[StreamRow], store: &str) -> u64 {
+    let mut digest = Sha256::new_with_prefix(format!("{} {store}", query.fingerprint()));
+    for stream in streams {
+        digest.update(json!([stream.row, stream.detail.cursor_field]).to_string());
+    }
+    digest.finalize().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn check_sort(query: &RecordsQuery, stream: &StreamRow) -> Result<(), SourceError> {
+    let by = stream.detail.cursor_field.as_deref().unwrap_or("emitted_at");
+    match query.sort.as_deref() {
+        Some(field) if field != by => Err(SourceError::CorrectQuery {
+            fault: QueryFault::InvalidSort,
+            problem: format!("stream `{}` is not sorted by `{field}`", query.stream),
+            hint: format!("It is sorted by `{by}`; leave `sort` out, or use `order` for the direction."),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn compare_positions(direction: Direction, a: &SortPosition, b: &SortPosition) -> std::cmp::Ordering {
+    let ascending = (&a.value, &a.key, a.stream).cmp(&(&b.value, &b.key, b.stream));
+    match direction {
+        Direction::Ascending => ascending,
+        Direction::Descending => ascending.reverse(),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Scan<'a> {
+    sqlite: &'a Connection,
+    query: &'a RecordsQuery,
+    bounds: ReadBounds<'a>,
+}
+
+impl Scan<'_> {
+    /// Returns the sort positions of the next records of a stream that pass the filter, at most one more than the
+    /// page takes.
+    fn places(
+        &self,
+        stream: &StreamRow,
+        after: Option<&SortPosition>,
+        question: u64,
+    ) -> Result<Vec<SortPosition>, ReadError> {
+        let mut reader = FieldReader::default();
+        let predicate = Predicate::new(&self.query.filter, &mut reader);
+        let mut picked = Vec::new();
+        let mut places = Vec::new();
+        let wants_data = !self.query.filter.is_empty();
+        self.each(stream, after, wants_data, |row| {
+            if wants_data {
+                reader.read(row.get_ref(2)?.as_str()?, &mut picked);
+                if !predicate.passes(&picked) {
+                    return Ok(true);
+                }
+            }
+            places.push(SortPosition { question, value: row.get(0)?, key: row.get(1)?, stream: stream.row });
+            Ok(places.len() <= self.query.limit)
+        })?;
+        Ok(places)
+    }
+
+    /// Counts the records of one stream that pass the filter.
+    fn matching(&self, stream: &StreamRow) -> Result<u64, ReadError> {
+        let mut reader = FieldReader::default();
+        let predicate = Predicate::new(&self.query.filter, &mut reader);
+        let (mut picked, mut matching) = (Vec::new(), 0);
+        self.each(stream, None, true, |row| {
+            reader.read(row.get_ref(2)?.as_str()?, &mut picked);
+            matching += u64::from(predicate.passes(&picked));
+            Ok(true)
+        })?;
+        Ok(matching)
+    }
+
+    /// Passes the rows of one stream after a position to `more`, in order, until it returns false.
+    fn each(
+        &self,
+        stream: &StreamRow,
+        after: Option<&SortPosition>,
+        wants_data: bool,
+        mut more: impl FnMut(&Row<'_>) -> Result<bool, rusqlite::Error>,
+    ) -> Result<(), ReadError> {
+        let data = if wants_data { "data, octet_length(data)" } else { "NULL, 0" };
+        let mut sql =
+            format!("SELECT sort_value, key, {data} FROM records WHERE stream = ?1 AND data IS NOT NULL");
+        let mut values: Vec<&dyn ToSql> = vec![&stream.row];
+        let descending = self.query.direction == Direction::Descending;
+        if let Some(place) = after {
+            // Records of two connections with equal value and key are ordered by their stream.
+            let same_key_too = if descending { stream.row < place.stream } else { stream.row > place.stream };
+            let operator = match (descending, same_key_too) {
+                (true, true) => "<=",
+                (true, false) => "<",
+                (false, true) => ">=",
+                (false, false) => ">",
+            };
+            sql.push_str(&format!(" AND (sort_value, key) {operator} (?2, ?3)"));
+            values.push(&place.value);
+            values.push(&place.key);
+        }
+        let bounds: Vec<(Operator, SortValue)> = stream
+            .detail
+            .cursor_field
+            .as_ref()
+            .map(|field| bounds(&self.query.filter, field))
+            .unwrap_or_default();
+        for (operator, value) in &bounds {
+            values.push(value);
+            let operator = match operator {
+                Operator::Equal => "=",
+                Operator::GreaterOrEqual => ">=",
+                Operator::Greater => ">",
+                Operator::LessOrEqual => "<=",
+                Operator::Less => "<",
+            };
+            sql.push_str(&format!(" AND sort_value {operator} ?{}", values.len()));
+        }
+        let order = if descending { "DESC" } else { "ASC" };
+        sql.push_str(&format!(" ORDER BY sort_value {order}, key {order}"));
+        let mut statement = self.sqlite.prepare_cached(&sql)?;
+        let mut rows = statement.query(values.as_slice())?;
+        while let Some(row) = rows.next()? {
+            self.bounds.interrupt.check()?;
+            // The read exceeded its memory limit, so its result is discarded.
+            if !self.bounds.allowance.has_room_for(length_at(row, 3)?) {
+                break;
+            }
+            if !more(row)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the record at a sort position with the size of its text in bytes.
+fn record_at(
+    sqlite: &Connection,
+    place: &SortPosition,
+    allowance: &Allowance,
+) -> Result<Option<(Record, usize)>, rusqlite::Error> {
+    let mut statement = sqlite.prepare_cached(&by_key_sql())?;
+    let mut rows = statement.query((place.stream, &place.key))?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let bytes = bytes_of_row(row)?;
+    Ok(record_of(row, allowance)?.map(|record| (record, bytes)))
+}
+
+fn count(scan: Scan<'_>, streams: &[StreamRow]) -> Result<Option<Count>, ReadError> {
+    if scan.query.count == CountMode::None {
+        return Ok(None);
+    }
+    let mut value = 0;
+    for stream in streams {
+        value += match (scan.query.filter.is_empty(), stream.detail.record_count) {
+            (true, Some(count)) => count,
+            _ => scan.matching(stream)?,
+        };
+    }
+    Ok(Some(Count::exact(value)))
+}

@@ -1,0 +1,65 @@
+//! Rows of the `records` table: their columns, and the records that are built from them.
+
+use std::str::FromStr;
+
+use rusqlite::Row;
+
+use super::allowance::Allowance;
+use crate::handle::RecordAddress;
+use crate::record::{Record, RecordData};
+
+/// Maximum bytes of record text on one page. A page of larger records has fewer rows than the limit.
+pub(super) const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
+
+/// Columns of a record in the order that [`record_of`] reads. SQLite returns the length without loading the text.
+pub(in crate::source::store) const RECORD_COLUMNS: &str = "r.key, r.data, r.emitted_at, s.name, c.connection_id, c.display_name, c.connector_key, octet_length(r.data)";
+
+/// Tables of [`RECORD_COLUMNS`], for queries that know the row of the record or of its stream.
+pub(in crate::source::store) const RECORD_TABLES: &str =
+    "records r JOIN streams s ON s.id = r.stream JOIN connections c ON c.id = s.connection";
+
+/// Returns the length in bytes of a record's text, or 0 for a deleted record.
+pub(super) fn bytes_of_row(row: &Row<'_>) -> Result<usize, rusqlite::Error> {
+    length_at(row, 7)
+}
+
+/// Reads a length from a column, or 0 if it is NULL.
+pub(in crate::source::store) fn length_at(row: &Row<'_>, column: usize) -> Result<usize, rusqlite::Error> {
+    let length = row.get::<_, Option<i64>>(column)?;
+    Ok(length.and_then(|length| usize::try_from(length).ok()).unwrap_or(0))
+}
+
+/// Builds a record from a row. Returns `None` if it was deleted, exceeds the memory limit, or was damaged by another
+/// program.
+pub(in crate::source::store) fn record_of(
+    row: &Row<'_>,
+    allowance: &Allowance,
+) -> Result<Option<Record>, rusqlite::Error> {
+    if !allowance.take(bytes_of_row(row)?) {
+        return Ok(None);
+    }
+    let Some(data) = row.get_ref(1)?.as_str_or_null()? else { return Ok(None) };
+    let Ok(data) = serde_json::from_str::<RecordData>(data) else { return Ok(None) };
+    let names = (name(row, 4)?, name(row, 3)?, name(row, 0)?);
+    let (Some(connection), Some(stream), Some(record)) = names else { return Ok(None) };
+    let address = RecordAddress { connection: Some(connection), stream, record };
+    Ok(Some(Record {
+        emitted_at: row.get(2)?,
+        display_name: Some(row.get(5)?),
+        connector_key: Some(row.get(6)?),
+        ..Record::of(address, data)
+    }))
+}
+
+/// Parses a name of a column. Returns `None` for an invalid name, which another program wrote.
+pub(in crate::source::store) fn name<Name: FromStr>(
+    row: &Row<'_>,
+    column: usize,
+) -> Result<Option<Name>, rusqlite::Error> {
+    Ok(row.get_ref(column)?.as_str()?.parse().ok())
+}
+
+/// Returns the SQL for a record by the row id of its stream (?1) and its key (?2).
+pub(super) fn by_key_sql() -> String {
+    format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.stream = ?1 AND r.key = ?2")
+}
