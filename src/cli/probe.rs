@@ -45,19 +45,17 @@ pub(super) async fn with_deadline<Answer>(
     deadline: Duration,
     answer: impl Future<Output = Result<Answer, SourceError>>,
 ) -> Result<Answer, SourceError> {
-    timeout(deadline, answer).await.unwrap_or(Err(SourceError::RetryAfterTimeout { after: deadline }))
+    timeout(deadline, answer).await.unwrap_or(Err(SourceError::Timeout { after: deadline }))
 }
 
 /// Returns the message of an error with its remedy.
 pub(super) fn error_with_remedy(error: SourceError) -> String {
     let remedy = match &error {
-        SourceError::CheckServer { .. } | SourceError::FixServer(_) => {
+        SourceError::Unreachable { .. } | SourceError::Protocol(_) => {
             "; check the URL and whether the server runs"
         }
-        SourceError::RetryAfterTimeout { .. } => {
-            "; check whether the server runs, or give it a longer deadline"
-        }
-        SourceError::Wait { .. } => "; try again later",
+        SourceError::Timeout { .. } => "; check whether the server runs, or give it a longer deadline",
+        SourceError::RateLimited { .. } => "; try again later",
         _ => "",
     };
     format!("{}{remedy}", Failure::from(error).message)

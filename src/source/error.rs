@@ -1,6 +1,6 @@
 //! Errors of a source.
 //!
-//! Each `SourceError` has a stable code (`SourceError::code`); its variants are named after the remedy. Text of a
+//! Each `SourceError` has a stable code (`SourceError::code`), after which its variants are named. Text of a
 //! record server inside an error is shown and never interpreted.
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub enum SourceError {
     Refused(Box<Refusal>),
     /// A record address without a connection matches several connections.
     #[error("{what} is under more than one connection")]
-    ChooseConnection {
+    AmbiguousConnection {
         /// Description of the record.
         what: String,
         /// Connections that have it.
@@ -25,7 +25,7 @@ pub enum SourceError {
     },
     /// The connection does not exist in this source.
     #[error("there is no connection `{asked}`")]
-    UseKnownConnection {
+    ConnectionNotFound {
         /// Id of the connection in the call.
         asked: String,
         /// Connections that exist.
@@ -33,13 +33,13 @@ pub enum SourceError {
     },
     /// The record or its stream does not exist.
     #[error("{what}")]
-    SearchAgain {
+    NotFound {
         /// Sentence that says what was not found.
         what: String,
     },
     /// The stream does not have the requested field.
     #[error("stream `{stream}` has no field `{field}`")]
-    UseKnownField {
+    UnknownField {
         /// Name of the stream.
         stream: String,
         /// Name of the field in the call.
@@ -49,7 +49,7 @@ pub enum SourceError {
     },
     /// The query is invalid.
     #[error("{problem}")]
-    CorrectQuery {
+    InvalidQuery {
         /// Kind of the fault.
         fault: QueryFault,
         /// Description of the fault, quoting the query.
@@ -59,28 +59,28 @@ pub enum SourceError {
     },
     /// The position of a search has expired.
     #[error("the search changed since this page was given")]
-    RestartSearch,
+    InvalidCursor,
     /// The source did not answer within its deadline.
     #[error("no answer within {} ms", .after.as_millis())]
-    RetryAfterTimeout {
+    Timeout {
         /// Deadline that passed.
         after: Duration,
     },
     /// The server could not be reached, or reports that it is unavailable.
     #[error("{problem}")]
-    CheckServer {
+    Unreachable {
         /// Description of the failure, in our words.
         problem: String,
     },
     /// The server asks for a pause (rate limit).
     #[error("the server asks for a pause")]
-    Wait {
+    RateLimited {
         /// Length of the pause, if the server states it.
         retry_after: Option<Duration>,
     },
     /// The response violates the record-server protocol.
     #[error("{0}")]
-    FixServer(ProtocolFault),
+    Protocol(ProtocolFault),
     /// The credential is missing, expired or rejected.
     #[error("{problem}")]
     Reauthorize {
@@ -91,7 +91,7 @@ pub enum SourceError {
     },
     /// Several sources have the record or connection.
     #[error("{what} is in more than one source")]
-    ChooseSource {
+    AmbiguousSource {
         /// Description of what the call asks for.
         what: String,
         /// Sources that have it.
@@ -101,19 +101,19 @@ pub enum SourceError {
     },
     /// The circuit breaker of the source is open after repeated failures.
     #[error("it failed again and again, and is asked again in {} s", .pause.as_secs().max(1))]
-    LeaveAlone {
+    CircuitOpen {
         /// Time until the next attempt.
         pause: Duration,
     },
     /// No concurrency permit became free in time.
     #[error("more questions are waiting for it than it answers in time")]
-    AskInTurn,
+    NoPermit,
     /// No memory for large records became free in time.
     #[error("other calls are working on long records, and no memory became free in time")]
     Busy,
     /// One of several sources failed, and the query was for that source only.
     #[error("{error}")]
-    Of {
+    FromSource {
         /// Name of that source.
         source_name: SourceName,
         /// Error of that source.
@@ -121,7 +121,7 @@ pub enum SourceError {
     },
     /// All of the sources that were queried failed.
     #[error("{what}")]
-    NoneAnswered {
+    AllFailed {
         /// Sentence that says what failed.
         what: String,
         /// Sources that failed, with their codes.
@@ -129,7 +129,7 @@ pub enum SourceError {
     },
     /// The embedded store cannot be read.
     #[error(transparent)]
-    MendStore(#[from] StoreError),
+    Store(#[from] StoreError),
 }
 
 impl SourceError {
@@ -138,34 +138,34 @@ impl SourceError {
     pub fn code(&self) -> &str {
         match self {
             Self::Refused(refusal) => &refusal.code,
-            Self::ChooseConnection { .. } | Self::ChooseSource { .. } => AMBIGUOUS_CONNECTION,
-            Self::UseKnownConnection { .. } => "connection_not_found",
-            Self::SearchAgain { .. } => "not_found",
-            Self::UseKnownField { .. } => "unknown_field",
-            Self::RestartSearch => "invalid_cursor",
-            Self::CorrectQuery { fault, .. } => fault.code(),
-            Self::RetryAfterTimeout { .. } => "source_timeout",
-            Self::CheckServer { .. }
-            | Self::LeaveAlone { .. }
-            | Self::AskInTurn
-            | Self::NoneAnswered { .. }
-            | Self::MendStore(_) => "source_unavailable",
+            Self::AmbiguousConnection { .. } | Self::AmbiguousSource { .. } => AMBIGUOUS_CONNECTION,
+            Self::ConnectionNotFound { .. } => "connection_not_found",
+            Self::NotFound { .. } => "not_found",
+            Self::UnknownField { .. } => "unknown_field",
+            Self::InvalidCursor => "invalid_cursor",
+            Self::InvalidQuery { fault, .. } => fault.code(),
+            Self::Timeout { .. } => "source_timeout",
+            Self::Unreachable { .. }
+            | Self::CircuitOpen { .. }
+            | Self::NoPermit
+            | Self::AllFailed { .. }
+            | Self::Store(_) => "source_unavailable",
             Self::Busy => "busy",
-            Self::Wait { .. } => "source_rate_limited",
-            Self::FixServer(_) => "source_protocol",
+            Self::RateLimited { .. } => "source_rate_limited",
+            Self::Protocol(_) => "source_protocol",
             Self::Reauthorize { .. } => "reauthorize",
-            Self::Of { error, .. } => error.code(),
+            Self::FromSource { error, .. } => error.code(),
         }
     }
 
     /// Returns true if the source itself failed, so that the failure counts for its circuit breaker.
     #[must_use]
-    pub fn is_of_the_source(&self) -> bool {
+    pub fn is_source_failure(&self) -> bool {
         match self {
-            Self::RetryAfterTimeout { .. }
-            | Self::CheckServer { .. }
-            | Self::FixServer(_)
-            | Self::Wait { .. } => true,
+            Self::Timeout { .. }
+            | Self::Unreachable { .. }
+            | Self::Protocol(_)
+            | Self::RateLimited { .. } => true,
             Self::Refused(refusal) => refusal.status >= 500,
             _ => false,
         }
@@ -173,20 +173,20 @@ impl SourceError {
 
     /// Returns true if the same query may succeed later.
     #[must_use]
-    pub fn is_of_the_moment(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::Refused(refusal) => refusal.status >= 500 || refusal.status == 429,
-            Self::RetryAfterTimeout { .. }
-            | Self::CheckServer { .. }
-            | Self::FixServer(_)
-            | Self::Wait { .. }
-            | Self::LeaveAlone { .. }
-            | Self::AskInTurn
+            Self::Timeout { .. }
+            | Self::Unreachable { .. }
+            | Self::Protocol(_)
+            | Self::RateLimited { .. }
+            | Self::CircuitOpen { .. }
+            | Self::NoPermit
             | Self::Busy
-            | Self::NoneAnswered { .. }
+            | Self::AllFailed { .. }
             | Self::Reauthorize { .. }
-            | Self::MendStore(_) => true,
-            Self::Of { error, .. } => error.is_of_the_moment(),
+            | Self::Store(_) => true,
+            Self::FromSource { error, .. } => error.is_transient(),
             _ => false,
         }
     }
@@ -196,7 +196,7 @@ impl SourceError {
     pub fn unavailable(&self, source: SourceName) -> Unavailable {
         let hint = match self {
             Self::Reauthorize { remedy, .. } => Some(remedy.clone()),
-            Self::Wait { retry_after: Some(pause) } | Self::LeaveAlone { pause } => {
+            Self::RateLimited { retry_after: Some(pause) } | Self::CircuitOpen { pause } => {
                 Some(format!("asked again after {} s", pause.as_secs().max(1)))
             }
             _ => None,

@@ -14,7 +14,7 @@ pub(crate) fn unknown_place(
     let connections: Vec<&ConnectionSchema> = schema.connections.iter().filter(asked).collect();
     if let (Some(id), []) = (connection, connections.as_slice()) {
         let choices = schema.connections.iter().map(ConnectionChoice::from).collect();
-        return Some(SourceError::UseKnownConnection { asked: id.to_string(), choices });
+        return Some(SourceError::ConnectionNotFound { asked: id.to_string(), choices });
     }
     let stream = stream?;
     let known: Vec<&str> = connections
@@ -40,7 +40,7 @@ pub(crate) fn unknown_stream(
         0 => format!("Streams there are: {shown}."),
         rest => format!("Streams there are: {shown} and {rest} more."),
     };
-    SourceError::CorrectQuery {
+    SourceError::InvalidQuery {
         fault: QueryFault::UnknownStream,
         problem: match connection {
             Some(connection) => format!("connection `{connection}` has no stream `{stream}`"),

@@ -130,7 +130,7 @@ mod tests {
         });
         for _ in 0..2 {
             let refused = source.schema().await;
-            assert!(matches!(refused, Err(SourceError::MendStore(StoreError::Missing(_)))), "{refused:?}");
+            assert!(matches!(refused, Err(SourceError::Store(StoreError::Missing(_)))), "{refused:?}");
         }
         let connection = NewConnection {
             connection_id: "c".parse().unwrap(),

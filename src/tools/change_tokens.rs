@@ -96,5 +96,5 @@ fn refused(text: &str, reason: CursorFault) -> SourceError {
         }
         _ => (QueryFault::MalformedCursor, "`changes_since` is no token of this server", AGAIN),
     };
-    SourceError::CorrectQuery { fault, problem: problem.to_owned(), hint: hint.to_owned() }
+    SourceError::InvalidQuery { fault, problem: problem.to_owned(), hint: hint.to_owned() }
 }

@@ -222,7 +222,7 @@ fn text_of(data: &RecordData, field: Option<&str>) -> Result<String, SourceError
         Some(other) => Ok(serde_json::to_string_pretty(other).unwrap_or_default()),
         None => {
             let known: Vec<&str> = data.keys().map(String::as_str).take(FIELDS_SHOWN).collect();
-            Err(SourceError::CorrectQuery {
+            Err(SourceError::InvalidQuery {
                 fault: QueryFault::FieldNotFound,
                 problem: format!("the record has no field `{field}`"),
                 hint: format!("Its fields are: {}.", known.join(", ")),

@@ -161,7 +161,7 @@ impl ToolError {
     pub fn of_source(source: &dyn Source, error: SourceError) -> Self {
         let mut source_name = (!source.is_several()).then(|| source.name().clone());
         let mut error = error;
-        while let SourceError::Of { source_name: name, error: inner } = error {
+        while let SourceError::FromSource { source_name: name, error: inner } = error {
             (source_name, error) = (Some(name), *inner);
         }
         Self::Source { source_name, error, asked: Box::default() }
@@ -311,43 +311,43 @@ fn source_hint(error: &SourceError, asked: &Asked) -> String {
             Some((_, hint)) => clip(&hint, 600),
             None => refusal_hint(refusal, asked),
         },
-        SourceError::ChooseConnection { .. } => choose_hint(asked).to_owned(),
-        SourceError::UseKnownConnection { .. } => connection_hint(asked).to_owned(),
-        SourceError::SearchAgain { .. } => search_hint(asked).to_owned(),
-        SourceError::UseKnownField { known, .. } => {
+        SourceError::AmbiguousConnection { .. } => choose_hint(asked).to_owned(),
+        SourceError::ConnectionNotFound { .. } => connection_hint(asked).to_owned(),
+        SourceError::NotFound { .. } => search_hint(asked).to_owned(),
+        SourceError::UnknownField { known, .. } => {
             let known: Vec<&str> = known.iter().map(String::as_str).take(20).collect();
             format!("Its fields are: {}.", clip(&known.join(", "), 500))
         }
-        SourceError::CorrectQuery { hint, .. } => clip(hint, 600),
-        SourceError::RestartSearch => "Search again without `cursor`.".to_owned(),
-        SourceError::ChooseSource { choices, .. } if !choices.is_empty() => choose_hint(asked).to_owned(),
-        SourceError::ChooseSource { sources, .. } => source_choice(sources, asked),
-        SourceError::LeaveAlone { pause } => {
+        SourceError::InvalidQuery { hint, .. } => clip(hint, 600),
+        SourceError::InvalidCursor => "Search again without `cursor`.".to_owned(),
+        SourceError::AmbiguousSource { choices, .. } if !choices.is_empty() => choose_hint(asked).to_owned(),
+        SourceError::AmbiguousSource { sources, .. } => source_choice(sources, asked),
+        SourceError::CircuitOpen { pause } => {
             format!(
                 "Call again after {} seconds; `fetchwell doctor` tells what is wrong.",
                 pause.as_secs().max(1)
             )
         }
-        SourceError::Of { error, .. } => source_hint(error, asked),
-        SourceError::AskInTurn | SourceError::NoneAnswered { .. } => AGAIN.to_owned(),
+        SourceError::FromSource { error, .. } => source_hint(error, asked),
+        SourceError::NoPermit | SourceError::AllFailed { .. } => AGAIN.to_owned(),
         SourceError::Busy => {
             "Call again in a moment, one call at a time, for one `connection_id`, and for fewer records or fields."
                 .to_owned()
         }
-        SourceError::RetryAfterTimeout { .. } => {
+        SourceError::Timeout { .. } => {
             "Call again; if it stays, run `fetchwell doctor`.".to_owned()
         }
-        SourceError::CheckServer { .. } => AGAIN.to_owned(),
-        SourceError::MendStore(StoreError::Building(_)) => "Call again in a moment.".to_owned(),
-        SourceError::MendStore(StoreError::IndexMissing { .. } | StoreError::IndexDamaged { .. }) => {
+        SourceError::Unreachable { .. } => AGAIN.to_owned(),
+        SourceError::Store(StoreError::Building(_)) => "Call again in a moment.".to_owned(),
+        SourceError::Store(StoreError::IndexMissing { .. } | StoreError::IndexDamaged { .. }) => {
             "Wait for that process to end, then call again.".to_owned()
         }
-        SourceError::MendStore(_) => "Do what the message says, then call again.".to_owned(),
-        SourceError::Wait { retry_after: Some(pause) } => {
+        SourceError::Store(_) => "Do what the message says, then call again.".to_owned(),
+        SourceError::RateLimited { retry_after: Some(pause) } => {
             format!("Call again after {} seconds.", pause.as_secs().max(1))
         }
-        SourceError::Wait { retry_after: None } => "Call again in a minute.".to_owned(),
-        SourceError::FixServer(_) => {
+        SourceError::RateLimited { retry_after: None } => "Call again in a minute.".to_owned(),
+        SourceError::Protocol(_) => {
             "The configured URL may not be a record server; `fetchwell doctor` checks it.".to_owned()
         }
         SourceError::Reauthorize { remedy, .. } => {

@@ -94,23 +94,27 @@ impl ErrorBody {
                 let record = asked.record.as_ref().filter(|_| refusal.code == AMBIGUOUS_CONNECTION);
                 self.choose_from(&refusal.choices, record);
             }
-            SourceError::ChooseConnection { choices, .. } => self.choose_from(choices, asked.record.as_ref()),
-            SourceError::UseKnownConnection { choices, .. } => self.choose_from(choices, None),
-            SourceError::NoneAnswered { failed, .. } => {
+            SourceError::AmbiguousConnection { choices, .. } => {
+                self.choose_from(choices, asked.record.as_ref());
+            }
+            SourceError::ConnectionNotFound { choices, .. } => self.choose_from(choices, None),
+            SourceError::AllFailed { failed, .. } => {
                 let (shown, more) = shown(failed);
                 self.unavailable = shown;
                 if let Some(more) = more {
                     self.message.push_str(&format!("; {more}"));
                 }
             }
-            SourceError::ChooseSource { sources, choices, .. } => {
+            SourceError::AmbiguousSource { sources, choices, .. } => {
                 self.choose_from(choices, asked.record.as_ref());
                 let sources = sources.iter().take(CHOICES_SHOWN);
                 self.available_sources = sources.map(|source| clip(source.as_str(), LABEL)).collect();
             }
-            SourceError::RestartSearch => self.reason = Some(CursorFault::Changed.reason()),
-            SourceError::LeaveAlone { pause } => self.retry_after = Some(pause.as_secs().max(1)),
-            SourceError::Wait { retry_after: Some(pause) } => self.retry_after = Some(pause.as_secs().max(1)),
+            SourceError::InvalidCursor => self.reason = Some(CursorFault::Changed.reason()),
+            SourceError::CircuitOpen { pause } => self.retry_after = Some(pause.as_secs().max(1)),
+            SourceError::RateLimited { retry_after: Some(pause) } => {
+                self.retry_after = Some(pause.as_secs().max(1));
+            }
             _ => {}
         }
     }

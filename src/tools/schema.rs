@@ -159,7 +159,7 @@ fn overview(
     let connections: Vec<&ConnectionSchema> = schema.connections.iter().filter(asked).collect();
     if let (Some(only), true) = (only, connections.is_empty()) {
         let choices = schema.connections.iter().map(ConnectionChoice::from).collect();
-        return Err(failed(SourceError::UseKnownConnection { asked: only.to_string(), choices }));
+        return Err(failed(SourceError::ConnectionNotFound { asked: only.to_string(), choices }));
     }
     let (unavailable, more) = shown(&schema.unavailable);
     let answer = |names: usize, shown: usize| {

@@ -44,7 +44,7 @@ fn route(stream: &str) -> HttpRoute {
 
 impl Talkative {
     fn unknown(stream: &StreamName) -> SourceError {
-        SourceError::CorrectQuery {
+        SourceError::InvalidQuery {
             fault: QueryFault::UnknownStream,
             problem: format!("there is no stream `{stream}`"),
             hint: "Streams there are: files, messages, secrets.".to_owned(),
@@ -142,7 +142,7 @@ impl Source for Talkative {
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         match query.address.record.as_str() {
             "elsewhere" => Ok(record("secrets", "s1")),
-            "no connection" => Err(SourceError::UseKnownConnection {
+            "no connection" => Err(SourceError::ConnectionNotFound {
                 asked: "x".to_owned(),
                 choices: vec![ConnectionChoice {
                     connection_id: "hidden".parse().unwrap(),
@@ -182,8 +182,8 @@ fn shown(streams: &[&str]) -> (Arc<Talkative>, AllowedStreams) {
 #[track_caller]
 fn refusal<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> String {
     match answer.unwrap_err() {
-        SourceError::CorrectQuery { fault, problem, hint } => format!("{}: {problem}. {hint}", fault.code()),
-        SourceError::UseKnownConnection { asked, choices } => {
+        SourceError::InvalidQuery { fault, problem, hint } => format!("{}: {problem}. {hint}", fault.code()),
+        SourceError::ConnectionNotFound { asked, choices } => {
             let ids: Vec<&str> = choices.iter().map(|choice| choice.connection_id.as_str()).collect();
             format!("no connection {asked}, there are {}", ids.join(" "))
         }

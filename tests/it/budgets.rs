@@ -291,7 +291,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ("invalid_cursor, tampered", ToolError::SearchFromStart(CursorFault::Tampered)),
         ("invalid_cursor, expired", ToolError::SearchFromStart(CursorFault::Expired)),
         ("invalid_cursor, mismatched", ToolError::SearchFromStart(CursorFault::Mismatched)),
-        ("invalid_cursor, changed", source(SourceError::RestartSearch)),
+        ("invalid_cursor, changed", source(SourceError::InvalidCursor)),
         ("invalid_cursor, other sources", ToolError::ListFromStart(CursorFault::Changed)),
         ("invalid_cursor, another record", ToolError::ReadFromStart(CursorFault::RecordChanged)),
         (
@@ -322,26 +322,29 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
                 hint: "Name `fields`, or fetch one record of a search result.".to_owned(),
             },
         ),
-        ("source_timeout", source(SourceError::RetryAfterTimeout { after: Duration::from_secs(5) })),
+        ("source_timeout", source(SourceError::Timeout { after: Duration::from_secs(5) })),
         ("source_timeout, whole call", ToolError::CallAgain { seconds: 20 }),
         (
             "source_unavailable",
-            source(SourceError::CheckServer {
+            source(SourceError::Unreachable {
                 problem: "the server cannot be reached (Connection refused)".to_owned(),
             }),
         ),
-        ("source_rate_limited", source(SourceError::Wait { retry_after: Some(Duration::from_secs(120)) })),
-        ("source_rate_limited, unknown pause", source(SourceError::Wait { retry_after: None })),
+        (
+            "source_rate_limited",
+            source(SourceError::RateLimited { retry_after: Some(Duration::from_secs(120)) }),
+        ),
+        ("source_rate_limited, unknown pause", source(SourceError::RateLimited { retry_after: None })),
         (
             "source_unavailable, left alone",
-            source(SourceError::LeaveAlone { pause: Duration::from_secs(12) }),
+            source(SourceError::CircuitOpen { pause: Duration::from_secs(12) }),
         ),
         (
             "source_unavailable, nobody answered",
-            of_several(SourceError::NoneAnswered {
+            of_several(SourceError::AllFailed {
                 what: "no source answered the search".to_owned(),
                 failed: vec![
-                    SourceError::RetryAfterTimeout { after: Duration::from_secs(5) }
+                    SourceError::Timeout { after: Duration::from_secs(5) }
                         .unavailable("home".parse().unwrap()),
                     SourceError::Reauthorize {
                         problem: "expired".to_owned(),
@@ -353,19 +356,19 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ),
         (
             "source_unavailable, 60 sources",
-            of_several(SourceError::NoneAnswered {
+            of_several(SourceError::AllFailed {
                 what: "no source answered the search".to_owned(),
                 failed: (0..60)
                     .map(|number| {
                         let name = format!("source-{number}-{}", "s".repeat(60)).parse().unwrap();
-                        SourceError::LeaveAlone { pause: Duration::from_secs(12) }.unavailable(name)
+                        SourceError::CircuitOpen { pause: Duration::from_secs(12) }.unavailable(name)
                     })
                     .collect(),
             }),
         ),
         (
             "ambiguous_connection, two sources",
-            of_several(SourceError::ChooseSource {
+            of_several(SourceError::AmbiguousSource {
                 what: "connection `cin_work`".to_owned(),
                 sources: vec!["home".parse().unwrap(), "work".parse().unwrap()],
                 choices: choices(2, "cin_work@"),
@@ -373,41 +376,41 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ),
         (
             "source_timeout, one of several",
-            of_several(SourceError::Of {
+            of_several(SourceError::FromSource {
                 source_name: "home".parse().unwrap(),
-                error: Box::new(SourceError::RetryAfterTimeout { after: Duration::from_secs(5) }),
+                error: Box::new(SourceError::Timeout { after: Duration::from_secs(5) }),
             }),
         ),
         (
             "source_protocol, HTML",
-            source(SourceError::FixServer(ProtocolFault::NotJson {
+            source(SourceError::Protocol(ProtocolFault::NotJson {
                 status: 200,
                 content_type: "text/html".to_owned(),
             })),
         ),
         (
             "source_protocol, broken",
-            source(SourceError::FixServer(ProtocolFault::BrokenJson {
+            source(SourceError::Protocol(ProtocolFault::BrokenJson {
                 problem: "it ends after 10 bytes".to_owned(),
             })),
         ),
         (
             "source_protocol, shape",
-            source(SourceError::FixServer(ProtocolFault::WrongShape { missing: "list of hits" })),
+            source(SourceError::Protocol(ProtocolFault::WrongShape { missing: "list of hits" })),
         ),
         (
             "source_protocol, too large",
-            source(SourceError::FixServer(ProtocolFault::TooLarge { limit: 16_777_216 })),
+            source(SourceError::Protocol(ProtocolFault::TooLarge { limit: 16_777_216 })),
         ),
         (
             "source_protocol, redirect",
-            source(SourceError::FixServer(ProtocolFault::ForeignRedirect {
+            source(SourceError::Protocol(ProtocolFault::ForeignRedirect {
                 to: "https://elsewhere.example".to_owned(),
             })),
         ),
         (
             "source_protocol, redirects without end",
-            source(SourceError::FixServer(ProtocolFault::EndlessRedirect)),
+            source(SourceError::Protocol(ProtocolFault::EndlessRedirect)),
         ),
         (
             "reauthorize",
@@ -419,7 +422,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ),
         (
             "ambiguous_connection",
-            source(SourceError::ChooseConnection {
+            source(SourceError::AmbiguousConnection {
                 what: "record `m1` of stream `messages`".to_owned(),
                 choices: choices(2, "cin_"),
             }),
@@ -436,7 +439,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ),
         (
             "ambiguous_connection, long ids",
-            source(SourceError::ChooseConnection {
+            source(SourceError::AmbiguousConnection {
                 what: "record `m1`".to_owned(),
                 choices: choices(9, &"c".repeat(700)),
             }),
@@ -444,7 +447,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         (
             "ambiguous_connection, of a record",
             of_fetch(
-                SourceError::ChooseConnection {
+                SourceError::AmbiguousConnection {
                     what: "record `m1` of stream `messages`".to_owned(),
                     choices: choices(2, "cin_"),
                 },
@@ -454,43 +457,44 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ),
         (
             "ambiguous_connection, of a search",
-            of_search(SourceError::ChooseConnection { what: "that".to_owned(), choices: choices(1, "cin_") }),
+            of_search(SourceError::AmbiguousConnection {
+                what: "that".to_owned(),
+                choices: choices(1, "cin_"),
+            }),
         ),
         (
             "ambiguous_connection, of a search that cannot choose",
             asked(
-                SourceError::ChooseConnection { what: "that".to_owned(), choices: choices(1, "cin_") },
+                SourceError::AmbiguousConnection { what: "that".to_owned(), choices: choices(1, "cin_") },
                 Asked { tool: Some("search"), profile: Profile::OpenAi, record: None },
             ),
         ),
         (
             "connection_not_found, in the id",
             of_fetch(
-                SourceError::UseKnownConnection { asked: "nope".to_owned(), choices: choices(1, "cin_") },
+                SourceError::ConnectionNotFound { asked: "nope".to_owned(), choices: choices(1, "cin_") },
                 "nope/messages:m1",
                 Profile::Standard,
             ),
         ),
         (
             "not_found, of a search",
-            of_search(SourceError::SearchAgain {
+            of_search(SourceError::NotFound {
                 what: "there is no stream `male`; there are: mail".to_owned(),
             }),
         ),
         ("a server's defect", refusal(500, "internal", "Something broke", None, Vec::new())),
         (
             "connection_not_found",
-            source(SourceError::UseKnownConnection { asked: "nope".to_owned(), choices: choices(1, "cin_") }),
+            source(SourceError::ConnectionNotFound { asked: "nope".to_owned(), choices: choices(1, "cin_") }),
         ),
         (
             "not_found",
-            source(SourceError::SearchAgain {
-                what: "there is no record `m9` in stream `messages`".to_owned(),
-            }),
+            source(SourceError::NotFound { what: "there is no record `m9` in stream `messages`".to_owned() }),
         ),
         (
             "unknown_field",
-            source(SourceError::UseKnownField {
+            source(SourceError::UnknownField {
                 stream: "messages".to_owned(),
                 field: "bdy".to_owned(),
                 known: vec!["subject".to_owned(), "body".to_owned()],
@@ -508,38 +512,35 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
             "a server's endless refusal",
             refusal(400, "invalid_request", &"\u{7}no ".repeat(5_000), None, choices(8, &"\"".repeat(200))),
         ),
-        ("store missing", source(SourceError::MendStore(StoreError::Missing(path())))),
+        ("store missing", source(SourceError::Store(StoreError::Missing(path())))),
         (
             "store unreadable",
-            source(SourceError::MendStore(StoreError::Unreadable {
+            source(SourceError::Store(StoreError::Unreadable {
                 path: path(),
                 problem: "Permission denied (os error 13)".to_owned(),
             })),
         ),
-        ("store foreign", source(SourceError::MendStore(StoreError::Foreign(path())))),
-        (
-            "store newer",
-            source(SourceError::MendStore(StoreError::Newer { path: path(), found: 2, known: 1 })),
-        ),
-        ("store locked", source(SourceError::MendStore(StoreError::Locked(path())))),
+        ("store foreign", source(SourceError::Store(StoreError::Foreign(path())))),
+        ("store newer", source(SourceError::Store(StoreError::Newer { path: path(), found: 2, known: 1 }))),
+        ("store locked", source(SourceError::Store(StoreError::Locked(path())))),
         (
             "store damaged",
-            source(SourceError::MendStore(StoreError::Damaged {
+            source(SourceError::Store(StoreError::Damaged {
                 path: path(),
                 problem: "database disk image is malformed".to_owned(),
             })),
         ),
         (
             "store unwritable",
-            source(SourceError::MendStore(StoreError::Unwritable {
+            source(SourceError::Store(StoreError::Unwritable {
                 path: path(),
                 problem: "disk full".to_owned(),
             })),
         ),
-        ("store index, not there yet", source(SourceError::MendStore(StoreError::Building(path())))),
+        ("store index, not there yet", source(SourceError::Store(StoreError::Building(path())))),
         (
             "store index",
-            source(SourceError::MendStore(StoreError::Index {
+            source(SourceError::Store(StoreError::Index {
                 path: path(),
                 problem: "a file of it is damaged".to_owned(),
             })),

@@ -138,7 +138,7 @@ async fn feed_that_cannot_go_on_is_an_error() {
             Ok(page) => remote.pdpp.records(&query(10, page.next_changes)).await,
             error => error,
         };
-        assert!(matches!(answer, Err(SourceError::FixServer(_))), "{answer:?}");
+        assert!(matches!(answer, Err(SourceError::Protocol(_))), "{answer:?}");
     }
 }
 

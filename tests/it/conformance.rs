@@ -123,13 +123,13 @@ pub(crate) fn name(change: &Change) -> String {
 #[track_caller]
 pub(crate) fn code<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> String {
     match answer.unwrap_err() {
-        SourceError::CorrectQuery { fault, .. } => fault.code().to_owned(),
+        SourceError::InvalidQuery { fault, .. } => fault.code().to_owned(),
         SourceError::Refused(refusal) => refusal.code,
-        SourceError::UseKnownField { .. } => "unknown_field".to_owned(),
-        SourceError::UseKnownConnection { .. } => "connection_not_found".to_owned(),
-        SourceError::ChooseConnection { .. } => "ambiguous_connection".to_owned(),
-        SourceError::SearchAgain { .. } => "not_found".to_owned(),
-        SourceError::RestartSearch => "invalid_cursor".to_owned(),
+        SourceError::UnknownField { .. } => "unknown_field".to_owned(),
+        SourceError::ConnectionNotFound { .. } => "connection_not_found".to_owned(),
+        SourceError::AmbiguousConnection { .. } => "ambiguous_connection".to_owned(),
+        SourceError::NotFound { .. } => "not_found".to_owned(),
+        SourceError::InvalidCursor => "invalid_cursor".to_owned(),
         other => panic!("{other:?}"),
     }
 }
@@ -624,7 +624,7 @@ fn open(path: &Path) -> Store {
 #[track_caller]
 fn advice<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> (&'static str, String, String) {
     match answer {
-        Err(SourceError::CorrectQuery { fault, problem, hint }) => (fault.code(), problem, hint),
+        Err(SourceError::InvalidQuery { fault, problem, hint }) => (fault.code(), problem, hint),
         Err(SourceError::Refused(refusal)) if refusal.fault.is_some() => {
             let (fault, hint) = refusal.correction().unwrap();
             (fault.code(), refusal.message, hint)

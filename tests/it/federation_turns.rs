@@ -35,7 +35,7 @@ impl Source for Thinking {
     }
 
     async fn stream(&self, _query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
-        Err(SourceError::RestartSearch)
+        Err(SourceError::InvalidCursor)
     }
 
     async fn search(&self, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
@@ -44,19 +44,19 @@ impl Source for Thinking {
     }
 
     async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        Err(SourceError::RestartSearch)
+        Err(SourceError::InvalidCursor)
     }
 
     async fn record(&self, _query: &RecordQuery) -> Result<Record, SourceError> {
-        Err(SourceError::RestartSearch)
+        Err(SourceError::InvalidCursor)
     }
 
     async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
-        Err(SourceError::RestartSearch)
+        Err(SourceError::InvalidCursor)
     }
 
     async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-        Err(SourceError::RestartSearch)
+        Err(SourceError::InvalidCursor)
     }
 }
 
@@ -99,27 +99,27 @@ impl Source for Silent {
     }
 
     async fn stream(&self, _query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
-        Err(SourceError::RestartSearch)
+        Err(SourceError::InvalidCursor)
     }
 
     async fn search(&self, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        Err(SourceError::RestartSearch)
+        Err(SourceError::InvalidCursor)
     }
 
     async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        Err(SourceError::RestartSearch)
+        Err(SourceError::InvalidCursor)
     }
 
     async fn record(&self, _query: &RecordQuery) -> Result<Record, SourceError> {
-        Err(SourceError::RestartSearch)
+        Err(SourceError::InvalidCursor)
     }
 
     async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
-        Err(SourceError::RestartSearch)
+        Err(SourceError::InvalidCursor)
     }
 
     async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-        Err(SourceError::RestartSearch)
+        Err(SourceError::InvalidCursor)
     }
 }
 

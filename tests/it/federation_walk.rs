@@ -75,7 +75,7 @@ impl InMemory {
             Health::Flaky(calls) => calls >> (call % 32) & 1 == 1,
         };
         if fails {
-            return Err(SourceError::CheckServer { problem: "it is made to fail".to_owned() });
+            return Err(SourceError::Unreachable { problem: "it is made to fail".to_owned() });
         }
         let start = start.map_or(0, |start| start.parse().unwrap());
         Ok(start..(start + limit.min(self.account.page)).min(self.account.rows.len()))
@@ -124,7 +124,7 @@ impl Source for InMemory {
 
     async fn schema(&self) -> Result<Schema, SourceError> {
         if self.account.health == Health::Broken {
-            return Err(SourceError::CheckServer { problem: "it is made to fail".to_owned() });
+            return Err(SourceError::Unreachable { problem: "it is made to fail".to_owned() });
         }
         let connections: BTreeSet<usize> = self.account.rows.iter().map(|row| row.0).collect();
         let connection = |number: usize| ConnectionSchema {

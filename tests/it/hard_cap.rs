@@ -171,7 +171,7 @@ impl Random {
     fn find(&self, address: &RecordAddress) -> Result<Record, SourceError> {
         let payload = self.now();
         let found = payload.records.iter().find(|record| record.address.record == address.record);
-        found.cloned().ok_or_else(|| SourceError::SearchAgain { what: address.record.to_string() })
+        found.cloned().ok_or_else(|| SourceError::NotFound { what: address.record.to_string() })
     }
 }
 
@@ -268,7 +268,7 @@ impl Source for Random {
     async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
         let record = self.find(&query.address)?;
         let Some(Value::String(text)) = record.data.get(&query.field) else {
-            return Err(SourceError::CorrectQuery {
+            return Err(SourceError::InvalidQuery {
                 fault: QueryFault::FieldNotText,
                 problem: "no text".to_owned(),
                 hint: String::new(),

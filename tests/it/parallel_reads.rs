@@ -162,7 +162,7 @@ async fn a_connection_that_was_taken_back_is_left_out() {
     // A list that began with it begins again.
     let on = RecordsQuery { start: Start::After(first.next.unwrap()), ..query() };
     match remote.pdpp.records(&on).await {
-        Err(SourceError::CorrectQuery { fault: QueryFault::ExpiredCursor, hint, .. }) => {
+        Err(SourceError::InvalidQuery { fault: QueryFault::ExpiredCursor, hint, .. }) => {
             assert_eq!(hint, "List again without `cursor`.");
         }
         other => panic!("{other:?}"),

@@ -125,7 +125,7 @@ async fn newest_groups_of_time_are_given() {
 async fn only_the_oldest_groups_of_time_are_refused() {
     let remote = Remote::start(quirky);
     match remote.pdpp.aggregate(&by_time(Granularity::Minute, 2)).await {
-        Err(SourceError::CorrectQuery { fault: QueryFault::InvalidArgument, hint, .. }) => {
+        Err(SourceError::InvalidQuery { fault: QueryFault::InvalidArgument, hint, .. }) => {
             assert_eq!(hint, "Set `granularity` to \"hour\" or longer.");
         }
         other => panic!("{other:?}"),
@@ -157,7 +157,7 @@ async fn as_many_groups_of_time_as_the_server_tells_are_whole() {
         for (count, undated) in [(101, 0), (100, 1)] {
             let refused = Remote::start(days(count, undated)).pdpp.aggregate(&asked).await;
             assert!(
-                matches!(refused, Err(SourceError::CorrectQuery { fault: QueryFault::InvalidArgument, .. })),
+                matches!(refused, Err(SourceError::InvalidQuery { fault: QueryFault::InvalidArgument, .. })),
                 "{metric:?} {count} {undated}"
             );
         }

@@ -55,7 +55,7 @@ fn names(page: &RecordsPage) -> Vec<String> {
 #[track_caller]
 fn fault<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> (QueryFault, String) {
     match answer {
-        Err(SourceError::CorrectQuery { fault, hint, .. }) => (fault, hint),
+        Err(SourceError::InvalidQuery { fault, hint, .. }) => (fault, hint),
         Err(SourceError::Refused(refusal)) if refusal.fault.is_some() => refusal.correction().unwrap(),
         other => panic!("{other:?}"),
     }
@@ -727,7 +727,7 @@ async fn a_stream_that_is_not_there_is_answered_with_those_there_are() {
     assert_eq!(fault(remote.pdpp.stream(&described(Some("cin_work"))).await), expect);
     assert_eq!(fault(remote.pdpp.records(&messages()).await), expect);
     let unknown = remote.pdpp.stream(&described(Some("cin_zzz"))).await;
-    assert!(matches!(unknown, Err(SourceError::UseKnownConnection { choices, .. }) if choices.len() == 2));
+    assert!(matches!(unknown, Err(SourceError::ConnectionNotFound { choices, .. }) if choices.len() == 2));
     // No more than twelve are named.
     let remote = Remote::start(|request| match &*request.line {
         "GET /v1/schema?view=compact" => {
@@ -755,7 +755,7 @@ async fn answers_without_what_was_asked_are_the_servers_fault() {
             remote.pdpp.stream(&described(None)).await.err(),
         ];
         for fault in faults {
-            assert!(matches!(fault, Some(SourceError::FixServer(_))), "{body}: {fault:?}");
+            assert!(matches!(fault, Some(SourceError::Protocol(_))), "{body}: {fault:?}");
         }
     }
 }

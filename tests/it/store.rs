@@ -144,7 +144,7 @@ async fn a_scope_covers_what_it_names() {
     }
     let nobody = store.search(&scoped(Some("nobody"), &["mail"])).await.unwrap_err();
     assert!(
-        matches!(&nobody, SourceError::UseKnownConnection { asked, .. } if asked == "nobody"),
+        matches!(&nobody, SourceError::ConnectionNotFound { asked, .. } if asked == "nobody"),
         "{nobody:?}"
     );
     for (connection, streams, unknown) in
@@ -213,11 +213,11 @@ async fn a_position_of_another_state_is_refused() {
         &json!({"stream": "notes", "key": 99, "data": {"body": "common"}}).to_string(),
     );
     let refused = open(&path).search(&SearchQuery { position: first.next, ..query("common") }).await;
-    assert!(matches!(refused, Err(SourceError::RestartSearch)));
+    assert!(matches!(refused, Err(SourceError::InvalidCursor)));
     for nonsense in ["", "1", "1.all", "1.some.3", "1.all.x", "1.all.1.1", "-1.all.99999999999999999999"] {
         let position = Some(fetchwell::source::SearchPosition(nonsense.to_owned()));
         let refused = open(&path).search(&SearchQuery { position, ..query("common") }).await;
-        assert!(matches!(refused, Err(SourceError::RestartSearch)), "{nonsense}");
+        assert!(matches!(refused, Err(SourceError::InvalidCursor)), "{nonsense}");
     }
 }
 
@@ -240,7 +240,7 @@ async fn an_index_that_is_gone_broken_or_behind_is_mended() {
     std::fs::remove_dir_all(&index).unwrap();
     copy(&other.with_file_name("notes.db-index"), &index);
     let refused = open(&path).search(&query("gamma")).await.unwrap_err();
-    assert!(matches!(&refused, SourceError::MendStore(StoreError::IndexForeign { .. })), "{refused}");
+    assert!(matches!(&refused, SourceError::Store(StoreError::IndexForeign { .. })), "{refused}");
     std::fs::remove_dir_all(&index).unwrap();
     assert_eq!(found(&path, "gamma").await, Vec::<usize>::new());
     assert_eq!(found(&path, "alpha").await, [0]);
@@ -317,7 +317,7 @@ async fn a_running_reader_goes_on_with_the_file_that_took_the_place_of_its_own()
     // Gone: nothing goes on as if it were there.
     std::fs::remove_file(&path).unwrap();
     let is_missing = |error: SourceError| {
-        assert!(matches!(&error, SourceError::MendStore(StoreError::Missing(_))), "{error}");
+        assert!(matches!(&error, SourceError::Store(StoreError::Missing(_))), "{error}");
     };
     is_missing(store.health().await.unwrap_err());
     is_missing(read(0).await.unwrap_err());

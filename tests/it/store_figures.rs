@@ -102,7 +102,7 @@ async fn a_column_of_a_table_is_summed_up() {
     assert_eq!(json!(answer.value), json!(175.5));
     assert_eq!(answer.notes.len(), 1);
     let refused = open(&path).aggregate(&of(Metric::Sum, Some("name"), None)).await.unwrap_err();
-    let SourceError::CorrectQuery { hint, .. } = refused else { panic!("{refused:?}") };
+    let SourceError::InvalidQuery { hint, .. } = refused else { panic!("{refused:?}") };
     assert_eq!(hint, "Fields that can be summed up: amount, id.");
 }
 
@@ -114,10 +114,10 @@ async fn a_hint_names_fields_or_says_that_there_are_none() {
         ..RecordsQuery::of("s".parse().unwrap(), 1)
     };
     let refused = open(&path).records(&query).await.unwrap_err();
-    let SourceError::CorrectQuery { hint, .. } = refused else { panic!("{refused:?}") };
+    let SourceError::InvalidQuery { hint, .. } = refused else { panic!("{refused:?}") };
     assert_eq!(hint, "No field of stream `s` can be filtered by value.");
     let refused = open(&path).aggregate(&of(Metric::Sum, Some("tags"), None)).await.unwrap_err();
-    let SourceError::CorrectQuery { hint, .. } = refused else { panic!("{refused:?}") };
+    let SourceError::InvalidQuery { hint, .. } = refused else { panic!("{refused:?}") };
     assert_eq!(hint, "No field of stream `s` can be summed up.");
 }
 
@@ -171,7 +171,7 @@ async fn a_position_ends_with_the_order_it_is_of() {
     import_with_cursor(&path, &line(10), "m");
     let refused = open(&path).records(&query).await.unwrap_err();
     assert!(
-        matches!(refused, SourceError::CorrectQuery { fault: QueryFault::MismatchedCursor, .. }),
+        matches!(refused, SourceError::InvalidQuery { fault: QueryFault::MismatchedCursor, .. }),
         "{refused:?}"
     );
     // Nor is it one of another store that was asked the same.
@@ -179,7 +179,7 @@ async fn a_position_ends_with_the_order_it_is_of() {
     import_with_cursor(&other, &lines.join("\n"), "n");
     let refused = open(&other).records(&query).await.unwrap_err();
     assert!(
-        matches!(refused, SourceError::CorrectQuery { fault: QueryFault::MismatchedCursor, .. }),
+        matches!(refused, SourceError::InvalidQuery { fault: QueryFault::MismatchedCursor, .. }),
         "{refused:?}"
     );
 }
@@ -237,7 +237,7 @@ async fn a_sum_that_is_no_number_is_refused() {
     let (_folder, path) = store_of(&values("n", &[json!(1e308), json!(1e308), json!(1e308)]));
     for grouping in [None, by("n")] {
         let refused = open(&path).aggregate(&of(Metric::Sum, Some("n"), grouping)).await.unwrap_err();
-        let SourceError::CorrectQuery { fault, problem, .. } = refused else { panic!("{refused:?}") };
+        let SourceError::InvalidQuery { fault, problem, .. } = refused else { panic!("{refused:?}") };
         assert_eq!(fault, QueryFault::InvalidAggregate);
         assert_eq!(problem, "the sum of `n` is larger than a number can be");
     }

@@ -59,7 +59,7 @@ async fn waiting_for_a_turn_counts_against_the_deadline() {
     let (pdpp, _server) = client(Duration::from_secs(2), |_| Reply::Hang);
     let (query, started) = (search(None), Instant::now());
     for answer in join_all((0..6 * MAX_IN_FLIGHT).map(|_| pdpp.search(&query))).await {
-        assert!(matches!(answer, Err(SourceError::RetryAfterTimeout { .. })), "{answer:?}");
+        assert!(matches!(answer, Err(SourceError::Timeout { .. })), "{answer:?}");
     }
     // Six rounds of two seconds would take twelve.
     assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
@@ -89,7 +89,7 @@ async fn a_pause_is_made_only_where_one_is_named_and_fits() {
             client(Duration::from_secs(20), move |_| Reply::Full(status, headers.clone(), String::new()));
         let refused = pdpp.search(&search(None)).await.unwrap_err();
         assert_eq!(server.requests().len(), times, "{shown}");
-        if let SourceError::Wait { retry_after } = refused {
+        if let SourceError::RateLimited { retry_after } = refused {
             let named = header.is_some_and(|header| header != "soon");
             assert_eq!((status, retry_after.is_some()), (429, named), "{shown}: {retry_after:?}");
         } else {

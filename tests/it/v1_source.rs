@@ -414,7 +414,7 @@ fn a_stream_is_one_object_for_all_connections_with_the_members_of_the_recorded_o
 fn every_failure_has_its_status_and_code() {
     let choice = || vec![ConnectionChoice { connection_id: "cin_a".parse().unwrap(), display_name: None }];
     let corrected =
-        |fault| SourceError::CorrectQuery { fault, problem: "it is so".into(), hint: "Do that.".into() };
+        |fault| SourceError::InvalidQuery { fault, problem: "it is so".into(), hint: "Do that.".into() };
     let refused = |status| {
         let code = "field_not_granted".to_owned();
         let (message, param) = ("no".to_owned(), Some("fields".to_owned()));
@@ -431,15 +431,15 @@ fn every_failure_has_its_status_and_code() {
     };
     let text = || "x".to_owned();
     let rows: Vec<(SourceError, u16, &str)> = vec![
-        (SourceError::ChooseConnection { what: text(), choices: choice() }, 409, "ambiguous_connection"),
-        (SourceError::UseKnownConnection { asked: text(), choices: choice() }, 404, "connection_not_found"),
-        (SourceError::SearchAgain { what: text() }, 404, "not_found"),
-        (SourceError::UseKnownField { stream: text(), field: text(), known: vec![] }, 400, "unknown_field"),
-        (SourceError::RestartSearch, 400, "invalid_cursor"),
-        (SourceError::RetryAfterTimeout { after: Duration::from_secs(1) }, 504, "source_timeout"),
-        (SourceError::CheckServer { problem: text() }, 503, "source_unavailable"),
-        (SourceError::Wait { retry_after: Some(Duration::from_secs(7)) }, 503, "source_rate_limited"),
-        (SourceError::FixServer(ProtocolFault::WrongShape { missing: "list" }), 502, "source_protocol"),
+        (SourceError::AmbiguousConnection { what: text(), choices: choice() }, 409, "ambiguous_connection"),
+        (SourceError::ConnectionNotFound { asked: text(), choices: choice() }, 404, "connection_not_found"),
+        (SourceError::NotFound { what: text() }, 404, "not_found"),
+        (SourceError::UnknownField { stream: text(), field: text(), known: vec![] }, 400, "unknown_field"),
+        (SourceError::InvalidCursor, 400, "invalid_cursor"),
+        (SourceError::Timeout { after: Duration::from_secs(1) }, 504, "source_timeout"),
+        (SourceError::Unreachable { problem: text() }, 503, "source_unavailable"),
+        (SourceError::RateLimited { retry_after: Some(Duration::from_secs(7)) }, 503, "source_rate_limited"),
+        (SourceError::Protocol(ProtocolFault::WrongShape { missing: "list" }), 502, "source_protocol"),
         (SourceError::Reauthorize { problem: text(), remedy: text() }, 502, "reauthorize"),
         (refused(403), 403, "field_not_granted"),
         (refused(401), 403, "field_not_granted"),

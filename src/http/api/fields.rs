@@ -99,7 +99,7 @@ pub(super) async fn known(
     }
     let details = call.toolbox.asked_source().stream(stream).await?.details;
     let unknown = |field: String, known: Vec<String>| -> Failure {
-        SourceError::UseKnownField { stream: stream.stream.to_string(), field, known }.into()
+        SourceError::UnknownField { stream: stream.stream.to_string(), field, known }.into()
     };
     let mut known: Vec<String> = Vec::new();
     let declared = details.iter().flat_map(|detail| detail.fields.iter().map(|field| field.name.clone()));

@@ -251,17 +251,17 @@ impl From<SourceError> for ApiError {
                 };
                 refused.offering(refusal.choices.iter().map(offered).collect())
             }
-            SourceError::ChooseConnection { choices, .. } => {
+            SourceError::AmbiguousConnection { choices, .. } => {
                 let message = format!("{message}. Retry with `connection_id`.");
                 let ambiguous = Self::new(StatusCode::CONFLICT, "ambiguous_connection", message);
                 ambiguous.offering(choices.iter().map(offered).collect())
             }
-            SourceError::UseKnownConnection { choices, .. } => {
+            SourceError::ConnectionNotFound { choices, .. } => {
                 let unknown = as_is(StatusCode::NOT_FOUND, "connection_not_found").about("connection_id");
                 unknown.offering(choices.iter().map(offered).collect())
             }
-            SourceError::SearchAgain { .. } => as_is(StatusCode::NOT_FOUND, "not_found"),
-            SourceError::UseKnownField { known, .. } => {
+            SourceError::NotFound { .. } => as_is(StatusCode::NOT_FOUND, "not_found"),
+            SourceError::UnknownField { known, .. } => {
                 let known: Vec<&str> = known.iter().map(String::as_str).take(MAX_NAMED_FIELDS).collect();
                 let unknown = as_is(StatusCode::BAD_REQUEST, "unknown_field").about("fields");
                 if known.is_empty() {
@@ -269,35 +269,35 @@ impl From<SourceError> for ApiError {
                 }
                 unknown.hinting(&format!("Its fields are: {}.", known.join(", ")))
             }
-            SourceError::CorrectQuery { fault, problem, hint } => query_error(fault, &problem, &hint),
-            SourceError::RestartSearch => Self::cursor(CursorFault::Changed, message.clone()),
-            SourceError::RetryAfterTimeout { .. } => as_is(StatusCode::GATEWAY_TIMEOUT, "source_timeout"),
-            SourceError::CheckServer { .. } | SourceError::AskInTurn | SourceError::MendStore(_) => {
+            SourceError::InvalidQuery { fault, problem, hint } => query_error(fault, &problem, &hint),
+            SourceError::InvalidCursor => Self::cursor(CursorFault::Changed, message.clone()),
+            SourceError::Timeout { .. } => as_is(StatusCode::GATEWAY_TIMEOUT, "source_timeout"),
+            SourceError::Unreachable { .. } | SourceError::NoPermit | SourceError::Store(_) => {
                 as_is(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable")
             }
             SourceError::Busy => Self::busy(message),
-            SourceError::Wait { retry_after } => Self {
+            SourceError::RateLimited { retry_after } => Self {
                 retry_after: retry_after.map(|pause| pause.as_secs().max(1)),
                 ..as_is(StatusCode::SERVICE_UNAVAILABLE, "source_rate_limited")
             },
-            SourceError::LeaveAlone { pause } => Self {
+            SourceError::CircuitOpen { pause } => Self {
                 retry_after: Some(pause.as_secs().max(1)),
                 ..as_is(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable")
             },
-            SourceError::NoneAnswered { failed, .. } => {
+            SourceError::AllFailed { failed, .. } => {
                 let named: Vec<String> =
                     failed.iter().map(|failed| format!("{}: {}", failed.source, failed.code)).collect();
                 let message = format!("{message} ({})", named.join(", "));
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "source_unavailable", message)
             }
-            SourceError::ChooseSource { sources, choices, .. } => {
+            SourceError::AmbiguousSource { sources, choices, .. } => {
                 in_several_sources(as_is(StatusCode::CONFLICT, AMBIGUOUS_CONNECTION), &sources, &choices)
             }
-            SourceError::Of { source_name, error } => {
+            SourceError::FromSource { source_name, error } => {
                 let of = Self::from(*error);
                 Self { message: format!("source `{source_name}`: {}", of.message), ..of }
             }
-            SourceError::FixServer(_) => as_is(StatusCode::BAD_GATEWAY, "source_protocol"),
+            SourceError::Protocol(_) => as_is(StatusCode::BAD_GATEWAY, "source_protocol"),
             SourceError::Reauthorize { remedy, .. } => {
                 let message = format!("{message}; {remedy}");
                 Self::new(StatusCode::BAD_GATEWAY, "reauthorize", message)

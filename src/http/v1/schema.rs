@@ -116,7 +116,7 @@ pub(super) async fn asked_connections(call: &mut Call<'_>) -> Result<Vec<Connect
     let choices = known.iter().map(ConnectionChoice::from).collect();
     known.retain(|connection| connection.connection_id == asked);
     if known.is_empty() {
-        return Err(SourceError::UseKnownConnection { asked: asked.to_string(), choices }.into());
+        return Err(SourceError::ConnectionNotFound { asked: asked.to_string(), choices }.into());
     }
     Ok(known)
 }
@@ -160,7 +160,7 @@ async fn streams_of(
             let details = match call.source.stream(&query).await {
                 Ok(answer) => answer.details,
                 // A source that cannot describe its streams still has them.
-                Err(SourceError::CorrectQuery { fault: QueryFault::NotSupported, .. }) => {
+                Err(SourceError::InvalidQuery { fault: QueryFault::NotSupported, .. }) => {
                     vec![nameless(connection, &stream.name)]
                 }
                 Err(error) => return Err(error.into()),

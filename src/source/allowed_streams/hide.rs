@@ -118,7 +118,7 @@ pub(super) fn check_relations(expand: &[Expansion], stream: &StreamDetail) -> Re
         return Ok(());
     };
     let known: Vec<&str> = stream.relations.iter().map(|relation| relation.name.as_str()).collect();
-    Err(SourceError::CorrectQuery {
+    Err(SourceError::InvalidQuery {
         fault: QueryFault::InvalidExpand,
         problem: format!("stream `{}` has no relation `{}`", stream.name, unknown.relation),
         hint: match known.as_slice() {

@@ -103,7 +103,7 @@ impl AllowedStreams {
     fn check_changes(&self, start: &Start) -> Result<(), SourceError> {
         match start {
             Start::Changes(Some(ChangesToken::Unverified(_))) if !self.inner.verifies_changes() => {
-                Err(SourceError::CorrectQuery {
+                Err(SourceError::InvalidQuery {
                     fault: QueryFault::ExpiredCursor,
                     problem: "behind a `streams` list, `changes_since` takes only tokens of this server"
                         .to_owned(),

@@ -93,9 +93,9 @@ impl<'a> CallSubject<'a> {
 pub(super) fn is_about_a_place(error: &SourceError) -> bool {
     match error {
         SourceError::Refused(refusal) => refusal.is_about_a_place(),
-        SourceError::CorrectQuery { fault: QueryFault::UnknownStream, .. }
-        | SourceError::UseKnownConnection { .. } => true,
-        SourceError::Of { error, .. } => is_about_a_place(error),
+        SourceError::InvalidQuery { fault: QueryFault::UnknownStream, .. }
+        | SourceError::ConnectionNotFound { .. } => true,
+        SourceError::FromSource { error, .. } => is_about_a_place(error),
         _ => false,
     }
 }
@@ -107,10 +107,10 @@ pub(super) fn rebuild(error: SourceError, schema: &Schema, subject: CallSubject<
     }
     match error {
         SourceError::Refused(refusal) => rebuild_refusal(*refusal, schema, subject),
-        SourceError::ChooseConnection { choices, .. } => choose(schema, subject, &choices),
-        SourceError::SearchAgain { .. } => not_found(subject),
-        SourceError::Of { source_name, error } => {
-            SourceError::Of { source_name, error: Box::new(rebuild(*error, schema, subject)) }
+        SourceError::AmbiguousConnection { choices, .. } => choose(schema, subject, &choices),
+        SourceError::NotFound { .. } => not_found(subject),
+        SourceError::FromSource { source_name, error } => {
+            SourceError::FromSource { source_name, error: Box::new(rebuild(*error, schema, subject)) }
         }
         // All other errors contain only our own text about the streams that the call names.
         other => other,
@@ -119,7 +119,7 @@ pub(super) fn rebuild(error: SourceError, schema: &Schema, subject: CallSubject<
 
 /// Returns the error of a record that does not exist.
 pub(super) fn no_record(address: &RecordAddress) -> SourceError {
-    SourceError::SearchAgain {
+    SourceError::NotFound {
         what: format!("there is no record `{}` in stream `{}`", address.record, address.stream),
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn no_record(address: &RecordAddress) -> SourceError {
 fn not_found(subject: CallSubject<'_>) -> SourceError {
     match subject.record {
         Some(address) => no_record(address),
-        None => SourceError::SearchAgain { what: "the source does not have what was asked for".to_owned() },
+        None => SourceError::NotFound { what: "the source does not have what was asked for".to_owned() },
     }
 }
 
@@ -137,7 +137,7 @@ fn unknown(schema: &Schema, subject: CallSubject<'_>) -> SourceError {
     let mut unknown = subject.streams.iter().filter_map(of);
     unknown.next().or_else(|| unknown_place(schema, subject.connection, None)).unwrap_or_else(|| {
         // The source contradicts its own schema. The condition may be temporary.
-        SourceError::CheckServer { problem: "it does not have what its schema says".to_owned() }
+        SourceError::Unreachable { problem: "it does not have what its schema says".to_owned() }
     })
 }
 
@@ -188,5 +188,5 @@ fn choose(schema: &Schema, subject: CallSubject<'_>, offered: &[ConnectionChoice
         Some(address) => format!("record `{}` of stream `{}`", address.record, address.stream),
         None => "what was asked for".to_owned(),
     };
-    SourceError::ChooseConnection { what, choices }
+    SourceError::AmbiguousConnection { what, choices }
 }

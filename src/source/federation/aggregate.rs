@@ -131,7 +131,7 @@ async fn by_field(
     for (missing, answer) in missing.into_iter().zip(figures) {
         match answer {
             Ok(answer) => groups.tell(missing.source, missing.key, Some(missing.value), answer.value),
-            Err(error) if error.is_of_the_moment() => return Err(error),
+            Err(error) if error.is_transient() => return Err(error),
             // The source cannot be asked for it by name, so nobody knows the whole of it.
             Err(_) => left_out += usize::from(groups.leave_out(&missing.key)),
         }
@@ -193,7 +193,7 @@ async fn distinct(query: &AggregateQuery, answers: &[Answered<'_>]) -> Result<Sc
 }
 
 fn does_not_add_up(what: &str) -> SourceError {
-    SourceError::CorrectQuery {
+    SourceError::InvalidQuery {
         fault: QueryFault::InvalidAggregate,
         problem: format!(
             "{what} does not add up: the stream is in several sources, which may share values, and a source tells at most {MAX_GROUPS} of them"

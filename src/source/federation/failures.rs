@@ -21,7 +21,7 @@ impl Failures {
     /// The only source that failed, if it answers and only does not answer this.
     pub(super) fn only_one_that_refuses(&self) -> Option<&SourceName> {
         match self.0.as_slice() {
-            [(source, SourceError::Refused(_) | SourceError::FixServer(_))] => Some(source),
+            [(source, SourceError::Refused(_) | SourceError::Protocol(_))] => Some(source),
             _ => None,
         }
     }
@@ -54,28 +54,28 @@ impl Failures {
         if self.0.iter().any(|(_, error)| !is_elsewhere(error)) {
             self.0.retain(|(_, error)| !is_elsewhere(error));
         }
-        if self.0.len() == 1 || self.0.iter().all(|(_, error)| !error.is_of_the_moment()) {
+        if self.0.len() == 1 || self.0.iter().all(|(_, error)| !error.is_transient()) {
             return match self.0.into_iter().next() {
-                Some((source_name, error)) => SourceError::Of { source_name, error: Box::new(error) },
-                None => SourceError::SearchAgain { what: "no source is configured that has it".to_owned() },
+                Some((source_name, error)) => SourceError::FromSource { source_name, error: Box::new(error) },
+                None => SourceError::NotFound { what: "no source is configured that has it".to_owned() },
             };
         }
         self.none_answered(what.to_owned())
     }
 
     pub(super) fn none_answered(self, what: String) -> SourceError {
-        SourceError::NoneAnswered { what, failed: self.beside_an_answer() }
+        SourceError::AllFailed { what, failed: self.beside_an_answer() }
     }
 }
 
 /// Whether the source only says that it has no such stream.
 pub(super) fn is_elsewhere(error: &SourceError) -> bool {
     match error {
-        SourceError::CorrectQuery { fault: QueryFault::UnknownStream, .. } => true,
+        SourceError::InvalidQuery { fault: QueryFault::UnknownStream, .. } => true,
         SourceError::Refused(refusal) => {
             matches!(refusal.code.as_str(), "stream_not_declared" | "grant_stream_not_allowed")
         }
-        SourceError::Of { error, .. } => is_elsewhere(error),
+        SourceError::FromSource { error, .. } => is_elsewhere(error),
         _ => false,
     }
 }

@@ -115,7 +115,7 @@ impl Fusion {
 
     /// A search that goes on.
     pub(super) fn resume(names: Arc<Names>, position: &SearchPosition) -> Result<Self, SourceError> {
-        let saved = serde_json::from_str(&position.0).map_err(|_not_ours| SourceError::RestartSearch)?;
+        let saved = serde_json::from_str(&position.0).map_err(|_not_ours| SourceError::InvalidCursor)?;
         Ok(Self::of(names, saved))
     }
 
@@ -483,7 +483,7 @@ mod tests {
     fn what_is_no_position_restarts_the_search() {
         for text in ["", "{}", "null", "[1]"] {
             let refused = Fusion::resume(Arc::default(), &SearchPosition(text.to_owned())).unwrap_err();
-            assert!(matches!(refused, SourceError::RestartSearch), "{text}");
+            assert!(matches!(refused, SourceError::InvalidCursor), "{text}");
         }
     }
 }

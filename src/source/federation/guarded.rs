@@ -115,26 +115,28 @@ impl Guarded {
         let until = Instant::now() + self.deadline;
         // Waiting for a turn is not the source's failure.
         let Ok(Ok(_turn)) = timeout_at(until.into(), self.turns.acquire()).await else {
-            return Err(SourceError::AskInTurn);
+            return Err(SourceError::NoPermit);
         };
         if purpose == Purpose::Hint {
             return match self.circuit() {
                 (CircuitState::Closed, _, _) => timeout_at(until.into(), question)
                     .await
-                    .unwrap_or(Err(SourceError::RetryAfterTimeout { after: self.deadline })),
-                (_, _, pause) => Err(SourceError::LeaveAlone { pause }),
+                    .unwrap_or(Err(SourceError::Timeout { after: self.deadline })),
+                (_, _, pause) => Err(SourceError::CircuitOpen { pause }),
             };
         }
-        let pass = self.circuit.enter(Instant::now()).map_err(|pause| SourceError::LeaveAlone { pause })?;
+        let pass = self.circuit.enter(Instant::now()).map_err(|pause| SourceError::CircuitOpen { pause })?;
         let on_its_way = OnItsWay { pass: Some(pass), since: Instant::now(), deadline: self.deadline };
         let answer = timeout_at(until.into(), question)
             .await
-            .unwrap_or(Err(SourceError::RetryAfterTimeout { after: self.deadline }));
+            .unwrap_or(Err(SourceError::Timeout { after: self.deadline }));
         match &answer {
             // Dropped, since most of the time went by in the queue, it decides nothing.
-            Err(SourceError::RetryAfterTimeout { .. }) if on_its_way.since.elapsed() * 2 < self.deadline => {}
-            Err(SourceError::Wait { retry_after: Some(pause) }) => on_its_way.settle(Outcome::Pause(*pause)),
-            Err(error) if error.is_of_the_source() => on_its_way.settle(Outcome::Failed),
+            Err(SourceError::Timeout { .. }) if on_its_way.since.elapsed() * 2 < self.deadline => {}
+            Err(SourceError::RateLimited { retry_after: Some(pause) }) => {
+                on_its_way.settle(Outcome::Pause(*pause));
+            }
+            Err(error) if error.is_source_failure() => on_its_way.settle(Outcome::Failed),
             Ok(_) | Err(_) => on_its_way.settle(Outcome::Answered),
         }
         answer
@@ -162,7 +164,7 @@ impl Source for Guarded {
     /// Not asked as a question: that nothing was found wrong without asking must not close a circuit.
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
         match self.circuit() {
-            (CircuitState::Open, _, pause) => Err(SourceError::LeaveAlone { pause }),
+            (CircuitState::Open, _, pause) => Err(SourceError::CircuitOpen { pause }),
             _ => self.source.health().await,
         }
     }

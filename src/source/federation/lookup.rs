@@ -59,7 +59,7 @@ where
         let name = source.name();
         match answer {
             Ok(answer) => found.push((name.clone(), answer)),
-            Err(SourceError::ChooseConnection { choices: own, .. }) => choices.push((name.clone(), own)),
+            Err(SourceError::AmbiguousConnection { choices: own, .. }) => choices.push((name.clone(), own)),
             Err(error) if is_absent(&error) => absent.add(name, error),
             Err(error) => failed.add(name, error),
         }
@@ -70,7 +70,7 @@ where
     }
     if found.len() > 1 {
         let sources = found.into_iter().map(|(source, _)| source).collect();
-        return Err(SourceError::ChooseSource { what, sources, choices: Vec::new() });
+        return Err(SourceError::AmbiguousSource { what, sources, choices: Vec::new() });
     }
     // Who did not answer may have it too.
     if !failed.is_empty() {
@@ -88,9 +88,9 @@ fn choose(what: String, choices: Vec<(SourceName, Vec<ConnectionChoice>)>) -> So
     let ids = choices.iter().flat_map(|(_, own)| own).map(|choice| &choice.connection_id);
     if ids.into_iter().all(|id| known.insert(id)) {
         let choices = choices.into_iter().flat_map(|(_, own)| own).collect();
-        return SourceError::ChooseConnection { what, choices };
+        return SourceError::AmbiguousConnection { what, choices };
     }
-    SourceError::ChooseSource {
+    SourceError::AmbiguousSource {
         what,
         sources: choices.into_iter().map(|(source, _)| source).collect(),
         choices: Vec::new(),
@@ -100,7 +100,7 @@ fn choose(what: String, choices: Vec<(SourceName, Vec<ConnectionChoice>)>) -> So
 /// Whether the source answered that it has no such record.
 fn is_absent(error: &SourceError) -> bool {
     match error {
-        SourceError::SearchAgain { .. } => true,
+        SourceError::NotFound { .. } => true,
         SourceError::Refused(refusal) => refusal.code == "not_found" || is_elsewhere(error),
         _ => is_elsewhere(error),
     }

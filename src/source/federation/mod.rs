@@ -102,15 +102,13 @@ impl Federation {
         until: Instant,
         answer: impl Future<Output = Result<Answer, SourceError>>,
     ) -> Result<Answer, SourceError> {
-        timeout_at(until, answer)
-            .await
-            .unwrap_or(Err(SourceError::RetryAfterTimeout { after: self.patience }))
+        timeout_at(until, answer).await.unwrap_or(Err(SourceError::Timeout { after: self.patience }))
     }
 
     /// The one source that has a connection.
     async fn source_of(&self, connection: &ConnectionId) -> Result<&Arc<Guarded>, SourceError> {
         let number = self.routes.source_of(connection).await?;
-        let gone = || SourceError::SearchAgain { what: format!("there is no connection `{connection}`") };
+        let gone = || SourceError::NotFound { what: format!("there is no connection `{connection}`") };
         self.sources.get(number).ok_or_else(gone)
     }
 
@@ -162,7 +160,7 @@ impl Federation {
 
 /// Says which source an error is of.
 fn of(source: &Guarded, error: SourceError) -> SourceError {
-    SourceError::Of { source_name: source.name().clone(), error: Box::new(error) }
+    SourceError::FromSource { source_name: source.name().clone(), error: Box::new(error) }
 }
 
 #[async_trait]

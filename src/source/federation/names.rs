@@ -145,8 +145,8 @@ impl Printer<'_> {
     pub(super) fn error(&self, mut error: SourceError) -> SourceError {
         let choices: &mut [ConnectionChoice] = match &mut error {
             SourceError::Refused(refusal) => &mut refusal.choices,
-            SourceError::ChooseConnection { choices, .. }
-            | SourceError::UseKnownConnection { choices, .. } => choices,
+            SourceError::AmbiguousConnection { choices, .. }
+            | SourceError::ConnectionNotFound { choices, .. } => choices,
             _ => &mut [],
         };
         choices.iter_mut().for_each(|choice| self.id(&mut choice.connection_id));

@@ -91,7 +91,7 @@ async fn read(
 ) -> (usize, SourceName, Result<RecordsPage, SourceError>) {
     let Hungry { lane, name, cursor, .. } = hungry;
     let Some(source) = federation.named(&name) else {
-        return (lane, name, Err(SourceError::RestartSearch));
+        return (lane, name, Err(SourceError::InvalidCursor));
     };
     let start = cursor.map_or(Start::First, |cursor| Start::After(RecordsPosition(cursor)));
     let page = federation.before(until, source.records(&RecordsQuery { start, ..asked })).await;
@@ -155,7 +155,7 @@ async fn changes_holder<'a>(
     match (holders.as_slice(), failed.are_all(is_elsewhere)) {
         ([], _) => Err(federation.nobody(failed, "no source answered", Some(stream))),
         ([only], true) => Ok(only),
-        _ => Err(SourceError::CorrectQuery {
+        _ => Err(SourceError::InvalidQuery {
             fault: QueryFault::InvalidArgument,
             problem: format!(
                 "changes are told of one connection at a time, and stream `{stream}` may be in several sources"

@@ -96,14 +96,14 @@ impl Slot {
     async fn read(&self) -> Result<(), SourceError> {
         let after = self.source.deadline();
         let read = timeout(after, self.read_in_turn()).await;
-        read.unwrap_or(Err(SourceError::RetryAfterTimeout { after }))
+        read.unwrap_or(Err(SourceError::Timeout { after }))
     }
 
     async fn read_in_turn(&self) -> Result<(), SourceError> {
         let asked_at = Instant::now();
         let _reading = self.reading.lock().await;
         if asked_at.elapsed() >= self.source.deadline() {
-            return Err(SourceError::RetryAfterTimeout { after: self.source.deadline() });
+            return Err(SourceError::Timeout { after: self.source.deadline() });
         }
         let is_new = |known: &Known| known.read_at > asked_at;
         if self.known.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(is_new) {
@@ -262,7 +262,7 @@ impl Routes {
         }
         match owners.as_slice() {
             [only] => Ok(*only),
-            [] if failed.is_empty() => Err(SourceError::UseKnownConnection {
+            [] if failed.is_empty() => Err(SourceError::ConnectionNotFound {
                 asked: connection.to_string(),
                 choices: self.choices(),
             }),
@@ -270,7 +270,7 @@ impl Routes {
             [] if let Some(only) = self.only_one_that_cannot_tell(&failed) => Ok(only),
             [] if failed.len() == 1 => Err(failed.instead_of_an_answer("")),
             [] => Err(failed.none_answered(format!("no source that answers has connection `{connection}`"))),
-            several => Err(SourceError::ChooseSource {
+            several => Err(SourceError::AmbiguousSource {
                 what: format!("connection `{connection}`"),
                 sources: several.iter().filter_map(|source| self.name(*source)).collect(),
                 choices: several.iter().filter_map(|source| self.choice(*source, connection)).collect(),

@@ -38,7 +38,7 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
         }
         let reads = hungry.into_iter().map(|hungry| async move {
             let Some(source) = federation.named(&hungry.source) else {
-                return (hungry.feed, hungry.source, Err(SourceError::RestartSearch));
+                return (hungry.feed, hungry.source, Err(SourceError::InvalidCursor));
             };
             let query = SearchQuery { limit: each, position: hungry.position, ..query.clone() };
             (hungry.feed, hungry.source, federation.before(until, source.search(&query)).await)

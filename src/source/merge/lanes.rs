@@ -101,7 +101,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
         let (question, place) = position.0.split_once(' ').unwrap_or_default();
         let saved = Saved::open(&RecordsPosition(place.to_owned()))?;
         if u64::from_str_radix(question, 16) != Ok(query.fingerprint()) {
-            return Err(SourceError::CorrectQuery {
+            return Err(SourceError::InvalidQuery {
                 fault: QueryFault::MismatchedCursor,
                 problem: "the cursor is of another stream, connection, filter or order".to_owned(),
                 hint: "List again without `cursor`.".to_owned(),

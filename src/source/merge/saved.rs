@@ -91,7 +91,7 @@ impl<Name: Serialize + DeserializeOwned> Saved<Name> {
     pub(in crate::source) fn open(position: &RecordsPosition) -> Result<Self, SourceError> {
         match serde_json::from_str::<Self>(&position.0) {
             Ok(saved) if !saved.lanes.is_empty() => Ok(saved),
-            _ => Err(SourceError::CorrectQuery {
+            _ => Err(SourceError::InvalidQuery {
                 fault: QueryFault::MalformedCursor,
                 problem: "the cursor is not one that was given".to_owned(),
                 hint: "List again without `cursor`.".to_owned(),

@@ -162,7 +162,7 @@ fn only_the_oldest(granularity: Granularity) -> SourceError {
         Granularity::Quarter => Some("year"),
         Granularity::Year => None,
     };
-    SourceError::CorrectQuery {
+    SourceError::InvalidQuery {
         fault: QueryFault::InvalidArgument,
         problem: format!(
             "there are more than {MAX_GROUPS} groups by {}, and this record server gives only the oldest of them",

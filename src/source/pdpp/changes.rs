@@ -105,7 +105,7 @@ fn page(list: wire::RecordList, from: SavedChanges, limit: usize) -> Result<Reco
         let Some(next) = next.or_else(state) else {
             // Every later change would be lost, or the page repeated.
             let missing = "`next_cursor` that leads on, although it says `has_more`";
-            return Err(SourceError::FixServer(ProtocolFault::WrongShape { missing }));
+            return Err(SourceError::Protocol(ProtocolFault::WrongShape { missing }));
         };
         Some(SavedChanges { from: next, taken: 0 })
     } else {
@@ -125,7 +125,7 @@ fn page(list: wire::RecordList, from: SavedChanges, limit: usize) -> Result<Reco
 fn name_a_connection(stream: &StreamName, several: &[StreamDetail]) -> SourceError {
     let ids: Vec<&str> =
         several.iter().map(|detail| detail.connection_id.as_str()).take(MAX_CHOICES).collect();
-    SourceError::CorrectQuery {
+    SourceError::InvalidQuery {
         fault: QueryFault::InvalidArgument,
         problem: format!(
             "changes are told of one connection at a time, and stream `{stream}` is in {}",

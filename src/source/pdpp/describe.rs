@@ -81,7 +81,7 @@ fn is_untold(error: &SourceError) -> bool {
         SourceError::Refused(refusal) => {
             matches!(refusal.status, 404 | 405 | 501) || refusal.param.as_deref() == Some("detail")
         }
-        other => matches!(other, SourceError::FixServer(ProtocolFault::WrongShape { .. })),
+        other => matches!(other, SourceError::Protocol(ProtocolFault::WrongShape { .. })),
     }
 }
 

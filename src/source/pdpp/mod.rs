@@ -114,7 +114,7 @@ impl Pdpp {
             return once;
         }
         match self.transport.get(&format!("{}{below}", encoded_twice(address)), params).await {
-            Ok(reply) if is_other(&reply).await? => Err(SourceError::SearchAgain {
+            Ok(reply) if is_other(&reply).await? => Err(SourceError::NotFound {
                 what: format!(
                     "the record server, or a proxy before it, gives another record for the key `{}`",
                     address.record
@@ -186,7 +186,7 @@ impl Source for Pdpp {
             // No page of a hybrid search gives a position, so this one is of an earlier version, and of words.
             (SearchMode::Hybrid, Some(_)) => self.search_by_words_instead(query).await,
             (mode, _) => match self.search_by(mode, query).await {
-                Err(SourceError::CorrectQuery { fault: QueryFault::NotSupported, .. }) => {
+                Err(SourceError::InvalidQuery { fault: QueryFault::NotSupported, .. }) => {
                     self.search_by_words_instead(query).await
                 }
                 answer => answer,

@@ -41,7 +41,7 @@ pub(super) async fn explain(
     }
     match describe::schema(pdpp).await {
         Ok(schema) => unknown(&schema).unwrap_or_else(|| unexplained(*refusal)),
-        Err(SourceError::Refused(_) | SourceError::FixServer(ProtocolFault::WrongShape { .. })) => {
+        Err(SourceError::Refused(_) | SourceError::Protocol(ProtocolFault::WrongShape { .. })) => {
             unexplained(*refusal)
         }
         Err(error) => error,

@@ -68,7 +68,7 @@ const HAS_TAKEN: u8 = 2;
 impl SavedChanges {
     /// Returns the state of a token. One that came without a seal is a server's own, or JSON of an earlier version.
     pub(super) fn open(token: Option<&ChangesToken>) -> Result<Self, SourceError> {
-        let refused = || SourceError::CorrectQuery {
+        let refused = || SourceError::InvalidQuery {
             fault: QueryFault::MalformedCursor,
             problem: "the token to tell changes since is not one that was given".to_owned(),
             hint: "Start again with `changes_since` set to \"beginning\".".to_owned(),

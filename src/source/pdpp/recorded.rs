@@ -50,7 +50,7 @@ impl Source for Recorded {
 
     async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
         let url = Url::parse("https://records.example.com/v1/streams/s/records/r");
-        let url = url.map_err(|error| SourceError::CheckServer { problem: error.to_string() })?;
+        let url = url.map_err(|error| SourceError::Unreachable { problem: error.to_string() })?;
         wire::record(self.record.as_bytes(), &query.address, url)
     }
 
@@ -82,7 +82,7 @@ impl Source for Recorded {
 }
 
 fn not_supported() -> SourceError {
-    SourceError::CorrectQuery {
+    SourceError::InvalidQuery {
         fault: QueryFault::NotSupported,
         problem: "no such reply was recorded".to_owned(),
         hint: "Ask for the schema, a search, a list of records or a record.".to_owned(),

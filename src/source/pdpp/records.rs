@@ -57,7 +57,7 @@ async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceE
 
 /// A list that began with a connection that the server does not give any more.
 fn lost_connection() -> SourceError {
-    SourceError::CorrectQuery {
+    SourceError::InvalidQuery {
         fault: QueryFault::ExpiredCursor,
         problem: "a connection of this list is not there any more".to_owned(),
         hint: "List again without `cursor`.".to_owned(),

@@ -57,7 +57,7 @@ fn fault_of(code: &str) -> Option<QueryFault> {
 pub(super) fn of_search(error: SourceError, mode: SearchMode) -> SourceError {
     let SourceError::Refused(refusal) = error else { return error };
     if refusal.is_of_a_position() {
-        return SourceError::RestartSearch;
+        return SourceError::InvalidCursor;
     }
     let word = match mode {
         SearchMode::Lexical => return of_question(SourceError::Refused(refusal)),
@@ -67,7 +67,7 @@ pub(super) fn of_search(error: SourceError, mode: SearchMode) -> SourceError {
     match (refusal.status, refusal.code.as_str()) {
         (_, "semantic_retrieval_unavailable" | "hybrid_retrieval_unavailable")
         | (404, "not_found" | "http_404")
-        | (405 | 501, _) => SourceError::CorrectQuery {
+        | (405 | 501, _) => SourceError::InvalidQuery {
             fault: QueryFault::NotSupported,
             problem: format!("this record server has no {word} search"),
             hint: "Leave `mode` out to search by words.".to_owned(),
@@ -102,7 +102,7 @@ pub(super) fn of_position(error: SourceError) -> SourceError {
         && refusal.status == 500
         && refusal.message.contains("multi-part primary keys")
     {
-        return SourceError::CorrectQuery {
+        return SourceError::InvalidQuery {
             fault: QueryFault::NotSupported,
             problem: "this record server gives only the first page of a stream with keys of several parts"
                 .to_owned(),
@@ -129,7 +129,7 @@ fn of_token(error: SourceError, what: &str, hint: &str) -> SourceError {
         (_, "invalid_cursor") => (QueryFault::MismatchedCursor, "is not one of this question"),
         _ => return of_question(SourceError::Refused(refusal)),
     };
-    SourceError::CorrectQuery { fault, problem: format!("{what} {problem}"), hint: hint.to_owned() }
+    SourceError::InvalidQuery { fault, problem: format!("{what} {problem}"), hint: hint.to_owned() }
 }
 
 #[cfg(test)]
@@ -151,7 +151,7 @@ mod tests {
 
     fn fault(error: SourceError) -> Option<QueryFault> {
         match error {
-            SourceError::CorrectQuery { fault, problem, hint } => {
+            SourceError::InvalidQuery { fault, problem, hint } => {
                 assert!(!problem.is_empty() && !hint.is_empty());
                 Some(fault)
             }

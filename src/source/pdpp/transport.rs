@@ -175,7 +175,7 @@ impl Transport {
             Ok(answer) => {
                 answer.map(|(Body { bytes: body, memory }, redactor)| (Reply { body, url, memory }, redactor))
             }
-            Err(_elapsed) => Err(SourceError::RetryAfterTimeout { after: self.deadline }),
+            Err(_elapsed) => Err(SourceError::Timeout { after: self.deadline }),
         }
     }
 
@@ -199,7 +199,7 @@ impl Transport {
             let own = to == url.origin().ascii_serialization();
             let fault =
                 if own { ProtocolFault::EndlessRedirect } else { ProtocolFault::ForeignRedirect { to } };
-            return Err(SourceError::FixServer(fault).into());
+            return Err(SourceError::Protocol(fault).into());
         }
         let retry_after = retry_after(response.headers());
         // An error is explained as well as its body allows, and a body that cannot be read explains
@@ -267,7 +267,7 @@ impl Failure {
         };
         let problem = innermost(error).map_or(problem.clone(), |cause| format!("{problem} ({cause})"));
         Self {
-            error: SourceError::CheckServer { problem },
+            error: SourceError::Unreachable { problem },
             retry_after: error.is_connect().then_some(RETRY_PAUSE),
         }
     }
@@ -285,7 +285,7 @@ impl Failure {
 }
 
 fn unreachable(problem: &str) -> SourceError {
-    SourceError::CheckServer { problem: problem.to_owned() }
+    SourceError::Unreachable { problem: problem.to_owned() }
 }
 
 fn check_json(response: &Response, redactor: &Redactor) -> Result<(), SourceError> {
@@ -297,13 +297,13 @@ fn check_json(response: &Response, redactor: &Redactor) -> Result<(), SourceErro
     }
     let content_type = media_type
         .map_or_else(|| "of an unreadable type".to_owned(), |mime| redactor.redact_text(mime.essence_str()));
-    Err(SourceError::FixServer(ProtocolFault::NotJson { status: response.status().as_u16(), content_type }))
+    Err(SourceError::Protocol(ProtocolFault::NotJson { status: response.status().as_u16(), content_type }))
 }
 
 /// Reads a body within the limit, and a long one only when the budget of texts in flight has room for it.
 async fn body(response: Response) -> Result<Body, SourceError> {
     let failed = |fault| match fault {
-        BodyFault::TooLarge => SourceError::FixServer(ProtocolFault::TooLarge { limit: MAX_BODY_BYTES }),
+        BodyFault::TooLarge => SourceError::Protocol(ProtocolFault::TooLarge { limit: MAX_BODY_BYTES }),
         BodyFault::Broken(error) => Failure::of_connection(&error).error,
     };
     let mut body = BodyReader::new(response, MAX_BODY_BYTES).map_err(failed)?;

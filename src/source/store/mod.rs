@@ -119,7 +119,7 @@ impl Store {
     ) -> Result<Answer, SourceError> {
         let inner = Arc::clone(&self.inner);
         let permit = timeout(PERMIT_TIMEOUT, Arc::clone(&inner.permits).acquire_owned());
-        let permit = permit.await.ok().and_then(Result::ok).ok_or(SourceError::AskInTurn)?;
+        let permit = permit.await.ok().and_then(Result::ok).ok_or(SourceError::NoPermit)?;
         let interrupt = Interrupt::default();
         let _interrupt = InterruptOnDrop(interrupt.clone());
         spawn_read(move || {
@@ -264,7 +264,7 @@ mod tests {
         let store = Store::open("notes".parse().unwrap(), &path).unwrap();
         let all = store.inner.permits.acquire_many(READERS.try_into().unwrap()).await.unwrap();
         assert!(store.health().await.unwrap().is_empty());
-        assert_eq!(store.schema().await.unwrap_err().code(), SourceError::AskInTurn.code());
+        assert_eq!(store.schema().await.unwrap_err().code(), SourceError::NoPermit.code());
         drop(all);
         assert!(store.schema().await.unwrap().connections.is_empty());
     }

@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(long.groups.unwrap().len(), 5);
         assert_eq!(long.notes, ["The figures are approximate."]);
         for body in [json!({}), json!({"data": []}), json!({"groups": {}}), json!(7)] {
-            assert!(matches!(read(&body, Metric::Count), Err(SourceError::FixServer(_))), "{body}");
+            assert!(matches!(read(&body, Metric::Count), Err(SourceError::Protocol(_))), "{body}");
         }
     }
 }

@@ -36,12 +36,12 @@ fn parse<'a, Answer: Deserialize<'a>>(body: &'a [u8]) -> Result<Answer, SourceEr
             serde_json::error::Category::Data => return wrong_shape("object of the protocol's shape"),
             _ => format!("line {} column {}", error.line(), error.column()),
         };
-        SourceError::FixServer(ProtocolFault::BrokenJson { problem })
+        SourceError::Protocol(ProtocolFault::BrokenJson { problem })
     })
 }
 
 fn wrong_shape(missing: &'static str) -> SourceError {
-    SourceError::FixServer(ProtocolFault::WrongShape { missing })
+    SourceError::Protocol(ProtocolFault::WrongShape { missing })
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
         ] {
             for refused in [search_page(body).err(), records(body, &stream, None).err()] {
                 let is_broken =
-                    matches!(refused, Some(SourceError::FixServer(ProtocolFault::BrokenJson { .. })));
+                    matches!(refused, Some(SourceError::Protocol(ProtocolFault::BrokenJson { .. })));
                 assert!(is_broken, "{}: {refused:?}", String::from_utf8_lossy(body));
             }
         }

@@ -177,7 +177,7 @@ mod tests {
             json!({"data": {}}),
             json!({"data": {"data": {"data": {"data": []}}}}),
         ] {
-            assert!(matches!(read(&body), Err(SourceError::FixServer(_))), "{body}");
+            assert!(matches!(read(&body), Err(SourceError::Protocol(_))), "{body}");
         }
     }
 }

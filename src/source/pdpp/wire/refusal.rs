@@ -62,9 +62,9 @@ pub(in super::super) fn refusal(
     };
     let code = error.code.filter(|code| is_code(code));
     match (status, code.as_deref()) {
-        (429, _) => return SourceError::Wait { retry_after },
+        (429, _) => return SourceError::RateLimited { retry_after },
         (502..=504, None) => {
-            return SourceError::CheckServer { problem: format!("the server answers HTTP {status}") };
+            return SourceError::Unreachable { problem: format!("the server answers HTTP {status}") };
         }
         // The reference server says 401 for a stream or connection outside the grant, too.
         (401, Some("context.instance_mismatch" | "context.stream_not_allowed")) => {}

@@ -242,6 +242,6 @@ mod tests {
         // A stream that is there and granted to nobody is not an unknown stream.
         let body = json!({"connectors": [{"streams": [{"name": "messages"}]}]});
         assert_eq!(read(&body).unwrap(), Some(vec![]));
-        assert!(matches!(read(&json!({"data": []})), Err(SourceError::FixServer(_))));
+        assert!(matches!(read(&json!({"data": []})), Err(SourceError::Protocol(_))));
     }
 }

@@ -107,7 +107,7 @@ mod tests {
             assert_eq!(window.address.connection.unwrap().as_str(), "c");
         }
         for body in [json!({}), json!({"window": {"text": 7}}), json!({"window": []})] {
-            assert!(matches!(read(&body), Err(SourceError::FixServer(_))), "{body}");
+            assert!(matches!(read(&body), Err(SourceError::Protocol(_))), "{body}");
         }
     }
 }

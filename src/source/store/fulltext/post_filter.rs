@@ -63,7 +63,7 @@ impl<'a> PostFilter<'a> {
             return Ok(None);
         }
         let [stream] = query.streams.as_slice() else {
-            return Err(SourceError::CorrectQuery {
+            return Err(SourceError::InvalidQuery {
                 fault: QueryFault::InvalidFilter,
                 problem: "a filter is about the fields of one stream, and the search names none or several"
                     .to_owned(),

@@ -51,7 +51,7 @@ fn missing(
     stream: Option<&StreamName>,
 ) -> SourceError {
     match schema(database) {
-        Ok(schema) => unknown_place(&schema, connection, stream).unwrap_or(SourceError::RestartSearch),
+        Ok(schema) => unknown_place(&schema, connection, stream).unwrap_or(SourceError::InvalidCursor),
         Err(error) => error,
     }
 }

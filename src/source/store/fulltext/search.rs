@@ -75,7 +75,7 @@ impl StoreSearch {
         let at = query
             .position
             .as_ref()
-            .map(|position| Position::read(position).ok_or(SourceError::RestartSearch));
+            .map(|position| Position::read(position).ok_or(SourceError::InvalidCursor));
         let at = at.transpose()?;
         let question = Question { query, phrases, scope, post_filter, allowance };
         let mut retries = 0;

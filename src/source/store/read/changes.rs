@@ -134,7 +134,7 @@ fn secret(uuid: &str) -> [u8; 32] {
 /// Returns the version of a token. Earlier versions gave tokens that they encrypted themselves, with a key made of the random id of
 /// the store.
 fn read_token(token: &ChangesToken, uuid: &str, newest: i64) -> Result<i64, SourceError> {
-    let refused = |fault, problem: &str| SourceError::CorrectQuery {
+    let refused = |fault, problem: &str| SourceError::InvalidQuery {
         fault,
         problem: problem.to_owned(),
         hint: "Start again with `changes_since` set to \"beginning\", and drop what you had.".to_owned(),
@@ -170,7 +170,7 @@ const SEALED_BYTES: usize = 12 + 8 + 16;
 
 fn one_connection(streams: &[StreamRow]) -> SourceError {
     let ids: Vec<&str> = streams.iter().map(|stream| stream.detail.connection_id.as_str()).take(12).collect();
-    SourceError::CorrectQuery {
+    SourceError::InvalidQuery {
         fault: QueryFault::InvalidArgument,
         problem: "changes are of one connection, and several have this stream".to_owned(),
         hint: format!("Set `connection_id` to one of: {}.", ids.join(", ")),

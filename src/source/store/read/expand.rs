@@ -27,7 +27,7 @@ pub(in crate::source::store) fn check(
 ) -> Result<(), SourceError> {
     for Expansion { relation: name, limit } in expand {
         let refused =
-            |problem, hint| SourceError::CorrectQuery { fault: QueryFault::InvalidExpand, problem, hint };
+            |problem, hint| SourceError::InvalidQuery { fault: QueryFault::InvalidExpand, problem, hint };
         let Some(relation) = stream.relation(name) else {
             let known: Vec<&str> = stream.relations.iter().map(|relation| relation.name.as_str()).collect();
             let hint = if known.is_empty() {

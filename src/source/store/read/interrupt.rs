@@ -32,7 +32,7 @@ impl Interrupt {
     /// Returns an error if the caller has gone. The error is never shown.
     pub(in crate::source::store) fn check(&self) -> Result<(), ReadError> {
         if self.0.load(Ordering::Relaxed) {
-            return Err(SourceError::CheckServer { problem: "the call was cancelled".to_owned() }.into());
+            return Err(SourceError::Unreachable { problem: "the call was cancelled".to_owned() }.into());
         }
         Ok(())
     }

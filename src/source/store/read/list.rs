@@ -94,7 +94,7 @@ fn missing_order_note(query: &RecordsQuery, streams: &[StreamRow], places: &[Sor
 }
 
 fn decode_position(position: &RecordsPosition, question: u64) -> Result<SortPosition, SourceError> {
-    let refused = |fault, problem: &str| SourceError::CorrectQuery {
+    let refused = |fault, problem: &str| SourceError::InvalidQuery {
         fault,
         problem: problem.to_owned(),
         hint: "List again without `cursor`.".to_owned(),
@@ -123,7 +123,7 @@ fn query_digest(query: &RecordsQuery, streams: &[StreamRow], store: &str) -> u64
 fn check_sort(query: &RecordsQuery, stream: &StreamRow) -> Result<(), SourceError> {
     let by = stream.detail.cursor_field.as_deref().unwrap_or("emitted_at");
     match query.sort.as_deref() {
-        Some(field) if field != by => Err(SourceError::CorrectQuery {
+        Some(field) if field != by => Err(SourceError::InvalidQuery {
             fault: QueryFault::InvalidSort,
             problem: format!("stream `{}` is not sorted by `{field}`", query.stream),
             hint: format!("It is sorted by `{by}`; leave `sort` out, or use `order` for the direction."),

@@ -134,7 +134,7 @@ pub(in crate::source::store) fn check(filter: &Filter, stream: &StreamDetail) ->
             _ => (Capability::Range, "filtered by range"),
         };
         if let Some((problem, hint)) = missing_capability(stream, field, capability, what) {
-            return Err(SourceError::CorrectQuery { fault: QueryFault::InvalidFilter, problem, hint });
+            return Err(SourceError::InvalidQuery { fault: QueryFault::InvalidFilter, problem, hint });
         }
     }
     Ok(())

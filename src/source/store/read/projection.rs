@@ -28,7 +28,7 @@ impl Projection {
                 if let (Some(unknown), Some(stream)) =
                     (fields.iter().find(|field| !known(field)), streams.first())
                 {
-                    return Err(SourceError::UseKnownField {
+                    return Err(SourceError::UnknownField {
                         stream: stream.detail.name.to_string(),
                         field: unknown.clone(),
                         known: stream.detail.fields.iter().map(|field| field.name.clone()).collect(),
@@ -61,5 +61,5 @@ fn unknown_view(name: &str, stream: &StreamRow) -> SourceError {
         format!("Its views are: {}.", views.join(", "))
     };
     let problem = format!("stream `{}` has no view `{name}`", stream.detail.name);
-    SourceError::CorrectQuery { fault: QueryFault::InvalidView, problem, hint }
+    SourceError::InvalidQuery { fault: QueryFault::InvalidView, problem, hint }
 }

@@ -61,7 +61,7 @@ pub(in crate::source::store) fn find(
     })?;
     match (found.pop(), found.as_slice()) {
         (Some(only), []) => Ok(only),
-        (Some(last), others) => Err(SourceError::ChooseConnection {
+        (Some(last), others) => Err(SourceError::AmbiguousConnection {
             what: format!("record `{record}` of stream `{stream}`"),
             choices: others.iter().chain([&last]).filter_map(choice_of).collect(),
         }),
@@ -115,7 +115,7 @@ fn select_fields(database: &Database, mut record: Record, fields: &[String]) -> 
 fn missing_record_error(database: &Database, address: &RecordAddress) -> Result<SourceError, SourceError> {
     let RecordAddress { connection, stream, record } = address;
     let unknown = unknown_place(&schema(database)?, connection.as_ref(), Some(stream));
-    Ok(unknown.unwrap_or_else(|| SourceError::SearchAgain {
+    Ok(unknown.unwrap_or_else(|| SourceError::NotFound {
         what: format!("there is no record `{record}` in stream `{stream}`"),
     }))
 }

@@ -37,7 +37,7 @@ pub(in crate::source::store) fn stream_rows(
     let rows = database.ask(|sqlite| read_rows(sqlite, stream, connection))?;
     if rows.is_empty() {
         return Err(
-            unknown_place(&schema(database)?, connection, Some(stream)).unwrap_or(SourceError::RestartSearch)
+            unknown_place(&schema(database)?, connection, Some(stream)).unwrap_or(SourceError::InvalidCursor)
         );
     }
     Ok(rows)

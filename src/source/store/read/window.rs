@@ -16,7 +16,7 @@ pub(in crate::source::store) fn window(
     let record = find_record(database, &RecordQuery::of(query.address.clone()), allowance)?;
     let Some(value) = record.data.get(&query.field) else {
         let known: Vec<&str> = record.data.keys().map(String::as_str).take(30).collect();
-        return Err(SourceError::CorrectQuery {
+        return Err(SourceError::InvalidQuery {
             fault: QueryFault::FieldNotFound,
             problem: format!("the record has no field `{}`", query.field),
             hint: format!("Its fields are: {}.", known.join(", ")),
@@ -28,7 +28,7 @@ pub(in crate::source::store) fn window(
             WindowStart::Around { text, .. } => text.as_str(),
             WindowStart::Offset(_) => "",
         };
-        SourceError::CorrectQuery {
+        SourceError::InvalidQuery {
             fault: QueryFault::QueryNotFound,
             problem: format!("`{wanted}` is not in field `{}`", query.field),
             hint: "Read the field from `offset_chars` 0, or look for another word.".to_owned(),
@@ -45,7 +45,7 @@ fn not_text(field: &str, value: &Value) -> SourceError {
         Value::Object(_) => "an object",
         Value::String(_) => "a text",
     };
-    SourceError::CorrectQuery {
+    SourceError::InvalidQuery {
         fault: QueryFault::FieldNotText,
         problem: format!("field `{field}` is {kind} of {} bytes and no text", value.to_string().len()),
         hint: format!("Fetch the record with `fields` [\"{field}\"] instead."),

@@ -170,7 +170,7 @@ impl CurrentIndex {
         }
         // After a restart, the newest snapshot may be the requested one.
         let (newest, _) = self.newest(database)?;
-        if newest.version == version { Ok(newest) } else { Err(SourceError::RestartSearch) }
+        if newest.version == version { Ok(newest) } else { Err(SourceError::InvalidCursor) }
     }
 
     /// Returns the newest snapshot, updated if that is quick, otherwise with a note that says how many records are

@@ -220,7 +220,7 @@ fn passed_over(field: &str, texts: u64) -> Option<String> {
 }
 
 fn refused(problem: String, hint: &str) -> SourceError {
-    SourceError::CorrectQuery { fault: QueryFault::InvalidAggregate, problem, hint: hint.to_owned() }
+    SourceError::InvalidQuery { fault: QueryFault::InvalidAggregate, problem, hint: hint.to_owned() }
 }
 
 fn too_many(most: usize) -> SourceError {

@@ -41,7 +41,7 @@ impl TimeBuckets {
         granularity: Granularity,
         zone: &TimeZoneName,
     ) -> Result<Self, SourceError> {
-        let zone = TimeZone::get(zone.as_str()).map_err(|error| SourceError::CorrectQuery {
+        let zone = TimeZone::get(zone.as_str()).map_err(|error| SourceError::InvalidQuery {
             fault: QueryFault::InvalidAggregate,
             problem: error.to_string(),
             hint: "Write `time_zone` as `Europe/Oslo` or `UTC`.".to_owned(),
