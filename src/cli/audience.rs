@@ -9,12 +9,14 @@ use url::Url;
 use super::failure::Failure;
 use super::granted::AuthorizationPolicy;
 use super::open::{OpenedSource, joined, reopen_sources};
-use crate::access::{AccessSettings, IntrospectionSettings, IssuerSettings, SignInSettings, StaticToken};
+use crate::callers::{
+    AccessSettings, IntrospectionSettings, IssuerSettings, RecordPages, SignInSettings, StaticToken,
+};
 use crate::config::{AuthSettings, Environment, FileSettings, SecretPlace};
 use crate::cursor::Cursors;
 use crate::fit::Protection;
 use crate::http::{Callers, Served};
-use crate::tools::{Grants, Live, RecordPages, Terms, Toolbox};
+use crate::tools::{Grants, Live, Terms, Toolbox};
 
 /// Maximum size in bytes of a secret in a file.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::failure::Failure;
 use super::open::{OpenedSource, joined};
-use crate::access::Caller;
+use crate::callers::{Caller, CallersToken};
 use crate::config::{AuthSettings, SourceSettings};
 use crate::handle::SourceName;
 use crate::source::Source;
-use crate::source::pdpp::{CallersToken, Connections};
+use crate::source::pdpp::Connections;
 use crate::tools::GrantedSources;
 
 /// Configured sources with the grants of callers.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::failure::Failure;
 use super::print::{Printer, note};
-use crate::access::NewToken;
+use crate::callers::NewToken;
 
 /// Maximum length of a token's name in characters.
 const MAX_NAME_CHARS: usize = 64;

@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error};
 use super::SourceSettings;
 use super::tree::{Mistake, Node, key_of};
 use super::values::{SourceTitle, is_variable, shown};
-use crate::access::{Algorithm, AuthorityUrl, UnknownAlgorithm};
+use crate::callers::{Algorithm, AuthorityUrl, UnknownAlgorithm};
 use crate::handle::SourceName;
 use crate::http::PublicUrl;
 

@@ -19,10 +19,9 @@ use tokio_util::sync::CancellationToken;
 use super::resources;
 use super::result::{failure, success, with_request_id};
 use super::tool_list::tool_list;
-use crate::access::Admitted;
+use crate::callers::{Admitted, asking_with};
 use crate::fit::clip;
 use crate::record::RecordData;
-use crate::source::pdpp::asking_with;
 use crate::telemetry::{Endpoint, Origin, Refused, Telemetry};
 use crate::tools::{Live, Payload, Profile, ResourceCall, ToolError, Toolbox};
 

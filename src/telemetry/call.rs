@@ -8,7 +8,7 @@ use tracing::field::display;
 
 use super::record::{Optimization, TelemetryRecord, estimate_tokens, whole};
 use super::{Origin, Outcome, RequestId, Telemetry, TraceParent};
-use crate::access::GrantId;
+use crate::callers::GrantId;
 use crate::fit::Shaping;
 
 /// The called tool or route. It never contains text of a client.

@@ -7,7 +7,7 @@ use opentelemetry::trace::{SpanContext, TraceContextExt, TraceState};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 
 use super::RequestId;
-use crate::access::GrantId;
+use crate::callers::GrantId;
 
 /// The request id, grant and trace of a call.
 #[derive(Debug, Clone, Default)]

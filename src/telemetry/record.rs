@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{Endpoint, Outcome, RequestId};
-use crate::access::GrantId;
+use crate::callers::GrantId;
 use crate::fit::{Shaping, Strategy};
 
 /// The telemetry of one call.

@@ -11,7 +11,7 @@ use super::{
     ContextProtection, Endpoint, EndpointFigures, KeepingState, Origin, Refused, StoredCall, StoredCalls,
     Telemetry, Wanted,
 };
-use crate::access::Caller;
+use crate::callers::Caller;
 use crate::fit::{Shaping, Strategy};
 use crate::state::StateError;
 

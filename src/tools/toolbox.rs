@@ -20,7 +20,7 @@ use super::{
     AGGREGATE, FETCH, FETCH_OPENAI, Payload, QUERY_RECORDS, READ_RECORD_FIELD, RecordPages, SCHEMA, SEARCH,
     SEARCH_OPENAI, ToolError, ToolSpec,
 };
-use crate::access::GrantId;
+use crate::callers::GrantId;
 use crate::cursor::{Cursors, Skew};
 use crate::fit::{Limits, PageBudget, Protection};
 use crate::handle::{Handle, SourceName};

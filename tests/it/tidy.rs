@@ -89,8 +89,8 @@ fn walls_between_rooms_hold() {
         ("axum::", vec!["src/http/"], "only http serves HTTP"),
         (
             "reqwest",
-            vec!["src/outbound/", "src/source/pdpp/", "src/access/"],
-            "only the remote source and access call over HTTP",
+            vec!["src/outbound/", "src/source/pdpp/", "src/callers/authenticate/"],
+            "only the remote source and callers call over HTTP",
         ),
         (
             "rusqlite",
@@ -129,11 +129,12 @@ fn walls_between_rooms_hold() {
             ("src/cursor/", "crate::source|crate::tools|crate::mcp|crate::http"),
             ("src/outbound/", "crate::"),
             (
-                "src/access/",
+                "src/callers/",
                 "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors|crate::cursor|crate::fit",
             ),
-            ("src/access/", "crate::source|crate::record|crate::handle|crate::config|crate::telemetry"),
-            ("src/source/", "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors|crate::access"),
+            ("src/callers/", "crate::source|crate::record|crate::config|crate::telemetry"),
+            ("src/callers/authenticate/", "crate::handle"),
+            ("src/source/", "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors"),
             ("src/connectors/", "crate::tools|crate::mcp|crate::http|crate::cli"),
             ("src/tools/", "crate::mcp|crate::http|crate::cli|crate::connectors"),
             ("src/mcp/", "crate::http|crate::cli|crate::connectors"),

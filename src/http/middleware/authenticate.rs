@@ -14,11 +14,10 @@ use secrecy::{ExposeSecret, SecretString};
 use super::rate_limit::RATE_LIMITED;
 use super::refusal::{ErrorContext, Refusal, refused, size_of};
 use super::served::{Callers, Served};
-use crate::access::{Admitted, Denial, authorization};
+use crate::callers::{Admitted, Denial, asking_with, authorization};
 use crate::http::pages::well_known::metadata_url;
 use crate::http::server::connections::{HeldUntilSent, TooMuchUnsent};
 use crate::http::server::forwarded::network_of;
-use crate::source::pdpp::asking_with;
 use crate::telemetry::Telemetry;
 use crate::tools::{NoTurn, Toolbox, Turn};
 

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
-use crate::access::{Access, AccessSettings, GrantId};
+use crate::callers::{Access, AccessSettings, GrantId};
 use crate::http::public_url::PublicUrl;
 use crate::http::server::connections::{MAX_UNSENT_OF_CALLER, UnsentBudget};
 use crate::source::Source;

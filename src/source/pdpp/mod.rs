@@ -27,9 +27,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
-pub use credentials::{
-    CallersToken, CommandLine, CredentialError, CredentialFault, CredentialPlace, Credentials, asking_with,
-};
+pub use credentials::{CommandLine, CredentialError, CredentialFault, CredentialPlace, Credentials};
 pub use provider::{InvalidProviderUrl, ProviderUrl};
 pub use recorded::{Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply};
 pub use transport::{Connections, DEFAULT_DEADLINE, MAX_BODY_BYTES};

@@ -32,7 +32,7 @@ use self::cookies::Cookies;
 use self::sessions::{Session, Sessions};
 use self::sign_in::{CALLBACK, SIGNED_IN};
 use self::view::{Around, Document, WayIn};
-use crate::access::Denial;
+use crate::callers::{CallersToken, Denial, LINK, Reader, RecordPages, asking_with};
 use crate::fit::Shaping;
 use crate::handle::Handle;
 use crate::http::middleware::authenticate::{admit_token, client_of};
@@ -40,9 +40,8 @@ use crate::http::middleware::refusal::size_of;
 use crate::http::middleware::served::{Callers, Served};
 use crate::http::public_url::PublicUrl;
 use crate::http::server::connections::HeldUntilSent;
-use crate::source::pdpp::{CallersToken, asking_with};
 use crate::telemetry::{Call, Endpoint, Origin, Refused, Telemetry};
-use crate::tools::{LINK, NoTurn, Reader, RecordPages, Toolbox, Turn};
+use crate::tools::{NoTurn, Toolbox, Turn};
 
 /// Where a token is shown. No handle is so.
 const SIGN_IN: &str = "/records/-/sign-in";

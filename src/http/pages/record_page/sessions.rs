@@ -9,10 +9,8 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 
 use super::cookies::Cookies;
-use crate::access::Admitted;
+use crate::callers::{Admitted, CallersToken, Reader, TicketLimits, Tickets};
 use crate::handle::RecordAddress;
-use crate::source::pdpp::CallersToken;
-use crate::tools::{Reader, TicketLimits, Tickets};
 
 /// The name of the cookie.
 const COOKIE: &str = "fetchwell_session";
@@ -130,7 +128,7 @@ mod tests {
     use secrecy::SecretString;
 
     use super::*;
-    use crate::access::Caller;
+    use crate::callers::Caller;
     use crate::handle::Handle;
 
     fn caller(name: &str) -> Admitted {

@@ -17,12 +17,11 @@ use url::form_urlencoded;
 use super::cookies::Cookies;
 use super::sessions::Session;
 use super::{Pages, TurnRefusal, add_cookie, begun, finish, moved, sentence, view};
-use crate::access::{Access, Admitted, Attempt, AuthorizationReply, Denial, SignInFault};
+use crate::callers::{Access, Admitted, Attempt, AuthorizationReply, Denial, RecordPages, SignInFault};
 use crate::handle::Handle;
 use crate::http::middleware::authenticate::{admit_token, client_of};
 use crate::http::middleware::served::{Callers, Served};
 use crate::telemetry::{Call, Endpoint, Origin};
-use crate::tools::RecordPages;
 
 /// Path of the redirect URI. No handle has this form.
 pub(super) const CALLBACK: &str = "/records/-/callback";

@@ -13,8 +13,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::SIGN_IN;
-use crate::access::SignInFault;
-use crate::tools::LINK;
+use crate::callers::{LINK, SignInFault};
 
 const CSS: &str = include_str!("page.css");
 

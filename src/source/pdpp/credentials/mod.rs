@@ -5,7 +5,6 @@
 //! taken up without a restart. Owner credentials are refused, because this program gives what it reads to a
 //! model and must see no more than a client was granted.
 
-mod callers;
 mod command;
 mod fault;
 mod kept_file;
@@ -16,7 +15,6 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
-pub use callers::{CallersToken, asking_with};
 pub use command::CommandLine;
 pub use fault::{CredentialError, CredentialFault, CredentialPlace};
 pub(super) use token::bearer;
@@ -25,6 +23,7 @@ use self::command::TokenCommand;
 use self::kept_file::{KeptFile, Shape};
 use self::token::Credential;
 use super::ProviderUrl;
+use crate::callers::CallersToken;
 use crate::source::SourceError;
 
 /// Where the credential for one provider comes from, and the last one that came from there.

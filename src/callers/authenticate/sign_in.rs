@@ -20,10 +20,9 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, timeout};
 use url::{Url, form_urlencoded};
 
-use super::authority::{AuthorityClient, AuthorityFault, basic};
-use super::discovery::{Endpoints, discover_endpoints};
-use super::failure_log::FailureLog;
-use super::fair_queue::FairQueue;
+use super::authority::{
+    AuthorityClient, AuthorityFault, Endpoints, FailureLog, FairQueue, basic, discover_endpoints,
+};
 use super::{AuthorityUrl, SignInSettings};
 
 /// Lifetime of the endpoints before the metadata is read again.

@@ -10,16 +10,17 @@ use jsonwebtoken::DecodingKey;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::claims::Claims;
+use super::algorithm::Algorithm;
 use super::keys::KeyQuery;
-use super::{Algorithm, TokenFault};
+use crate::callers::authenticate::TokenFault;
+use crate::callers::authenticate::claims::Claims;
 
 /// Accepted values of `typ`, in any case and with or without `application/`. The header may also omit it.
 const TYPES: [&str; 2] = ["jwt", "at+jwt"];
 
 /// A JWT with a parsed header and an unverified signature.
 #[derive(Debug)]
-pub(super) struct UnverifiedJwt<'a> {
+pub(crate) struct UnverifiedJwt<'a> {
     key_query: KeyQuery,
     /// Header and payload, which the signature covers.
     message: &'a str,
@@ -36,7 +37,7 @@ struct Header {
 }
 
 /// Returns true if a token has three parts, the first of which encodes a JSON object.
-pub(super) fn looks_like_jwt(token: &str) -> bool {
+pub(crate) fn looks_like_jwt(token: &str) -> bool {
     let header = (token.split('.').count() == 3).then(|| token.split('.').next()).flatten();
     let header = header.and_then(|header| URL_SAFE_NO_PAD.decode(header).ok());
     header.is_some_and(|json| matches!(serde_json::from_slice(&json), Ok(Value::Object(_))))
@@ -44,7 +45,7 @@ pub(super) fn looks_like_jwt(token: &str) -> bool {
 
 impl<'a> UnverifiedJwt<'a> {
     /// Parses the header, and rejects tokens that no key can verify.
-    pub(super) fn read(token: &'a str, accepted: &[Algorithm]) -> Result<Self, TokenFault> {
+    pub(crate) fn read(token: &'a str, accepted: &[Algorithm]) -> Result<Self, TokenFault> {
         let malformed = TokenFault::Malformed;
         let (message, signature) = token.rsplit_once('.').ok_or(malformed)?;
         let (header, payload) = message.split_once('.').ok_or(malformed)?;
@@ -65,12 +66,12 @@ impl<'a> UnverifiedJwt<'a> {
     }
 
     /// Returns the id and the algorithm of the required key.
-    pub(super) fn key_query(&self) -> &KeyQuery {
+    pub(crate) fn key_query(&self) -> &KeyQuery {
         &self.key_query
     }
 
     /// Verifies the signature and parses the claims.
-    pub(super) fn verify(&self, key: &DecodingKey) -> Result<Claims, TokenFault> {
+    pub(crate) fn verify(&self, key: &DecodingKey) -> Result<Claims, TokenFault> {
         let signature = URL_SAFE_NO_PAD.decode(self.signature).map_err(|_no_base64| TokenFault::Signature)?;
         if !self.key_query.algorithm.verify(key, self.message.as_bytes(), &signature) {
             return Err(TokenFault::Signature);

@@ -7,7 +7,7 @@ use super::signer::{ED25519, OTHER_RSA, P256, P384, RSA, Signer, base64, hmac_to
 use super::{
     Algorithm, Denial, admit, claims, jwt_access, jwt_access_for, key_set, now, settings, subject_of,
 };
-use crate::access::{Access, IntrospectionSettings, TokenFault};
+use crate::callers::{Access, IntrospectionSettings, TokenFault};
 
 /// A server with a key of every type, and one that is not for signatures.
 fn authority() -> Authority {

@@ -9,11 +9,11 @@ const LOGGED_EVERY: SignedDuration = SignedDuration::from_secs(30);
 
 /// The time of the latest log line.
 #[derive(Debug, Default)]
-pub(super) struct FailureLog(Mutex<Option<Timestamp>>);
+pub(crate) struct FailureLog(Mutex<Option<Timestamp>>);
 
 impl FailureLog {
     /// Returns whether a failure is to be logged now, and takes note that it is.
-    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
         let mut logged_at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = logged_at.is_none_or(|at| now.duration_since(at).abs() >= LOGGED_EVERY);
         if is_due {

@@ -19,9 +19,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::access::{Caller, GrantId};
+use crate::callers::{Caller, CallersToken, GrantId};
 use crate::handle::{Handle, RecordAddress};
-use crate::source::pdpp::CallersToken;
 
 /// What comes before the handle.
 const PATH: &str = "/records/";
@@ -49,7 +48,7 @@ const KEY_CHARS: usize = (ALIAS_BYTES + TAG_BYTES) * 4 / 3;
 const MAX_READERS: u64 = 10_000;
 
 /// The longest that a link opens: the day on which it was given, and the next.
-pub(super) const MAX_LINK_LIFE: Duration = Duration::from_secs(2 * SECONDS_OF_DAY.unsigned_abs());
+pub const MAX_LINK_LIFE: Duration = Duration::from_secs(2 * SECONDS_OF_DAY.unsigned_abs());
 
 const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
 

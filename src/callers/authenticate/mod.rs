@@ -4,29 +4,21 @@
 //! and any other token is checked by introspection (RFC 7662). A token that cannot be checked is rejected, and no
 //! token is ever logged or part of an error. The module knows no HTTP server and no tool.
 //!
-//! * `bearer`, `static_token`, `jwt`: the token of a request, static tokens, JWT headers and signatures
-//! * `keys`, `key_set`, `discovery`: an issuer's keys, their cache, and the discovery of their URL
-//! * `introspection`, `fair_queue`: token introspection, with a share of the requests for each client address
-//! * `authority`, `authority_url`: the HTTP client for authorization servers and the URLs it may use
+//! * `bearer`, `static_token`, `jwt/`: the token of a request, static tokens, JWTs
+//! * `introspection`, `sign_in`: token introspection (RFC 7662), and the sign-in of people in a browser (OAuth with PKCE)
+//! * `authority/`: requests to authorization servers
 //! * `claims`, `distinct`: the checks of a token's claims, and JSON without duplicate members
 //! * `caller`, `denial`, `metadata`: the caller, the reason for a rejection, the metadata for clients (RFC 9728)
-//! * `settings`, `algorithm`: values of the configuration
+//! * `settings`: values of the configuration
 
-mod algorithm;
 mod authority;
-mod authority_url;
 mod bearer;
 mod caller;
 mod claims;
 mod denial;
-mod discovery;
 mod distinct;
-mod failure_log;
-mod fair_queue;
 mod introspection;
 mod jwt;
-mod key_set;
-mod keys;
 mod metadata;
 mod settings;
 mod sign_in;
@@ -39,11 +31,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
-pub use self::algorithm::{Algorithm, UnknownAlgorithm};
-pub use self::authority_url::{AuthorityUrl, InvalidAuthorityUrl};
+pub use self::authority::{AuthorityUrl, InvalidAuthorityUrl};
 pub use self::bearer::authorization;
 pub use self::caller::{Admitted, Caller, GrantId, Subject};
 pub use self::denial::{Denial, HeaderFault, TokenFault};
+pub use self::jwt::{Algorithm, UnknownAlgorithm};
 pub use self::metadata::{Capabilities, ResourceMetadata, Retrieval};
 pub use self::settings::{
     AccessSettings, IntrospectionSettings, IssuerSettings, SignInSettings, StaticToken,
@@ -53,8 +45,7 @@ pub use self::static_token::NewToken;
 
 use self::claims::{ClaimRequirements, Claims, Issuer};
 use self::introspection::Introspection;
-use self::jwt::UnverifiedJwt;
-use self::key_set::KeySet;
+use self::jwt::{KeySet, UnverifiedJwt};
 
 /// Authenticates bearer tokens. Cheap to clone; clones share the key and introspection caches.
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 
-use crate::access::GrantId;
+use crate::callers::GrantId;
 
 /// Bytes of a text, before they are base64: nobody guesses one.
 const KEY_BYTES: usize = 16;
@@ -103,7 +103,7 @@ fn digest(key: &str) -> KeyDigest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Caller;
+    use crate::callers::Caller;
 
     fn tickets() -> Tickets<u8> {
         Tickets::new(TicketLimits { most: 100, of_one_most: 2, life: Duration::from_secs(60) })

@@ -9,7 +9,7 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Algorithm;
+use super::algorithm::Algorithm;
 
 /// Maximum number of keys in a set.
 const MAX_KEYS: usize = 64;
@@ -37,11 +37,11 @@ enum KeyType {
 
 /// The key that a token requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct KeyQuery {
+pub(crate) struct KeyQuery {
     /// Id of the key (`kid`), if the token has one.
-    pub(super) key_id: Option<String>,
+    pub(crate) key_id: Option<String>,
     /// Algorithm of the signature (`alg`).
-    pub(super) algorithm: Algorithm,
+    pub(crate) algorithm: Algorithm,
 }
 
 /// The result of a key selection.

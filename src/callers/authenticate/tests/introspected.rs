@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::authority::{Authority, Reply};
 use super::{admit, claims, introspection_access, later, now, subject_of};
-use crate::access::{Access, AccessSettings, Denial, TokenFault};
+use crate::callers::{Access, AccessSettings, Denial, TokenFault};
 
 const TOKEN: &str = "opaque-t0ken.with+all/of~them==";
 

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use crate::access::AuthorityUrl;
+use crate::callers::AuthorityUrl;
 
 /// A received request.
 #[derive(Debug, Clone)]

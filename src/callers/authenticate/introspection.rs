@@ -19,10 +19,8 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use url::form_urlencoded;
 
-use super::authority::{AuthorityClient, AuthorityFault, basic};
+use super::authority::{AuthorityClient, AuthorityFault, FailureLog, FairQueue, basic};
 use super::claims::Claims;
-use super::failure_log::FailureLog;
-use super::fair_queue::FairQueue;
 use super::static_token::sha256;
 use super::{Denial, IntrospectionSettings, TokenFault};
 

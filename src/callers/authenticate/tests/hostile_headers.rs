@@ -8,7 +8,7 @@ use serde_json::json;
 use super::authority::{Authority, Reply};
 use super::signer::{RSA, base64};
 use super::{LOCAL, introspection_of, jwt_access, key_set, now};
-use crate::access::Access;
+use crate::callers::Access;
 
 /// A server that has a key and knows no token.
 static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {

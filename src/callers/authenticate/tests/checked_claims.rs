@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{RESOURCE, claims, later, now};
-use crate::access::claims::{ClaimRequirements, Claims, Issuer};
-use crate::access::{Denial, Subject, TokenFault};
+use crate::callers::authenticate::claims::{ClaimRequirements, Claims, Issuer};
+use crate::callers::{Denial, Subject, TokenFault};
 
 const ISSUER: &str = "https://login.example.com";
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use super::Toolbox;
+use crate::tools::Toolbox;
 
 /// A toolbox that can be replaced while calls are answered.
 #[derive(Debug, Clone)]

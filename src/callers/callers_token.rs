@@ -62,7 +62,7 @@ impl CallersToken {
     }
 
     /// What a record server is asked with now.
-    pub(super) fn now(&self) -> Option<SecretString> {
+    pub(crate) fn now(&self) -> Option<SecretString> {
         SHOWN.try_with(SecretString::clone).ok().or_else(|| self.latest())
     }
 }

@@ -3,24 +3,24 @@
 use serde::Deserialize;
 use url::Url;
 
-use super::AuthorityUrl;
-use super::authority::{AuthorityClient, AuthorityFault};
+use super::client::{AuthorityClient, AuthorityFault};
+use super::url::AuthorityUrl;
 
 /// The endpoints for signing in.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Endpoints {
+pub(crate) struct Endpoints {
     /// Authorization endpoint, for browsers.
-    pub(super) authorization: AuthorityUrl,
+    pub(crate) authorization: AuthorityUrl,
     /// Token endpoint, which exchanges a code for a token.
-    pub(super) token: AuthorityUrl,
+    pub(crate) token: AuthorityUrl,
     /// True if responses name their issuer (RFC 9207).
-    pub(super) sends_issuer: bool,
+    pub(crate) sends_issuer: bool,
     /// True if the token endpoint accepts a client's secret by HTTP Basic.
-    pub(super) takes_basic: bool,
+    pub(crate) takes_basic: bool,
 }
 
 /// Returns the URL of an issuer's key set.
-pub(super) async fn discover_jwks_url(
+pub(crate) async fn discover_jwks_url(
     client: &AuthorityClient,
     issuer: &AuthorityUrl,
 ) -> Result<AuthorityUrl, AuthorityFault> {
@@ -28,7 +28,7 @@ pub(super) async fn discover_jwks_url(
 }
 
 /// Returns the endpoints of an issuer for signing in.
-pub(super) async fn discover_endpoints(
+pub(crate) async fn discover_endpoints(
     client: &AuthorityClient,
     issuer: &AuthorityUrl,
 ) -> Result<Endpoints, AuthorityFault> {

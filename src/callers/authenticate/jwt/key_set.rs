@@ -13,9 +13,9 @@ use jsonwebtoken::DecodingKey;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
 
-use super::authority::{AuthorityClient, AuthorityFault};
 use super::keys::{KeyMatch, KeyQuery, Keys};
-use super::{Denial, IssuerSettings, TokenFault, discovery};
+use crate::callers::authenticate::authority::{AuthorityClient, AuthorityFault, discover_jwks_url};
+use crate::callers::authenticate::{Denial, IssuerSettings, TokenFault};
 
 /// Maximum age of keys before they are fetched again.
 const MAX_FRESH_AGE: SignedDuration = SignedDuration::from_mins(15);
@@ -31,7 +31,7 @@ const PAUSE_WITHOUT_KEYS: SignedDuration = SignedDuration::from_secs(5);
 
 /// The cached keys of one issuer.
 #[derive(Debug)]
-pub(super) struct KeySet {
+pub(crate) struct KeySet {
     settings: IssuerSettings,
     client: AuthorityClient,
     deadline: Duration,
@@ -70,18 +70,18 @@ enum FetchReason {
 }
 
 impl KeySet {
-    pub(super) fn new(settings: IssuerSettings, deadline: Duration) -> Self {
+    pub(crate) fn new(settings: IssuerSettings, deadline: Duration) -> Self {
         let client = AuthorityClient::default();
         Self { settings, client, deadline, state: Mutex::default(), fetch_lock: Arc::default() }
     }
 
     /// Returns true if this is the key set of the issuer in `settings`.
-    pub(super) fn is_for(&self, settings: &IssuerSettings) -> bool {
+    pub(crate) fn is_for(&self, settings: &IssuerSettings) -> bool {
         self.settings.issuer == settings.issuer && self.settings.jwks_url == settings.jwks_url
     }
 
     /// Returns the key that a token requires. Fetches the key set if necessary.
-    pub(super) async fn key(
+    pub(crate) async fn key(
         self: &Arc<Self>,
         query: &KeyQuery,
         now: Timestamp,
@@ -139,7 +139,7 @@ impl KeySet {
         let url = match &self.settings.jwks_url {
             Some(url) => url,
             None => {
-                discovered = discovery::discover_jwks_url(&self.client, &self.settings.issuer).await?;
+                discovered = discover_jwks_url(&self.client, &self.settings.issuer).await?;
                 &discovered
             }
         };

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::authority::{Authority, Reply};
 use super::signer::{OTHER_RSA, P256, RSA, Signer};
 use super::{admit, claims, good_token, jwt_access, key_set, later, now, settings};
-use crate::access::{Access, AccessSettings, Algorithm, Denial, IssuerSettings, TokenFault};
+use crate::callers::{Access, AccessSettings, Algorithm, Denial, IssuerSettings, TokenFault};
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;

@@ -21,7 +21,7 @@ const MAX_QUEUED_OF_ADDRESS: usize = 64;
 
 /// A queue of requests, bounded in total and per address.
 #[derive(Debug)]
-pub(super) struct FairQueue {
+pub(crate) struct FairQueue {
     permits: Arc<Semaphore>,
     /// Shares of the addresses with running or waiting requests.
     addresses: Mutex<HashMap<IpAddr, AddressShare>>,
@@ -36,7 +36,7 @@ struct AddressShare {
 
 /// A permit for one request, released when it is dropped.
 #[derive(Debug)]
-pub(super) struct QueuePermit<'queue> {
+pub(crate) struct QueuePermit<'queue> {
     _of_address: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
     _entry: QueueEntry<'queue>,
@@ -51,15 +51,15 @@ struct QueueEntry<'queue> {
 
 /// The error for an address with too many requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct QueueFull;
+pub(crate) struct QueueFull;
 
 impl FairQueue {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { permits: Arc::new(Semaphore::new(MAX_IN_FLIGHT)), addresses: Mutex::default() }
     }
 
     /// Waits for a permit.
-    pub(super) async fn acquire(&self, address: IpAddr) -> Result<QueuePermit<'_>, QueueFull> {
+    pub(crate) async fn acquire(&self, address: IpAddr) -> Result<QueuePermit<'_>, QueueFull> {
         let (entry, permits) = self.enter(address)?;
         // The address's permit comes first, so that one address never has more than its share in the common queue.
         let of_address = permits.acquire_owned().await.map_err(|_closed| QueueFull)?;

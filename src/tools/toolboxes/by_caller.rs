@@ -17,14 +17,12 @@ use moka::sync::Cache;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::record_pages::MAX_LINK_LIFE;
-use super::{Reader, RecordPages, Toolbox};
-use crate::access::{Admitted, Caller, GrantId};
+use crate::callers::{Admitted, Caller, CallersToken, GrantId, MAX_LINK_LIFE, Reader, RecordPages};
 use crate::cursor::Cursors;
 use crate::fit::Protection;
 use crate::source::Source;
 use crate::source::federation::CircuitReport;
-use crate::source::pdpp::CallersToken;
+use crate::tools::Toolbox;
 
 /// Toolboxes that are kept; the one that was used longest ago is forgotten first.
 const MAX_KEPT: u64 = 1_000;
@@ -237,7 +235,7 @@ mod tests {
     use secrecy::{ExposeSecret, SecretString};
 
     use super::*;
-    use crate::access::Subject;
+    use crate::callers::Subject;
     use crate::cursor::Skew;
     use crate::source::pdpp::Recorded;
 

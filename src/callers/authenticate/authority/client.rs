@@ -14,11 +14,11 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
-use super::sign_in::is_error_code;
+use crate::callers::authenticate::sign_in::is_error_code;
 use crate::outbound::{BodyFault, build_client, innermost, read_body};
 
 /// Default timeout of an operation on an authorization server.
-pub(super) const DEADLINE: Duration = Duration::from_secs(5);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Maximum size of a response in bytes.
 const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -28,7 +28,7 @@ const MAX_ERROR_BODY_BYTES: usize = 16 * 1024;
 
 /// A client for authorization servers.
 #[derive(Debug, Default)]
-pub(super) struct AuthorityClient {
+pub(crate) struct AuthorityClient {
     /// Client for `https` URLs, built on first use because most servers never need one.
     https: OnceLock<Client>,
     /// Client for `http` URLs, which are on this machine.
@@ -37,7 +37,7 @@ pub(super) struct AuthorityClient {
 
 /// The reason why there is no usable response. It contains nothing of the request.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AuthorityFault {
+pub(crate) enum AuthorityFault {
     #[error("it cannot be reached ({0})")]
     Unreachable(String),
     #[error("it does not answer in time")]
@@ -55,12 +55,12 @@ pub(super) enum AuthorityFault {
 
 impl AuthorityClient {
     /// Sends a GET request and returns the body of the response.
-    pub(super) async fn get(&self, url: &Url) -> Result<Bytes, AuthorityFault> {
+    pub(crate) async fn get(&self, url: &Url) -> Result<Bytes, AuthorityFault> {
         answer(self.client(url)?.get(url.clone())).await
     }
 
     /// Sends a form and returns the body of the response.
-    pub(super) async fn post(
+    pub(crate) async fn post(
         &self,
         url: &Url,
         authorization: Option<HeaderValue>,
@@ -114,7 +114,7 @@ fn error_code(body: &[u8]) -> Option<String> {
 }
 
 /// HTTP Basic as OAuth has it: both parts are form-encoded first (RFC 6749, 2.3.1).
-pub(super) fn basic(client_id: &str, secret: &SecretString) -> Option<HeaderValue> {
+pub(crate) fn basic(client_id: &str, secret: &SecretString) -> Option<HeaderValue> {
     let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let (id, secret) = (encoded(client_id), encoded(secret.expose_secret()));
     let value = format!("Basic {}", STANDARD.encode(format!("{id}:{secret}")));

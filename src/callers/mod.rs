@@ -1,0 +1,23 @@
+//! Callers: who sends a request, and what belongs to one caller.
+//!
+//! A caller is authenticated by the bearer token of its request. A `Caller` has a grant, which is the unit of isolation:
+//! caches, cursors and links are kept for each grant. Limits count for each person, who can have several grants.
+//!
+//! * `authenticate/`: authentication of bearer tokens
+//! * `callers_token`: the latest token of a grant, for record servers that are read with it
+//! * `tokens/`: session tokens and links to record pages
+//!
+//! **Invariant:** no tool, no source and no HTTP server is known here.
+
+mod authenticate;
+mod callers_token;
+mod tokens;
+
+pub use self::authenticate::{
+    Access, AccessSettings, Admitted, Algorithm, Attempt, AuthorityUrl, AuthorizationReply, Caller,
+    Capabilities, Denial, GrantId, HeaderFault, IntrospectionSettings, InvalidAuthorityUrl, IssuerSettings,
+    NewToken, ResourceMetadata, Retrieval, SignIn, SignInFault, SignInSettings, StaticToken, Subject,
+    TokenFault, UnknownAlgorithm, authorization,
+};
+pub use self::callers_token::{CallersToken, asking_with};
+pub use self::tokens::{LINK, MAX_LINK_LIFE, Reader, RecordPages, TicketLimits, Tickets};

@@ -1,0 +1,10 @@
+//! Toolboxes while calls are answered.
+//!
+//! * `shared`: the toolbox of all clients, which a changed configuration replaces
+//! * `by_caller`: the toolbox of each grant
+
+mod by_caller;
+mod shared;
+
+pub use self::by_caller::{GrantedSources, Grants, NoTurn, Terms, Turn};
+pub use self::shared::Live;
