@@ -5,9 +5,10 @@
 //! left know nothing of the rooms to their right:
 //!
 //! ```text
-//! memory, handle, record, fit, state, cursor, outbound, callers  ->  source  ->  tools  ->  mcp  ->  http, cli
+//! memory, handle, record, fit, state, cursor, outbound, callers  ->  source  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
 //! ```
 
+mod app;
 pub mod callers;
 pub mod cli;
 pub mod config;

@@ -6,9 +6,9 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::failure::Failure;
-use super::open::{runtime, toolbox};
 use super::print::{BAD, GOOD, Printer, grouped};
+use crate::app::failure::Failure;
+use crate::app::open::{runtime, toolbox};
 use crate::fit::{Protection, budget, count_tokens};
 use crate::mcp::{instructions, tool_list_json};
 use crate::record::RecordData;

@@ -4,8 +4,8 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use super::Cli;
-use super::failure::Failure;
 use super::print::Printer;
+use crate::app::failure::Failure;
 
 /// Print completions for a shell.
 #[derive(Debug, Args)]

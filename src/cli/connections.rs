@@ -3,10 +3,10 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::failure::Failure;
-use super::open::runtime;
 use super::print::{Printer, STRONG, grouped};
-use super::settings::SourceArgs;
+use crate::app::failure::Failure;
+use crate::app::open::runtime;
+use crate::app::settings::SourceArgs;
 use crate::config::Environment;
 use crate::record::{ConnectionSchema, Schema};
 use crate::terminal::Line;

@@ -8,9 +8,9 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::failure::Failure;
 use super::print::Printer;
-use super::state::ServerStateArgs;
+use crate::app::failure::Failure;
+use crate::app::state::ServerStateArgs;
 use crate::cursor::{
     Clock, CursorFault, Database, KeyFile, KeyId, KeyRing, POSITION_CONTEXT, PositionState, Sealed, Skew,
     SqlitePositions, StoredPosition, open_text,

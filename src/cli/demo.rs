@@ -7,9 +7,9 @@ use directories::ProjectDirs;
 use serde_json::{Value, json};
 
 use super::client_config::{Client, Launch, absolute, program, shell_word, snippet};
-use super::failure::Failure;
-use super::open::{call, runtime, toolbox};
 use super::print::{FAINT, Printer, STRONG, grouped};
+use crate::app::failure::Failure;
+use crate::app::open::{call, runtime, toolbox};
 use crate::connectors::{ImportError, SampleAccount, hostaway, import_account, import_records};
 use crate::fit::Protection;
 use crate::record::RecordData;

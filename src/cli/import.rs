@@ -13,10 +13,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use super::failure::Failure;
-use super::open::runtime;
 use super::print::{Printer, grouped, note};
-use super::stop;
+use crate::app::failure::Failure;
+use crate::app::open::runtime;
+use crate::app::stop;
 use crate::connectors::{
     FieldNames, ImportError, Input, Intake, Report, import_csv, import_json, import_markdown, import_mbox,
     import_records,

@@ -1,17 +1,12 @@
 //! The command line: one file per command.
 //!
 //! Commands print results to standard output through `print`, as text or with `--json` as one JSON value; problems go
-//! to standard error with their remedy. Parts that several commands share: `settings`, `state` and `open` (from flags
-//! to opened sources), `audience` and `granted` (authentication mode and authorization), `reload`, `failure`,
-//! `probe`, `stop`.
+//! to standard error with their remedy. `probe` reads the schema of a source for several commands. The wiring that
+//! commands share is in `app`.
 
-mod audience;
 mod backup;
 mod bench;
 mod budget;
-mod bundle;
-mod chatgpt_recipe;
-mod circuits;
 mod client_config;
 mod completions;
 mod config;
@@ -19,21 +14,13 @@ mod connections;
 mod cursor;
 mod demo;
 mod doctor;
-mod failure;
 mod fetch;
-mod granted;
 mod import;
-mod open;
 mod print;
 mod probe;
-mod reload;
-mod remote_client;
 mod search;
 mod serve;
-mod settings;
 mod source;
-mod state;
-mod stop;
 mod telemetry;
 mod token;
 mod tokens;
@@ -43,8 +30,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use self::failure::Failure;
 use self::print::Printer;
+use crate::app::failure::Failure;
 use crate::config::{Environment, LOG_FORMAT_VARIABLE, environment};
 use crate::cursor::Skew;
 use crate::telemetry::{InvalidLogFormat, LogFormat, start_logging};
@@ -95,7 +82,7 @@ enum Command {
     Telemetry(telemetry::Telemetry),
     Config(config::Config),
     ClientConfig(client_config::ClientConfig),
-    Bundle(bundle::Bundle),
+    Bundle(client_config::Bundle),
     Completions(completions::Completions),
 }
 

@@ -8,6 +8,7 @@ use std::fmt::Display;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
+pub(super) use crate::terminal::note;
 use crate::terminal::{self, Line, escape_json, escape_line, escape_lines};
 
 /// Output format of a command.
@@ -92,11 +93,6 @@ pub(super) fn problem(message: &impl Display) {
     let first = Line::default().styled(BAD, "error:").text(" ").text(lines.next().unwrap_or_default());
     terminal::err(&first);
     lines.for_each(|line| terminal::err(&escape_lines(line)));
-}
-
-/// Prints a note to standard error.
-pub(super) fn note(message: &impl Display) {
-    terminal::err(&escape_line(&message.to_string()));
 }
 
 /// Formats a number with thousands separators.

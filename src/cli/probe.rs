@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio::time::timeout;
 
-use super::failure::Failure;
 use super::print::grouped;
+use crate::app::failure::Failure;
 use crate::config::{SourcePlace, SourceSettings};
 use crate::handle::StreamName;
 use crate::record::{Schema, StreamSchema};

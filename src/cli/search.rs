@@ -3,10 +3,10 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::failure::Failure;
-use super::open::{WITH_WHOLE_INDEX, call, joined, open_sources, runtime, toolbox};
 use super::print::{FAINT, Printer, STRONG, note};
-use super::settings::SourceArgs;
+use crate::app::failure::Failure;
+use crate::app::open::{WITH_WHOLE_INDEX, call, joined, open_sources, runtime, toolbox};
+use crate::app::settings::SourceArgs;
 use crate::config::Environment;
 use crate::record::RecordData;
 use crate::terminal::Line;

@@ -8,12 +8,13 @@ use clap::{Args, ValueEnum};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use super::audience::{open_own, served};
-use super::failure::Failure;
-use super::reload::Reload;
-use super::settings::SourceArgs;
-use super::state::StateArgs;
-use super::{circuits, print, stop};
+use super::print;
+use crate::app::auth_mode::{open_own, served};
+use crate::app::failure::Failure;
+use crate::app::reload::Reload;
+use crate::app::settings::SourceArgs;
+use crate::app::state::StateArgs;
+use crate::app::{circuits, stop};
 use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
 use crate::cursor::{Cursors, Skew, Timing};
 use crate::http::{

@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
 
-use super::failure::Failure;
 use super::print::{Printer, grouped};
-use super::state::ServerStateArgs;
+use crate::app::failure::Failure;
+use crate::app::state::ServerStateArgs;
 use crate::telemetry::{EndpointFigures, StoredCall, StoredCalls, Wanted};
 
 /// Look at the calls that HTTP servers recorded: when, how long, how large, and never what was asked.

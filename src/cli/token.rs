@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
-use super::failure::Failure;
 use super::print::{Printer, note};
+use crate::app::failure::Failure;
 use crate::callers::NewToken;
 
 /// Maximum length of a token's name in characters.

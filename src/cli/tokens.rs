@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
-use super::failure::Failure;
 use super::print::Printer;
+use crate::app::failure::Failure;
 use crate::fit::{Estimator, budget, count_tokens};
 
 /// Maximum size of a text in bytes; all of it is read into memory.

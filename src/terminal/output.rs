@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-use super::escape::{Escaped, escape_json};
+use super::escape::{Escaped, escape_json, escape_line};
 use super::line::Line;
 
 /// Text that is safe to write, because it is escaped.
@@ -21,6 +21,11 @@ pub(crate) fn out(text: &impl Safe) {
 /// Writes a line to standard error.
 pub(crate) fn err(text: &impl Safe) {
     let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// Writes a note of one line to standard error.
+pub(crate) fn note(message: &impl Display) {
+    err(&escape_line(&message.to_string()));
 }
 
 /// Writes help, or the error of a command line. The caller has escaped the arguments before parsing.

@@ -138,7 +138,8 @@ fn walls_between_rooms_hold() {
             ("src/connectors/", "crate::tools|crate::mcp|crate::http|crate::cli"),
             ("src/tools/", "crate::mcp|crate::http|crate::cli|crate::connectors"),
             ("src/mcp/", "crate::http|crate::cli|crate::connectors"),
-            ("src/http/", "crate::cli|crate::connectors"),
+            ("src/http/", "crate::app|crate::cli|crate::connectors"),
+            ("src/app/", "crate::cli"),
         ] {
             for word in foreign.split('|').filter(|_| file.starts_with(room)) {
                 if code.contains(word) {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::failure::Failure;
-use crate::cli::settings::SourceArgs;
+use crate::app::failure::Failure;
+use crate::app::settings::SourceArgs;
 use crate::config::{Environment, FoundFile, SourcePlace, TrustedFiles, read_text};
 
 /// The arguments that name a store.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::chosen_store::StoreArgs;
 use super::{described, until_stopped};
-use crate::cli::failure::Failure;
+use crate::app::failure::Failure;
 use crate::cli::print::Printer;
 use crate::config::Environment;
 use crate::source::store::back_up_store;

@@ -13,10 +13,10 @@ use std::sync::{Arc, OnceLock};
 pub(super) use create::Backup;
 pub(super) use restore::Restore;
 
-use super::failure::Failure;
-use super::open::runtime;
 use super::print::grouped;
-use super::stop;
+use crate::app::failure::Failure;
+use crate::app::open::runtime;
+use crate::app::stop;
 use crate::source::store::{BackupError, Contents};
 
 /// Runs work until its end, or until the user stops it.

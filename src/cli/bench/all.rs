@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::machine::Machine;
 use super::{context, cursor, reload, tokens};
-use crate::cli::failure::Failure;
+use crate::app::failure::Failure;
 use crate::cli::print::{FAINT, Printer};
 use crate::terminal::Line;
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::context::Server;
 use super::texts::kind;
 use super::times::{Times, timed};
-use crate::cli::failure::Failure;
+use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::connectors::{SampleAccount, import_account, import_records};
 

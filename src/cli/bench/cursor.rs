@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::times::percentile;
-use crate::cli::failure::Failure;
+use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::cursor::{Claims, Clock, Keys, Kind, Skew};
 use crate::state::StateError;

@@ -14,8 +14,8 @@ mod tokens;
 
 use clap::{Args, Subcommand};
 
-use super::failure::Failure;
 use super::print::Printer;
+use crate::app::failure::Failure;
 
 /// Measure what parts of fetchwell take on this machine.
 #[derive(Debug, Args)]

@@ -17,12 +17,12 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::times::percentile;
+use crate::app::failure::Failure;
+use crate::app::open::{AS_IT_IS, joined, open_sources};
+use crate::app::reload::Reload;
+use crate::app::settings::{PlaceArgs, SourceArgs};
 use crate::cli::demo::import_mail;
-use crate::cli::failure::Failure;
-use crate::cli::open::{AS_IT_IS, joined, open_sources};
 use crate::cli::print::{Printer, grouped};
-use crate::cli::reload::Reload;
-use crate::cli::settings::{PlaceArgs, SourceArgs};
 use crate::config::{DEFAULT_CACHE_ROOT, Environment, Watching};
 use crate::cursor::{Cursors, Skew};
 use crate::http::{Guarded, RateLimiter, Served, Site, bind, serve};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio::runtime::Runtime;
 
-use crate::cli::failure::Failure;
+use crate::app::failure::Failure;
 
 /// Number of warm-up calls, which fill the caches.
 const WARM_UP_CALLS: usize = 5;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::texts::KINDS;
 use super::times::percentile;
-use crate::cli::failure::Failure;
+use crate::app::failure::Failure;
 use crate::cli::print::{Printer, grouped};
 use crate::fit::{Estimator, budget, count_tokens};
 

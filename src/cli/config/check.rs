@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::failure::Failure;
+use crate::app::failure::Failure;
+use crate::app::settings::found_file;
 use crate::cli::print::{Printer, grouped, note};
-use crate::cli::settings::found_file;
 use crate::config::{ConfigError, Environment, FileSettings, read_text, refuse_blank, settings_of};
 use crate::http::TlsSettings;
 

@@ -8,8 +8,8 @@ mod trust;
 
 use clap::{Args, Subcommand};
 
-use super::failure::Failure;
 use super::print::Printer;
+use crate::app::failure::Failure;
 use crate::config::Environment;
 
 /// Check a configuration file, or trust one that is only found.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::cli::failure::Failure;
+use crate::app::failure::Failure;
+use crate::app::settings::found_file;
 use crate::cli::print::{FAINT, Printer, note};
-use crate::cli::settings::found_file;
 use crate::config::{
     FoundFile, RestrictedKey, SourcePlace, SourceSettings, TrustedFile, TrustedFiles, check_text, read_text,
     refuse_blank, restricted_keys,

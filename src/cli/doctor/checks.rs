@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 
 use super::Check;
-use crate::cli::open::{allowed, credentials, refuse_owner};
+use crate::app::open::{allowed, credentials, refuse_owner};
 use crate::cli::print::grouped;
 use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, with_deadline};
 use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};

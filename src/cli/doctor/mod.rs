@@ -12,12 +12,12 @@ use serde::Serialize;
 
 use self::checks::{Examined, examine};
 use self::collisions::collisions;
-use super::circuits::reported;
-use super::failure::Failure;
-use super::open::runtime;
 use super::print::{BAD, FAINT, GOOD, Printer, STRONG, UNSURE};
-use super::settings::SourceArgs;
-use super::state::StateArgs;
+use crate::app::circuits::reported;
+use crate::app::failure::Failure;
+use crate::app::open::runtime;
+use crate::app::settings::SourceArgs;
+use crate::app::state::StateArgs;
 use crate::config::{Environment, SourceSettings};
 use crate::terminal::Line;
 

@@ -7,9 +7,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::FileArgs;
-use crate::cli::failure::Failure;
+use crate::app::failure::Failure;
+use crate::app::settings::remote;
 use crate::cli::print::Printer;
-use crate::cli::settings::remote;
 use crate::config::{
     ConfigError, CredentialSettings, DEFAULT_CACHE_ROOT, DurationText, Label, NewSource, SourceTitle,
     check_text, read_text, with_source,

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::FileArgs;
-use crate::cli::failure::Failure;
+use crate::app::failure::Failure;
 use crate::cli::print::{Printer, note};
 use crate::cli::probe::place;
 use crate::config::{SourcePlace, SourceSettings};

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::failure::Failure;
 use super::print::{Printer, note};
+use crate::app::failure::Failure;
 use crate::config::{
     ConfigError, Environment, FileSettings, FoundFile, TrustedFiles, check_text, default_file, file_to_edit,
     is_yaml, read_text, save,

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{FileArgs, unknown};
-use crate::cli::failure::Failure;
+use crate::app::failure::Failure;
 use crate::cli::print::Printer;
 use crate::config::{ConfigError, check_text, without_source};
 

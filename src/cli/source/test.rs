@@ -6,8 +6,8 @@ use futures_util::future::join_all;
 use serde::Serialize;
 
 use super::{FileArgs, unknown};
-use crate::cli::failure::Failure;
-use crate::cli::open::{AS_IT_IS, allowed, open_source, runtime};
+use crate::app::failure::Failure;
+use crate::app::open::{AS_IT_IS, allowed, open_source, runtime};
 use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE};
 use crate::cli::probe::{Extent, OF_CALLERS, absent_streams, error_with_remedy, place, probe};
 use crate::config::{Environment, SourceSettings, default_file};

@@ -1,15 +1,25 @@
-//! `fetchwell client-config`: what to paste into a client.
+//! `fetchwell client-config`: the configuration to paste into a client.
+//!
+//! * `remote_client`: the configuration for a server at a URL
+//! * `chatgpt_recipe`: the steps for ChatGPT
+//! * `bundle`: `fetchwell bundle`, a file that Claude Desktop installs
+
+mod bundle;
+mod chatgpt_recipe;
+mod remote_client;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::chatgpt_recipe::chatgpt_recipe;
-use super::failure::Failure;
-use super::print::{FAINT, Printer};
-use super::remote_client::{ServerUrl, VariableName, remote_snippet};
-use super::settings::{SourceArgs, remote};
+pub(super) use self::bundle::Bundle;
+use self::chatgpt_recipe::chatgpt_recipe;
+
+use self::remote_client::{ServerUrl, VariableName, remote_snippet};
+use crate::app::failure::Failure;
+use crate::app::settings::{SourceArgs, remote};
+use crate::cli::print::{FAINT, Printer};
 use crate::config::{CredentialSettings, DEFAULT_CACHE_ROOT, FoundFile, SourcePlace, check_text, read_text};
 use crate::terminal::{Line, escape_line};
 

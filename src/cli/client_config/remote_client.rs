@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use super::client_config::{Client, Snippet, shell_word};
-use super::failure::Failure;
+use super::{Client, Snippet, shell_word};
+use crate::app::failure::Failure;
 use crate::http::{PublicUrl, PublicUrlError};
 
 /// URL of a server, with or without the path of the MCP endpoint.

@@ -28,7 +28,7 @@ struct Report {
 }
 
 /// Keeps the report of this process up to date until `stop` is cancelled.
-pub(super) async fn report(served: Served, state: PathBuf, stop: CancellationToken) {
+pub(crate) async fn report(served: Served, state: PathBuf, stop: CancellationToken) {
     let process = std::process::id();
     let file = state.join(format!("circuits-{process}.json"));
     let mut is_there = false;
@@ -68,7 +68,7 @@ fn read_report(file: &Path) -> Option<Report> {
 }
 
 /// Returns a sentence for each circuit that is not closed, of all running processes.
-pub(super) fn reported(state: &Path) -> Vec<String> {
+pub(crate) fn reported(state: &Path) -> Vec<String> {
     let Ok(folder) = fs::read_dir(state) else { return Vec::new() };
     let mut reported = Vec::new();
     for entry in folder.flatten() {

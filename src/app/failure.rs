@@ -16,9 +16,9 @@ use crate::tools::ToolError;
 
 /// Message with the remedy, and the exit code.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Failure {
-    pub(super) message: String,
-    pub(super) exit_code: u8,
+pub(crate) struct Failure {
+    pub(crate) message: String,
+    pub(crate) exit_code: u8,
 }
 
 /// Exit code of failures without a specific one.
@@ -31,7 +31,7 @@ const USAGE: u8 = 2;
 const PROVIDER_URL: u8 = 64;
 
 /// Exit code if an owner credential is present, as in the `pdpp` tools.
-pub(super) const OWNER: u8 = 77;
+pub(crate) const OWNER: u8 = 77;
 
 /// Exit code if no credential works, as in the `pdpp` tools.
 const NO_CREDENTIAL: u8 = 78;
@@ -40,12 +40,12 @@ const NO_CREDENTIAL: u8 = 78;
 const STOPPED: u8 = 130;
 
 impl Failure {
-    pub(super) fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::with_code(&message.into(), GENERAL)
     }
 
     /// Converts an error of a tool, with its hint.
-    pub(super) fn from_tool(error: &ToolError) -> Self {
+    pub(crate) fn from_tool(error: &ToolError) -> Self {
         let exit_code = if error.code() == "reauthorize" { NO_CREDENTIAL } else { GENERAL };
         let body = error.body();
         let choices = body.available_connections.iter().map(|choice| format!("  {choice}"));
@@ -55,21 +55,21 @@ impl Failure {
     }
 
     /// Creates the failure of a command that the user stopped.
-    pub(super) fn stopped(message: &str) -> Self {
+    pub(crate) fn stopped(message: &str) -> Self {
         Self::with_code(message, STOPPED)
     }
 
     /// Sets the exit code of a command that a signal stopped. Other failures keep theirs.
-    pub(super) fn ended_by(self, signal: StopSignal) -> Self {
+    pub(crate) fn ended_by(self, signal: StopSignal) -> Self {
         if self.exit_code == STOPPED { Self { exit_code: signal.exit_code(), ..self } } else { self }
     }
 
     /// Creates a failure with a message of one line. Line ends in quoted names are escaped.
-    pub(super) fn with_code(message: &str, exit_code: u8) -> Self {
+    pub(crate) fn with_code(message: &str, exit_code: u8) -> Self {
         Self { message: escape_line(message).into(), exit_code }
     }
 
-    pub(super) fn usage(error: &impl fmt::Display) -> Self {
+    pub(crate) fn usage(error: &impl fmt::Display) -> Self {
         Self::with_code(&error.to_string(), USAGE)
     }
 }

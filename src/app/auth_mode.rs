@@ -6,8 +6,8 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use url::Url;
 
+use super::caller_sources::AuthorizationPolicy;
 use super::failure::Failure;
-use super::granted::AuthorizationPolicy;
 use super::open::{OpenedSource, joined, reopen_sources};
 use crate::callers::{
     AccessSettings, IntrospectionSettings, IssuerSettings, RecordPages, SignInSettings, StaticToken,
@@ -23,7 +23,7 @@ const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
 /// Opens the sources that do not depend on the caller: all of them, or with `auth` those with a credential of their
 /// own.
-pub(super) fn open_own(
+pub(crate) fn open_own(
     settings: &FileSettings,
     auth: Option<&AuthSettings>,
     environment: &Environment,
@@ -38,7 +38,7 @@ pub(super) fn open_own(
 }
 
 /// Creates the authentication mode with its toolboxes.
-pub(super) fn served(
+pub(crate) fn served(
     settings: &FileSettings,
     auth: Option<&AuthSettings>,
     environment: &Environment,
@@ -58,7 +58,7 @@ pub(super) fn served(
 }
 
 /// Creates the authentication settings; reads the secrets that they name.
-pub(super) fn access(
+pub(crate) fn access(
     settings: &FileSettings,
     auth: &AuthSettings,
     environment: &Environment,
@@ -151,7 +151,7 @@ fn secret(place: &SecretPlace, environment: &Environment, table: &str) -> Result
 }
 
 /// Creates the settings of the callers' toolboxes.
-pub(super) fn terms(
+pub(crate) fn terms(
     settings: &FileSettings,
     auth: &AuthSettings,
     own: Vec<OpenedSource>,
@@ -175,6 +175,6 @@ fn pages(settings: &FileSettings, auth: Option<&AuthSettings>) -> Option<RecordP
 }
 
 /// Returns true if people sign in for record pages.
-pub(super) fn has_sign_in(auth: Option<&AuthSettings>) -> bool {
+pub(crate) fn has_sign_in(auth: Option<&AuthSettings>) -> bool {
     auth.is_some_and(|auth| auth.pages.is_some())
 }

@@ -2,7 +2,7 @@
 
 /// Signal that asked the program to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StopSignal {
+pub(crate) enum StopSignal {
     /// Ctrl-C or SIGINT.
     Interrupt,
     /// The signal SIGTERM.
@@ -11,7 +11,7 @@ pub(super) enum StopSignal {
 
 impl StopSignal {
     /// Returns the exit code of a program that a signal ended, as in shells: 128 plus the number of the signal.
-    pub(super) fn exit_code(self) -> u8 {
+    pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::Interrupt => 130,
             Self::Terminate => 143,
@@ -20,7 +20,7 @@ impl StopSignal {
 }
 
 /// Waits for Ctrl-C or, on Unix, SIGTERM.
-pub(super) async fn requested() -> StopSignal {
+pub(crate) async fn requested() -> StopSignal {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -13,14 +13,14 @@ use tempfile::NamedTempFile;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use super::client_config::absolute;
-use super::failure::Failure;
-use super::print::Printer;
+use super::absolute;
+use crate::app::failure::Failure;
+use crate::cli::print::Printer;
 use crate::tools::Profile;
 
 /// Make a bundle for Claude Desktop (.mcpb) with this program in it, for this platform.
 #[derive(Debug, Args)]
-pub(super) struct Bundle {
+pub(in crate::cli) struct Bundle {
     /// The file to write; an earlier bundle of that name is replaced.
     #[arg(long, value_name = "FILE", default_value = "fetchwell.mcpb")]
     out: PathBuf,
@@ -48,7 +48,7 @@ const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 const EXECUTABLE: &str = if cfg!(windows) { "server/fetchwell.exe" } else { "server/fetchwell" };
 
 impl Bundle {
-    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+    pub(in crate::cli) fn run(self, printer: Printer) -> Result<(), Failure> {
         let platform = platform().ok_or_else(|| {
             Failure::new("bundles are for Linux, macOS and Windows; make one on one of these")
         })?;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tokio::runtime::Handle;
 
-use super::audience::{access, has_sign_in, open_own, terms};
+use super::auth_mode::{access, has_sign_in, open_own, terms};
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
 use super::settings::Configured;
@@ -18,19 +18,19 @@ use crate::http::{RateLimiter, Served};
 use crate::telemetry::Telemetry;
 
 /// Running server with everything that a reload needs.
-pub(super) struct Reload {
-    pub(super) configured: Configured,
-    pub(super) environment: Environment,
+pub(crate) struct Reload {
+    pub(crate) configured: Configured,
+    pub(crate) environment: Environment,
     /// Open sources of `configured`.
-    pub(super) opened: Vec<OpenedSource>,
-    pub(super) served: Served,
-    pub(super) rate_limiter: RateLimiter,
-    pub(super) telemetry: Telemetry,
+    pub(crate) opened: Vec<OpenedSource>,
+    pub(crate) served: Served,
+    pub(crate) rate_limiter: RateLimiter,
+    pub(crate) telemetry: Telemetry,
 }
 
 impl Reload {
     /// Watches the file until the returned value is dropped. If the file cannot be watched, its settings stay in use.
-    pub(super) fn follow(mut self, runtime: Handle) -> Option<Watching> {
+    pub(crate) fn follow(mut self, runtime: Handle) -> Option<Watching> {
         let file = self.configured.file.as_ref()?;
         let (path, text) = (file.path().to_owned(), file.text.clone());
         let watching = watch(&path, text, move |noticed| {
@@ -153,9 +153,9 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::app::open::{AS_IT_IS, open_sources};
+    use crate::app::settings::{PlaceArgs, SourceArgs};
     use crate::cli::demo::import_mail;
-    use crate::cli::open::{AS_IT_IS, open_sources};
-    use crate::cli::settings::{PlaceArgs, SourceArgs};
     use crate::config::DEFAULT_CACHE_ROOT;
     use crate::source::Source;
     use crate::tools::{Live, Toolbox};

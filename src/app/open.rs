@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 
 use super::failure::{Failure, OWNER};
-use super::print::note;
 use super::settings::SourceArgs;
 use crate::callers::CallersToken;
 use crate::config::{CredentialSettings, Environment, FileSettings, SourcePlace, SourceSettings};
@@ -18,18 +17,19 @@ use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{Connections, Credentials, Pdpp, ProviderUrl};
 use crate::source::store::{Store, StoreError};
 use crate::source::{AllowedStreams, Source, SourceError, Unopened};
+use crate::terminal::note;
 use crate::tools::{Payload, Profile, Toolbox};
 
 /// A source, with what it was opened by.
 #[derive(Debug, Clone)]
-pub(super) struct OpenedSource {
-    pub(super) source: Arc<dyn Source>,
+pub(crate) struct OpenedSource {
+    pub(crate) source: Arc<dyn Source>,
     settings: SourceSettings,
 }
 
 impl OpenedSource {
     /// A source that is asked with a caller's token; nothing when it is not such a one.
-    pub(super) fn for_caller(
+    pub(crate) fn for_caller(
         settings: &SourceSettings,
         connections: Connections,
         token: CallersToken,
@@ -42,23 +42,23 @@ impl OpenedSource {
     }
 
     /// Whether it was opened by these settings.
-    pub(super) fn is_of(&self, settings: &SourceSettings) -> bool {
+    pub(crate) fn is_of(&self, settings: &SourceSettings) -> bool {
         self.settings == *settings
     }
 }
 
 /// What is done with a store before it is asked.
-pub(super) type Prepare = fn(&Store) -> Result<(), StoreError>;
+pub(crate) type Prepare = fn(&Store) -> Result<(), StoreError>;
 
 /// Nothing: what the index lacks is added beside the searches.
-pub(super) const AS_IT_IS: Prepare = |_store| Ok(());
+pub(crate) const AS_IT_IS: Prepare = |_store| Ok(());
 
 /// For a command that searches once and ends: a thread beside the search would end with it.
-pub(super) const WITH_WHOLE_INDEX: Prepare = |store| store.complete_index().map(|_state| ());
+pub(crate) const WITH_WHOLE_INDEX: Prepare = |store| store.complete_index().map(|_state| ());
 
 impl SourceArgs {
     /// All that is to be asked, as one source, checked as far as that needs no network.
-    pub(super) fn open(&self, environment: &Environment) -> Result<Arc<dyn Source>, Failure> {
+    pub(crate) fn open(&self, environment: &Environment) -> Result<Arc<dyn Source>, Failure> {
         let settings = self.settings(environment)?;
         joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)
     }
@@ -66,7 +66,7 @@ impl SourceArgs {
 
 /// Opens sources. One alone that cannot be opened, or whose credential is missing, expired or an owner's, ends the
 /// program here, with the exit code that `pdpp` tools agreed on. Among others it is noted, and the others are served.
-pub(super) fn open_sources(
+pub(crate) fn open_sources(
     settings: &FileSettings,
     environment: &Environment,
     prepare: Prepare,
@@ -76,7 +76,7 @@ pub(super) fn open_sources(
 
 /// Opens the sources that are not open yet, for a server; others are as they were. The rules are the same, but a variable
 /// that is not set does not end the program: the client that started it shows what calls say, and not why it ended.
-pub(super) fn reopen_sources(
+pub(crate) fn reopen_sources(
     settings: &FileSettings,
     environment: &Environment,
     open: &[OpenedSource],
@@ -127,7 +127,7 @@ fn lacks_variable(source: &SourceSettings, environment: &Environment) -> bool {
 }
 
 /// The sources as the one that is asked. A federation of one would add nothing.
-pub(super) fn joined(
+pub(crate) fn joined(
     mut opened: Vec<OpenedSource>,
     call_deadline: Duration,
 ) -> Result<Arc<dyn Source>, Failure> {
@@ -145,7 +145,7 @@ pub(super) fn joined(
 }
 
 /// What may be seen of a source.
-pub(super) fn allowed(settings: &SourceSettings, source: Arc<dyn Source>) -> Arc<dyn Source> {
+pub(crate) fn allowed(settings: &SourceSettings, source: Arc<dyn Source>) -> Arc<dyn Source> {
     match &settings.streams {
         None => source,
         Some(streams) => Arc::new(AllowedStreams::new(source, streams.clone())),
@@ -153,7 +153,7 @@ pub(super) fn allowed(settings: &SourceSettings, source: Arc<dyn Source>) -> Arc
 }
 
 /// Opens one source, of which all streams are shown.
-pub(super) fn open_source(
+pub(crate) fn open_source(
     settings: &SourceSettings,
     environment: &Environment,
     prepare: Prepare,
@@ -232,7 +232,7 @@ fn remote(settings: &SourceSettings, url: &ProviderUrl, credentials: Credentials
 }
 
 /// With an owner credential in reach nothing remote is served.
-pub(super) fn refuse_owner(url: &ProviderUrl, environment: &Environment) -> Result<(), Failure> {
+pub(crate) fn refuse_owner(url: &ProviderUrl, environment: &Environment) -> Result<(), Failure> {
     let Some(variable) = environment.owner_credential else { return Ok(()) };
     let message = format!(
         "{variable} is set, and fetchwell takes client credentials only; unset it and run `pdpp connect {url}`"
@@ -241,7 +241,7 @@ pub(super) fn refuse_owner(url: &ProviderUrl, environment: &Environment) -> Resu
 }
 
 /// The credentials that a source's settings speak of.
-pub(super) fn credentials(
+pub(crate) fn credentials(
     url: &ProviderUrl,
     settings: &CredentialSettings,
     environment: &Environment,
@@ -258,7 +258,7 @@ pub(super) fn credentials(
 }
 
 /// The tools over a source, for a command that ends.
-pub(super) fn toolbox(
+pub(crate) fn toolbox(
     source: Arc<dyn Source>,
     call_deadline: Duration,
     protection: &Protection,
@@ -269,7 +269,7 @@ pub(super) fn toolbox(
 }
 
 /// Calls a tool as a client would.
-pub(super) async fn call(toolbox: &Toolbox, tool: &str, arguments: RecordData) -> Result<Payload, Failure> {
+pub(crate) async fn call(toolbox: &Toolbox, tool: &str, arguments: RecordData) -> Result<Payload, Failure> {
     match toolbox.call(Profile::Standard, tool, arguments).await {
         Some(answer) => answer.map_err(|error| Failure::from_tool(&error)),
         None => Err(Failure::new(format!("there is no tool `{tool}`"))),
@@ -277,7 +277,7 @@ pub(super) async fn call(toolbox: &Toolbox, tool: &str, arguments: RecordData) -
 }
 
 /// Where the calls of a command run.
-pub(super) fn runtime() -> Result<Runtime, Failure> {
+pub(crate) fn runtime() -> Result<Runtime, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::new(format!("the system gives no event queue ({error})")))
 }

@@ -15,7 +15,7 @@ use crate::tools::GrantedSources;
 
 /// Configured sources with the grants of callers.
 #[derive(Debug)]
-pub(super) struct AuthorizationPolicy {
+pub(crate) struct AuthorizationPolicy {
     /// Settings of all sources.
     sources: Vec<SourceSettings>,
     /// Sources with a credential of their own. They do not depend on the caller, so they are open once.
@@ -28,7 +28,7 @@ pub(super) struct AuthorizationPolicy {
 }
 
 impl AuthorizationPolicy {
-    pub(super) fn new(
+    pub(crate) fn new(
         sources: Vec<SourceSettings>,
         own: Vec<OpenedSource>,
         auth: AuthSettings,

@@ -11,7 +11,7 @@ use crate::config::{check_text, read_text};
 use crate::cursor::VALID_FOR;
 
 #[derive(Debug, Clone, Args)]
-pub(super) struct StateArgs {
+pub(crate) struct StateArgs {
     /// Where servers keep cursors, their keys and, over HTTP, records of calls; `none` for memory alone [default: the
     /// user's state directory]
     #[arg(long, global = true, value_name = "DIR")]
@@ -20,7 +20,7 @@ pub(super) struct StateArgs {
 
 /// The state directory of a server, for commands that look at it.
 #[derive(Debug, Args)]
-pub(super) struct ServerStateArgs {
+pub(crate) struct ServerStateArgs {
     #[command(flatten)]
     state: StateArgs,
 
@@ -31,12 +31,12 @@ pub(super) struct ServerStateArgs {
 
 impl ServerStateArgs {
     /// Returns the directory from the flag, the configuration file or the system's default.
-    pub(super) fn directory(self) -> Result<PathBuf, Failure> {
+    pub(crate) fn directory(self) -> Result<PathBuf, Failure> {
         self.directory_and_ttl().map(|(directory, _)| directory)
     }
 
     /// Returns the directory with the lifetime of cursors, which only a configuration file can change.
-    pub(super) fn directory_and_ttl(self) -> Result<(PathBuf, Duration), Failure> {
+    pub(crate) fn directory_and_ttl(self) -> Result<(PathBuf, Duration), Failure> {
         let (configured, valid_for) = match &self.config {
             None => (None, VALID_FOR),
             Some(path) => {
@@ -56,7 +56,7 @@ const NONE: &str = "none";
 
 impl StateArgs {
     /// Returns the directory of a server, or `None` if it keeps its state in memory.
-    pub(super) fn server_directory(self, configured: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
+    pub(crate) fn server_directory(self, configured: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
         if self.state_dir.as_ref().is_some_and(|directory| directory.as_os_str() == NONE) {
             return Ok(None);
         }

@@ -14,50 +14,50 @@ use crate::source::pdpp::ProviderUrl;
 
 /// Which source to use.
 #[derive(Debug, Clone, Args)]
-pub(super) struct SourceArgs {
+pub(crate) struct SourceArgs {
     #[command(flatten)]
-    pub(super) place: PlaceArgs,
+    pub(crate) place: PlaceArgs,
 
     /// A configuration file [default: fetchwell.toml of this folder, else the user's own]
     #[arg(long, value_name = "FILE")]
-    pub(super) config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
 
     /// A configuration file that is trusted no more than one that was only found: see `fetchwell config trust`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "store", "provider_url"])]
-    pub(super) found_config: Option<PathBuf>,
+    pub(crate) found_config: Option<PathBuf>,
 
     /// Where `pdpp connect` keeps credentials.
     #[arg(long, value_name = "DIR", requires = "provider_url", default_value = DEFAULT_CACHE_ROOT)]
-    pub(super) cache_root: PathBuf,
+    pub(crate) cache_root: PathBuf,
 }
 
 /// One source. A file that is named beside it says the rest, and has none of its own.
 #[derive(Debug, Clone, Args)]
 #[group(multiple = false)]
-pub(super) struct PlaceArgs {
+pub(crate) struct PlaceArgs {
     /// An embedded store, made by `fetchwell import`.
     #[arg(long, value_name = "DB")]
-    pub(super) store: Option<PathBuf>,
+    pub(crate) store: Option<PathBuf>,
 
     /// A record server that `pdpp connect` was run for.
     #[arg(long, value_name = "URL")]
-    pub(super) provider_url: Option<String>,
+    pub(crate) provider_url: Option<String>,
 }
 
 /// Settings, with the data to parse a later text of the file.
 #[derive(Debug, Clone)]
-pub(super) struct Configured {
-    pub(super) settings: FileSettings,
-    pub(super) file: Option<ReadFile>,
+pub(crate) struct Configured {
+    pub(crate) settings: FileSettings,
+    pub(crate) file: Option<ReadFile>,
     /// Source that a flag names.
     flag_source: Option<FlagSource>,
 }
 
 /// Configuration file as it was read.
 #[derive(Debug, Clone)]
-pub(super) struct ReadFile {
+pub(crate) struct ReadFile {
     named: FileOrigin,
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 #[derive(Debug, Clone)]
@@ -74,12 +74,12 @@ struct FlagSource {
 
 impl SourceArgs {
     /// Returns the settings from the flags or the named file, otherwise from the file that is found.
-    pub(super) fn settings(&self, environment: &Environment) -> Result<FileSettings, Failure> {
+    pub(crate) fn settings(&self, environment: &Environment) -> Result<FileSettings, Failure> {
         self.configured(environment).map(|configured| configured.settings)
     }
 
     /// Returns the settings with their origin.
-    pub(super) fn configured(&self, environment: &Environment) -> Result<Configured, Failure> {
+    pub(crate) fn configured(&self, environment: &Environment) -> Result<Configured, Failure> {
         let flag_source = self.flag_source()?;
         let named = match (&self.config, &flag_source) {
             (Some(path), _) => FileOrigin::ByUser(path.clone()),
@@ -95,7 +95,7 @@ impl SourceArgs {
     }
 
     /// Returns the file that is used without `--config`.
-    pub(super) fn found_file(&self) -> Result<FoundFile, Failure> {
+    pub(crate) fn found_file(&self) -> Result<FoundFile, Failure> {
         self.found_config.clone().map_or_else(found_file, |path| Ok(FoundFile::Here(path)))
     }
 
@@ -118,7 +118,7 @@ impl SourceArgs {
 
 impl Configured {
     /// Parses another text of the file. Without a file the settings stay the same.
-    pub(super) fn reparse(&self, text: &str, environment: &Environment) -> Result<FileSettings, Failure> {
+    pub(crate) fn reparse(&self, text: &str, environment: &Environment) -> Result<FileSettings, Failure> {
         match &self.file {
             None => Ok(self.settings.clone()),
             Some(file) => {
@@ -130,7 +130,7 @@ impl Configured {
 }
 
 impl ReadFile {
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.named.path()
     }
 
@@ -169,13 +169,13 @@ impl FileOrigin {
 }
 
 /// Parses the URL of a record server from the command line.
-pub(super) fn remote(text: &str) -> Result<ProviderUrl, Failure> {
+pub(crate) fn remote(text: &str) -> Result<ProviderUrl, Failure> {
     let text = without_user_info(text).map_err(|problem| Failure::usage(&problem))?;
     Ok(text.parse::<ProviderUrl>()?)
 }
 
 /// Returns the configuration file that is found if none was named.
-pub(super) fn found_file() -> Result<FoundFile, Failure> {
+pub(crate) fn found_file() -> Result<FoundFile, Failure> {
     default_file().ok_or_else(|| {
         Failure::usage(
             &"name a source: --store, --provider-url or --config, or add one with `fetchwell source add`",

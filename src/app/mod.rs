@@ -1,0 +1,20 @@
+//! Wiring of the program: from flags and files to settings, from settings to open sources and a running server.
+//!
+//! * `settings`, `state`: flags and configuration files as settings; the state directory
+//! * `open`: from settings to open sources
+//! * `auth_mode`, `caller_sources`: the authentication mode of a server, and the sources that each caller may read
+//! * `reload`: a changed configuration file while calls are answered
+//! * `circuits`: reports of open circuit breakers for `fetchwell doctor`
+//! * `failure`, `stop`: the failure of a command with its exit code, and the signals that end the program
+//!
+//! **Invariant:** no command is known here.
+
+pub(crate) mod auth_mode;
+mod caller_sources;
+pub(crate) mod circuits;
+pub(crate) mod failure;
+pub(crate) mod open;
+pub(crate) mod reload;
+pub(crate) mod settings;
+pub(crate) mod state;
+pub(crate) mod stop;
