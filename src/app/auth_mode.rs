@@ -6,7 +6,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use url::Url;
 
-use super::caller_sources::AuthorizationPolicy;
+use super::caller_sources::ConfiguredSources;
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
 use crate::callers::{
@@ -15,8 +15,8 @@ use crate::callers::{
 use crate::config::{AuthSettings, Environment, FileSettings, SecretPlace};
 use crate::cursor::Cursors;
 use crate::fit::Protection;
-use crate::http::{Callers, Served};
-use crate::tools::{Grants, Live, Terms, Toolbox};
+use crate::http::{AuthMode, Callers};
+use crate::tools::{CallerSettings, CallerToolboxes, SharedToolbox, Toolbox};
 
 /// Maximum size in bytes of a secret in a file.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
@@ -44,17 +44,18 @@ pub(crate) fn served(
     environment: &Environment,
     opened: &[OpenedSource],
     cursors: Arc<Cursors>,
-) -> Result<Served, Failure> {
+) -> Result<AuthMode, Failure> {
     let protection = Arc::new(settings.protection.clone());
     let Some(auth) = auth else {
         let source = joined(opened.to_vec(), settings.call_deadline)?;
         let toolbox = Toolbox::with_cursors(source, cursors, settings.call_deadline);
         let toolbox = toolbox.protected_by(protection).with_pages(pages(settings, None));
-        return Ok(Served::Everybody(Live::new(toolbox)));
+        return Ok(AuthMode::Unauthenticated(SharedToolbox::new(toolbox)));
     };
     let access = access(settings, auth, environment)?;
-    let grants = Grants::new(terms(settings, auth, opened.to_vec(), protection)?, cursors);
-    Ok(Served::Callers(Arc::new(Callers::new(access, grants, settings.http.public_url.clone()))))
+    let toolboxes =
+        CallerToolboxes::new(caller_settings(settings, auth, opened.to_vec(), protection)?, cursors);
+    Ok(AuthMode::Authenticated(Arc::new(Callers::new(access, toolboxes, settings.http.public_url.clone()))))
 }
 
 /// Creates the authentication settings; reads the secrets that they name.
@@ -151,15 +152,15 @@ fn secret(place: &SecretPlace, environment: &Environment, table: &str) -> Result
 }
 
 /// Creates the settings of the callers' toolboxes.
-pub(crate) fn terms(
+pub(crate) fn caller_settings(
     settings: &FileSettings,
     auth: &AuthSettings,
     own: Vec<OpenedSource>,
     protection: Arc<Protection>,
-) -> Result<Terms, Failure> {
+) -> Result<CallerSettings, Failure> {
     let deadline = settings.call_deadline;
-    let sources = AuthorizationPolicy::new(settings.sources.clone(), own, auth.clone(), deadline)?;
-    Ok(Terms {
+    let sources = ConfiguredSources::new(settings.sources.clone(), own, auth, deadline)?;
+    Ok(CallerSettings {
         sources: Arc::new(sources),
         call_deadline: deadline,
         protection,

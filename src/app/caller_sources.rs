@@ -1,4 +1,4 @@
-//! Authorization policy of a server: the sources that each caller may read, by the configuration.
+//! The sources of each caller: those that the policy allows, opened once for all callers or for each grant.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use super::failure::Failure;
 use super::open::{OpenedSource, joined};
-use crate::callers::{Caller, CallersToken};
+use crate::callers::{AuthorizationPolicy, Caller, GrantToken, SourceCredential, SourceGrant};
 use crate::config::{AuthSettings, SourceSettings};
 use crate::handle::SourceName;
 use crate::source::Source;
 use crate::source::pdpp::Connections;
-use crate::tools::GrantedSources;
+use crate::tools::CallerSources;
 
-/// Configured sources with the grants of callers.
+/// Configured sources with the policy that grants them.
 #[derive(Debug)]
-pub(crate) struct AuthorizationPolicy {
+pub(crate) struct ConfiguredSources {
     /// Settings of all sources.
     sources: Vec<SourceSettings>,
     /// Sources with a credential of their own. They do not depend on the caller, so they are open once.
@@ -23,47 +23,50 @@ pub(crate) struct AuthorizationPolicy {
     /// Connections to the sources that are read with the caller's own token.
     connections: HashMap<SourceName, Connections>,
     everything: Option<Arc<dyn Source>>,
-    auth: AuthSettings,
+    policy: AuthorizationPolicy,
     call_deadline: Duration,
 }
 
-impl AuthorizationPolicy {
+impl ConfiguredSources {
     pub(crate) fn new(
         sources: Vec<SourceSettings>,
         own: Vec<OpenedSource>,
-        auth: AuthSettings,
+        auth: &AuthSettings,
         call_deadline: Duration,
     ) -> Result<Self, Failure> {
         let everything = if own.is_empty() { None } else { Some(joined(own.clone(), call_deadline)?) };
         let of_callers = sources.iter().filter(|source| source.takes_callers_token());
         let connections = of_callers.map(|source| (source.name.clone(), Connections::default())).collect();
-        Ok(Self { sources, own, connections, everything, auth, call_deadline })
-    }
-
-    /// Returns true if a caller may read a source.
-    fn may_read(&self, caller: &Caller, source: &SourceSettings) -> bool {
-        let (auth, name) = (&self.auth, &source.name);
-        match caller {
-            Caller::Token { name: token } => {
-                auth.tokens.iter().any(|grant| grant.name == *token && grant.sources.contains(name))
-            }
-            Caller::Subject(subject) => {
-                let is_theirs = |grant: &&str| *grant == "*" || *grant == subject.subject;
-                let theirs = auth.subjects.iter().filter(|grant| is_theirs(&grant.subject.as_str()));
-                source.takes_callers_token() || theirs.into_iter().any(|grant| grant.sources.contains(name))
-            }
-        }
+        Ok(Self { sources, own, connections, everything, policy: policy(auth), call_deadline })
     }
 }
 
-impl GrantedSources for AuthorizationPolicy {
-    fn granted(&self, to: &Caller, token: &CallersToken) -> Option<Arc<dyn Source>> {
+/// Returns the grants of the configuration.
+fn policy(auth: &AuthSettings) -> AuthorizationPolicy {
+    let grant = |holder: &str, sources: &[SourceName]| SourceGrant {
+        holder: holder.to_owned(),
+        sources: sources.to_vec(),
+    };
+    AuthorizationPolicy {
+        tokens: auth.tokens.iter().map(|token| grant(&token.name, &token.sources)).collect(),
+        subjects: auth.subjects.iter().map(|subject| grant(&subject.subject, &subject.sources)).collect(),
+    }
+}
+
+impl CallerSources for ConfiguredSources {
+    fn granted(&self, to: &Caller, token: &GrantToken) -> Option<Arc<dyn Source>> {
+        let may_read = |source: &&SourceSettings| {
+            let credential = match source.takes_callers_token() {
+                true => SourceCredential::Caller,
+                false => SourceCredential::Configured,
+            };
+            self.policy.may_read(to, &source.name, credential)
+        };
         let open = |source: &SourceSettings| match self.connections.get(&source.name) {
             Some(connections) => OpenedSource::for_caller(source, connections.clone(), token.clone()),
             None => self.own.iter().find(|open| open.is_of(source)).cloned(),
         };
-        let asked = self.sources.iter().filter(|source| self.may_read(to, source));
-        let opened: Vec<OpenedSource> = asked.filter_map(open).collect();
+        let opened: Vec<OpenedSource> = self.sources.iter().filter(may_read).filter_map(open).collect();
         if opened.is_empty() {
             return None;
         }

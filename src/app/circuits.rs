@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::http::Served;
+use crate::http::AuthMode;
 use crate::source::federation::{CircuitReport, CircuitState};
 
 /// Interval at which circuits are checked.
@@ -28,7 +28,7 @@ struct Report {
 }
 
 /// Keeps the report of this process up to date until `stop` is cancelled.
-pub(crate) async fn report(served: Served, state: PathBuf, stop: CancellationToken) {
+pub(crate) async fn report(served: AuthMode, state: PathBuf, stop: CancellationToken) {
     let process = std::process::id();
     let file = state.join(format!("circuits-{process}.json"));
     let mut is_there = false;

@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::failure::{Failure, OWNER};
 use super::settings::SourceArgs;
-use crate::callers::CallersToken;
+use crate::callers::GrantToken;
 use crate::config::{CredentialSettings, Environment, FileSettings, SourcePlace, SourceSettings};
 use crate::fit::Protection;
 use crate::handle::SourceName;
@@ -32,7 +32,7 @@ impl OpenedSource {
     pub(crate) fn for_caller(
         settings: &SourceSettings,
         connections: Connections,
-        token: CallersToken,
+        token: GrantToken,
     ) -> Option<Self> {
         let SourcePlace::Provider { url, .. } = &settings.place else { return None };
         let credentials = Credentials::of_caller(url, token);
@@ -253,7 +253,7 @@ pub(crate) fn credentials(
         }
         CredentialSettings::File(path) => Credentials::in_file(url, path.clone()),
         CredentialSettings::Command(line) => Credentials::printed_by(url, line.clone()),
-        CredentialSettings::Caller => Credentials::of_caller(url, CallersToken::default()),
+        CredentialSettings::Caller => Credentials::of_caller(url, GrantToken::default()),
     }
 }
 

@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use tokio::runtime::Handle;
 
-use super::auth_mode::{access, has_sign_in, open_own, terms};
+use super::auth_mode::{access, caller_settings, has_sign_in, open_own};
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
 use super::settings::Configured;
 use crate::config::{AuthSettings, Environment, FileSettings, Noticed, Watching, watch};
 use crate::fit::Protection;
-use crate::http::{RateLimiter, Served};
+use crate::http::{AuthMode, RateLimiter};
 use crate::telemetry::Telemetry;
 
 /// Running server with everything that a reload needs.
@@ -23,7 +23,7 @@ pub(crate) struct Reload {
     pub(crate) environment: Environment,
     /// Open sources of `configured`.
     pub(crate) opened: Vec<OpenedSource>,
-    pub(crate) served: Served,
+    pub(crate) served: AuthMode,
     pub(crate) rate_limiter: RateLimiter,
     pub(crate) telemetry: Telemetry,
 }
@@ -71,7 +71,7 @@ impl Reload {
         let settings = self.configured.reparse(text, &self.environment)?;
         let before = &self.configured.settings;
         match (&self.served, &settings.auth) {
-            (Served::Everybody(live), _) => {
+            (AuthMode::Unauthenticated(live), _) => {
                 let now = live.now();
                 // The source is kept, with its circuit breakers, caches and positions of lists.
                 let source = if has_same_sources(before, &settings) {
@@ -85,22 +85,22 @@ impl Reload {
                 let protection = reuse_if_equal(now.protection(), &settings.protection);
                 live.replace(now.succeeded_by(source, settings.call_deadline, protection));
             }
-            (Served::Callers(callers), Some(auth)) => {
+            (AuthMode::Authenticated(callers), Some(auth)) => {
                 let access = access(&settings, auth, &self.environment)?;
                 let opened = open_own(&settings, Some(auth), &self.environment, &self.opened)?;
-                let now = callers.terms();
+                let now = callers.settings();
                 let protection = reuse_if_equal(&now.protection, &settings.protection);
-                let mut terms = terms(&settings, auth, opened.clone(), protection)?;
+                let mut caller_settings = caller_settings(&settings, auth, opened.clone(), protection)?;
                 // Links that were issued stay valid; the public URL does not change at runtime.
                 let pages = now.pages.as_ref();
-                terms.pages = pages.map(|pages| pages.with_sign_in(has_sign_in(Some(auth))));
+                caller_settings.pages = pages.map(|pages| pages.with_sign_in(has_sign_in(Some(auth))));
                 if has_same_sources(before, &settings) {
-                    terms.sources = Arc::clone(&now.sources);
+                    caller_settings.sources = Arc::clone(&now.sources);
                 }
                 self.opened = opened;
-                callers.replace(access, terms);
+                callers.replace(access, caller_settings);
             }
-            (Served::Callers(_), None) => {
+            (AuthMode::Authenticated(_), None) => {
                 let problem =
                     "[auth] is gone, and without it nobody could be told apart; start fetchwell again";
                 return Err(Failure::new(problem.to_owned()));
@@ -158,7 +158,7 @@ mod tests {
     use crate::cli::demo::import_mail;
     use crate::config::DEFAULT_CACHE_ROOT;
     use crate::source::Source;
-    use crate::tools::{Live, Toolbox};
+    use crate::tools::{SharedToolbox, Toolbox};
 
     const TWO: &str =
         "[[source]]\nname = \"a\"\nstore = \"a.db\"\n[[source]]\nname = \"b\"\nstore = \"b.db\"\n";
@@ -183,7 +183,8 @@ mod tests {
         let configured = arguments.configured(&environment).unwrap();
         let opened = open_sources(&configured.settings, &environment, AS_IT_IS).unwrap();
         let deadline = configured.settings.call_deadline;
-        let live = Live::new(Toolbox::new(joined(opened.clone(), deadline).unwrap(), deadline).unwrap());
+        let live =
+            SharedToolbox::new(Toolbox::new(joined(opened.clone(), deadline).unwrap(), deadline).unwrap());
         let (rate_limiter, telemetry) = (RateLimiter::default(), Telemetry::default());
         (
             folder,
@@ -191,7 +192,7 @@ mod tests {
                 configured,
                 environment,
                 opened,
-                served: Served::Everybody(live),
+                served: AuthMode::Unauthenticated(live),
                 rate_limiter,
                 telemetry,
             },
@@ -199,7 +200,7 @@ mod tests {
     }
 
     fn now(reload: &Reload) -> Arc<Toolbox> {
-        let Served::Everybody(live) = &reload.served else { panic!("callers are told apart") };
+        let AuthMode::Unauthenticated(live) = &reload.served else { panic!("callers are told apart") };
         live.now()
     }
 

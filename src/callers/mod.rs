@@ -4,20 +4,26 @@
 //! caches, cursors and links are kept for each grant. Limits count for each person, who can have several grants.
 //!
 //! * `authenticate/`: authentication of bearer tokens
-//! * `callers_token`: the latest token of a grant, for record servers that are read with it
+//! * `authorize`: the sources that each caller may read
+//! * `limits`: the limit of concurrent calls of each person
+//! * `grant_token`: the latest token of a grant, for record servers that are read with it
 //! * `tokens/`: session tokens and links to record pages
 //!
 //! **Invariant:** no tool, no source and no HTTP server is known here.
 
 mod authenticate;
-mod callers_token;
+mod authorize;
+mod grant_token;
+mod limits;
 mod tokens;
 
 pub use self::authenticate::{
-    Access, AccessSettings, Admitted, Algorithm, Attempt, AuthorityUrl, AuthorizationReply, Caller,
-    Capabilities, Denial, GrantId, HeaderFault, IntrospectionSettings, InvalidAuthorityUrl, IssuerSettings,
-    NewToken, ResourceMetadata, Retrieval, SignIn, SignInFault, SignInSettings, StaticToken, Subject,
-    TokenFault, UnknownAlgorithm, authorization,
+    Access, AccessSettings, Algorithm, Attempt, AuthenticatedCaller, AuthorityUrl, AuthorizationReply,
+    Caller, Capabilities, Denial, GrantId, HeaderFault, IntrospectionSettings, InvalidAuthorityUrl,
+    IssuerSettings, NewToken, ResourceMetadata, Retrieval, SignIn, SignInFault, SignInSettings, StaticToken,
+    Subject, TokenFault, UnknownAlgorithm, authorization,
 };
-pub use self::callers_token::{CallersToken, asking_with};
-pub use self::tokens::{LINK, MAX_LINK_LIFE, Reader, RecordPages, TicketLimits, Tickets};
+pub use self::authorize::{AuthorizationPolicy, SourceCredential, SourceGrant};
+pub use self::grant_token::{GrantToken, GrantTokens, asking_with};
+pub use self::limits::{AdmissionError, CallLimiter};
+pub use self::tokens::{LINK, MAX_LINK_LIFE, Reader, RecordPages, TokenLimits, TokenStore};

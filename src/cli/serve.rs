@@ -18,7 +18,7 @@ use crate::app::{circuits, stop};
 use crate::config::{Environment, FileSettings, HttpSettings, OTLP_ENDPOINT_VARIABLE, insecure_spans};
 use crate::cursor::{Cursors, Skew, Timing};
 use crate::http::{
-    DEFAULT_LISTEN, Guarded, RateLimiter, Served, Site, Tls, bind, bind_ops, serve, serve_ops,
+    AuthMode, DEFAULT_LISTEN, Guarded, RateLimiter, Site, Tls, bind, bind_ops, serve, serve_ops,
 };
 use crate::mcp::{Server, serve_stdio};
 use crate::state::StateError;
@@ -132,7 +132,7 @@ impl Serve {
         };
         let _watching = reload.follow(runtime.handle().clone());
         let ended = match served {
-            Served::Everybody(live) if self.stdio => {
+            AuthMode::Unauthenticated(live) if self.stdio => {
                 let server = Server::new(live, self.profile.into(), telemetry);
                 runtime.block_on(serve_stdio(server, stop)).map_err(Failure::new)
             }
@@ -174,7 +174,7 @@ async fn stop_at_signal(stop: CancellationToken) {
 }
 
 /// Returns what is served over HTTP.
-fn site(http: &HttpSettings, served: Served, telemetry: Telemetry, rate_limiter: RateLimiter) -> Site {
+fn site(http: &HttpSettings, served: AuthMode, telemetry: Telemetry, rate_limiter: RateLimiter) -> Site {
     Site {
         served,
         telemetry,
@@ -202,8 +202,8 @@ async fn serve_http(
 ) -> Result<(), Failure> {
     let tls = http.tls.map(Tls::load).transpose()?;
     let guarded = match site.served {
-        Served::Everybody(_) => Guarded::ByNobody,
-        Served::Callers(_) => Guarded::ByAuthentication,
+        AuthMode::Unauthenticated(_) => Guarded::ByNobody,
+        AuthMode::Authenticated(_) => Guarded::ByAuthentication,
     };
     let listener = bind(addresses.main, guarded).await?;
     let address = listener.local_addr().unwrap_or(addresses.main);

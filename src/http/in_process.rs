@@ -8,19 +8,19 @@ use tower::Service;
 use super::api::Api;
 use super::v1::RecordServer;
 use crate::telemetry::Telemetry;
-use crate::tools::Live;
+use crate::tools::SharedToolbox;
 
 /// Routes of `/api/v1` and `/v1` that are called within the process.
 #[derive(Debug, Clone)]
 pub struct InProcess {
-    live: Live,
+    live: SharedToolbox,
     routes: Router,
 }
 
 impl InProcess {
     /// Creates the routes over a toolbox.
     #[must_use]
-    pub fn new(live: Live, telemetry: Telemetry) -> Self {
+    pub fn new(live: SharedToolbox, telemetry: Telemetry) -> Self {
         let routes = Api::new(telemetry.clone()).routes().merge(RecordServer::new(telemetry).routes());
         Self { live, routes }
     }

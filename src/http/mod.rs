@@ -57,13 +57,13 @@ use self::server::limits::{RequestTimeout, timeout_request};
 use self::v1::RecordServer;
 use crate::mcp::McpService;
 use crate::telemetry::Telemetry;
-use crate::tools::{Live, Profile};
+use crate::tools::{Profile, SharedToolbox};
 
 /// Settings of a server.
 #[derive(Debug, Clone)]
 pub struct Site {
     /// Authentication mode with the toolboxes.
-    pub served: Served,
+    pub served: AuthMode,
     /// Recorder of calls.
     pub telemetry: Telemetry,
     /// Rate limiter for clients.
@@ -83,9 +83,9 @@ pub struct Site {
 impl Site {
     /// Creates the settings of a server for this machine, without configuration.
     #[must_use]
-    pub fn of_this_machine(live: Live, telemetry: Telemetry, rate_limiter: RateLimiter) -> Self {
+    pub fn of_this_machine(live: SharedToolbox, telemetry: Telemetry, rate_limiter: RateLimiter) -> Self {
         let (names, proxies, unauthenticated_proxies, limits) = Default::default();
-        let served = Served::Everybody(live);
+        let served = AuthMode::Unauthenticated(live);
         let public_url = None;
         Self { served, telemetry, rate_limiter, public_url, names, proxies, unauthenticated_proxies, limits }
     }
@@ -110,8 +110,8 @@ pub async fn serve(
     }
     let unsent_without_caller = match site.served {
         // Without authentication, each connection counts as a caller.
-        Served::Everybody(_) => MAX_UNSENT_OF_CALLER,
-        Served::Callers(_) => MAX_UNSENT_WITHOUT_CALLER,
+        AuthMode::Unauthenticated(_) => MAX_UNSENT_OF_CALLER,
+        AuthMode::Authenticated(_) => MAX_UNSENT_WITHOUT_CALLER,
     };
     let Site { limits, proxies, .. } = site;
     let connections = Connections { app, limits, proxies, unsent_without_caller, tls, stop, drop_calls };
@@ -131,16 +131,16 @@ fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         telemetry: telemetry.clone(),
     };
     let open = match &served {
-        Served::Everybody(_) => Router::new(),
-        Served::Callers(callers) => well_known::routes(callers),
+        AuthMode::Unauthenticated(_) => Router::new(),
+        AuthMode::Authenticated(callers) => well_known::routes(callers),
     };
     let watch = health::routes(site.clone()).merge(metrics::routes(telemetry.clone()));
     let watch = watch.layer(from_fn_with_state((served.clone(), telemetry.clone()), authorize_ops));
     let guard = match &served {
-        Served::Everybody(_) => {
+        AuthMode::Unauthenticated(_) => {
             Some(ProxyGuard::new_for_records(site.unauthenticated_proxies.clone(), telemetry.clone()))
         }
-        Served::Callers(_) => None,
+        AuthMode::Authenticated(_) => None,
     };
     let app = Router::new()
         .route("/mcp", mcp(Profile::Standard))

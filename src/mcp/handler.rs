@@ -19,11 +19,11 @@ use tokio_util::sync::CancellationToken;
 use super::resources;
 use super::result::{failure, success, with_request_id};
 use super::tool_list::tool_list;
-use crate::callers::{Admitted, asking_with};
+use crate::callers::{AuthenticatedCaller, asking_with};
 use crate::fit::clip;
 use crate::record::RecordData;
 use crate::telemetry::{Endpoint, Origin, Refused, Telemetry};
-use crate::tools::{Live, Payload, Profile, ResourceCall, ToolError, Toolbox};
+use crate::tools::{Payload, Profile, ResourceCall, SharedToolbox, ToolError, Toolbox};
 
 /// Instructions for every client at the start of a session. The first 512 characters are useful by themselves.
 const STANDARD_INSTRUCTIONS: &str = "Search and read the user's own records (mail, notes, files, tickets and the like) across \
@@ -66,7 +66,7 @@ pub struct Server {
 #[derive(Debug, Clone)]
 enum Tools {
     /// The tools of the only client.
-    Live(Live),
+    Shared(SharedToolbox),
     /// The tools of the caller of each HTTP request, from its extensions. A request without a caller has none.
     FromRequest,
 }
@@ -74,8 +74,8 @@ enum Tools {
 impl Server {
     /// Creates a server with the tools of `profile` for one client.
     #[must_use]
-    pub fn new(live: Live, profile: Profile, telemetry: Telemetry) -> Self {
-        Self { tools: Tools::Live(live), profile, telemetry }
+    pub fn new(live: SharedToolbox, profile: Profile, telemetry: Telemetry) -> Self {
+        Self { tools: Tools::Shared(live), profile, telemetry }
     }
 
     /// Creates a server with the tools of `profile`, which takes the toolbox from the extensions of each HTTP
@@ -87,7 +87,7 @@ impl Server {
 
     fn toolbox(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Toolbox>, ErrorData> {
         let toolbox = match &self.tools {
-            Tools::Live(live) => Some(live.now()),
+            Tools::Shared(live) => Some(live.now()),
             Tools::FromRequest => http_extension(context),
         };
         toolbox.ok_or_else(|| ErrorData::internal_error("the request has no caller; report it", None))
@@ -109,7 +109,7 @@ impl Server {
         let call = Box::pin(toolbox.call(self.profile, name, arguments));
         // The call runs in a separate task without the request's context, so the caller's token is set here.
         let call = async {
-            match http_extension::<Admitted>(context) {
+            match http_extension::<AuthenticatedCaller>(context) {
                 Some(caller) => asking_with(caller.token, call).await,
                 None => call.await,
             }

@@ -61,7 +61,7 @@ pub trait Source: Send + Sync + fmt::Debug {
 
     /// Returns true if streams are hidden. Positions in lists are then encrypted before they are returned, since they
     /// may reveal hidden streams.
-    fn is_narrowed(&self) -> bool {
+    fn hides_streams(&self) -> bool {
         false
     }
 

@@ -18,13 +18,13 @@ pub const MAX_CHANGES_TOKEN: usize = 4_096;
 
 /// Seals and opens the change tokens of one stream of one connection for one caller.
 #[derive(Debug)]
-pub struct ChangeTokens {
+pub struct ChangeTokenSealer {
     cursors: Arc<Cursors>,
     /// Source, connection, stream and grant.
     binding: [String; 4],
 }
 
-impl ChangeTokens {
+impl ChangeTokenSealer {
     /// Returns what seals the tokens of a query for changes, and opens the one that it starts from. `None` for other queries.
     ///
     /// # Errors

@@ -36,7 +36,7 @@ use crate::callers::RecordPages;
 
 pub use aggregate::AGGREGATE;
 pub(crate) use blocking::beside_other_calls;
-pub use change_tokens::{ChangeTokens, MAX_CHANGES_TOKEN};
+pub use change_tokens::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
 pub(crate) use chunked::{ChunkStart, ChunkedText, TextQuery, chunked, chunked_after};
 pub use error::{Asked, Overrun, ToolError};
 pub use error_body::ErrorBody;
@@ -51,7 +51,7 @@ pub use resource::{RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_
 pub use schema::SCHEMA;
 pub use search::{SEARCH, SEARCH_OPENAI};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
-pub use toolboxes::{GrantedSources, Grants, Live, NoTurn, Terms, Turn};
+pub use toolboxes::{CallerSettings, CallerSources, CallerToolboxes, Permit, SharedToolbox};
 pub use unavailable::ShownUnavailable;
 
 /// What a client is told of a tool. All of it is constant: no record, stream or connection text ever

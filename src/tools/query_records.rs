@@ -14,7 +14,7 @@ use super::paging::{Next, Page, Paging, SoFar, begin};
 use super::previews::Previews;
 use super::record_page::{Fitted, PageRows, RecordPage, fit_page};
 use super::unavailable::shown;
-use super::{ChangeTokens, MAX_CHANGES_TOKEN, Overrun, Payload, ToolError, ToolSpec, Toolbox};
+use super::{ChangeTokenSealer, MAX_CHANGES_TOKEN, Overrun, Payload, ToolError, ToolSpec, Toolbox};
 use crate::cursor::Kind;
 use crate::fit::{Limits, PageBudget, bytes_of};
 use crate::handle::{ConnectionId, SourceName, StreamName};
@@ -104,7 +104,7 @@ pub(super) async fn query_records(
     if let Some(Unlisted { position }) = rest {
         query.start = Start::After(position);
     }
-    let changes = ChangeTokens::open(toolbox, source.as_ref(), &mut query).await;
+    let changes = ChangeTokenSealer::open(toolbox, source.as_ref(), &mut query).await;
     let changes = changes.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
     loop {
         let answer = source.records(&query).await;
@@ -136,7 +136,7 @@ async fn page(
     (toolbox, source): (&Toolbox, &dyn Source),
     (request, budget): (&Request, PageBudget),
     so_far: Option<SoFar>,
-    changes: Option<&ChangeTokens>,
+    changes: Option<&ChangeTokenSealer>,
     (answer, nothing): (RecordsPage, NoResults),
 ) -> Result<Fitted, ToolError> {
     let (unavailable, more) = shown(&answer.unavailable);

@@ -17,7 +17,7 @@ use fetchwell::source::{
     WindowQuery, WindowStart,
 };
 use fetchwell::telemetry::Telemetry;
-use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Live, Profile, Toolbox};
+use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, SharedToolbox, Toolbox};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use url::form_urlencoded;
@@ -444,7 +444,7 @@ fn no_answer_of_api_v1_is_over_its_cap_and_no_path_in_it_is_dead() {
         let global = Limits { threshold: cap.div_ceil(3), hard_cap: cap, ..Limits::default() };
         let protection = Arc::new(Protection { global, ..Protection::default() });
         let toolbox = Toolbox::new(Arc::clone(&source) as Arc<dyn Source>, DEFAULT_CALL_DEADLINE).unwrap();
-        let live = Live::new(toolbox.protected_by(protection));
+        let live = SharedToolbox::new(toolbox.protected_by(protection));
         let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap(), Guarded::ByNobody)).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let site = Site::of_this_machine(live, Telemetry::default(), RateLimiter::default());

@@ -17,7 +17,7 @@ use fetchwell::source::{
     Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use fetchwell::telemetry::Telemetry;
-use fetchwell::tools::{Live, Toolbox};
+use fetchwell::tools::{SharedToolbox, Toolbox};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -123,7 +123,7 @@ fn serve_source(source: Canned) -> Running {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let asked = Arc::clone(&source.asked);
     let source: Arc<dyn Source> = Arc::new(source);
-    let live = Live::new(Toolbox::new(source, Duration::from_millis(300)).unwrap());
+    let live = SharedToolbox::new(Toolbox::new(source, Duration::from_millis(300)).unwrap());
     let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap(), Guarded::ByNobody)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
     runtime.spawn(serve(

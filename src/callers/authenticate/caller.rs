@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 /// An authenticated caller with its token.
 #[derive(Debug, Clone)]
-pub struct Admitted {
+pub struct AuthenticatedCaller {
     /// Identity of the caller.
     pub caller: Caller,
     /// Token of the request.

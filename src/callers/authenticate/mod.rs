@@ -33,7 +33,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 pub use self::authority::{AuthorityUrl, InvalidAuthorityUrl};
 pub use self::bearer::authorization;
-pub use self::caller::{Admitted, Caller, GrantId, Subject};
+pub use self::caller::{AuthenticatedCaller, Caller, GrantId, Subject};
 pub use self::denial::{Denial, HeaderFault, TokenFault};
 pub use self::jwt::{Algorithm, UnknownAlgorithm};
 pub use self::metadata::{Capabilities, ResourceMetadata, Retrieval};
@@ -76,7 +76,7 @@ impl Access {
 
     /// Returns an authenticator with new settings. It keeps the caches of unchanged authorization servers.
     #[must_use]
-    pub fn succeeded_by(&self, settings: AccessSettings) -> Self {
+    pub fn with_settings(&self, settings: AccessSettings) -> Self {
         let next = Self::new(settings);
         let keys = self
             .keys
@@ -116,8 +116,12 @@ impl Access {
     /// # Errors
     ///
     /// The token is missing or invalid for this server, or the authorization server cannot check it now.
-    pub async fn admit(&self, authorization: Option<&str>, client: IpAddr) -> Result<Admitted, Denial> {
-        self.admit_at(authorization, client, Timestamp::now()).await
+    pub async fn authenticate(
+        &self,
+        authorization: Option<&str>,
+        client: IpAddr,
+    ) -> Result<AuthenticatedCaller, Denial> {
+        self.authenticate_at(authorization, client, Timestamp::now()).await
     }
 
     /// Returns the metadata with which clients find the authorization server of `resource`, a URL of this server.
@@ -139,12 +143,12 @@ impl Access {
         Ok(known.metrics)
     }
 
-    async fn admit_at(
+    async fn authenticate_at(
         &self,
         authorization: Option<&str>,
         client: IpAddr,
         now: Timestamp,
-    ) -> Result<Admitted, Denial> {
+    ) -> Result<AuthenticatedCaller, Denial> {
         let token = bearer::parse_token(authorization).map_err(|denial| match denial {
             Denial::SignIn if !self.settings.has_authorization_server() => Denial::AskOperator,
             denial => denial,
@@ -152,36 +156,36 @@ impl Access {
         if static_token::is_ours(&token) {
             let known = static_token::find(&self.settings.tokens, &token).ok_or(TokenFault::Unknown)?;
             let caller = Caller::Token { name: known.name.clone() };
-            return Ok(Admitted { caller, token, expires_at: None });
+            return Ok(AuthenticatedCaller { caller, token, expires_at: None });
         }
         match (&self.keys, &self.settings.issuer, &self.introspection) {
             (Some(keys), Some(issuer), _) if jwt::looks_like_jwt(token.expose_secret()) => {
                 let unverified = UnverifiedJwt::read(token.expose_secret(), &issuer.algorithms)?;
                 let key = keys.key(unverified.key_query(), now).await?;
                 let claims = unverified.verify(&key)?;
-                self.admit_claims(&claims, Issuer::Signed(issuer.issuer.as_str()), token, now)
+                self.caller_from_claims(&claims, Issuer::Signed(issuer.issuer.as_str()), token, now)
             }
             (_, issuer, Some(introspection)) => {
                 let claims = introspection.claims(&token, client, now).await?;
                 let known = issuer.as_ref().map(|issuer| issuer.issuer.as_str());
                 let issuer = Issuer::Answered { known, by: introspection.settings().url.as_str() };
-                self.admit_claims(&claims, issuer, token, now)
+                self.caller_from_claims(&claims, issuer, token, now)
             }
             (_, _, None) => Err(TokenFault::Unknown.into()),
         }
     }
 
-    fn admit_claims(
+    fn caller_from_claims(
         &self,
         claims: &Claims,
         issuer: Issuer<'_>,
         token: SecretString,
         now: Timestamp,
-    ) -> Result<Admitted, Denial> {
+    ) -> Result<AuthenticatedCaller, Denial> {
         let expected =
             ClaimRequirements { issuer, resources: &self.settings.resources, scopes: &self.settings.scopes };
         let subject = claims.check(&expected, now)?;
-        Ok(Admitted { caller: Caller::Subject(subject), token, expires_at: claims.expires_at() })
+        Ok(AuthenticatedCaller { caller: Caller::Subject(subject), token, expires_at: claims.expires_at() })
     }
 }
 

@@ -76,7 +76,7 @@ impl AccessSettings {
 
     /// Returns true if any kind of token can be accepted.
     #[must_use]
-    pub fn can_admit(&self) -> bool {
+    pub fn can_authenticate(&self) -> bool {
         self.issuer.is_some() || self.introspection.is_some() || !self.tokens.is_empty()
     }
 }

@@ -7,4 +7,4 @@ mod record_links;
 mod token_store;
 
 pub use self::record_links::{LINK, MAX_LINK_LIFE, Reader, RecordPages};
-pub use self::token_store::{TicketLimits, Tickets};
+pub use self::token_store::{TokenLimits, TokenStore};

@@ -19,7 +19,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::callers::{Caller, CallersToken, GrantId};
+use crate::callers::{Caller, GrantId, GrantToken};
 use crate::handle::{Handle, RecordAddress};
 
 /// What comes before the handle.
@@ -121,7 +121,7 @@ pub struct Reader {
     /// Who has it.
     pub person: GrantId,
     /// By which token.
-    pub token: CallersToken,
+    pub token: GrantToken,
     /// The reader is known to an authorization server, and can sign in there.
     pub can_sign_in: bool,
 }
@@ -129,7 +129,7 @@ pub struct Reader {
 impl Reader {
     /// A caller, by this token.
     #[must_use]
-    pub fn of(caller: &Caller, token: CallersToken) -> Self {
+    pub fn of(caller: &Caller, token: GrantToken) -> Self {
         let can_sign_in = matches!(caller, Caller::Subject(_));
         Self { grant: caller.grant_id(), person: caller.person_id(), token, can_sign_in }
     }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn reader() -> Reader {
-        Reader::of(&Caller::Token { name: "ann".to_owned() }, CallersToken::default())
+        Reader::of(&Caller::Token { name: "ann".to_owned() }, GrantToken::default())
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
         let pages = pages().read_by(reader());
         let (one, other) = (pages.link(&handle).unwrap(), pages.link(&handle).unwrap());
         assert_eq!(one, other);
-        let bob = Reader::of(&Caller::Token { name: "bob".to_owned() }, CallersToken::default());
+        let bob = Reader::of(&Caller::Token { name: "bob".to_owned() }, GrantToken::default());
         let of_bob = pages.read_by(bob).link(&handle).unwrap();
         let second = pages.link(&"cin_home/messages:m2".parse().unwrap()).unwrap();
         assert!(
@@ -315,7 +315,7 @@ mod tests {
         let pages = pages().read_by(reader());
         assert_eq!(pages.steady("https://example.com/?link=x"), "https://example.com/?link=x");
         for number in 0..1_000 {
-            let reader = Reader::of(&Caller::Token { name: format!("{number}") }, CallersToken::default());
+            let reader = Reader::of(&Caller::Token { name: format!("{number}") }, GrantToken::default());
             let pages = pages.read_by(reader);
             let link = pages.link(&handle).unwrap();
             let steady = pages.steady(&link);

@@ -1,7 +1,7 @@
-//! What whoever shows a random text gets, and nobody else.
+//! An in-memory store of single-use and session tokens.
 //!
-//! Of the text its hash is kept: whoever sees this memory can show none of them. Each person has a share of it; beyond that
-//! their own oldest ends, and not that of another.
+//! Only the SHA-256 of a token is stored. Each person has a quota, and a token beyond it evicts that person's oldest one,
+//! never that of another person.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,89 +15,89 @@ use sha2::{Digest, Sha256};
 
 use crate::callers::GrantId;
 
-/// Bytes of a text, before they are base64: nobody guesses one.
-const KEY_BYTES: usize = 16;
+/// Random bytes of a token: 128 bits cannot be guessed.
+const TOKEN_BYTES: usize = 16;
 
-/// People whose shares are known.
+/// Maximum number of people with a quota.
 const MAX_PEOPLE: u64 = 10_000;
 
-/// How much is kept, and for how long.
+/// The limits of a store.
 #[derive(Debug, Clone, Copy)]
-pub struct TicketLimits {
-    /// Of all people.
-    pub most: u64,
-    /// Of one.
-    pub of_one_most: usize,
-    /// Each.
-    pub life: Duration,
+pub struct TokenLimits {
+    /// Maximum number of tokens of all people.
+    pub max_tokens: u64,
+    /// Maximum number of tokens of one person.
+    pub max_per_person: usize,
+    /// Lifetime of a token.
+    pub lifetime: Duration,
 }
 
-/// What is given for texts. Clones are the same memory.
+/// A store of tokens, each with a value. Clones share the tokens.
 #[derive(Debug, Clone)]
-pub struct Tickets<What: Clone + Send + Sync + 'static> {
-    /// Whose each is, and what.
-    given: Cache<KeyDigest, (GrantId, What)>,
-    shares: Cache<GrantId, Share>,
-    of_one_most: usize,
+pub struct TokenStore<Value: Clone + Send + Sync + 'static> {
+    /// Person and value of each token.
+    values: Cache<TokenDigest, (GrantId, Value)>,
+    issued: Cache<GrantId, IssuedTokens>,
+    max_per_person: usize,
 }
 
-type KeyDigest = [u8; 32];
+type TokenDigest = [u8; 32];
 
-/// What one has, the oldest first.
-type Share = Arc<Mutex<VecDeque<KeyDigest>>>;
+/// Tokens of one person, the oldest first.
+type IssuedTokens = Arc<Mutex<VecDeque<TokenDigest>>>;
 
-impl<What: Clone + Send + Sync + 'static> Tickets<What> {
-    /// Within these limits.
+impl<Value: Clone + Send + Sync + 'static> TokenStore<Value> {
+    /// Creates an empty store.
     #[must_use]
-    pub fn new(limits: TicketLimits) -> Self {
-        let TicketLimits { most, of_one_most, life } = limits;
-        let given = Cache::builder().max_capacity(most).time_to_live(life);
-        let shares = Cache::builder().max_capacity(MAX_PEOPLE).time_to_idle(life);
+    pub fn new(limits: TokenLimits) -> Self {
+        let TokenLimits { max_tokens, max_per_person, lifetime } = limits;
+        let values = Cache::builder().max_capacity(max_tokens).time_to_live(lifetime);
+        let issued = Cache::builder().max_capacity(MAX_PEOPLE).time_to_idle(lifetime);
         Self {
-            given: given.eviction_policy(EvictionPolicy::lru()).build(),
-            shares: shares.eviction_policy(EvictionPolicy::lru()).build(),
-            of_one_most,
+            values: values.eviction_policy(EvictionPolicy::lru()).build(),
+            issued: issued.eviction_policy(EvictionPolicy::lru()).build(),
+            max_per_person,
         }
     }
 
-    /// A text for something that a person may have. `None` when the system gives no random bytes.
+    /// Issues a token for a value of a person. Returns `None` if the system provides no random bytes.
     #[must_use]
-    pub fn issue(&self, person: GrantId, what: What) -> Option<String> {
-        let mut key = [0; KEY_BYTES];
-        getrandom::fill(&mut key).ok()?;
-        let key = URL_SAFE_NO_PAD.encode(key);
-        let digest = digest(&key);
-        self.given.insert(digest, (person, what));
-        let share = self.shares.get_with(person, Arc::default);
-        let mut share = share.lock().unwrap_or_else(PoisonError::into_inner);
-        share.push_back(digest);
-        if share.len() > self.of_one_most
-            && let Some(oldest) = share.pop_front()
+    pub fn issue(&self, person: GrantId, value: Value) -> Option<String> {
+        let mut token = [0; TOKEN_BYTES];
+        getrandom::fill(&mut token).ok()?;
+        let token = URL_SAFE_NO_PAD.encode(token);
+        let digest = digest(&token);
+        self.values.insert(digest, (person, value));
+        let issued = self.issued.get_with(person, Arc::default);
+        let mut issued = issued.lock().unwrap_or_else(PoisonError::into_inner);
+        issued.push_back(digest);
+        if issued.len() > self.max_per_person
+            && let Some(oldest) = issued.pop_front()
         {
-            self.given.invalidate(&oldest);
+            self.values.invalidate(&oldest);
         }
-        Some(key)
+        Some(token)
     }
 
-    /// What a text is good for, which it goes on to be.
+    /// Returns the value of a token, which stays valid.
     #[must_use]
-    pub fn look(&self, key: &str) -> Option<What> {
-        self.given.get(&digest(key)).map(|(_, what)| what)
+    pub fn get(&self, token: &str) -> Option<Value> {
+        self.values.get(&digest(token)).map(|(_, value)| value)
     }
 
-    /// What a text was good for until now.
-    pub fn redeem(&self, key: &str) -> Option<What> {
-        let digest = digest(key);
-        let (person, what) = self.given.remove(&digest)?;
-        if let Some(share) = self.shares.get(&person) {
-            share.lock().unwrap_or_else(PoisonError::into_inner).retain(|held| *held != digest);
+    /// Removes a token and returns its value.
+    pub fn take(&self, token: &str) -> Option<Value> {
+        let digest = digest(token);
+        let (person, value) = self.values.remove(&digest)?;
+        if let Some(issued) = self.issued.get(&person) {
+            issued.lock().unwrap_or_else(PoisonError::into_inner).retain(|held| *held != digest);
         }
-        Some(what)
+        Some(value)
     }
 }
 
-fn digest(key: &str) -> KeyDigest {
-    Sha256::digest(key).into()
+fn digest(token: &str) -> TokenDigest {
+    Sha256::digest(token).into()
 }
 
 #[cfg(test)]
@@ -105,8 +105,8 @@ mod tests {
     use super::*;
     use crate::callers::Caller;
 
-    fn tickets() -> Tickets<u8> {
-        Tickets::new(TicketLimits { most: 100, of_one_most: 2, life: Duration::from_secs(60) })
+    fn store() -> TokenStore<u8> {
+        TokenStore::new(TokenLimits { max_tokens: 100, max_per_person: 2, lifetime: Duration::from_secs(60) })
     }
 
     fn person(name: &str) -> GrantId {
@@ -114,33 +114,33 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_good_until_it_is_redeemed() {
-        let tickets = tickets();
-        let [one, other] = [1, 2].map(|what| tickets.issue(person("ann"), what).unwrap());
+    fn a_token_is_valid_until_it_is_taken() {
+        let store = store();
+        let [one, other] = [1, 2].map(|what| store.issue(person("ann"), what).unwrap());
         assert!(one != other && one.len() == 22);
-        assert_eq!((tickets.look(&one), tickets.look(&one)), (Some(1), Some(1)));
-        assert_eq!((tickets.redeem(&one), tickets.redeem(&one), tickets.look(&one)), (Some(1), None, None));
-        assert_eq!((tickets.look(&other), tickets.look("")), (Some(2), None));
+        assert_eq!((store.get(&one), store.get(&one)), (Some(1), Some(1)));
+        assert_eq!((store.take(&one), store.take(&one), store.get(&one)), (Some(1), None, None));
+        assert_eq!((store.get(&other), store.get("")), (Some(2), None));
     }
 
     #[test]
-    fn what_is_too_much_ends_the_oldest_of_whoever_has_it() {
-        let tickets = tickets();
-        let of_bob = tickets.issue(person("bob"), 0).unwrap();
-        let of_ann: Vec<String> = (1..6).map(|what| tickets.issue(person("ann"), what).unwrap()).collect();
-        let kept: Vec<Option<u8>> = of_ann.iter().map(|key| tickets.look(key)).collect();
+    fn the_oldest_token_of_a_person_is_evicted_beyond_the_quota() {
+        let store = store();
+        let of_bob = store.issue(person("bob"), 0).unwrap();
+        let of_ann: Vec<String> = (1..6).map(|what| store.issue(person("ann"), what).unwrap()).collect();
+        let kept: Vec<Option<u8>> = of_ann.iter().map(|key| store.get(key)).collect();
         assert_eq!(kept, [None, None, None, Some(4), Some(5)]);
-        assert_eq!(tickets.look(&of_bob), Some(0));
+        assert_eq!(store.get(&of_bob), Some(0));
     }
 
     #[test]
-    fn what_is_redeemed_takes_nobodys_place() {
-        let tickets = tickets();
-        let kept = tickets.issue(person("ann"), 0).unwrap();
+    fn a_taken_token_is_not_counted() {
+        let store = store();
+        let kept = store.issue(person("ann"), 0).unwrap();
         for what in 1..6 {
-            let key = tickets.issue(person("ann"), what).unwrap();
-            assert_eq!(tickets.redeem(&key), Some(what));
+            let key = store.issue(person("ann"), what).unwrap();
+            assert_eq!(store.take(&key), Some(what));
         }
-        assert_eq!(tickets.look(&kept), Some(0));
+        assert_eq!(store.get(&kept), Some(0));
     }
 }

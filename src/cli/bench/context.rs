@@ -26,7 +26,7 @@ use crate::source::{Change, RecordQuery, RecordsQuery, Source};
 use crate::state::StateError;
 use crate::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
 use crate::terminal::Line;
-use crate::tools::{DEFAULT_CALL_DEADLINE, Live, Toolbox};
+use crate::tools::{DEFAULT_CALL_DEADLINE, SharedToolbox, Toolbox};
 
 /// Number of measured calls.
 const TIMES: usize = 300;
@@ -87,7 +87,7 @@ impl Server {
         let source: Arc<dyn Source> = Arc::new(Store::open(name, &path)?);
         let cursors = Cursors::in_memory(Skew::default()).map_err(StateError::from)?;
         let toolbox = Toolbox::with_cursors(Arc::clone(&source), Arc::new(cursors), DEFAULT_CALL_DEADLINE);
-        let live = Live::new(toolbox);
+        let live = SharedToolbox::new(toolbox);
         let routes = InProcess::new(live.clone(), Telemetry::default());
         Ok(Self { toolbox: live.now(), routes, source, runtime: runtime()?, _folder: folder })
     }

@@ -25,10 +25,10 @@ use crate::cli::demo::import_mail;
 use crate::cli::print::{Printer, grouped};
 use crate::config::{DEFAULT_CACHE_ROOT, Environment, Watching};
 use crate::cursor::{Cursors, Skew};
-use crate::http::{Guarded, RateLimiter, Served, Site, bind, serve};
+use crate::http::{AuthMode, Guarded, RateLimiter, Site, bind, serve};
 use crate::state::StateError;
 use crate::telemetry::Telemetry;
-use crate::tools::{Live, Toolbox};
+use crate::tools::{SharedToolbox, Toolbox};
 
 /// Number of changes of the file, alternately in place and by rename.
 const CHANGES: usize = 200;
@@ -69,7 +69,7 @@ struct Calls {
 
 /// Server under test.
 struct Server {
-    live: Live,
+    live: SharedToolbox,
     address: SocketAddr,
     stop: CancellationToken,
     _watching: Watching,
@@ -123,7 +123,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let opened = open_sources(&settings, &environment, AS_IT_IS)?;
     let source = joined(opened.clone(), settings.call_deadline)?;
     let cursors = Cursors::in_memory(Skew::default()).map_err(StateError::from)?;
-    let live = Live::new(Toolbox::with_cursors(source, Arc::new(cursors), settings.call_deadline));
+    let live = SharedToolbox::new(Toolbox::with_cursors(source, Arc::new(cursors), settings.call_deadline));
     let rate_limiter = RateLimiter::default();
     let stop = CancellationToken::new();
     let listener = runtime.block_on(bind(SocketAddr::from(([127, 0, 0, 1], 0)), Guarded::ByNobody))?;
@@ -134,7 +134,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
         configured,
         environment,
         opened,
-        served: Served::Everybody(live.clone()),
+        served: AuthMode::Unauthenticated(live.clone()),
         rate_limiter,
         telemetry: Telemetry::default(),
     };
@@ -158,7 +158,7 @@ fn write(file: &Path, threshold: usize, in_place: bool) -> Result<(), Failure> {
 }
 
 /// Changes the file repeatedly. Returns the time of each change except missed ones.
-async fn change(live: &Live, file: &Path) -> Result<Vec<Duration>, Failure> {
+async fn change(live: &SharedToolbox, file: &Path) -> Result<Vec<Duration>, Failure> {
     let mut taken = Vec::with_capacity(CHANGES);
     for number in 0..CHANGES {
         let threshold = 2_000 + number;

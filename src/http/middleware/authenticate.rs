@@ -13,13 +13,13 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::rate_limit::RATE_LIMITED;
 use super::refusal::{ErrorContext, Refusal, refused, size_of};
-use super::served::{Callers, Served};
-use crate::callers::{Admitted, Denial, asking_with, authorization};
+use super::served::{AuthMode, Callers};
+use crate::callers::{AdmissionError, AuthenticatedCaller, Denial, asking_with, authorization};
 use crate::http::pages::well_known::metadata_url;
 use crate::http::server::connections::{HeldUntilSent, TooMuchUnsent};
 use crate::http::server::forwarded::network_of;
 use crate::telemetry::Telemetry;
-use crate::tools::{NoTurn, Toolbox, Turn};
+use crate::tools::{Permit, Toolbox};
 
 /// Returns the toolbox of the caller of a request.
 pub(in crate::http) fn toolbox_of(extensions: &Extensions) -> Option<Arc<Toolbox>> {
@@ -28,16 +28,16 @@ pub(in crate::http) fn toolbox_of(extensions: &Extensions) -> Option<Arc<Toolbox
 
 /// Middleware that authenticates a request and removes its token.
 pub(in crate::http) async fn authenticate(
-    State((served, telemetry)): State<(Served, Telemetry)>,
+    State((served, telemetry)): State<(AuthMode, Telemetry)>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let callers = match served {
-        Served::Everybody(live) => {
+        AuthMode::Unauthenticated(live) => {
             request.extensions_mut().insert(live.now());
             return next.run(request).await;
         }
-        Served::Callers(callers) => callers,
+        AuthMode::Authenticated(callers) => callers,
     };
     let client = client_of(request.extensions());
     let admitted = admit(&callers, request.headers(), client).await;
@@ -45,13 +45,13 @@ pub(in crate::http) async fn authenticate(
         Ok(caller) => {
             // Refusals for lack of a permit are recorded for the caller, too.
             request.extensions_mut().insert(caller.caller.grant_id());
-            let turn = callers.grants.turn(&caller).await.map_err(admission_refusal);
+            let turn = callers.toolboxes.admit(&caller).await.map_err(admission_refusal);
             turn.map(|turn| (caller, turn))
         }
         Err(denial) => Err(denial_refusal(&denial, &SignIn::at(&callers, request.uri().path()))),
     };
     match turn {
-        Ok((caller, Turn { toolbox, permit, person })) => {
+        Ok((caller, Permit { toolbox, permit, person })) => {
             // Handlers do not need the token, and a removed header cannot be logged.
             request.headers_mut().remove(header::AUTHORIZATION);
             request.extensions_mut().insert(toolbox);
@@ -81,11 +81,11 @@ pub(in crate::http) async fn authenticate(
 /// Middleware of `/health` and `/metrics`: with authentication they require a token with `metrics = true`. A loopback
 /// address is no identity, because a proxy on this machine has one too.
 pub(in crate::http) async fn authorize_ops(
-    State((served, telemetry)): State<(Served, Telemetry)>,
+    State((served, telemetry)): State<(AuthMode, Telemetry)>,
     request: Request,
     next: Next,
 ) -> Response {
-    let Served::Callers(callers) = served else { return next.run(request).await };
+    let AuthMode::Authenticated(callers) = served else { return next.run(request).await };
     let shown = authorization(request.headers());
     let refusal = match shown.and_then(|shown| callers.access().may_read_metrics(shown)) {
         Ok(true) => return next.run(request).await,
@@ -110,16 +110,20 @@ pub(in crate::http) fn client_of(extensions: &Extensions) -> IpAddr {
     network_of(client.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)))
 }
 
-async fn admit(callers: &Callers, headers: &HeaderMap, client: IpAddr) -> Result<Admitted, Denial> {
+async fn admit(
+    callers: &Callers,
+    headers: &HeaderMap,
+    client: IpAddr,
+) -> Result<AuthenticatedCaller, Denial> {
     callers.access().admit(authorization(headers)?, client).await
 }
 
 /// Authenticates a token that did not come in the `Authorization` header.
-pub(in crate::http) async fn admit_token(
+pub(in crate::http) async fn authenticate_token(
     callers: &Callers,
     token: &SecretString,
     client: IpAddr,
-) -> Result<Admitted, Denial> {
+) -> Result<AuthenticatedCaller, Denial> {
     let shown = SecretString::from(format!("Bearer {}", token.expose_secret()));
     callers.access().admit(Some(shown.expose_secret()), client).await
 }
@@ -199,10 +203,12 @@ fn too_much_unsent() -> Refusal {
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", RATE_LIMITED, problem.to_owned()).after(1)
 }
 
-fn admission_refusal(reason: NoTurn) -> Refusal {
+fn admission_refusal(reason: AdmissionError) -> Refusal {
     match reason {
-        NoTurn::NoSources => Refusal::new(StatusCode::FORBIDDEN, "no_sources", FORBIDDEN, reason.to_string()),
-        NoTurn::TooMany => {
+        AdmissionError::NoSources => {
+            Refusal::new(StatusCode::FORBIDDEN, "no_sources", FORBIDDEN, reason.to_string())
+        }
+        AdmissionError::TooManyCalls => {
             let status = StatusCode::TOO_MANY_REQUESTS;
             Refusal::new(status, "too_many_calls", RATE_LIMITED, reason.to_string()).after(1)
         }

@@ -12,18 +12,18 @@ use crate::http::public_url::PublicUrl;
 use crate::http::server::connections::{MAX_UNSENT_OF_CALLER, UnsentBudget};
 use crate::source::Source;
 use crate::source::federation::CircuitReport;
-use crate::tools::{Grants, Live, Terms};
+use crate::tools::{CallerSettings, CallerToolboxes, SharedToolbox};
 
 /// Maximum number of people with a budget of unsent bytes; the least recently used is evicted.
 const MAX_PEOPLE: u64 = 10_000;
 
 /// Authentication mode with the toolboxes.
 #[derive(Debug, Clone)]
-pub enum Served {
+pub enum AuthMode {
     /// No authentication: all clients share one toolbox. Only programs of this machine can connect.
-    Everybody(Live),
+    Unauthenticated(SharedToolbox),
     /// Authenticated callers, each with their own toolbox.
-    Callers(Arc<Callers>),
+    Authenticated(Arc<Callers>),
 }
 
 /// State of an authenticated server.
@@ -31,7 +31,7 @@ pub enum Served {
 pub struct Callers {
     access: ArcSwap<Access>,
     /// Toolboxes of the callers.
-    pub(in crate::http) grants: Grants,
+    pub(in crate::http) toolboxes: CallerToolboxes,
     /// Budget of unsent bytes of each person.
     unsent: Cache<GrantId, UnsentBudget>,
     /// URL at which callers reach the server.
@@ -41,9 +41,9 @@ pub struct Callers {
 impl Callers {
     /// Creates the state with authentication settings and toolboxes.
     #[must_use]
-    pub fn new(access: AccessSettings, grants: Grants, public_url: Option<PublicUrl>) -> Self {
+    pub fn new(access: AccessSettings, toolboxes: CallerToolboxes, public_url: Option<PublicUrl>) -> Self {
         let unsent = Cache::builder().max_capacity(MAX_PEOPLE).eviction_policy(EvictionPolicy::lru()).build();
-        Self { access: ArcSwap::from_pointee(Access::new(access)), grants, unsent, public_url }
+        Self { access: ArcSwap::from_pointee(Access::new(access)), toolboxes, unsent, public_url }
     }
 
     /// Returns the budget of unsent bytes of a person.
@@ -52,16 +52,16 @@ impl Callers {
     }
 
     /// Replaces the authentication settings and the toolboxes for all later calls.
-    pub fn replace(&self, access: AccessSettings, terms: Terms) {
+    pub fn replace(&self, access: AccessSettings, settings: CallerSettings) {
         // Toolboxes first: a caller admitted by the new settings gets a new toolbox.
-        self.grants.replace(terms);
-        self.access.store(Arc::new(self.access.load().succeeded_by(access)));
+        self.toolboxes.replace(settings);
+        self.access.store(Arc::new(self.access.load().with_settings(access)));
     }
 
     /// Returns the current settings of the toolboxes.
     #[must_use]
-    pub fn terms(&self) -> Arc<Terms> {
-        self.grants.terms()
+    pub fn settings(&self) -> Arc<CallerSettings> {
+        self.toolboxes.settings()
     }
 
     /// Returns the current authentication.
@@ -70,12 +70,12 @@ impl Callers {
     }
 }
 
-impl Served {
+impl AuthMode {
     /// Returns the deadline of a call.
     pub(in crate::http) fn call_deadline(&self) -> Duration {
         match self {
-            Self::Everybody(live) => live.now().call_deadline(),
-            Self::Callers(callers) => callers.terms().call_deadline,
+            Self::Unauthenticated(live) => live.now().call_deadline(),
+            Self::Authenticated(callers) => callers.settings().call_deadline,
         }
     }
 
@@ -83,16 +83,16 @@ impl Served {
     #[must_use]
     pub fn circuits(&self) -> Vec<CircuitReport> {
         match self {
-            Self::Everybody(live) => live.now().asked_source().circuits(),
-            Self::Callers(callers) => callers.grants.circuits(),
+            Self::Unauthenticated(live) => live.now().asked_source().circuits(),
+            Self::Authenticated(callers) => callers.toolboxes.circuits(),
         }
     }
 
     /// Returns the source that can be read without a caller, for health checks.
     pub(in crate::http) fn everything(&self) -> Option<Arc<dyn Source>> {
         match self {
-            Self::Everybody(live) => Some(Arc::clone(live.now().asked_source())),
-            Self::Callers(callers) => callers.terms().sources.everything(),
+            Self::Unauthenticated(live) => Some(Arc::clone(live.now().asked_source())),
+            Self::Authenticated(callers) => callers.settings().sources.everything(),
         }
     }
 }

@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use crate::http::middleware::refusal::{ErrorContext, Refusal};
-use crate::http::middleware::served::Served;
+use crate::http::middleware::served::AuthMode;
 use crate::telemetry::Telemetry;
 
 /// Default maximum number of connections: enough for ten thousand clients with a margin.
@@ -112,7 +112,7 @@ fn within(connections: u32, files: u64) -> u32 {
 /// Settings of [`timeout_request`].
 #[derive(Debug, Clone)]
 pub(in crate::http) struct RequestTimeout {
-    pub(in crate::http) served: Served,
+    pub(in crate::http) served: AuthMode,
     pub(in crate::http) beyond_call: Duration,
     pub(in crate::http) telemetry: Telemetry,
 }

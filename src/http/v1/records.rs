@@ -16,7 +16,7 @@ use crate::handle::StreamName;
 use crate::source::{
     ChangesToken, CountMode, Direction, Expansion, RecordsPosition, RecordsQuery, Selection, Start,
 };
-use crate::tools::{ChangeTokens, MAX_CHANGES_TOKEN};
+use crate::tools::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
 
 pub(super) const OPERATION: Operation = Operation {
     path: "/v1/streams/{stream}/records",
@@ -82,7 +82,7 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
     if let Start::After(RecordsPosition(cursor)) = &mut query.start {
         *cursor = call.seal.open_list(cursor).await?;
     }
-    let changes = ChangeTokens::open(call.toolbox, call.source, &mut query).await?;
+    let changes = ChangeTokenSealer::open(call.toolbox, call.source, &mut query).await?;
     let page = call.source.records(&query).await?;
     call.warn_unavailable(&page.unavailable);
     let next_cursor = match page.next {

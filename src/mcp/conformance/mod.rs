@@ -32,7 +32,7 @@ use self::notices::{Changes, log, log_where_asked, progress};
 use self::rounds::{ClientReply, Rounds};
 use super::handler::{self, supports_cache_hints};
 use crate::telemetry::Telemetry;
-use crate::tools::{Live, Profile};
+use crate::tools::{Profile, SharedToolbox};
 
 /// Time for which a client may cache a list, in milliseconds.
 const LIST_TTL_MS: u64 = 1_000;
@@ -48,7 +48,7 @@ pub struct Server {
 impl Server {
     /// Creates a server with the tools of `profile` and those of the suite.
     #[must_use]
-    pub fn new(live: Live, profile: Profile, telemetry: Telemetry) -> Self {
+    pub fn new(live: SharedToolbox, profile: Profile, telemetry: Telemetry) -> Self {
         Self::around(handler::Server::new(live, profile, telemetry))
     }
 

@@ -166,7 +166,7 @@ impl Source for AllowedStreams {
         format!("{} streams {}", self.inner.identity(), self.allowed)
     }
 
-    fn is_narrowed(&self) -> bool {
+    fn hides_streams(&self) -> bool {
         true
     }
 

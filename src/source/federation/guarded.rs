@@ -153,8 +153,8 @@ impl Source for Guarded {
         self.source.identity()
     }
 
-    fn is_narrowed(&self) -> bool {
-        self.source.is_narrowed()
+    fn hides_streams(&self) -> bool {
+        self.source.hides_streams()
     }
 
     fn verifies_changes(&self) -> bool {

@@ -173,8 +173,8 @@ impl Source for Federation {
         true
     }
 
-    fn is_narrowed(&self) -> bool {
-        self.sources.iter().any(|source| source.is_narrowed())
+    fn hides_streams(&self) -> bool {
+        self.sources.iter().any(|source| source.hides_streams())
     }
 
     fn identity(&self) -> String {

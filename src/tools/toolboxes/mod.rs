@@ -6,5 +6,5 @@
 mod by_caller;
 mod shared;
 
-pub use self::by_caller::{GrantedSources, Grants, NoTurn, Terms, Turn};
-pub use self::shared::Live;
+pub use self::by_caller::{CallerSettings, CallerSources, CallerToolboxes, Permit};
+pub use self::shared::SharedToolbox;

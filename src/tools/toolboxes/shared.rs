@@ -10,9 +10,9 @@ use crate::tools::Toolbox;
 
 /// A toolbox that can be replaced while calls are answered.
 #[derive(Debug, Clone)]
-pub struct Live(Arc<ArcSwap<Toolbox>>);
+pub struct SharedToolbox(Arc<ArcSwap<Toolbox>>);
 
-impl Live {
+impl SharedToolbox {
     /// Starts with these tools.
     #[must_use]
     pub fn new(toolbox: Toolbox) -> Self {

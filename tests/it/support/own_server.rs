@@ -13,7 +13,7 @@ use fetchwell::source::{
     SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use fetchwell::telemetry::Telemetry;
-use fetchwell::tools::{Live, Toolbox};
+use fetchwell::tools::{SharedToolbox, Toolbox};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +42,7 @@ impl OwnServer {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let source = Arc::new(Gate { name: "gate".parse().unwrap(), came: Notify::new(), go: Notify::new() });
         let toolbox = Toolbox::new(Arc::clone(&source) as Arc<dyn Source>, call_deadline).unwrap();
-        let live = Live::new(toolbox);
+        let live = SharedToolbox::new(toolbox);
         let listener = runtime.block_on(bind("127.0.0.1:0".parse().unwrap(), Guarded::ByNobody)).unwrap();
         let address: SocketAddr = listener.local_addr().unwrap();
         let stop = CancellationToken::new();

@@ -1,6 +1,6 @@
-//! A queue for introspection requests in which no client address can take the permits of others.
+//! A queue for introspections and sign-ins in which no client address can take the permits of others.
 //!
-//! Each address has at most a quarter of the permits, so that invalid tokens delay only other tokens from the same
+//! Each address has at most a quarter of the permits, so that invalid tokens and codes delay only requests from the same
 //! address. The number of waiting requests per address is bounded; more are rejected at once.
 
 use std::collections::HashMap;

@@ -40,7 +40,7 @@ fn nearly_a_jwt() -> impl Strategy<Value = String> {
 
 fn check(header: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let denial = runtime.block_on(ACCESS.admit_at(Some(header), LOCAL, now())).unwrap_err();
+    let denial = runtime.block_on(ACCESS.authenticate_at(Some(header), LOCAL, now())).unwrap_err();
     let shown = format!("{denial} {denial:?} {:?}", denial.error());
     // Shorter words may occur in our own text.
     for word in header.split([' ', '.']).filter(|word| word.len() >= 10) {

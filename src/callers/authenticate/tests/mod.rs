@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use self::authority::Authority;
 use self::signer::Signer;
 use super::{
-    Access, AccessSettings, Admitted, Algorithm, Caller, Denial, IntrospectionSettings, IssuerSettings,
-    Subject,
+    Access, AccessSettings, Algorithm, AuthenticatedCaller, Caller, Denial, IntrospectionSettings,
+    IssuerSettings, Subject,
 };
 
 const RESOURCE: &str = "https://records.example.com/mcp";
@@ -100,8 +100,8 @@ fn good_token(authority: &Authority, signer: &Signer, algorithm: &str) -> String
 /// The address of a client.
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-async fn admit(access: &Access, token: &str, now: Timestamp) -> Result<Admitted, Denial> {
-    let admitted = access.admit_at(Some(&format!("Bearer {token}")), LOCAL, now).await;
+async fn authenticate(access: &Access, token: &str, now: Timestamp) -> Result<AuthenticatedCaller, Denial> {
+    let admitted = access.authenticate_at(Some(&format!("Bearer {token}")), LOCAL, now).await;
     if let Err(denial) = &admitted {
         let shown = format!("{denial} {denial:?} {access:?}");
         // Shorter words may occur in our own text.
@@ -113,7 +113,7 @@ async fn admit(access: &Access, token: &str, now: Timestamp) -> Result<Admitted,
 }
 
 #[track_caller]
-fn subject_of(admitted: Result<Admitted, Denial>) -> Subject {
+fn subject_of(admitted: Result<AuthenticatedCaller, Denial>) -> Subject {
     match admitted.unwrap().caller {
         Caller::Subject(subject) => subject,
         Caller::Token { name } => panic!("it is the static token {name}"),
@@ -132,25 +132,25 @@ async fn a_static_token_is_found_by_its_hash() {
     };
     let access = introspection_access(&authority);
     let unknown = Denial::RenewToken(super::TokenFault::Unknown);
-    assert_eq!(admit(&access, &text, now()).await.unwrap_err(), unknown);
+    assert_eq!(authenticate(&access, &text, now()).await.unwrap_err(), unknown);
     // Adding a token keeps the caches.
-    let access = access.succeeded_by(AccessSettings { tokens: vec![token], ..access.settings().clone() });
-    let admitted = admit(&access, &text, now()).await.unwrap();
+    let access = access.with_settings(AccessSettings { tokens: vec![token], ..access.settings().clone() });
+    let admitted = authenticate(&access, &text, now()).await.unwrap();
     assert_eq!(admitted.caller, Caller::Token { name: "ci".to_owned() });
     assert_eq!(admitted.expires_at, None);
     assert_eq!(access.may_read_metrics(Some(&format!("Bearer {}", text))), Ok(true));
     assert_eq!(access.may_read_metrics(Some("Bearer e.y.j")), Err(unknown.clone()));
-    assert_eq!(admit(&access, &format!("{text}x"), now()).await.unwrap_err(), unknown);
+    assert_eq!(authenticate(&access, &format!("{text}x"), now()).await.unwrap_err(), unknown);
     assert!(authority.requests().is_empty());
 }
 
 #[tokio::test]
 async fn without_any_check_configured_tokens_are_rejected() {
     let access = Access::new(settings());
-    assert!(!access.settings().can_admit());
+    assert!(!access.settings().can_authenticate());
     for token in ["abc", "fwt_abc", "eyJhbGciOiJub25lIn0.e30."] {
-        let denial = admit(&access, token, now()).await.unwrap_err();
+        let denial = authenticate(&access, token, now()).await.unwrap_err();
         assert_eq!(denial, Denial::RenewToken(super::TokenFault::Unknown), "{token}");
     }
-    assert_eq!(access.admit(None, LOCAL).await.unwrap_err(), Denial::AskOperator);
+    assert_eq!(access.authenticate(None, LOCAL).await.unwrap_err(), Denial::AskOperator);
 }

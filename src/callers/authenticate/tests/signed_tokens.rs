@@ -32,7 +32,7 @@ fn authority() -> Authority {
 }
 
 async fn denied(access: &Access, token: &str) -> TokenFault {
-    match admit(access, token, now()).await.unwrap_err() {
+    match authenticate(access, token, now()).await.unwrap_err() {
         Denial::RenewToken(fault) => fault,
         other => panic!("{other:?}"),
     }
@@ -51,7 +51,7 @@ async fn all_supported_algorithms_are_verified() {
         };
         let header = json!({"alg": algorithm.as_str(), "kid": id, "typ": "at+jwt"});
         let token = signer.token(&header, &claims(&authority.url, &json!({})));
-        let subject = subject_of(admit(&access, &token, now()).await);
+        let subject = subject_of(authenticate(&access, &token, now()).await);
         assert_eq!((subject.issuer, subject.subject), (authority.url.clone(), "alice".to_owned()));
         assert_eq!(subject.client.as_deref(), Some("claude"));
         // A changed payload invalidates the signature.
@@ -87,7 +87,7 @@ async fn the_token_header_cannot_choose_an_unfit_key() {
     }
     for typ in ["JWT", "jwt", "AT+JWT", "application/at+jwt"] {
         let token = signed(&RSA, json!({"alg": "RS256", "kid": "rsa", "typ": typ}));
-        assert!(admit(&access, &token, now()).await.is_ok(), "{typ}");
+        assert!(authenticate(&access, &token, now()).await.is_ok(), "{typ}");
     }
 }
 
@@ -131,7 +131,7 @@ async fn without_a_key_id_exactly_one_key_must_fit() {
     let access = jwt_access(&authority);
     let good = claims(&authority.url, &json!({}));
     let token = P256.token(&json!({"alg": "ES256"}), &good);
-    assert!(admit(&access, &token, now()).await.is_ok());
+    assert!(authenticate(&access, &token, now()).await.is_ok());
     // Both `rsa` and `ps256` would fit.
     let token = RSA.token(&json!({"alg": "PS256"}), &good);
     assert_eq!(denied(&access, &token).await, TokenFault::UnknownKey);

@@ -32,7 +32,7 @@ use self::cookies::Cookies;
 use self::sessions::{Session, Sessions};
 use self::sign_in::{CALLBACK, SIGNED_IN};
 use self::view::{Around, Document, WayIn};
-use crate::callers::{CallersToken, Denial, LINK, Reader, RecordPages, asking_with};
+use crate::callers::{AdmissionError, Denial, GrantToken, LINK, Reader, RecordPages, asking_with};
 use crate::fit::Shaping;
 use crate::handle::Handle;
 use crate::http::middleware::authenticate::{admit_token, client_of};
@@ -41,7 +41,7 @@ use crate::http::middleware::served::{Callers, Served};
 use crate::http::public_url::PublicUrl;
 use crate::http::server::connections::HeldUntilSent;
 use crate::telemetry::{Call, Endpoint, Origin, Refused, Telemetry};
-use crate::tools::{NoTurn, Toolbox, Turn};
+use crate::tools::{Permit, Toolbox};
 
 /// Where a token is shown. No handle is so.
 const SIGN_IN: &str = "/records/-/sign-in";
@@ -59,14 +59,18 @@ const FORM_WITHIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
 struct Pages {
-    served: Served,
+    served: AuthMode,
     telemetry: Telemetry,
     public_url: PublicUrl,
     sessions: Sessions,
 }
 
 /// The routes, when it is known where the server is.
-pub(in crate::http) fn routes(served: Served, telemetry: Telemetry, public_url: Option<PublicUrl>) -> Router {
+pub(in crate::http) fn routes(
+    served: AuthMode,
+    telemetry: Telemetry,
+    public_url: Option<PublicUrl>,
+) -> Router {
     let Some(public_url) = public_url else { return Router::new() };
     let is_secure = public_url.as_str().starts_with("https:");
     let pages = Pages { served, telemetry, public_url, sessions: Sessions::new(Cookies { is_secure }) };
@@ -104,8 +108,8 @@ impl Pages {
             return ("not_found", view::problem(StatusCode::NOT_FOUND, "No such record", problem, false));
         };
         let callers = match &self.served {
-            Served::Everybody(live) => return self.fetched(&live.now(), &handle, false).await,
-            Served::Callers(callers) => callers,
+            AuthMode::Unauthenticated(live) => return self.fetched(&live.now(), &handle, false).await,
+            AuthMode::Authenticated(callers) => callers,
         };
         let key = query_value(request.uri.query(), LINK);
         let session = self.sessions.of(&request.headers);
@@ -157,7 +161,7 @@ impl Pages {
                 response.extensions_mut().insert(HeldUntilSent::new(Arc::new(turn.permit), None));
                 (code, response)
             }
-            Err(TurnRefusal { status, problem }) => match way_in(callers) {
+            Err(PageRefusal { status, problem }) => match way_in(callers) {
                 WayIn::SignIn if status != StatusCode::UNAUTHORIZED => {
                     (code_of(status), view::problem(status, "It cannot be shown", &problem, true))
                 }
@@ -169,15 +173,15 @@ impl Pages {
     async fn turn_of(
         &self,
         callers: &Callers,
-        cell: &CallersToken,
+        cell: &GrantToken,
         client: IpAddr,
         record: &mut Call,
-    ) -> Result<(SecretString, Turn), TurnRefusal> {
-        let token = cell.latest().ok_or_else(|| TurnRefusal {
+    ) -> Result<(SecretString, Permit), PageRefusal> {
+        let token = cell.latest().ok_or_else(|| PageRefusal {
             status: StatusCode::UNAUTHORIZED,
             problem: "What it was opened by has ended.".to_owned(),
         })?;
-        let caller = match admit_token(callers, &token, client).await {
+        let caller = match authenticate_token(callers, &token, client).await {
             Ok(caller) => caller,
             Err(denial) => {
                 if denial.retry_after().is_none() {
@@ -187,7 +191,7 @@ impl Pages {
             }
         };
         record.is_by(caller.caller.grant_id());
-        let turn = callers.grants.turn(&caller).await?;
+        let turn = callers.toolboxes.admit(&caller).await?;
         Ok((caller.token, turn))
     }
 
@@ -234,8 +238,8 @@ impl Pages {
 
     fn has_sign_in(&self) -> bool {
         match &self.served {
-            Served::Callers(callers) => way_in(callers) == WayIn::SignIn,
-            Served::Everybody(_) => false,
+            AuthMode::Authenticated(callers) => way_in(callers) == WayIn::SignIn,
+            AuthMode::Unauthenticated(_) => false,
         }
     }
 }
@@ -245,28 +249,28 @@ impl Pages {
 fn is_just_signed_in(callers: &Callers, request: &Parts) -> bool {
     let at =
         query_value(request.uri.query(), SIGNED_IN).and_then(|at| at.parse().ok()).map(Duration::from_secs);
-    at.is_some_and(|at| callers.grants.cursors().now().abs_diff(at) < Duration::from_secs(30))
+    at.is_some_and(|at| callers.toolboxes.cursors().now().abs_diff(at) < Duration::from_secs(30))
 }
 
 /// The reason why a token gets no tools.
 #[derive(Debug)]
-struct TurnRefusal {
+struct PageRefusal {
     /// 401 when another token can do better.
     status: StatusCode,
     problem: String,
 }
 
-impl From<Denial> for TurnRefusal {
+impl From<Denial> for PageRefusal {
     fn from(denial: Denial) -> Self {
         Self { status: denial.status(), problem: sentence(&denial.to_string()) }
     }
 }
 
-impl From<NoTurn> for TurnRefusal {
-    fn from(reason: NoTurn) -> Self {
+impl From<AdmissionError> for PageRefusal {
+    fn from(reason: AdmissionError) -> Self {
         let status = match reason {
-            NoTurn::NoSources => StatusCode::FORBIDDEN,
-            NoTurn::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            AdmissionError::NoSources => StatusCode::FORBIDDEN,
+            AdmissionError::TooManyCalls => StatusCode::TOO_MANY_REQUESTS,
         };
         Self { status, problem: sentence(&reason.to_string()) }
     }
@@ -335,7 +339,8 @@ fn code_of(status: StatusCode) -> &'static str {
 }
 
 async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
-    let (Served::Callers(callers), Some(handle)) = (&pages.served, handle_of(request.uri.path())) else {
+    let (AuthMode::Authenticated(callers), Some(handle)) = (&pages.served, handle_of(request.uri.path()))
+    else {
         return view::problem(
             StatusCode::NOT_FOUND,
             "No such record",
@@ -368,15 +373,15 @@ async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Ca
         return view::problem(StatusCode::BAD_REQUEST, "No such record", "The form names no record.", false);
     };
     let path = RecordPages::path(&handle);
-    let Served::Callers(callers) = &pages.served else { return moved(&path, None) };
+    let AuthMode::Authenticated(callers) = &pages.served else { return moved(&path, None) };
     let token = SecretString::from(form_value(&form, "token").unwrap_or_default().trim().to_owned());
-    let caller = match admit_token(callers, &token, client_of(&request.extensions)).await {
+    let caller = match authenticate_token(callers, &token, client_of(&request.extensions)).await {
         Ok(caller) => caller,
         Err(denial) => return view::sign_in(&path, &sentence(&denial.to_string()), way_in(callers)),
     };
     record.is_by(caller.caller.grant_id());
     // Whoever has no records needs no session.
-    if let Err(reason) = callers.grants.turn(&caller).await {
+    if let Err(reason) = callers.toolboxes.admit(&caller).await {
         return view::sign_in(&path, &sentence(&reason.to_string()), way_in(callers));
     }
     begun(pages, &request.headers, Session::signed_in(caller), &path)
@@ -417,7 +422,7 @@ fn add_cookie(response: &mut Response, cookie: &str) {
 
 /// Returns the reader whose link to this record `key` is.
 fn linked(callers: &Callers, key: &str, handle: &Handle) -> Option<Reader> {
-    callers.terms().pages.as_ref()?.reader_of(key, handle.address())
+    callers.settings().pages.as_ref()?.reader_of(key, handle.address())
 }
 
 /// A form that was sent from a page of ours.

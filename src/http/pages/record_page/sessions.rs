@@ -9,15 +9,15 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 
 use super::cookies::Cookies;
-use crate::callers::{Admitted, CallersToken, Reader, TicketLimits, Tickets};
+use crate::callers::{AuthenticatedCaller, GrantToken, Reader, TokenLimits, TokenStore};
 use crate::handle::RecordAddress;
 
 /// The name of the cookie.
 const COOKIE: &str = "fetchwell_session";
 
 /// Browsers that are told apart, and for how long.
-const SESSIONS: TicketLimits =
-    TicketLimits { most: 10_000, of_one_most: 100, life: Duration::from_secs(12 * 60 * 60) };
+const SESSIONS: TokenLimits =
+    TokenLimits { max_tokens: 10_000, max_per_person: 100, lifetime: Duration::from_secs(12 * 60 * 60) };
 
 /// Records that a session of links shows; the first are forgotten first.
 const MAX_RECORDS: usize = 200;
@@ -25,7 +25,7 @@ const MAX_RECORDS: usize = 200;
 /// The sessions of all browsers.
 #[derive(Debug, Clone)]
 pub(super) struct Sessions {
-    known: Tickets<Session>,
+    known: TokenStore<Session>,
     cookies: Cookies,
 }
 
@@ -47,7 +47,7 @@ enum Scope {
 impl Sessions {
     /// Returns no sessions, of a server with these cookies.
     pub(super) fn new(cookies: Cookies) -> Self {
-        Self { known: Tickets::new(SESSIONS), cookies }
+        Self { known: TokenStore::new(SESSIONS), cookies }
     }
 
     pub(super) fn cookies(&self) -> Cookies {
@@ -56,7 +56,7 @@ impl Sessions {
 
     /// The session of a browser.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<Session> {
-        self.known.look(self.cookies.value(headers, COOKIE)?)
+        self.known.get(self.cookies.value(headers, COOKIE)?)
     }
 
     /// Begins a session in place of what the browser had, and gives the cookie for it. `None` when the system gives no random
@@ -64,7 +64,7 @@ impl Sessions {
     pub(super) fn begin(&self, headers: &HeaderMap, session: Session) -> Option<String> {
         let key = self.known.issue(session.reader.person, session)?;
         self.forget(headers);
-        Some(self.cookies.set(COOKIE, &key, SESSIONS.life))
+        Some(self.cookies.set(COOKIE, &key, SESSIONS.lifetime))
     }
 
     /// Ends the session of a browser and gives the cookie that says so.
@@ -75,15 +75,15 @@ impl Sessions {
 
     fn forget(&self, headers: &HeaderMap) {
         if let Some(key) = self.cookies.value(headers, COOKIE) {
-            self.known.redeem(key);
+            self.known.take(key);
         }
     }
 }
 
 impl Session {
     /// Of somebody who showed a token.
-    pub(super) fn signed_in(caller: Admitted) -> Self {
-        let token = CallersToken::new(caller.token, caller.expires_at);
+    pub(super) fn signed_in(caller: AuthenticatedCaller) -> Self {
+        let token = GrantToken::new(caller.token, caller.expires_at);
         Self { reader: Reader::of(&caller.caller, token), scope: Scope::Grant }
     }
 
@@ -117,7 +117,7 @@ impl Session {
         matches!(self.scope, Scope::Grant)
     }
 
-    pub(super) fn token(&self) -> &CallersToken {
+    pub(super) fn token(&self) -> &GrantToken {
         &self.reader.token
     }
 }
@@ -131,14 +131,14 @@ mod tests {
     use crate::callers::Caller;
     use crate::handle::Handle;
 
-    fn caller(name: &str) -> Admitted {
+    fn caller(name: &str) -> AuthenticatedCaller {
         let caller = Caller::Token { name: name.to_owned() };
-        Admitted { caller, token: SecretString::from("t"), expires_at: None }
+        AuthenticatedCaller { caller, token: SecretString::from("t"), expires_at: None }
     }
 
     fn follow(name: &str, handle: &str, before: Option<Session>) -> Session {
         let handle: Handle = handle.parse().unwrap();
-        let reader = Reader::of(&caller(name).caller, CallersToken::default());
+        let reader = Reader::of(&caller(name).caller, GrantToken::default());
         Session::of_link(reader, handle.address(), before)
     }
 

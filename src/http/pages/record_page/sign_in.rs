@@ -16,11 +16,13 @@ use url::form_urlencoded;
 
 use super::cookies::Cookies;
 use super::sessions::Session;
-use super::{Pages, TurnRefusal, add_cookie, begun, finish, moved, sentence, view};
-use crate::callers::{Access, Admitted, Attempt, AuthorizationReply, Denial, RecordPages, SignInFault};
+use super::{PageRefusal, Pages, add_cookie, begun, finish, moved, sentence, view};
+use crate::callers::{
+    Access, Attempt, AuthenticatedCaller, AuthorizationReply, Denial, RecordPages, SignInFault,
+};
 use crate::handle::Handle;
-use crate::http::middleware::authenticate::{admit_token, client_of};
-use crate::http::middleware::served::{Callers, Served};
+use crate::http::middleware::authenticate::{authenticate_token, client_of};
+use crate::http::middleware::served::{AuthMode, Callers};
 use crate::telemetry::{Call, Endpoint, Origin};
 
 /// Path of the redirect URI. No handle has this form.
@@ -68,7 +70,7 @@ pub(super) async fn begin(
             add_cookie(&mut response, &cookies.set(&format!("{COOKIE}{rest}"), "", Duration::ZERO));
         }
     }
-    let cursors = callers.grants.cursors();
+    let cursors = callers.toolboxes.cursors();
     let verifier = attempt.verifier.expose_secret();
     let kept = format!("{}.{verifier}.{}", cursors.now().as_secs(), handle.as_str());
     let sealed = cursors.seal_text(&[CONTEXT, sign_in.issuer(), &attempt.state], &kept).await;
@@ -93,8 +95,8 @@ impl Pages {
     async fn finish_sign_in(&self, request: &Parts, record: &mut Call) -> Response {
         let answer = Answer::read(request.uri.query().unwrap_or_default());
         let callers = match &self.served {
-            Served::Callers(callers) if callers.access().sign_in().is_some() => callers,
-            Served::Callers(_) | Served::Everybody(_) => {
+            AuthMode::Authenticated(callers) if callers.access().sign_in().is_some() => callers,
+            AuthMode::Authenticated(_) | AuthMode::Unauthenticated(_) => {
                 let problem = "This server has no sign-in.";
                 return view::problem(StatusCode::NOT_FOUND, "Nothing here", problem, false);
             }
@@ -115,7 +117,7 @@ impl Pages {
         let mut response = match self.caller((callers, &access), &attempt, answer.reply, client).await {
             Ok(caller) => {
                 record.is_by(caller.caller.grant_id());
-                let to = format!("{path}?{SIGNED_IN}={}", callers.grants.cursors().now().as_secs());
+                let to = format!("{path}?{SIGNED_IN}={}", callers.toolboxes.cursors().now().as_secs());
                 self.with_session(callers, &request.headers, caller, &to).await
             }
             Err(Rejection::SignIn(fault)) => view::not_signed_in(&fault, &path),
@@ -140,7 +142,7 @@ impl Pages {
         state: String,
     ) -> Option<PendingSignIn> {
         let sealed = self.cookies().value(headers, &cookie_of(&state)?)?;
-        let cursors = callers.grants.cursors();
+        let cursors = callers.toolboxes.cursors();
         let kept = cursors.open_text(&[CONTEXT, access.sign_in()?.issuer(), &state], sealed).await.ok()?;
         let mut parts = kept.splitn(3, '.');
         let begun_at = Duration::from_secs(parts.next()?.parse().ok()?);
@@ -157,11 +159,11 @@ impl Pages {
         attempt: &Attempt,
         reply: AuthorizationReply,
         client: IpAddr,
-    ) -> Result<Admitted, Rejection> {
+    ) -> Result<AuthenticatedCaller, Rejection> {
         let sign_in = access.sign_in().ok_or(SignInFault::Unavailable)?;
         let redirect_uri = self.public_url.at(CALLBACK);
         let token = sign_in.access_token(attempt, reply, &redirect_uri, client).await?;
-        Ok(admit_token(callers, &token, client).await?)
+        Ok(authenticate_token(callers, &token, client).await?)
     }
 
     /// Begins the session of a person and sends the browser to a page, unless the person has no records here.
@@ -169,11 +171,11 @@ impl Pages {
         &self,
         callers: &Callers,
         headers: &HeaderMap,
-        caller: Admitted,
+        caller: AuthenticatedCaller,
         to: &str,
     ) -> Response {
-        if let Err(reason) = callers.grants.turn(&caller).await {
-            let TurnRefusal { status, problem } = reason.into();
+        if let Err(reason) = callers.toolboxes.admit(&caller).await {
+            let PageRefusal { status, problem } = reason.into();
             let title = match status {
                 StatusCode::FORBIDDEN => "You cannot read this record",
                 _ => "You are not signed in",

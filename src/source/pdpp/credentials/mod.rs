@@ -23,7 +23,7 @@ use self::command::TokenCommand;
 use self::kept_file::{KeptFile, Shape};
 use self::token::Credential;
 use super::ProviderUrl;
-use crate::callers::CallersToken;
+use crate::callers::GrantToken;
 use crate::source::SourceError;
 
 /// Where the credential for one provider comes from, and the last one that came from there.
@@ -39,7 +39,7 @@ enum Kind {
     Variable { name: String, value: Option<SecretString> },
     File(KeptFile),
     Command(TokenCommand),
-    Caller(CallersToken),
+    Caller(GrantToken),
 }
 
 impl Credentials {
@@ -70,7 +70,7 @@ impl Credentials {
 
     /// The token of whoever asks.
     #[must_use]
-    pub fn of_caller(provider: &ProviderUrl, token: CallersToken) -> Self {
+    pub fn of_caller(provider: &ProviderUrl, token: GrantToken) -> Self {
         Self::from_kind(provider, Kind::Caller(token))
     }
 
