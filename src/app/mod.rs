@@ -3,6 +3,7 @@
 //! * `settings`, `state`: flags and configuration files as settings; the state directory
 //! * `open`: from settings to open sources
 //! * `auth_mode`, `caller_sources`: the authentication mode of a server, and the sources that each caller may read
+//! * `server`: assembly and end of a server
 //! * `reload`: a changed configuration file while calls are answered
 //! * `circuits`: reports of open circuit breakers for `fetchwell doctor`
 //! * `failure`, `stop`: the failure of a command with its exit code, and the signals that end the program
@@ -15,6 +16,7 @@ pub(crate) mod circuits;
 pub(crate) mod failure;
 pub(crate) mod open;
 pub(crate) mod reload;
+pub(crate) mod server;
 pub(crate) mod settings;
 pub(crate) mod state;
 pub(crate) mod stop;
