@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::in_process::InProcess;
 pub use self::middleware::check_host::{AllowedHost, AllowedNames, AllowedOrigin};
 pub use self::middleware::rate_limit::{RateLimit, RateLimiter};
-pub use self::middleware::served::{Callers, Served};
+pub use self::middleware::served::{AuthMode, Callers};
 pub use self::ops::listener::serve_ops;
 pub use self::public_url::{PublicUrl, PublicUrlError};
 pub use self::server::forwarded::{TrustedProxies, TrustedProxy};
