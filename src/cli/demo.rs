@@ -189,7 +189,7 @@ fn print_call(printer: Printer, call: &str, payload: &Payload) {
     printer.styled(Line::default().styled(FAINT, size));
 }
 
-pub(super) fn import_mail(store: &Path) -> Result<u64, ImportError> {
+pub(crate) fn import_mail(store: &Path) -> Result<u64, ImportError> {
     let mut records = 0;
     for (id, label, lines) in MAIL_ACCOUNTS {
         let account = SampleAccount { id, label, manifest: MANIFEST };

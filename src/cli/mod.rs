@@ -12,7 +12,7 @@ mod completions;
 mod config;
 mod connections;
 mod cursor;
-mod demo;
+pub(crate) mod demo;
 mod doctor;
 mod fetch;
 mod import;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::authority::{Authority, Reply};
-use super::{admit, claims, introspection_access, later, now, subject_of};
+use super::{authenticate, claims, introspection_access, later, now, subject_of};
 use crate::callers::{Access, AccessSettings, Denial, TokenFault};
 
 const TOKEN: &str = "opaque-t0ken.with+all/of~them==";

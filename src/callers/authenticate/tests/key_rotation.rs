@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::authority::{Authority, Reply};
 use super::signer::{OTHER_RSA, P256, RSA, Signer};
-use super::{admit, claims, good_token, jwt_access, key_set, later, now, settings};
+use super::{authenticate, claims, good_token, jwt_access, key_set, later, now, settings};
 use crate::callers::{Access, AccessSettings, Algorithm, Denial, IssuerSettings, TokenFault};
 
 const MINUTE: i64 = 60;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::authority::{Authority, Reply};
 use super::signer::{ED25519, OTHER_RSA, P256, P384, RSA, Signer, base64, hmac_token, message};
 use super::{
-    Algorithm, Denial, admit, claims, jwt_access, jwt_access_for, key_set, now, settings, subject_of,
+    Algorithm, Denial, authenticate, claims, jwt_access, jwt_access_for, key_set, now, settings, subject_of,
 };
 use crate::callers::{Access, IntrospectionSettings, TokenFault};
 
