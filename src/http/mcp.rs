@@ -175,11 +175,6 @@ fn is_json(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|content_type| essence(content_type).eq_ignore_ascii_case("application/json"))
 }
 
-/// Returns the number of body bytes that are sent, which is 0 for `HEAD`.
-pub(super) fn sent_bytes(method: &Method, body: usize) -> usize {
-    if *method == Method::HEAD { 0 } else { body }
-}
-
 /// Builds a JSON-RPC error response without a request id.
 pub(super) fn json_rpc_error(status: StatusCode, code: i32, message: &str) -> Response {
     let body =

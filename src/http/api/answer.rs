@@ -1,18 +1,14 @@
 //! Response bodies of `/api/v1` with the data that is recorded about their size.
 
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
 
 use super::error::Failure;
 use crate::fit::{PageBudget, Shaping, tokens_within};
+use crate::http::headers::{ORIGINAL_TOKENS, RETURNED_TOKENS};
 use crate::http::v1::ApiError;
-
-/// Header with the number of tokens that the response would take without any shaping.
-pub(in crate::http) const ORIGINAL_TOKENS: HeaderName = HeaderName::from_static("x-context-original-tokens");
-/// Header with the number of tokens that the response takes.
-pub(in crate::http) const RETURNED_TOKENS: HeaderName = HeaderName::from_static("x-context-returned-tokens");
 
 /// Response body, with the shaping that produced it.
 #[derive(Debug)]

@@ -36,16 +36,16 @@ use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt;
 
-pub(super) use self::answer::{ORIGINAL_TOKENS, RETURNED_TOKENS};
 pub(super) use self::meta::Missing;
 
 use self::answer::{Answer, response};
 use self::error::{Failure, refusal};
 use self::parameters::Parameters;
 use self::routes::{Routes, Target};
-use super::mcp::sent_bytes;
 use super::v1::ApiError;
 use crate::fit::Limits;
+use crate::http::body_size::sent_bytes;
+use crate::http::headers::CONTEXT_BUDGET;
 use crate::http::middleware::authenticate::toolbox_of;
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 use crate::tools::Toolbox;
@@ -71,9 +71,6 @@ struct Call<'a> {
     /// True if the caller asks for the size of the response without any shaping.
     compares: bool,
 }
-
-/// Header with which a caller asks for that comparison.
-pub(super) const CONTEXT_BUDGET: &str = "x-context-budget";
 
 impl Api {
     pub(super) fn new(telemetry: Telemetry) -> Self {

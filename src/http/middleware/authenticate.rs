@@ -12,10 +12,11 @@ use axum::response::Response;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::rate_limit::RATE_LIMITED;
-use super::refusal::{ErrorContext, Refusal, refused, size_of};
+use super::refusal::{ErrorContext, Refusal, refused};
 use super::served::{AuthMode, Callers};
 use crate::callers::{AdmissionError, AuthenticatedCaller, Denial, asking_with, authorization};
-use crate::http::pages::well_known::metadata_url;
+use crate::http::body_size::size_of;
+use crate::http::resource_metadata::metadata_url;
 use crate::http::server::connections::{HeldUntilSent, TooMuchUnsent};
 use crate::http::server::forwarded::network_of;
 use crate::telemetry::Telemetry;

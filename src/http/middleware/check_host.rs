@@ -16,7 +16,7 @@ use axum::response::Response;
 use url::Url;
 
 use super::refusal::{Refusal, refused};
-use crate::http::ops::health::PROBES;
+use crate::http::probes::PROBES;
 use crate::http::public_url::PublicUrl;
 use crate::telemetry::Telemetry;
 

@@ -4,9 +4,10 @@ use axum::http::{HeaderName, HeaderValue, Method, header, request};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::check_host::AllowedNames;
-use super::rate_limit::{LIMIT, REMAINING, RESET};
-use super::request_id::{CORRELATION_ID, REQUEST_ID, X_REQUEST_ID};
-use crate::http::api::{CONTEXT_BUDGET, ORIGINAL_TOKENS, RETURNED_TOKENS};
+use crate::http::headers::{
+    CONTEXT_BUDGET, CORRELATION_ID, ORIGINAL_TOKENS, RATE_LIMIT, RATE_LIMIT_REMAINING, RATE_LIMIT_RESET,
+    REQUEST_ID, RETURNED_TOKENS, X_REQUEST_ID,
+};
 
 /// Allows pages of allowed origins, such as an MCP inspector on this machine, to call the endpoints. Other origins
 /// get no CORS headers, and their requests are refused by the `Origin` check.
@@ -27,7 +28,7 @@ pub(in crate::http) fn from_origins(names: AllowedNames) -> CorsLayer {
             REQUEST_ID,
             CORRELATION_ID,
             X_REQUEST_ID,
-            HeaderName::from_static(CONTEXT_BUDGET),
+            CONTEXT_BUDGET,
         ])
         .expose_headers([
             REQUEST_ID,
@@ -35,9 +36,9 @@ pub(in crate::http) fn from_origins(names: AllowedNames) -> CorsLayer {
             header::RETRY_AFTER,
             header::WWW_AUTHENTICATE,
             HeaderName::from_static("mcp-protocol-version"),
-            LIMIT,
-            REMAINING,
-            RESET,
+            RATE_LIMIT,
+            RATE_LIMIT_REMAINING,
+            RATE_LIMIT_RESET,
             ORIGINAL_TOKENS,
             RETURNED_TOKENS,
         ])

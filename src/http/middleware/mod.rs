@@ -8,6 +8,7 @@
 //! * `cors`: preflight requests of browsers
 //! * `request_id`: ids of requests
 //! * `catch_panic`: responses for panics
+//! * `timeout`: requests that take too long
 //! * `refusal`: error responses of all of these
 
 pub(in crate::http) mod authenticate;
@@ -19,3 +20,4 @@ pub(in crate::http) mod refusal;
 pub(in crate::http) mod refuse_proxied;
 pub(in crate::http) mod request_id;
 pub(in crate::http) mod served;
+pub(in crate::http) mod timeout;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use crate::http::mcp::sent_bytes;
+use crate::http::body_size::{sent_bytes, size_of};
 use crate::http::v1;
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 
@@ -158,9 +158,4 @@ fn title(code: &str) -> String {
     let mut letters = code.chars().map(|letter| if letter == '_' { ' ' } else { letter });
     let first = letters.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
-}
-
-/// Returns the number of bytes of a complete body, or 0 if it is unknown.
-pub(in crate::http) fn size_of(response: &Response) -> usize {
-    response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or_default()
 }

@@ -15,7 +15,7 @@ use axum::response::Response;
 
 use super::authenticate::FORBIDDEN;
 use super::refusal::{Refusal, refused};
-use crate::http::ops::health::PROBES;
+use crate::http::probes::PROBES;
 use crate::http::server::forwarded::TrustedProxies;
 use crate::telemetry::Telemetry;
 

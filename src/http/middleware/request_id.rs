@@ -2,15 +2,12 @@
 //! generated.
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use crate::http::headers::{CORRELATION_ID, REQUEST_ID, X_REQUEST_ID};
 use crate::telemetry::{RequestId, TraceParent};
-
-pub(in crate::http) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
-pub(in crate::http) const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
-pub(in crate::http) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Middleware that stores the request id and the trace context in the request, and adds the id to the response.
 pub(in crate::http) async fn set_request_id(mut request: Request, next: Next) -> Response {
@@ -37,6 +34,8 @@ fn client_request_id(headers: &HeaderMap) -> Option<RequestId> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderName;
+
     use super::*;
 
     #[track_caller]

@@ -12,9 +12,10 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::http::Site;
 use crate::http::api::Missing;
 use crate::http::api::openapi::described_answer;
+use crate::http::probes::PROBES;
+use crate::http::site::Site;
 use crate::record::Unavailable;
 use crate::telemetry::{ContextProtection, Figures, Keeping};
 
@@ -55,9 +56,6 @@ struct Health {
 pub(in crate::http) fn routes(site: Site) -> Router {
     Router::new().route("/health", get(answer)).with_state(site)
 }
-
-/// Paths of the probes of orchestrators.
-pub(in crate::http) const PROBES: [&str; 2] = ["/health/live", "/health/ready"];
 
 /// Returns the liveness and readiness probes. They are unauthenticated and return only a status.
 pub(in crate::http) fn probes(site: Site) -> Router {

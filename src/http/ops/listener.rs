@@ -11,14 +11,15 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{health, metrics};
-use crate::http::Site;
 use crate::http::middleware::catch_panic::catch_panic;
 use crate::http::middleware::check_host::check_host;
 use crate::http::middleware::refuse_proxied::{ProxyGuard, refuse_proxied};
-use crate::http::middleware::request_id;
+use crate::http::middleware::request_id::set_request_id;
+use crate::http::middleware::timeout::{RequestTimeout, timeout};
 use crate::http::server::connections::{Connections, MAX_UNSENT_WITHOUT_CALLER};
 use crate::http::server::forwarded::TrustedProxies;
-use crate::http::server::limits::{Limits, RequestTimeout, timeout_request};
+use crate::http::server::limits::Limits;
+use crate::http::site::Site;
 
 /// Maximum number of connections. They are separate from those of callers, so that metrics can be read while
 /// `max_connections` are in use.
@@ -69,11 +70,11 @@ fn app(site: Site) -> Router {
         .merge(health::probes(site.clone()))
         .merge(metrics::routes(telemetry.clone()))
         .fallback(unknown_path)
-        .layer(from_fn_with_state(request_timeout, timeout_request))
+        .layer(from_fn_with_state(request_timeout, timeout))
         .layer(from_fn_with_state((site.names, telemetry.clone()), check_host))
         .layer(from_fn_with_state(telemetry, catch_panic))
         .layer(from_fn_with_state(guard, refuse_proxied))
-        .layer(from_fn(request_id::set_request_id))
+        .layer(from_fn(set_request_id))
 }
 
 async fn unknown_path() -> Response {

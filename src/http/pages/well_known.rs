@@ -9,20 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use crate::http::middleware::served::Callers;
-use crate::http::public_url::PublicUrl;
-
-/// Path of the server's document; that of a resource is appended.
-const BASE: &str = "/.well-known/oauth-protected-resource";
-
-/// Resources with a document of their own; others have that of the server. A client compares the resource with the
-/// URL that it was configured with, which may end with a slash.
-const RESOURCES: [&str; 4] = ["/mcp", "/mcp/", "/mcp/openai", "/mcp/openai/"];
-
-/// Returns the URL of the document about `path`, or `None` without a public URL.
-pub(in crate::http) fn metadata_url(public_url: Option<&PublicUrl>, path: &str) -> Option<String> {
-    let resource = if RESOURCES.contains(&path) { path } else { "" };
-    public_url.map(|url| url.at(&format!("{BASE}{resource}")))
-}
+use crate::http::resource_metadata::{BASE, RESOURCES};
 
 /// Returns the routes of the documents, which are unauthenticated.
 pub(in crate::http) fn routes(callers: &Arc<Callers>) -> Router {

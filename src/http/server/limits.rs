@@ -2,15 +2,6 @@
 
 use std::time::Duration;
 
-use axum::extract::{Request, State};
-use axum::http::StatusCode;
-use axum::middleware::Next;
-use axum::response::Response;
-
-use crate::http::middleware::refusal::{ErrorContext, Refusal};
-use crate::http::middleware::served::AuthMode;
-use crate::telemetry::Telemetry;
-
 /// Default maximum number of connections: enough for ten thousand clients with a margin.
 pub const DEFAULT_MAX_CONNECTIONS: u32 = 12_000;
 
@@ -107,37 +98,6 @@ pub(in crate::http) fn allowed_connections(connections: u32) -> u32 {
 fn within(connections: u32, files: u64) -> u32 {
     let spare = files.saturating_sub(OTHER_FILES).max(files / 2).max(1);
     u32::try_from(spare).unwrap_or(u32::MAX).min(connections)
-}
-
-/// Settings of [`timeout_request`].
-#[derive(Debug, Clone)]
-pub(in crate::http) struct RequestTimeout {
-    pub(in crate::http) served: AuthMode,
-    pub(in crate::http) beyond_call: Duration,
-    pub(in crate::http) telemetry: Telemetry,
-}
-
-/// Middleware that responds 504 if a request is not answered some time after the deadline of its call. The call is
-/// dropped and thereby cancelled.
-pub(in crate::http) async fn timeout_request(
-    State(request_timeout): State<RequestTimeout>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let most = request_timeout.served.call_deadline() + request_timeout.beyond_call;
-    let context = ErrorContext::new(&request);
-    match tokio::time::timeout(most, next.run(request)).await {
-        Ok(response) => response,
-        Err(_late) => {
-            let refusal = Refusal::new(
-                StatusCode::GATEWAY_TIMEOUT,
-                "source_timeout",
-                -32603,
-                format!("there was no answer after {} seconds; call again", most.as_secs()),
-            );
-            context.refused(&refusal, &request_timeout.telemetry)
-        }
-    }
 }
 
 #[cfg(all(test, unix))]

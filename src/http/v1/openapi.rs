@@ -13,7 +13,8 @@ use super::envelope::VERSION;
 use super::error::ErrorEnvelope;
 use super::table::{DEFAULT_LIMIT, MAX_LIMIT, Parameter, Takes};
 use super::{aggregate, record, records, schema, search, streams, window};
-use crate::http::{api, health, metrics};
+use crate::http::api;
+use crate::http::ops::{health, metrics};
 
 /// Route with its description and its query parameters.
 #[derive(Debug, Clone, Copy)]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderName, StatusCode};
+use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
 use governor::clock::Clock;
@@ -22,17 +22,9 @@ use governor::{Quota, RateLimiter as Governor};
 
 use self::buckets::Buckets;
 use super::refusal::{Refusal, refused};
+use crate::http::headers::{RATE_LIMIT, RATE_LIMIT_REMAINING, RATE_LIMIT_RESET};
 use crate::http::server::forwarded::network_of;
 use crate::telemetry::Telemetry;
-
-/// Header with the number of requests that a client may make at once.
-pub(in crate::http) const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-
-/// Header with the number of requests that a client may make now.
-pub(in crate::http) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-
-/// Header with the number of seconds until the bucket is full again.
-pub(in crate::http) const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// Rate limit: a burst of `requests`, refilled within `per`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +126,7 @@ impl Clock for Monotonic {
 }
 
 /// Middleware that limits the rate of requests per client.
-pub(in crate::http) async fn limit_rate(
+pub(in crate::http) async fn rate_limit(
     State((limiter, telemetry)): State<(RateLimiter, Telemetry)>,
     request: Request,
     next: Next,
@@ -156,9 +148,9 @@ pub(in crate::http) async fn limit_rate(
         }
     };
     let headers = response.headers_mut();
-    headers.insert(LIMIT, decision.limit.into());
-    headers.insert(REMAINING, decision.remaining.into());
-    headers.insert(RESET, decision.reset.into());
+    headers.insert(RATE_LIMIT, decision.limit.into());
+    headers.insert(RATE_LIMIT_REMAINING, decision.remaining.into());
+    headers.insert(RATE_LIMIT_RESET, decision.reset.into());
     response
 }
 

@@ -1,0 +1,26 @@
+//! Names of HTTP headers that the `http` crate does not define.
+
+use axum::http::HeaderName;
+
+/// Headers with the id of a request.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+pub(super) const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
+pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Header with the number of requests that a client may make at once.
+pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+
+/// Header with the number of requests that a client may make now.
+pub(super) const RATE_LIMIT_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+
+/// Header with the number of seconds until the bucket is full again.
+pub(super) const RATE_LIMIT_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// Header with which a caller of `/api/v1` asks for the size of the response without any shaping.
+pub(super) const CONTEXT_BUDGET: HeaderName = HeaderName::from_static("x-context-budget");
+
+/// Header with the number of tokens that the response would take without any shaping.
+pub(super) const ORIGINAL_TOKENS: HeaderName = HeaderName::from_static("x-context-original-tokens");
+
+/// Header with the number of tokens that the response takes.
+pub(super) const RETURNED_TOKENS: HeaderName = HeaderName::from_static("x-context-returned-tokens");

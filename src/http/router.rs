@@ -1,0 +1,78 @@
+//! Routes of the server with their middleware.
+
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::any;
+use tokio_util::sync::CancellationToken;
+
+use super::api::Api;
+use super::mcp::{Mcp, answer_message, unknown_path};
+use super::middleware::authenticate::{authenticate, authorize_ops};
+use super::middleware::catch_panic::catch_panic;
+use super::middleware::check_host::check_host;
+use super::middleware::cors;
+use super::middleware::rate_limit::rate_limit;
+use super::middleware::refuse_proxied::{ProxyGuard, refuse_proxied};
+use super::middleware::request_id::set_request_id;
+use super::middleware::served::AuthMode;
+use super::middleware::timeout::{RequestTimeout, timeout};
+use super::ops::{health, metrics};
+use super::pages::{record_page, root, well_known};
+use super::server::forwarded::resolve_client_ip;
+use super::site::Site;
+use super::v1::RecordServer;
+use crate::mcp::McpService;
+use crate::tools::Profile;
+
+/// Builds the routes of a server. `drop_calls` ends the calls in flight.
+pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
+    let Site { served, telemetry, rate_limiter, public_url, names, proxies, limits, .. } = site.clone();
+    let mcp = |profile| {
+        let service = McpService::new(profile, telemetry.clone(), drop_calls);
+        any(answer_message).with_state(Mcp { service, body: limits.body })
+    };
+    let request_timeout = RequestTimeout {
+        served: served.clone(),
+        beyond_call: limits.beyond_call,
+        telemetry: telemetry.clone(),
+    };
+    let open = match &served {
+        AuthMode::Unauthenticated(_) => Router::new(),
+        AuthMode::Authenticated(callers) => well_known::routes(callers),
+    };
+    let watch = health::routes(site.clone()).merge(metrics::routes(telemetry.clone()));
+    let watch = watch.layer(from_fn_with_state((served.clone(), telemetry.clone()), authorize_ops));
+    let guard = match &served {
+        AuthMode::Unauthenticated(_) => {
+            Some(ProxyGuard::new_for_records(site.unauthenticated_proxies.clone(), telemetry.clone()))
+        }
+        AuthMode::Authenticated(_) => None,
+    };
+    let app = Router::new()
+        .route("/mcp", mcp(Profile::Standard))
+        .route("/mcp/", mcp(Profile::Standard))
+        .route("/mcp/openai", mcp(Profile::OpenAi))
+        .route("/mcp/openai/", mcp(Profile::OpenAi))
+        .merge(Api::new(telemetry.clone()).routes())
+        .merge(RecordServer::new(telemetry.clone()).routes())
+        .layer(from_fn_with_state((served.clone(), telemetry.clone()), authenticate))
+        .merge(open)
+        .merge(root::routes(public_url.clone()))
+        .merge(record_page::routes(served, telemetry.clone(), public_url))
+        .fallback(unknown_path)
+        .layer(from_fn_with_state((rate_limiter, telemetry.clone()), rate_limit))
+        .merge(watch)
+        .merge(health::probes(site.clone()))
+        .layer(from_fn_with_state(request_timeout, timeout))
+        .layer(from_fn_with_state((names.clone(), telemetry.clone()), check_host))
+        .layer(from_fn_with_state(telemetry, catch_panic))
+        .layer(cors::from_origins(names))
+        .layer(from_fn_with_state(proxies, resolve_client_ip));
+    // Runs before the client address is resolved, since it needs the address of the proxy, and before CORS answers a
+    // preflight.
+    let app = match guard {
+        Some(guard) => app.layer(from_fn_with_state(guard, refuse_proxied)),
+        None => app,
+    };
+    app.layer(from_fn(set_request_id))
+}

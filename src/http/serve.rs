@@ -1,0 +1,38 @@
+//! Serves the routes on a socket.
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::middleware::served::AuthMode;
+use super::router::app;
+use super::server::connections::{Connections, MAX_UNSENT_OF_CALLER, MAX_UNSENT_WITHOUT_CALLER};
+use super::server::tls::Tls;
+use super::site::Site;
+
+/// Serves until `stop` is cancelled, then drains the calls in flight for a while.
+///
+/// # Errors
+///
+/// Returns an error if the address of the socket cannot be read.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Option<Tls>,
+    site: Site,
+    stop: CancellationToken,
+) -> Result<(), std::io::Error> {
+    let drop_calls = CancellationToken::new();
+    let site = Site { names: site.names.listening_at(listener.local_addr()?), ..site };
+    let app = app(&site, &drop_calls);
+    if let Some(tls) = tls.clone() {
+        tokio::spawn(tls.follow(site.limits.certificate, stop.clone()));
+    }
+    let unsent_without_caller = match site.served {
+        // Without authentication, each connection counts as a caller.
+        AuthMode::Unauthenticated(_) => MAX_UNSENT_OF_CALLER,
+        AuthMode::Authenticated(_) => MAX_UNSENT_WITHOUT_CALLER,
+    };
+    let Site { limits, proxies, .. } = site;
+    let connections = Connections { app, limits, proxies, unsent_without_caller, tls, stop, drop_calls };
+    connections.serve(listener).await;
+    Ok(())
+}

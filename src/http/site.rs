@@ -1,0 +1,48 @@
+//! Settings of a server.
+
+use super::middleware::check_host::AllowedNames;
+use super::middleware::rate_limit::RateLimiter;
+use super::middleware::served::AuthMode;
+use super::public_url::PublicUrl;
+use super::server::forwarded::TrustedProxies;
+use super::server::limits::Limits;
+use crate::telemetry::Telemetry;
+use crate::tools::SharedToolbox;
+
+/// Settings of a server.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// Authentication mode with the toolboxes.
+    pub served: AuthMode,
+    /// Recorder of calls.
+    pub telemetry: Telemetry,
+    /// Rate limiter for clients.
+    pub rate_limiter: RateLimiter,
+    /// URL at which clients reach the server.
+    pub public_url: Option<PublicUrl>,
+    /// Allowed `Host` names and origins.
+    pub names: AllowedNames,
+    /// Proxies that report client addresses in a trusted header.
+    pub proxies: TrustedProxies,
+    /// Proxies that may forward requests without authentication; none by default.
+    pub unauthenticated_proxies: TrustedProxies,
+    /// Limits of connections and timeouts.
+    pub limits: Limits,
+}
+
+impl Site {
+    /// Creates the settings of a server for this machine, without configuration.
+    #[must_use]
+    pub fn of_this_machine(live: SharedToolbox, telemetry: Telemetry, rate_limiter: RateLimiter) -> Self {
+        Self {
+            served: AuthMode::Unauthenticated(live),
+            telemetry,
+            rate_limiter,
+            public_url: None,
+            names: AllowedNames::default(),
+            proxies: TrustedProxies::default(),
+            unauthenticated_proxies: TrustedProxies::default(),
+            limits: Limits::default(),
+        }
+    }
+}
