@@ -8,7 +8,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Full};
+use serde_json::{Map, json};
 
+use super::middleware::refusal::Refusal;
 use crate::mcp::{Form, MAX_REQUEST_BYTES, McpService, NoMessage, outline};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -175,10 +177,21 @@ fn is_json(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|content_type| essence(content_type).eq_ignore_ascii_case("application/json"))
 }
 
+/// Builds the JSON-RPC error response to a request that middleware refused.
+pub(super) fn refused(refusal: &Refusal) -> Response {
+    let mut data = Map::new();
+    data.insert("code".to_owned(), refusal.code.into());
+    if let Some(url) = &refusal.resource_metadata {
+        data.insert("resource_metadata".to_owned(), url.as_str().into());
+    }
+    let error = json!({ "code": refusal.json_rpc, "message": refusal.problem, "data": data });
+    let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+    (refusal.status, [(header::CONTENT_TYPE, JSON)], body.to_string()).into_response()
+}
+
 /// Builds a JSON-RPC error response without a request id.
 pub(super) fn json_rpc_error(status: StatusCode, code: i32, message: &str) -> Response {
-    let body =
-        serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
+    let body = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": message } });
     (status, [(header::CONTENT_TYPE, JSON)], body.to_string()).into_response()
 }
 

@@ -6,12 +6,14 @@ use axum::routing::any;
 use tokio_util::sync::CancellationToken;
 
 use super::api::Api;
+use super::error_format;
 use super::mcp::{Mcp, answer_message, unknown_path};
 use super::middleware::authenticate::{authenticate, authorize_ops};
 use super::middleware::catch_panic::catch_panic;
 use super::middleware::check_host::check_host;
 use super::middleware::cors;
 use super::middleware::rate_limit::rate_limit;
+use super::middleware::refusal::ErrorResponder;
 use super::middleware::refuse_proxied::{ProxyGuard, refuse_proxied};
 use super::middleware::request_id::set_request_id;
 use super::middleware::served::AuthMode;
@@ -27,6 +29,7 @@ use crate::tools::Profile;
 /// Builds the routes of a server. `drop_calls` ends the calls in flight.
 pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
     let Site { served, telemetry, rate_limiter, public_url, names, proxies, limits, .. } = site.clone();
+    let responder = ErrorResponder::new(telemetry.clone(), error_format::render);
     let mcp = |profile| {
         let service = McpService::new(profile, telemetry.clone(), drop_calls);
         any(answer_message).with_state(Mcp { service, body: limits.body })
@@ -34,17 +37,17 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
     let request_timeout = RequestTimeout {
         served: served.clone(),
         beyond_call: limits.beyond_call,
-        telemetry: telemetry.clone(),
+        responder: responder.clone(),
     };
     let open = match &served {
         AuthMode::Unauthenticated(_) => Router::new(),
         AuthMode::Authenticated(callers) => well_known::routes(callers),
     };
     let watch = health::routes(site.clone()).merge(metrics::routes(telemetry.clone()));
-    let watch = watch.layer(from_fn_with_state((served.clone(), telemetry.clone()), authorize_ops));
+    let watch = watch.layer(from_fn_with_state((served.clone(), responder.clone()), authorize_ops));
     let guard = match &served {
         AuthMode::Unauthenticated(_) => {
-            Some(ProxyGuard::new_for_records(site.unauthenticated_proxies.clone(), telemetry.clone()))
+            Some(ProxyGuard::new_for_records(site.unauthenticated_proxies.clone(), responder.clone()))
         }
         AuthMode::Authenticated(_) => None,
     };
@@ -55,17 +58,17 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .route("/mcp/openai/", mcp(Profile::OpenAi))
         .merge(Api::new(telemetry.clone()).routes())
         .merge(RecordServer::new(telemetry.clone()).routes())
-        .layer(from_fn_with_state((served.clone(), telemetry.clone()), authenticate))
+        .layer(from_fn_with_state((served.clone(), responder.clone()), authenticate))
         .merge(open)
         .merge(root::routes(public_url.clone()))
-        .merge(record_page::routes(served, telemetry.clone(), public_url))
+        .merge(record_page::routes(served, telemetry, public_url))
         .fallback(unknown_path)
-        .layer(from_fn_with_state((rate_limiter, telemetry.clone()), rate_limit))
+        .layer(from_fn_with_state((rate_limiter, responder.clone()), rate_limit))
         .merge(watch)
         .merge(health::probes(site.clone()))
         .layer(from_fn_with_state(request_timeout, timeout))
-        .layer(from_fn_with_state((names.clone(), telemetry.clone()), check_host))
-        .layer(from_fn_with_state(telemetry, catch_panic))
+        .layer(from_fn_with_state((names.clone(), responder.clone()), check_host))
+        .layer(from_fn_with_state(responder, catch_panic))
         .layer(cors::from_origins(names))
         .layer(from_fn_with_state(proxies, resolve_client_ip));
     // Runs before the client address is resolved, since it needs the address of the proxy, and before CORS answers a

@@ -1,15 +1,18 @@
 //! Error responses of `/api/v1`: `{"error", "detail", "code", "request_id"}`.
 
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::answer::written;
 use crate::cursor::CursorFault;
 use crate::fit::{budget, clip};
+use crate::http::middleware::refusal::Refusal;
 use crate::http::v1::{ApiError, OfferedConnection};
 use crate::source::SourceError;
+use crate::telemetry::RequestId;
 use crate::tools::ToolError;
 
 /// Maximum bytes of the message and of the hint, so that the body stays within its budget.
@@ -139,6 +142,20 @@ pub(super) fn refusal(failure: &Failure, body: Vec<u8>) -> Response {
     let mut response = written(error.status, body);
     error.add_headers(response.headers_mut());
     response
+}
+
+/// Builds the response to a request that middleware refused.
+pub(in crate::http) fn refused(refusal: &Refusal, id: &RequestId) -> Response {
+    let mut body = Map::new();
+    body.insert("error".to_owned(), title(refusal.code).into());
+    body.insert("detail".to_owned(), refusal.problem.as_str().into());
+    body.insert("code".to_owned(), refusal.code.to_ascii_uppercase().into());
+    body.insert("request_id".to_owned(), id.as_str().into());
+    if let Some(url) = &refusal.resource_metadata {
+        body.insert("resource_metadata".to_owned(), url.as_str().into());
+    }
+    let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    (refusal.status, json, Value::from(body).to_string()).into_response()
 }
 
 /// Returns a code as a title: `invalid_cursor` becomes `Invalid cursor`.

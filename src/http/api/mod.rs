@@ -36,6 +36,7 @@ use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt;
 
+pub(super) use self::error::refused;
 pub(super) use self::meta::Missing;
 
 use self::answer::{Answer, response};

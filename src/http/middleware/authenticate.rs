@@ -12,14 +12,13 @@ use axum::response::Response;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::rate_limit::RATE_LIMITED;
-use super::refusal::{ErrorContext, Refusal, refused};
+use super::refusal::{ErrorContext, ErrorResponder, Refusal, refused};
 use super::served::{AuthMode, Callers};
 use crate::callers::{AdmissionError, AuthenticatedCaller, Denial, asking_with, authorization};
 use crate::http::body_size::size_of;
 use crate::http::resource_metadata::metadata_url;
 use crate::http::server::connections::{HeldUntilSent, TooMuchUnsent};
 use crate::http::server::forwarded::network_of;
-use crate::telemetry::Telemetry;
 use crate::tools::{Permit, Toolbox};
 
 /// Returns the toolbox of the caller of a request.
@@ -29,7 +28,7 @@ pub(in crate::http) fn toolbox_of(extensions: &Extensions) -> Option<Arc<Toolbox
 
 /// Middleware that authenticates a request and removes its token.
 pub(in crate::http) async fn authenticate(
-    State((served, telemetry)): State<(AuthMode, Telemetry)>,
+    State((served, responder)): State<(AuthMode, ErrorResponder)>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -71,18 +70,18 @@ pub(in crate::http) async fn authenticate(
                 }
                 Err(TooMuchUnsent) => {
                     drop(response);
-                    context.refused(&too_much_unsent(), &telemetry)
+                    context.refused(&too_much_unsent(), &responder)
                 }
             }
         }
-        Err(refusal) => refused(request, &refusal, &telemetry).await,
+        Err(refusal) => refused(request, &refusal, &responder).await,
     }
 }
 
 /// Middleware of `/health` and `/metrics`: with authentication they require a token with `metrics = true`. A loopback
 /// address is no identity, because a proxy on this machine has one too.
 pub(in crate::http) async fn authorize_ops(
-    State((served, telemetry)): State<(AuthMode, Telemetry)>,
+    State((served, responder)): State<(AuthMode, ErrorResponder)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -100,7 +99,7 @@ pub(in crate::http) async fn authorize_ops(
             Refusal { problem, ..refusal }
         }
     };
-    refused(request, &refusal, &telemetry).await
+    refused(request, &refusal, &responder).await
 }
 
 const OPS_REMEDY: &str = "/health and /metrics need a token with metrics = true, or are asked at ops_listen";

@@ -8,13 +8,12 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt;
 
-use super::refusal::{ErrorContext, Refusal};
-use crate::telemetry::Telemetry;
+use super::refusal::{ErrorContext, ErrorResponder, Refusal};
 
 /// Middleware that responds 500 to a request if its handler panics, records it, and keeps the server running. The
 /// panic hook has logged the location by then.
 pub(in crate::http) async fn catch_panic(
-    State(telemetry): State<Telemetry>,
+    State(responder): State<ErrorResponder>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -25,7 +24,7 @@ pub(in crate::http) async fn catch_panic(
             let problem = "fetchwell stopped at a defect of its own; call again, or report it".to_owned();
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             let refusal = Refusal::new(status, "internal_error", -32603, problem);
-            context.refused(&refusal, &telemetry)
+            context.refused(&refusal, &responder)
         }
     }
 }
@@ -41,10 +40,13 @@ mod tests {
     use tower::Service;
 
     use super::*;
+    use crate::http::error_format::render;
+    use crate::telemetry::Telemetry;
 
     #[tokio::test]
     async fn panic_response_has_the_format_of_its_api() {
         let telemetry = Telemetry::default();
+        let responder = ErrorResponder::new(telemetry.clone(), render);
         let broken = || {
             get(|| async {
                 if true {
@@ -57,7 +59,7 @@ mod tests {
             .route("/v1/schema", broken())
             .route("/records/x", broken())
             .route("/well", get(|| async { "well" }))
-            .layer(from_fn_with_state(telemetry.clone(), catch_panic));
+            .layer(from_fn_with_state(responder, catch_panic));
         for (path, pointer) in
             [("/mcp", "/error/message"), ("/v1/schema", "/error/message"), ("/records/x", "/detail")]
         {

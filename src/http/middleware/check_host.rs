@@ -15,10 +15,9 @@ use axum::middleware::Next;
 use axum::response::Response;
 use url::Url;
 
-use super::refusal::{Refusal, refused};
+use super::refusal::{ErrorResponder, Refusal, refused};
 use crate::http::probes::PROBES;
 use crate::http::public_url::PublicUrl;
-use crate::telemetry::Telemetry;
 
 /// Allowed host names and origins. Loopback names and origins are always allowed.
 #[derive(Debug, Clone, Default)]
@@ -162,7 +161,7 @@ fn address_of(host: &str) -> Option<IpAddr> {
 
 /// Middleware that refuses requests with a host or origin that is not allowed.
 pub(in crate::http) async fn check_host(
-    State((names, telemetry)): State<(AllowedNames, Telemetry)>,
+    State((names, responder)): State<(AllowedNames, ErrorResponder)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -173,7 +172,7 @@ pub(in crate::http) async fn check_host(
     let problem = "`Host` has to name this server, and `Origin`, where there is one, to be allowed; see [http] of its \
                    configuration";
     let refusal = Refusal::new(StatusCode::FORBIDDEN, "forbidden", -32600, problem.to_owned());
-    refused(request, &refusal, &telemetry).await
+    refused(request, &refusal, &responder).await
 }
 
 #[cfg(test)]

@@ -1,17 +1,18 @@
-//! Error responses of middleware, in the format of the API that the path belongs to (JSON-RPC, `/v1`, `/api/v1`).
+//! Refusals: why middleware refuses or aborts a request, and the response to it.
+//!
+//! A [`Refusal`] is a plain value. The router gives [`ErrorResponder`] the function that renders it in the format of the
+//! API that the path belongs to.
 
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, Version, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use http_body_util::BodyExt;
-use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use crate::http::body_size::{sent_bytes, size_of};
-use crate::http::v1;
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 
 /// Reason why middleware refuses or aborts a request.
@@ -40,6 +41,22 @@ pub(in crate::http) struct ErrorContext {
     origin: Origin,
 }
 
+/// Function that renders a refusal of the request for a path in the format of the API that the path belongs to.
+pub(in crate::http) type RenderRefusal = fn(&Refusal, &str, &RequestId) -> Response;
+
+/// Responds to refused requests in the format of their API, and records them.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct ErrorResponder {
+    telemetry: Telemetry,
+    render: RenderRefusal,
+}
+
+impl ErrorResponder {
+    pub(in crate::http) fn new(telemetry: Telemetry, render: RenderRefusal) -> Self {
+        Self { telemetry, render }
+    }
+}
+
 impl Refusal {
     pub(in crate::http) fn new(
         status: StatusCode,
@@ -47,37 +64,12 @@ impl Refusal {
         json_rpc: i32,
         problem: String,
     ) -> Self {
-        let (retry_after, challenge, resource_metadata) = Default::default();
-        Self { status, code, json_rpc, problem, retry_after, challenge, resource_metadata }
+        Self { status, code, json_rpc, problem, retry_after: None, challenge: None, resource_metadata: None }
     }
 
     /// Sets the seconds after which a retry may succeed.
     pub(in crate::http) fn after(self, seconds: u64) -> Self {
         Self { retry_after: Some(seconds), ..self }
-    }
-
-    fn json_rpc(&self) -> Value {
-        let mut data = Map::new();
-        data.insert("code".to_owned(), self.code.into());
-        self.add_metadata(&mut data);
-        let error = json!({ "code": self.json_rpc, "message": self.problem, "data": data });
-        json!({ "jsonrpc": "2.0", "id": null, "error": error })
-    }
-
-    fn plain(&self, id: &RequestId) -> Value {
-        let mut body = Map::new();
-        body.insert("error".to_owned(), title(self.code).into());
-        body.insert("detail".to_owned(), self.problem.as_str().into());
-        body.insert("code".to_owned(), self.code.to_ascii_uppercase().into());
-        body.insert("request_id".to_owned(), id.as_str().into());
-        self.add_metadata(&mut body);
-        body.into()
-    }
-
-    fn add_metadata(&self, body: &mut Map<String, Value>) {
-        if let Some(url) = &self.resource_metadata {
-            body.insert("resource_metadata".to_owned(), url.as_str().into());
-        }
     }
 }
 
@@ -90,27 +82,16 @@ impl ErrorContext {
 
     /// Builds the response and records it. It is recorded under a common endpoint name, because the path may be
     /// unknown.
-    pub(in crate::http) fn refused(&self, refusal: &Refusal, telemetry: &Telemetry) -> Response {
-        let record = telemetry.call(Endpoint::route("/{any}"), self.origin.clone());
-        let response = self.response(refusal);
+    pub(in crate::http) fn refused(&self, refusal: &Refusal, responder: &ErrorResponder) -> Response {
+        let record = responder.telemetry.call(Endpoint::route("/{any}"), self.origin.clone());
+        let response = self.response(refusal, responder.render);
         let bytes = size_of(&response);
         record.refused(refusal.code, Refused { bytes: sent_bytes(&self.method, bytes), reason: None });
         response
     }
 
-    fn response(&self, refusal: &Refusal) -> Response {
-        let Self { path, id, .. } = self;
-        let json = |body: Value| {
-            let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-            (refusal.status, json, body.to_string()).into_response()
-        };
-        let mut response = if path == "/mcp" || path.starts_with("/mcp/") {
-            json(refusal.json_rpc())
-        } else if v1::is_contract(path) {
-            v1::refused(refusal, id)
-        } else {
-            json(refusal.plain(id))
-        };
+    fn response(&self, refusal: &Refusal, render: RenderRefusal) -> Response {
+        let mut response = render(refusal, &self.path, &self.id);
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(wait) = refusal.retry_after {
@@ -125,11 +106,15 @@ impl ErrorContext {
 
 /// Refuses a request and records it. The rest of the request is read so that the connection can be reused; if that is
 /// too much, the response closes the connection.
-pub(in crate::http) async fn refused(request: Request, refusal: &Refusal, telemetry: &Telemetry) -> Response {
+pub(in crate::http) async fn refused(
+    request: Request,
+    refusal: &Refusal,
+    responder: &ErrorResponder,
+) -> Response {
     let context = ErrorContext::new(&request);
     let is_http_1 = request.version() < Version::HTTP_2;
     let rest = timeout(REST_TIMEOUT, read_to_end(request.into_body())).await;
-    let mut response = context.refused(refusal, telemetry);
+    let mut response = context.refused(refusal, responder);
     if is_http_1 && rest != Ok(true) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -152,10 +137,3 @@ async fn read_to_end(mut body: Body) -> bool {
 /// Maximum bytes of a refused request that are read, and the maximum time for it.
 const MAX_REST_BYTES: usize = 64 * 1024;
 const REST_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Returns a code as a title.
-fn title(code: &str) -> String {
-    let mut letters = code.chars().map(|letter| if letter == '_' { ' ' } else { letter });
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
-}

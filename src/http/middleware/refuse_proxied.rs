@@ -14,10 +14,9 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::authenticate::FORBIDDEN;
-use super::refusal::{Refusal, refused};
+use super::refusal::{ErrorResponder, Refusal, refused};
 use crate::http::probes::PROBES;
 use crate::http::server::forwarded::TrustedProxies;
-use crate::telemetry::Telemetry;
 
 /// Request headers that proxies, tunnels and content delivery networks add, in lower case. MCP clients send none of
 /// them.
@@ -100,29 +99,29 @@ pub(in crate::http) struct ProxyGuard {
     /// Proxies that may forward requests.
     allowed: TrustedProxies,
     remedy: &'static str,
-    telemetry: Telemetry,
+    responder: ErrorResponder,
     is_logged: Arc<AtomicBool>,
 }
 
 impl ProxyGuard {
     /// Creates the guard of the address that serves records without authentication.
-    pub(in crate::http) fn new_for_records(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
+    pub(in crate::http) fn new_for_records(allowed: TrustedProxies, responder: ErrorResponder) -> Self {
         let remedy = "and this server has no authentication, so everybody who reaches the proxy could read every record; \
                       add [auth] to its configuration (`fetchwell token new --name NAME` makes a token). To serve \
                       everybody on purpose, name the proxy in http.trusted_proxies and set \
                       http.allow_unauthenticated_proxy = true";
-        Self::new(allowed, remedy, telemetry)
+        Self::new(allowed, remedy, responder)
     }
 
     /// Creates the guard of `ops_listen`.
-    pub(in crate::http) fn new_for_ops(allowed: TrustedProxies, telemetry: Telemetry) -> Self {
+    pub(in crate::http) fn new_for_ops(allowed: TrustedProxies, responder: ErrorResponder) -> Self {
         let remedy = "and ops_listen has no authentication; ask this address directly, ask the main address with a \
                       token that has metrics = true, or name the proxy in http.trusted_proxies";
-        Self::new(allowed, remedy, telemetry)
+        Self::new(allowed, remedy, responder)
     }
 
-    fn new(allowed: TrustedProxies, remedy: &'static str, telemetry: Telemetry) -> Self {
-        Self { allowed, remedy, telemetry, is_logged: Arc::default() }
+    fn new(allowed: TrustedProxies, remedy: &'static str, responder: ErrorResponder) -> Self {
+        Self { allowed, remedy, responder, is_logged: Arc::default() }
     }
 
     /// Returns the name of a proxy header if the request must be refused.
@@ -152,7 +151,7 @@ pub(in crate::http) async fn refuse_proxied(
         guard.remedy
     );
     let refusal = Refusal::new(StatusCode::FORBIDDEN, "forbidden", FORBIDDEN, problem);
-    refused(request, &refusal, &guard.telemetry).await
+    refused(request, &refusal, &guard.responder).await
 }
 
 /// Returns the name of a header that proxies add, in lower case and at most [`MAX_SHOWN_NAME`] characters long.

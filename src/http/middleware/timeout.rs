@@ -7,16 +7,15 @@ use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::refusal::{ErrorContext, Refusal};
+use super::refusal::{ErrorContext, ErrorResponder, Refusal};
 use super::served::AuthMode;
-use crate::telemetry::Telemetry;
 
 /// Settings of [`timeout`].
 #[derive(Debug, Clone)]
 pub(in crate::http) struct RequestTimeout {
     pub(in crate::http) served: AuthMode,
     pub(in crate::http) beyond_call: Duration,
-    pub(in crate::http) telemetry: Telemetry,
+    pub(in crate::http) responder: ErrorResponder,
 }
 
 /// Middleware that responds 504 if a request is not answered some time after the deadline of its call. The call is
@@ -37,7 +36,7 @@ pub(in crate::http) async fn timeout(
                 -32603,
                 format!("there was no answer after {} seconds; call again", most.as_secs()),
             );
-            context.refused(&refusal, &request_timeout.telemetry)
+            context.refused(&refusal, &request_timeout.responder)
         }
     }
 }

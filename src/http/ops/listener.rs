@@ -11,8 +11,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{health, metrics};
+use crate::http::error_format;
 use crate::http::middleware::catch_panic::catch_panic;
 use crate::http::middleware::check_host::check_host;
+use crate::http::middleware::refusal::ErrorResponder;
 use crate::http::middleware::refuse_proxied::{ProxyGuard, refuse_proxied};
 use crate::http::middleware::request_id::set_request_id;
 use crate::http::middleware::timeout::{RequestTimeout, timeout};
@@ -58,21 +60,21 @@ pub async fn serve_ops(listener: TcpListener, site: Site, stop: CancellationToke
 }
 
 fn app(site: Site) -> Router {
-    let telemetry = site.telemetry.clone();
+    let responder = ErrorResponder::new(site.telemetry.clone(), error_format::render);
     let request_timeout = RequestTimeout {
         served: site.served.clone(),
         beyond_call: site.limits.beyond_call,
-        telemetry: telemetry.clone(),
+        responder: responder.clone(),
     };
-    let guard = ProxyGuard::new_for_ops(site.proxies.clone(), telemetry.clone());
+    let guard = ProxyGuard::new_for_ops(site.proxies.clone(), responder.clone());
     Router::new()
         .merge(health::routes(site.clone()))
         .merge(health::probes(site.clone()))
-        .merge(metrics::routes(telemetry.clone()))
+        .merge(metrics::routes(site.telemetry.clone()))
         .fallback(unknown_path)
         .layer(from_fn_with_state(request_timeout, timeout))
-        .layer(from_fn_with_state((site.names, telemetry.clone()), check_host))
-        .layer(from_fn_with_state(telemetry, catch_panic))
+        .layer(from_fn_with_state((site.names, responder.clone()), check_host))
+        .layer(from_fn_with_state(responder, catch_panic))
         .layer(from_fn_with_state(guard, refuse_proxied))
         .layer(from_fn(set_request_id))
 }

@@ -21,10 +21,9 @@ use governor::middleware::StateInformationMiddleware;
 use governor::{Quota, RateLimiter as Governor};
 
 use self::buckets::Buckets;
-use super::refusal::{Refusal, refused};
+use super::refusal::{ErrorResponder, Refusal, refused};
 use crate::http::headers::{RATE_LIMIT, RATE_LIMIT_REMAINING, RATE_LIMIT_RESET};
 use crate::http::server::forwarded::network_of;
-use crate::telemetry::Telemetry;
 
 /// Rate limit: a burst of `requests`, refilled within `per`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +126,7 @@ impl Clock for Monotonic {
 
 /// Middleware that limits the rate of requests per client.
 pub(in crate::http) async fn rate_limit(
-    State((limiter, telemetry)): State<(RateLimiter, Telemetry)>,
+    State((limiter, responder)): State<(RateLimiter, ErrorResponder)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -144,7 +143,7 @@ pub(in crate::http) async fn rate_limit(
                 format!("this client asks too often; ask again after {wait} seconds, and less often");
             let status = StatusCode::TOO_MANY_REQUESTS;
             let refusal = Refusal::new(status, "rate_limited", RATE_LIMITED, problem).after(wait);
-            refused(request, &refusal, &telemetry).await
+            refused(request, &refusal, &responder).await
         }
     };
     let headers = response.headers_mut();
