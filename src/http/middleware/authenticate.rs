@@ -115,7 +115,7 @@ async fn admit(
     headers: &HeaderMap,
     client: IpAddr,
 ) -> Result<AuthenticatedCaller, Denial> {
-    callers.access().admit(authorization(headers)?, client).await
+    callers.access().authenticate(authorization(headers)?, client).await
 }
 
 /// Authenticates a token that did not come in the `Authorization` header.
@@ -125,7 +125,7 @@ pub(in crate::http) async fn authenticate_token(
     client: IpAddr,
 ) -> Result<AuthenticatedCaller, Denial> {
     let shown = SecretString::from(format!("Bearer {}", token.expose_secret()));
-    callers.access().admit(Some(shown.expose_secret()), client).await
+    callers.access().authenticate(Some(shown.expose_secret()), client).await
 }
 
 /// Data with which a client can obtain a token; empty without an authorization server.
