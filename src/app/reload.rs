@@ -239,7 +239,7 @@ mod tests {
         let (_folder, mut reload) = serving_beside(limits, Some("a.db"));
         for blank in ["", "\n", " \r\n\t\n", "\u{feff}", "\u{feff}\n"] {
             let refused = reload.apply(blank).unwrap_err().message;
-            assert!(refused.contains("fetchwell.toml: the file says nothing; write at least"), "{refused}");
+            assert!(refused.contains("fetchwell.toml: the file is empty; add at least"), "{refused}");
         }
         assert_eq!(reload.configured.settings.protection.global.threshold, 3_000);
         // An empty file written by the user is a choice.

@@ -164,7 +164,7 @@ impl AuthTable {
             problem,
         };
         if self.issuer.is_none() && (self.jwks_url.is_some() || !self.algorithms.is_empty()) {
-            let problem = "jwks_url and algorithms are about the tokens of an issuer; name it as issuer";
+            let problem = "jwks_url and algorithms need an issuer; set issuer";
             return Err(wrong(&["auth"], problem.to_owned()));
         }
         self.check(sources).map_err(|(key, problem)| wrong(&["auth", key], problem))?;
@@ -172,7 +172,7 @@ impl AuthTable {
         let pages = self.pages.map(|table| table.place(folder, &self.scopes));
         let introspection = self.introspection.map(|table| table.place(folder));
         if self.issuer.is_none() && introspection.is_none() && self.token.is_empty() {
-            let problem = "nobody could get in; name an issuer, an introspection endpoint or a token (`fetchwell token new`)";
+            let problem = "[auth] accepts no caller; add an issuer, an introspection endpoint or a token (`fetchwell token new`)";
             return Err(wrong(&["auth"], problem.to_owned()));
         }
         let named = |place: [&str; 3], titles: Vec<SourceTitle>| {
@@ -189,7 +189,7 @@ impl AuthTable {
             let number = number.to_string();
             let name = token.name.0.to_string();
             if !names.insert(name.clone()) {
-                let problem = format!("there is a token `{name}` already; give each a name of its own");
+                let problem = format!("duplicate token name `{name}`; give each token its own name");
                 return Err(wrong(&["auth", "token", &number, "name"], problem));
             }
             let granted = match token.sources {
@@ -205,7 +205,7 @@ impl AuthTable {
             subjects.push(SubjectGrant { subject: table.subject, sources });
         }
         if self.issuer.is_none() && introspection.is_none() && !subjects.is_empty() {
-            let problem = "subjects are of an authorization server; name one as issuer or introspection";
+            let problem = "subjects need an authorization server; set issuer or introspection";
             return Err(wrong(&["auth", "subject"], problem.to_owned()));
         }
         let algorithms = match self.algorithms.is_empty() {
@@ -233,19 +233,22 @@ impl AuthTable {
         if self.audience.iter().any(|audience| audience.trim_matches('/').trim().is_empty()) {
             return Err((
                 "audience",
-                "an audience is empty; name what tokens are for, or leave it out".to_owned(),
+                "an audience is empty; set the audience of the tokens, or remove it".to_owned(),
             ));
         }
         if self.subject.iter().any(|table| table.subject.is_empty()) {
             return Err((
                 "subject",
-                "a subject is empty; write the `sub` of their tokens, or \"*\"".to_owned(),
+                "a subject is empty; write the `sub` of the tokens, or \"*\"".to_owned(),
             ));
         }
         let mut digests = HashSet::new();
         if let Some(twice) = self.token.iter().find(|token| !digests.insert(token.sha256)) {
             let name = &twice.name.0;
-            return Err(("token", format!("the token `{name}` is one of another name; make one for each")));
+            return Err((
+                "token",
+                format!("the token `{name}` has the sha256 of another token; create one for each"),
+            ));
         }
         let asked = sources.iter().find(|source| source.takes_callers_token());
         match asked.filter(|_| self.issuer.is_none() && self.introspection.is_none()) {
@@ -253,7 +256,7 @@ impl AuthTable {
             Some(source) => Err((
                 "token",
                 format!(
-                    "source `{}` is asked with callers' own tokens, and no authorization server is named that would give them any",
+                    "source `{}` has the credential \"caller\", which needs an authorization server; set issuer or introspection",
                     source.name
                 ),
             )),
@@ -267,17 +270,15 @@ impl AuthTable {
         let Some(PagesTable { client_id, scopes, .. }) = &self.pages else { return Ok(()) };
         if client_id.is_empty() || client_id.chars().any(char::is_control) {
             return Err(
-                "client_id is empty or has control characters; write what the issuer calls this server"
+                "client_id is empty or has control characters; write the client id of this server at the issuer"
                     .to_owned(),
             );
         }
         if self.issuer.is_none() {
-            return Err(
-                "people sign in for record pages at the issuer; name it as issuer in [auth]".to_owned()
-            );
+            return Err("[auth.pages] needs an issuer; set issuer in [auth]".to_owned());
         }
         if public_url.is_none() {
-            return Err("people come back from the issuer to the public URL; set public_url".to_owned());
+            return Err("[auth.pages] needs a public URL for its redirect; set public_url".to_owned());
         }
         scopes.as_deref().map_or(Ok(()), check_scopes)
     }
@@ -286,7 +287,9 @@ impl AuthTable {
 fn check_scopes(scopes: &[String]) -> Result<(), String> {
     let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(is_of_scope);
     match scopes.iter().find(|scope| !is_scope(scope)) {
-        Some(scope) => Err(format!("`{}` is no scope: write each as an item of its own", shown(scope))),
+        Some(scope) => {
+            Err(format!("`{}` is not a scope; write each scope as an item of its own", shown(scope)))
+        }
         None => Ok(()),
     }
 }
@@ -342,7 +345,7 @@ impl TryFrom<String> for SecretPlace {
             Some(("env", name)) if is_variable(name) => Ok(Self::Variable(name.to_owned())),
             Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
             // What stands there may be the secret itself.
-            _ => Err("the secret is neither \"env:NAME\" nor \"file:PATH\"; it does not belong here itself"),
+            _ => Err("the secret must be \"env:NAME\" or \"file:PATH\"; do not write the secret itself here"),
         }
     }
 }
@@ -369,7 +372,7 @@ fn sha256<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Err
     match <[u8; 32]>::try_from(bytes) {
         Ok(digest) if text.len() == 64 => Ok(digest),
         // A token put here by mistake must not stand in a message.
-        _ => Err(D::Error::custom("it is no SHA-256 of 64 hex digits; `fetchwell token new` makes one")),
+        _ => Err(D::Error::custom("it is not a SHA-256 of 64 hex digits; `fetchwell token new` prints one")),
     }
 }
 
@@ -381,9 +384,9 @@ fn own_sources(sources: &[SourceSettings]) -> Vec<SourceName> {
 fn check_source(name: SourceName, sources: &[SourceSettings]) -> Result<SourceName, String> {
     match sources.iter().find(|source| source.name == name) {
         Some(source) if source.takes_callers_token() => Err(format!(
-            "source `{name}` is asked with the caller's own token, and whoever has one gets it; leave it out here"
+            "source `{name}` has the credential \"caller\", so every caller with a token of the authorization server has it; remove it here"
         )),
         Some(_) => Ok(name),
-        None => Err(format!("there is no source `{name}`; name one of those in [[source]]")),
+        None => Err(format!("unknown source `{name}`; name one of those in [[source]]")),
     }
 }

@@ -75,7 +75,7 @@ impl ProtectionTable {
                 continue;
             };
             let on = || {
-                let wrong = |problem| invalid(name, format!("{problem}; it takes true or false"));
+                let wrong = |problem| invalid(name, format!("{problem}; write true or false"));
                 parse_boolean(value).map(Some).map_err(wrong)
             };
             match key {
@@ -114,8 +114,7 @@ impl ProtectionTable {
 
 /// Parses a number from an environment variable.
 fn count<Of: Unit>(name: &'static str, value: &str) -> Result<Option<Count<Of>>, ConfigError> {
-    let wrong =
-        |problem| invalid(name, format!("{problem}; it takes a whole number such as {}", Of::EXAMPLE));
+    let wrong = |problem| invalid(name, format!("{problem}; write an integer such as {}", Of::EXAMPLE));
     value.parse().map(Some).map_err(wrong)
 }
 
@@ -155,7 +154,7 @@ impl EffectiveProtection {
         });
         let wrong = |line, key| {
             let problem = match self.variable(limits) {
-                Some(name) => format!("{problem} ({name} is set, and goes before the file)"),
+                Some(name) => format!("{problem} ({name} is set and overrides the file)"),
                 None => problem.clone(),
             };
             let mistake = Mistake { line, key, problem };
@@ -251,18 +250,18 @@ impl TryFrom<String> for EndpointName {
         }
         if !name.starts_with('/') {
             return Err(
-                "the name of an endpoint is a path that begins with `/`, or `tool:` with a tool".to_owned()
+                "an endpoint is a path that begins with `/`, or `tool:` with the name of a tool".to_owned()
             );
         }
         let path = name.strip_suffix('*').unwrap_or(&name);
         if path.contains('*') {
-            return Err("`*` can only be the end of an endpoint's name".to_owned());
+            return Err("`*` is allowed only at the end of an endpoint".to_owned());
         }
         if name.len() > MAX_NAME_BYTES
             || name.contains(|c: char| c.is_control() || c.is_whitespace() || c == '?')
         {
             return Err(format!(
-                "the name of an endpoint is a path of at most {MAX_NAME_BYTES} bytes, without spaces and without a query"
+                "an endpoint is a path of at most {MAX_NAME_BYTES} bytes, without spaces and without a query"
             ));
         }
         Ok(Self(name))

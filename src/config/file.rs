@@ -213,7 +213,7 @@ fn sources(tree: &Node, listed: Vec<Source>, folder: &Path) -> Result<Vec<Source
         let name = source.name.0.clone();
         if let Some(earlier) = places.insert(name.clone(), line.unwrap_or_default()) {
             return Err(wrong(format!(
-                "there is a source `{name}` on line {earlier} already; give each a name of its own"
+                "duplicate source name `{name}`, first on line {earlier}; give each source its own name"
             )));
         }
         if let Some(url) = source.url.as_ref().filter(|url| !url.is_confidential())
@@ -221,8 +221,7 @@ fn sources(tree: &Node, listed: Vec<Source>, folder: &Path) -> Result<Vec<Source
         {
             let path = ["source", &number, "url"];
             let problem = format!(
-                "over `{url}` the credential and every question are sent unencrypted; write https, or set allow_insecure = true \
-                 beside it if nobody else can read that network"
+                "over `{url}` the credential and every query are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network"
             );
             return Err(Mistake { line: tree.line_of(&path), key: Some(key_of(&path)), problem });
         }
@@ -257,7 +256,7 @@ impl Source {
             }
             (Some(_), None) => {
                 return Err(format!(
-                    "source `{name}` is a store, and credential, cache_root and allow_insecure are for a source with a url"
+                    "source `{name}` is a store; credential, cache_root and allow_insecure need a url"
                 ));
             }
             (None, Some(url)) => {
@@ -268,7 +267,7 @@ impl Source {
                 };
                 if self.cache_root.is_some() && !matches!(credential, CredentialSettings::PdppCache(_)) {
                     return Err(format!(
-                        "source `{name}` has a cache_root, which is for the credential \"pdpp-cache\"; leave one of them out"
+                        "source `{name}` has a cache_root, which needs the credential \"pdpp-cache\"; remove one of them"
                     ));
                 }
                 SourcePlace::Provider { url, credential }
@@ -303,7 +302,7 @@ fn check_ops_listen(tree: &Node, file: &File) -> Result<(), Mistake> {
         Some(address) if address == main && address.port() != 0 => Err(Mistake {
             line: tree.line_of(&["ops_listen"]),
             key: Some("ops_listen".to_owned()),
-            problem: format!("{address} is the address of listen, too; name another port"),
+            problem: format!("{address} is also the address of listen; choose another port"),
         }),
         _ => Ok(()),
     }
@@ -323,10 +322,10 @@ fn allowed_streams<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     let streams = Vec::<StreamName>::deserialize(deserializer)?;
     match streams.len() {
         0 => Err(D::Error::custom(
-            "streams is empty, which would show nothing; name streams, or leave it out to show all",
+            "streams is empty, which hides all streams; name some, or remove the key to show all",
         )),
         1..=MAX_STREAMS => Ok(Some(streams)),
-        many => Err(D::Error::custom(format!("streams names {many}; name at most {MAX_STREAMS}"))),
+        many => Err(D::Error::custom(format!("streams has {many} names; the limit is {MAX_STREAMS}"))),
     }
 }
 
@@ -408,9 +407,9 @@ mod tests {
             ),
             (
                 url.replace("x.example", "https://ann:sekret@x.example"),
-                "3: source[0].url: the URL has a user name or a password in it",
+                "3: source[0].url: the URL contains a user name or a password",
             ),
-            (url.replace("x.example", "sekret@x.example"), "3: source[0].url: the URL has a user name"),
+            (url.replace("x.example", "sekret@x.example"), "3: source[0].url: the URL contains a user name"),
         ] {
             let problem = check_text(&text, Path::new("c.toml")).unwrap_err().to_string();
             assert!(problem.starts_with(&format!("c.toml:{expect}")), "{text}{problem}");
@@ -446,7 +445,7 @@ mod tests {
             ),
             (
                 format!("{store}\n[[source]]\nname = \"a\"\nstore = \"y\"\n"),
-                "6: source[1].name: there is a source `a` on line 2 already",
+                "6: source[1].name: duplicate source name `a`, first on line 2",
             ),
             (format!("{url}deadline = \"0s\"\n"), "4: source[0].deadline: `0s` is not between"),
             (
@@ -457,7 +456,7 @@ mod tests {
                 format!("{url}deadline_seconds = 2\n"),
                 "4: source[0].deadline_seconds: unknown field `deadline_seconds`",
             ),
-            (format!("{url}credential = \"sekret\"\n"), "4: source[0].credential: the credential is none of"),
+            (format!("{url}credential = \"sekret\"\n"), "4: source[0].credential: the credential must be"),
             (
                 format!("{url}credential = \"env:PDPP_OWNER_TOKEN\"\n"),
                 "4: source[0].credential: `PDPP_OWNER_TOKEN` is an owner",
@@ -478,7 +477,7 @@ mod tests {
             ("ops_listen = \"7401\"\n".to_owned(), "1: ops_listen: "),
             (
                 "ops_listen = \"127.0.0.1:7400\"\n".to_owned(),
-                "1: ops_listen: 127.0.0.1:7400 is the address of listen",
+                "1: ops_listen: 127.0.0.1:7400 is also the address of listen",
             ),
         ] {
             let problem = check_text(&text, Path::new("c.toml")).unwrap_err().to_string();

@@ -132,9 +132,9 @@ impl HttpTable {
             return Ok(());
         }
         let problem = if has_auth {
-            "[auth] says who may ask, and with it this has no meaning; leave one of them out"
+            "this has no effect with [auth]; remove one of them"
         } else if self.trusted_proxies.0.is_empty() {
-            "no proxy is named; name the addresses that requests come from in trusted_proxies, such as \"127.0.0.1\""
+            "trusted_proxies is empty; add the addresses of the proxy, such as \"127.0.0.1\""
         } else {
             return Ok(());
         };
@@ -202,7 +202,7 @@ impl<'de, Name: FromStr<Err = String>> Deserialize<'de> for Names<Name> {
             type Value = Names<Name>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a list of at most {MAX_NAMES} texts")
+                write!(f, "a list of at most {MAX_NAMES} strings")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names<Name>, A::Error> {
@@ -210,7 +210,7 @@ impl<'de, Name: FromStr<Err = String>> Deserialize<'de> for Names<Name> {
                 while let Some(Named(name)) = list.next_element()? {
                     if names.len() == MAX_NAMES {
                         return Err(A::Error::custom(format_args!(
-                            "there are more than {MAX_NAMES}; a network names many"
+                            "there are more than {MAX_NAMES}; use a network for many addresses"
                         )));
                     }
                     names.push(name);
@@ -300,12 +300,12 @@ mod tests {
             ("[http]\nallowed_origins = [\"example.com\"]\n", "2: http.allowed_origins[0]: it is no origin"),
             (
                 "[http]\nallow_unauthenticated_proxy = true\n",
-                "2: http.allow_unauthenticated_proxy: no proxy is named",
+                "2: http.allow_unauthenticated_proxy: trusted_proxies is empty",
             ),
             (
                 "[http]\ntrusted_proxies = [\"127.0.0.1\"]\nallow_unauthenticated_proxy = true\n\
                  [auth]\nissuer = \"https://as.example\"\n",
-                "3: http.allow_unauthenticated_proxy: [auth] says who may ask",
+                "3: http.allow_unauthenticated_proxy: this has no effect with [auth]",
             ),
             (
                 "[http]\nallow_unauthenticated_proxy = 1\n",

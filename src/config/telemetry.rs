@@ -36,7 +36,7 @@ impl TelemetryTable {
 #[must_use]
 pub fn insecure_spans(endpoint: &OtlpEndpoint) -> String {
     format!(
-        "over `{endpoint}` spans and the headers of the exporter are sent unencrypted; write https, or set allow_insecure = true \
+        "over `{endpoint}` spans and the headers of the exporter are sent unencrypted; use https, or set allow_insecure = true \
          in [telemetry] of a configuration file that is named with --config"
     )
 }

@@ -19,11 +19,11 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
     let refused = |error: std::io::Error| unreadable(error.to_string());
     let metadata = fs::metadata(path).map_err(refused)?;
     if metadata.is_dir() {
-        return Err(unreadable("it is a directory, and a file was expected".to_owned()));
+        return Err(unreadable("it is a directory, not a file".to_owned()));
     }
     // Reading a pipe could block forever, and a device never ends.
     if !metadata.is_file() {
-        return Err(unreadable("it is no regular file".to_owned()));
+        return Err(unreadable("it is not a regular file".to_owned()));
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(refused)?;
@@ -56,6 +56,6 @@ mod tests {
         fs::write(&file, vec![b' '; 1024 * 1024]).unwrap();
         assert_eq!(read_text(&file).unwrap().len(), 1024 * 1024);
         #[cfg(unix)]
-        assert!(refused(Path::new("/dev/zero")).contains("no regular file"));
+        assert!(refused(Path::new("/dev/zero")).contains("not a regular file"));
     }
 }

@@ -43,7 +43,7 @@ impl FromStr for SourceTitle {
     fn from_str(text: &str) -> Result<Self, String> {
         if text.len() > MAX_NAME_BYTES {
             return Err(format!(
-                "the name of a source is {} bytes long; give at most {MAX_NAME_BYTES}",
+                "the name of a source has {} bytes; the limit is {MAX_NAME_BYTES}",
                 text.len()
             ));
         }
@@ -79,7 +79,7 @@ impl FromStr for Label {
             return Err("the label is empty; leave it out".to_owned());
         }
         if characters > MAX_LABEL_CHARS {
-            return Err(format!("the label has {characters} characters; give at most {MAX_LABEL_CHARS}"));
+            return Err(format!("the label has {characters} characters; the limit is {MAX_LABEL_CHARS}"));
         }
         if text.chars().any(char::is_control) {
             return Err("the label has control characters; leave them out".to_owned());
@@ -108,7 +108,7 @@ impl FromStr for DurationText {
         let range = || format!("between {MIN_DURATION:?} and {} minutes", MAX_DURATION.as_secs() / 60);
         let duration = duration.map_err(|_unreadable| {
             let shown = shown(text);
-            format!("`{shown}` is no duration; write one {} as \"2s\" or \"500ms\"", range())
+            format!("`{shown}` is not a duration; write one {}, such as \"2s\" or \"500ms\"", range())
         })?;
         if !(MIN_DURATION..=MAX_DURATION).contains(&duration) {
             return Err(format!("`{}` is not {}", shown(text), range()));
@@ -243,7 +243,7 @@ impl<Of: Unit> FromStr for Count<Of> {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let number = text.trim().parse::<i128>();
-        number.map_err(|_other| format!("`{}` is no whole number", shown(text)))?.try_into()
+        number.map_err(|_other| format!("`{}` is not an integer", shown(text)))?.try_into()
     }
 }
 
@@ -254,7 +254,7 @@ impl<'de, Of: Unit> Deserialize<'de> for Count<Of> {
             type Value = Count<Of>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a whole number between 1 and {}", Of::MAX)
+                write!(f, "an integer between 1 and {}", Of::MAX)
             }
 
             fn visit_i64<E: Error>(self, number: i64) -> Result<Count<Of>, E> {
@@ -278,7 +278,7 @@ pub(super) fn parse_boolean(text: &str) -> Result<bool, String> {
     match text.trim().to_ascii_lowercase().as_str() {
         "true" | "1" | "on" | "yes" => Ok(true),
         "false" | "0" | "off" | "no" => Ok(false),
-        _ => Err(format!("`{}` is neither on nor off", shown(text))),
+        _ => Err(format!("`{}` is not a boolean", shown(text))),
     }
 }
 
@@ -294,8 +294,7 @@ pub fn without_user_info(text: &str) -> Result<&str, String> {
         if trimmed.contains("://") { Url::parse(trimmed) } else { Url::parse(&format!("https://{trimmed}")) };
     match url {
         Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(
-            "the URL has a user name or a password in it, and neither is ever sent; leave them out, and keep a token where \
-             a credential belongs"
+            "the URL contains a user name or a password, which are never sent; remove them, and set a token as the credential"
                 .to_owned(),
         ),
         // A text that is not a URL is rejected by the caller.
@@ -338,12 +337,12 @@ impl CredentialSettings {
                 Err(format!("`{name}` is an owner credential; fetchwell takes client credentials only"))
             }
             Some(("env", name)) if is_variable(name) => Ok(Self::Variable(name.to_owned())),
-            Some(("env", _)) => Err("`env:` wants the name of a variable after it, such as \"env:NOTES_TOKEN\"".to_owned()),
+            Some(("env", _)) => Err("`env:` needs the name of a variable, such as \"env:NOTES_TOKEN\"".to_owned()),
             Some(("file", path)) if !path.is_empty() => Ok(Self::File(folder.join(path))),
             Some(("command", line)) if !line.trim().is_empty() => {
                 Ok(Self::Command(CommandLine::new(line.trim().to_owned(), folder.to_owned())))
             }
-            _ => Err("the credential is none of \"pdpp-cache\", \"env:NAME\", \"file:PATH\", \"command:LINE\" and \"caller\"; a token itself does not belong here"
+            _ => Err("the credential must be \"pdpp-cache\", \"env:NAME\", \"file:PATH\", \"command:LINE\" or \"caller\"; do not write a token here"
                 .to_owned()),
         }
     }
@@ -384,16 +383,16 @@ mod tests {
             assert_eq!(text.parse(), Ok(DurationText(Duration::from_millis(milliseconds))), "{text}");
         }
         for (text, problem) in [
-            ("2", "no duration"),
-            ("", "no duration"),
-            ("soon", "`soon` is no duration"),
-            ("-2s", "no duration"),
+            ("2", "not a duration"),
+            ("", "not a duration"),
+            ("soon", "`soon` is not a duration"),
+            ("-2s", "not a duration"),
             ("0s", "`0s` is not between 10ms and 60 minutes"),
-            ("0", "`0` is no duration; write one between 10ms and 60 minutes as"),
+            ("0", "`0` is not a duration; write one between 10ms and 60 minutes, such as"),
             ("9ms", "between"),
             ("61m", "`61m` is not between"),
             ("9223372036854775807s", "not between"),
-            ("99999999999999999999s", "no duration"),
+            ("99999999999999999999s", "not a duration"),
         ] {
             let refused = text.parse::<DurationText>().unwrap_err();
             assert!(refused.contains(problem), "{refused}");
@@ -416,16 +415,16 @@ mod tests {
             assert_eq!(parse(text), Ok(expect));
         }
         for (text, problem) in [
-            ("", "none of"),
-            ("tok_5ecret", "a token itself does not belong here"),
-            ("Bearer:tok_5ecret", "none of"),
+            ("", "must be"),
+            ("tok_5ecret", "do not write a token here"),
+            ("Bearer:tok_5ecret", "must be"),
             ("env:", "name of a variable"),
             ("env:tok-5ecret", "name of a variable"),
             ("env:1A", "name of a variable"),
             ("env:PDPP_OWNER_TOKEN", "owner credential"),
             ("env:PDPP_OWNER_SESSION_COOKIE", "owner credential"),
-            ("file:", "none of"),
-            ("command: ", "none of"),
+            ("file:", "must be"),
+            ("command: ", "must be"),
         ] {
             let refused = parse(text).unwrap_err();
             assert!(refused.contains(problem) && !refused.contains("5ecret"), "{text}: {refused}");
@@ -466,13 +465,13 @@ mod tests {
             ("..", ".."),
             (" a", "spaces"),
             ("a\nb", "control"),
-            (&*"a".repeat(65), "at most 64"),
+            (&*"a".repeat(65), "limit is 64"),
         ] {
             let refused = name.parse::<SourceTitle>().unwrap_err();
             assert!(refused.contains(problem), "{refused}");
         }
         assert!("Work: all of it".parse::<Label>().is_ok());
-        for (label, problem) in [(" ", "empty"), ("a\u{1b}[31m", "control"), (&*"ü".repeat(81), "at most 80")]
+        for (label, problem) in [(" ", "empty"), ("a\u{1b}[31m", "control"), (&*"ü".repeat(81), "limit is 80")]
         {
             let refused = label.parse::<Label>().unwrap_err();
             assert!(refused.contains(problem), "{refused}");

@@ -54,7 +54,7 @@ pub enum Noticed {
 
 /// The error for a file that cannot be watched.
 #[derive(Debug, thiserror::Error)]
-#[error("changes of {} are not noticed ({problem}); start fetchwell again after one", .path.display())]
+#[error("changes of {} cannot be watched ({problem}); restart fetchwell after a change", .path.display())]
 pub struct WatchError {
     path: PathBuf,
     problem: String,

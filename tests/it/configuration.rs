@@ -144,9 +144,9 @@ fn the_environment_goes_before_the_file() {
         assert_eq!(checked[key], json!(expect), "{checked}");
     }
     for (name, value, part) in [
-        ("MCP_OUTPUT_TOKEN_THRESHOLD", "-1", "it takes a whole number"),
+        ("MCP_OUTPUT_TOKEN_THRESHOLD", "-1", "write an integer"),
         ("MCP_HARD_OUTPUT_TOKEN_CAP", "3000", "the hard cap, 3000, is below the threshold, 4000"),
-        ("MCP_FEATURE_PAGINATION", "maybe", "it takes true or false"),
+        ("MCP_FEATURE_PAGINATION", "maybe", "write true or false"),
     ] {
         let file = check(&config, &[(name, value)]);
         failed(&file, 1, name);
@@ -205,7 +205,7 @@ fn a_check_names_file_line_and_key() {
         ),
         (
             "[[source]]\nname = \"far\"\nurl = \"https://ann:SECRETPW@records.example.com\"\n".to_owned(),
-            "3: source[0].url: the URL has a user name or a password in it",
+            "3: source[0].url: the URL contains a user name or a password",
         ),
     ] {
         place.write("c.toml", &config);
@@ -220,7 +220,7 @@ fn a_check_names_file_line_and_key() {
     ] {
         place.write("c.toml", ONE);
         let refused = binary().args(arguments).output().unwrap();
-        failed(&refused, 2, "the URL has a user name or a password in it");
+        failed(&refused, 2, "the URL contains a user name or a password");
         assert!(!format!("{refused:?}").contains("SECRETPW"), "{refused:?}");
     }
     // Half of a file, nothing in it, no file, a folder.
@@ -229,10 +229,10 @@ fn a_check_names_file_line_and_key() {
     place.write("half.toml", "[[source]]\nname = \"demo");
     failed(&check(&place.path("half.toml"), &[]), 1, "half.toml:2: ");
     place.write("empty.yaml", "");
-    failed(&check(&place.path("empty.yaml"), &[]), 1, "empty.yaml: the file says nothing");
+    failed(&check(&place.path("empty.yaml"), &[]), 1, "empty.yaml: the file is empty");
     for blank in ["", " \n\n"] {
         place.write("empty.toml", blank);
-        failed(&check(&place.path("empty.toml"), &[]), 1, "empty.toml: the file says nothing");
+        failed(&check(&place.path("empty.toml"), &[]), 1, "empty.toml: the file is empty");
     }
     let empty = place.path("empty.toml");
     let added = fetchwell(["source", "add", "x", "--store", "x.db", "--config", text(&empty)]);

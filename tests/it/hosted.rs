@@ -267,22 +267,22 @@ fn a_server_that_lets_nobody_in_does_not_start() {
     fs::write(place.path("secret"), "s").unwrap();
     let introspection = "[auth.introspection]\nurl = \"https://as.example/i\"\nclient_id = \"f\"\nclient_secret = \"file:secret\"\n";
     for (text_of_file, problem) in [
-        ("[auth]\n".to_owned(), "nobody could get in"),
-        ("[auth]\njwks_url = \"https://as.example/jwks\"\n".to_owned(), "name it as issuer"),
+        ("[auth]\n".to_owned(), "accepts no caller"),
+        ("[auth]\njwks_url = \"https://as.example/jwks\"\n".to_owned(), "set issuer"),
         ("[auth]\nissuer = \"http://as.example\"\n".to_owned(), "use https"),
         ("[auth]\nissuer = \"https://as.example\"\nalgorithms = [\"HS256\"]\n".to_owned(), "none of RS256"),
         ("[auth]\nissuer = \"https://as.example\"\n".to_owned(), "set public_url, or audience"),
-        (introspection.replace("file:secret", "s3cret"), "neither \"env:NAME\" nor \"file:PATH\""),
+        (introspection.replace("file:secret", "s3cret"), "must be \"env:NAME\" or \"file:PATH\""),
         (introspection.replace("file:secret", "file:nowhere") + HEAD, "cannot be read"),
         (token("ann", ANN) + &token("ann", BOB), "already"),
-        (token("ann", ANN) + &token("bob", ANN), "one of another name"),
+        (token("ann", ANN) + &token("bob", ANN), "has the sha256 of another token"),
         (format!("[auth]\nscopes = [\"a b\"]\n{}", token("ann", ANN)), "`a b` is no scope"),
         (format!("[auth]\naudience = [\"/\"]\n{}", token("ann", ANN)), "an audience is empty"),
-        (token("ann", ANN).replace("[\"ann\"]", "[\"carol\"]"), "there is no source `carol`"),
+        (token("ann", ANN).replace("[\"ann\"]", "[\"carol\"]"), "unknown source `carol`"),
         ("[[auth.token]]\nname = \"a\"\nsha256 = \"fwt_x\"\n".to_owned(), "64 hex digits"),
         (
             format!("{}[[auth.subject]]\nsubject = \"ann\"\nsources = [\"ann\"]\n", token("ann", ANN)),
-            "subjects are of an authorization server",
+            "subjects need an authorization server",
         ),
     ] {
         // Keys of the top come before tables.

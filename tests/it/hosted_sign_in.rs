@@ -504,13 +504,13 @@ fn a_configuration_that_nobody_could_sign_in_with_is_refused() {
     let good = settings(&authority);
     let issuer = format!("issuer = \"{}\"\n", authority.server.url);
     for (text_of_file, problem) in [
-        (good.replace(&issuer, ""), "name it as issuer"),
+        (good.replace(&issuer, ""), "set issuer"),
         (
             good.replace(HEAD, "").replace("[auth]\n", "[auth]\naudience = [\"https://a.example\"]\n"),
             "set public_url",
         ),
         (good.replace("\"fetchwell-pages\"", "\"\""), "client_id is empty"),
-        (good.replace("file:pages-secret", "p4ges"), "neither \"env:NAME\" nor \"file:PATH\""),
+        (good.replace("file:pages-secret", "p4ges"), "must be \"env:NAME\" or \"file:PATH\""),
         (good.replace("file:pages-secret", "env:FETCHWELL_NOT_SET"), "for [auth.pages], is not set"),
         (good.replace("[auth.pages]\n", "[auth.pages]\nscopes = [\"a b\"]\n"), "`a b` is no scope"),
         (good.replace("[auth.pages]\n", "[auth.pages]\nnonce = true\n"), "unknown field `nonce`"),

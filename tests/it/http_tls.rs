@@ -154,7 +154,7 @@ fn what_cannot_be_used_is_told_at_the_start() {
         ("cert.pem", "text.pem", "text.pem holds no private key in PEM"),
         ("key.pem", "cert.pem", "key.pem holds no certificate in PEM"),
         ("cert.pem", "other.pem", "cannot be used"),
-        (".", "key.pem", "no regular file"),
+        (".", "key.pem", "not a regular file"),
     ] {
         let said = refused(certificate, key);
         assert!(said.contains(expect) && said.contains("[tls]"), "{certificate} {key}: {said}");

@@ -68,7 +68,7 @@ fn plain_http_to_another_machine_is_refused() {
     assert!(stdout(&fetchwell(["config", "check", &file])).contains("is valid: 1 source"));
     assert!(stdout(&fetchwell(["config", "check", "--config", &file])).contains("is valid: 1 source"));
     let file = write(folder.path(), "[[source]]\nname = \"a\"\nstore = \"a.db\"\nallow_insecure = true\n");
-    failed(&fetchwell(["config", "check", &file]), 1, "allow_insecure are for a source with a url");
+    failed(&fetchwell(["config", "check", &file]), 1, "allow_insecure need a url");
 }
 
 #[test]

@@ -140,8 +140,8 @@ fn the_permission_needs_a_proxy_and_has_no_meaning_beside_authentication() {
     let allowed = "[http]\nallow_unauthenticated_proxy = true\n";
     let proxies = "trusted_proxies = [\"127.0.0.1\"]\n";
     for (lines, problem) in [
-        (format!("{allowed}{STORES}"), "name the addresses that requests come from in trusted_proxies"),
-        (format!("{HEAD}{allowed}{proxies}{}{STORES}", token("ann", ANN)), "leave one of them out"),
+        (format!("{allowed}{STORES}"), "add the addresses of the proxy"),
+        (format!("{HEAD}{allowed}{proxies}{}{STORES}", token("ann", ANN)), "remove one of them"),
     ] {
         let output = fetchwell(["config", "check", text(&place.configure(&lines))]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

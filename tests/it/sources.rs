@@ -134,16 +134,12 @@ fn what_would_not_be_valid_is_never_written() {
         (&["add", "b", "--store", "b.db", "--url", "x.example"], 2, "cannot be used with"),
         (&["add", "b", "--store", "b.db", "--credential", "env:T"], 2, "cannot be used with"),
         (&["add", "..", "--store", "b.db"], 2, "cannot be the name of a source"),
-        (&["add", "b", "--store", "b.db", "--deadline", "soon"], 2, "`soon` is no duration"),
+        (&["add", "b", "--store", "b.db", "--deadline", "soon"], 2, "`soon` is not a duration"),
         (&["add", "b", "--store", "b.db", "--deadline", "2h"], 2, "`2h` is not between"),
         (&["add", "b", "--store", "b.db", "--stream", ".."], 2, "path segment"),
         (&["add", "b", "--store", "b.db", "--label", ""], 2, "the label is empty"),
         (&["add", "b", "--url", "ftp://x"], 64, "not a provider URL"),
-        (
-            &["add", "b", "--url", "x.example", "--credential", "sekret"],
-            2,
-            "a token itself does not belong here",
-        ),
+        (&["add", "b", "--url", "x.example", "--credential", "sekret"], 2, "do not write a token here"),
         (&["add", "b", "--url", "x.example", "--credential", "env:PDPP_OWNER_TOKEN"], 2, "owner credential"),
     ] {
         let output = binary()
@@ -164,7 +160,7 @@ fn what_would_not_be_valid_is_never_written() {
         ),
         (
             "[[source]]\nname = \"a\"\nstore = \"x\"\n\n[[source]]\nname = \"a\"\nstore = \"y\"\n",
-            "fetchwell.toml:6: source[1].name: there is a source `a` on line 2 already",
+            "fetchwell.toml:6: source[1].name: duplicate source name `a`, first on line 2",
         ),
         ("source = [{name = \"a\", store = \"x\"}]\n", "inline"),
     ] {

@@ -67,8 +67,8 @@ fn mistakes_have_line_and_key_in_both_formats() {
         ("output_token_threshold = -5", "", "-5 is not between"),
         ("output_token_threshold = 1000001", "", "1000001 is not between"),
         ("output_token_threshold = 99999999999999999999", "", ""),
-        ("output_token_threshold = 1.5", "", "invalid type: floating point `1.5`, expected a whole number"),
-        ("output_token_threshold = \"4000\"", "", "invalid type: string \"4000\", expected a whole number"),
+        ("output_token_threshold = 1.5", "", "invalid type: floating point `1.5`, expected an integer"),
+        ("output_token_threshold = \"4000\"", "", "invalid type: string \"4000\", expected an integer"),
         ("output_token_threshold = true", "", "invalid type: boolean"),
         ("output_token_threshold = 12001", "", "the hard cap, 12000, is below the threshold, 12001"),
         ("hard_output_token_cap = 3999", "", "the hard cap, 3999, is below the threshold, 4000"),
@@ -112,14 +112,14 @@ fn mistakes_have_line_and_key_in_both_formats() {
 #[test]
 fn endpoint_names_are_validated() {
     for (name, problem) in [
-        ("a/b", "the name of an endpoint is a path"),
-        ("", "the name of an endpoint is a path"),
+        ("a/b", "an endpoint is a path"),
+        ("", "an endpoint is a path"),
         ("tool:find", "there is no such tool; there are search, fetch"),
         ("tool:search*", "there is no such tool"),
-        ("/a*b", "`*` can only be the end"),
-        ("/a**", "`*` can only be the end"),
-        ("/a b", "the name of an endpoint is a path of at most"),
-        ("/a?b", "the name of an endpoint is a path of at most"),
+        ("/a*b", "`*` is allowed only at the end"),
+        ("/a**", "`*` is allowed only at the end"),
+        ("/a b", "an endpoint is a path of at most"),
+        ("/a?b", "an endpoint is a path of at most"),
     ] {
         let yaml = format!("context_protection:\n  endpoints:\n    \"{name}\":\n      page_size: 1\n");
         refused(
@@ -162,24 +162,16 @@ fn environment_variables_override_the_file_and_are_checked_with_it() {
         (
             "MCP_OUTPUT_TOKEN_THRESHOLD",
             "0",
-            "0 is not between 1 and 1000000 tokens; it takes a whole number such as 4000",
+            "0 is not between 1 and 1000000 tokens; write an integer such as 4000",
         ),
-        (
-            "MCP_HARD_OUTPUT_TOKEN_CAP",
-            "many",
-            "`many` is no whole number; it takes a whole number such as 4000",
-        ),
-        ("MCP_MAX_PAGE_SIZE", "1.5", "`1.5` is no whole number; it takes a whole number such as 50"),
-        ("MCP_MAX_PAGE_SIZE", "0", "0 is not between 1 and 200 records; it takes a whole number such as 50"),
-        (
-            "MCP_MAX_PAGE_SIZE",
-            "13000",
-            "13000 is not between 1 and 200 records; it takes a whole number such as 50",
-        ),
-        ("MCP_DEFAULT_PAGE_SIZE", "x", "`x` is no whole number; it takes a whole number such as 50"),
+        ("MCP_HARD_OUTPUT_TOKEN_CAP", "many", "`many` is not an integer; write an integer such as 4000"),
+        ("MCP_MAX_PAGE_SIZE", "1.5", "`1.5` is not an integer; write an integer such as 50"),
+        ("MCP_MAX_PAGE_SIZE", "0", "0 is not between 1 and 200 records; write an integer such as 50"),
+        ("MCP_MAX_PAGE_SIZE", "13000", "13000 is not between 1 and 200 records; write an integer such as 50"),
+        ("MCP_DEFAULT_PAGE_SIZE", "x", "`x` is not an integer; write an integer such as 50"),
         ("MCP_MAX_PAGE_SIZE", "500", "500 is not between 1 and 200"),
-        ("MCP_FEATURE_PAGINATION", "maybe", "`maybe` is neither on nor off; it takes true or false"),
-        ("MCP_FEATURE_SUMMARY_PREVIEW", "2", "`2` is neither on nor off"),
+        ("MCP_FEATURE_PAGINATION", "maybe", "`maybe` is not a boolean; write true or false"),
+        ("MCP_FEATURE_SUMMARY_PREVIEW", "2", "`2` is not a boolean"),
         ("MCP_DEFAULT_PAGE_SIZE", "201", "201 is not between"),
     ] {
         let expect = format!("the environment variable {name} is not valid: {expect}");
@@ -208,9 +200,9 @@ fn environment_variables_override_the_file_and_are_checked_with_it() {
 #[test]
 fn a_file_that_is_not_a_table_of_keys_is_rejected() {
     for (text, name, expect) in [
-        ("", "c.yaml", "c.yaml: the file says nothing"),
-        ("# only a comment\n", "c.yaml", "c.yaml: the file says nothing"),
-        ("~\n", "c.yml", "c.yml: the file says nothing"),
+        ("", "c.yaml", "c.yaml: the file is empty"),
+        ("# only a comment\n", "c.yaml", "c.yaml: the file is empty"),
+        ("~\n", "c.yml", "c.yml: the file is empty"),
         ("- a\n", "c.yaml", "c.yaml:1: the file is not a table"),
         ("word\n", "c.yaml", "c.yaml:1: the file is not a table"),
         (
@@ -218,15 +210,19 @@ fn a_file_that_is_not_a_table_of_keys_is_rejected() {
             "c.yaml",
             "c.yaml:2: there is more than one document; keep one",
         ),
-        ("listen: x\nlisten: y\n", "c.yaml", "c.yaml:2: listen: the key stands here twice"),
+        ("listen: x\nlisten: y\n", "c.yaml", "c.yaml:2: listen: duplicate key"),
         ("listen = \"x\"\nlisten = \"y\"\n", "c.toml", "c.toml:2: listen: duplicate key"),
         (
             "context_protection:\n  endpoints:\n    /a: {page_size: 1}\n    /a: {page_size: 2}\n",
             "c.yaml",
-            "c.yaml:4: \"/a\": the key stands here twice",
+            "c.yaml:4: \"/a\": duplicate key",
         ),
-        ("context_protection: [1]\n", "c.yaml", "c.yaml:1: context_protection: this is a list"),
-        ("context_protection:\n", "c.yaml", "c.yaml:1: context_protection: this is empty"),
+        (
+            "context_protection: [1]\n",
+            "c.yaml",
+            "c.yaml:1: context_protection: expected a table, found a list",
+        ),
+        ("context_protection:\n", "c.yaml", "c.yaml:1: context_protection: expected a table, found nothing"),
         (
             "context_protection:\n  endpoints: [1]\n",
             "c.yaml",
@@ -249,7 +245,7 @@ fn a_file_that_is_not_a_table_of_keys_is_rejected() {
         (
             "rate_limit: {requests: 1, per: soon}\n",
             "c.yaml",
-            "c.yaml:1: rate_limit.per: `soon` is no duration",
+            "c.yaml:1: rate_limit.per: `soon` is not a duration",
         ),
         ("context_protection:\n  max_page", "c.yaml", "c.yaml:"),
         ("context_protection: {max_page_size: 1", "c.yaml", "c.yaml:"),
@@ -266,22 +262,14 @@ fn messages_name_no_types_of_this_program() {
         (
             "[context_protection.endpoints]\n\"/a\" = 5\n",
             "c.toml",
-            "c.toml:2: context_protection.endpoints.\"/a\": this is a number, and a table of keys was expected",
+            "c.toml:2: context_protection.endpoints.\"/a\": expected a table, found a number",
         ),
-        (
-            "rate_limit: soon\n",
-            "c.yaml",
-            "c.yaml:1: rate_limit: this is a text, and a table of keys was expected",
-        ),
-        (
-            "rate_limit = true\n",
-            "c.toml",
-            "c.toml:1: rate_limit: this is a switch, and a table of keys was expected",
-        ),
+        ("rate_limit: soon\n", "c.yaml", "c.yaml:1: rate_limit: expected a table, found a string"),
+        ("rate_limit = true\n", "c.toml", "c.toml:1: rate_limit: expected a table, found a boolean"),
         (
             "[context_protection]\nestimator = 5\n",
             "c.toml",
-            "c.toml:2: context_protection.estimator: this is a number, and one of `o200k`, `chars4` was expected",
+            "c.toml:2: context_protection.estimator: expected one of `o200k`, `chars4`, found a number",
         ),
     ] {
         refused(text, name, &[], expect);

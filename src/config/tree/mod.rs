@@ -42,10 +42,10 @@ impl Value {
     /// Returns the type of the value, for error messages.
     fn kind(&self) -> &'static str {
         match self {
-            Self::Nothing => "empty",
-            Self::Boolean(_) => "a switch",
+            Self::Nothing => "nothing",
+            Self::Boolean(_) => "a boolean",
             Self::Integer(_) | Self::Float(_) => "a number",
-            Self::Text(_) => "a text",
+            Self::Text(_) => "a string",
             Self::List(_) => "a list",
             Self::Table(_) => "a table",
         }
@@ -86,7 +86,7 @@ impl fmt::Display for Mistake {
 impl Mistake {
     /// Creates the error for an empty file.
     pub(super) fn empty_file() -> Self {
-        let problem = "the file says nothing; write at least one key, such as context_protection".to_owned();
+        let problem = "the file is empty; add at least one key, such as context_protection".to_owned();
         Self { line: None, key: None, problem }
     }
 }

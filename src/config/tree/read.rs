@@ -92,8 +92,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Text(text) => visitor.visit_enum(UnitVariantName(text)),
             other => {
                 let words: Vec<String> = variants.iter().map(|word| format!("`{word}`")).collect();
-                let problem =
-                    format!("this is {}, and one of {} was expected", other.kind(), words.join(", "));
+                let problem = format!("expected one of {}, found {}", words.join(", "), other.kind());
                 Err(Fault::custom(problem))
             }
         }
@@ -107,12 +106,10 @@ impl<'de> Deserializer<'de> for &'de Node {
     ) -> Result<V::Value, Fault> {
         match &self.value {
             Value::Table(_) => self.deserialize_any(visitor),
-            Value::Nothing => Err(Fault::custom("this is empty; write its keys, or leave it out")),
+            Value::Nothing => Err(Fault::custom("expected a table, found nothing; add keys, or remove it")),
             // Derived code would accept a list as the fields in order, and its error would contain the name of a Rust
             // type.
-            other => {
-                Err(Fault::custom(format!("this is {}, and a table of keys was expected", other.kind())))
-            }
+            other => Err(Fault::custom(format!("expected a table, found {}", other.kind()))),
         }
     }
 
@@ -180,11 +177,11 @@ impl<'de> VariantAccess<'de> for UnitVariantName<'de> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _seed: T) -> Result<T::Value, Fault> {
-        Err(Fault::custom("a word was expected"))
+        Err(Fault::custom("expected a string"))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _most: usize, _visitor: V) -> Result<V::Value, Fault> {
-        Err(Fault::custom("a word was expected"))
+        Err(Fault::custom("expected a string"))
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -192,6 +189,6 @@ impl<'de> VariantAccess<'de> for UnitVariantName<'de> {
         _fields: &'static [&'static str],
         _visitor: V,
     ) -> Result<V::Value, Fault> {
-        Err(Fault::custom("a word was expected"))
+        Err(Fault::custom("expected a string"))
     }
 }

@@ -60,17 +60,17 @@ fn mistake(error: &Error) -> Mistake {
     let line = error.location().and_then(|at| usize::try_from(at.line()).ok()).filter(|line| *line > 0);
     let (key, problem) = match error {
         Error::DuplicateMappingKey { key, .. } => {
-            (key.as_deref(), "the key stands here twice; leave one of them out".to_owned())
+            (key.as_deref(), "duplicate key; remove one of them".to_owned())
         }
         Error::MergeKeyNotAllowed { .. } => {
-            (Some("<<"), "keys of other tables are not taken over; write them out".to_owned())
+            (Some("<<"), "merge keys are not supported; write the keys out".to_owned())
         }
         Error::Eof { .. } => (None, "the file ends too early".to_owned()),
         Error::MultipleDocuments { .. } | Error::Budget { breach: BudgetBreach::Documents { .. }, .. } => {
             (None, "there is more than one document; keep one".to_owned())
         }
         Error::Budget { .. } => {
-            (None, "it is nested too deep, or has too many keys or aliases; write it plainer".to_owned())
+            (None, "the file is nested too deeply, or has too many keys or aliases; simplify it".to_owned())
         }
         other => {
             let said = other.to_string();

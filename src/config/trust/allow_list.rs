@@ -118,8 +118,8 @@ fn effect(leaf: &Leaf) -> Option<&'static str> {
         });
     }
     let effects = [
-        ("source[].url", "sends questions and a credential there"),
-        ("source[].allow_insecure", "sends the credential and the questions unencrypted"),
+        ("source[].url", "sends queries and a credential there"),
+        ("source[].allow_insecure", "sends the credential and the queries unencrypted"),
         ("source[].cache_root", "sends a credential of this folder to the source's url"),
         ("source[].store", "opens a file of another machine"),
         ("telemetry.otlp_endpoint", "sends a span of every call there"),
@@ -127,8 +127,8 @@ fn effect(leaf: &Leaf) -> Option<&'static str> {
         ("state_dir", "writes files there"),
         ("listen", "listens at this address"),
         ("ops_listen", "serves /health and /metrics at this address without a token"),
-        ("http.allow_unauthenticated_proxy", "lets everybody who reaches a trusted proxy read every record"),
-        ("public_url", "lets clients ask under this name"),
+        ("http.allow_unauthenticated_proxy", "lets everyone who reaches a trusted proxy read every record"),
+        ("public_url", "accepts requests under this name"),
         ("tls.certificate", "reads this file"),
         ("tls.key", "reads this file"),
     ];

@@ -29,7 +29,7 @@ const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The system has no folder for the user's state.
-    #[error("the system names no folder for the user's state; name the file with --config instead")]
+    #[error("the user's state folder is unknown; name the file with --config instead")]
     NoFolder,
     /// The path is not UTF-8.
     #[error("{} is not UTF-8 and cannot be recorded; name the file with --config instead", .0.display())]
@@ -153,7 +153,7 @@ impl TrustedFiles {
         let damaged = |problem: String| TrustError::Damaged { path: self.path.clone(), problem };
         let record: Record = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         if record.format != FORMAT {
-            return Err(damaged(format!("its format is {}, and {FORMAT} is known", record.format)));
+            return Err(damaged(format!("its format is {}; only {FORMAT} is supported", record.format)));
         }
         Ok(record.files)
     }

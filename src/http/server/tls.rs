@@ -189,7 +189,7 @@ fn read_file(what: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
     let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
     // Reading a pipe could block forever.
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return Err(unreadable("it is no regular file".to_owned()));
+        return Err(unreadable("it is not a regular file".to_owned()));
     }
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
     match u64::try_from(bytes.len()) {
