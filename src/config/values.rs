@@ -471,7 +471,8 @@ mod tests {
             assert!(refused.contains(problem), "{refused}");
         }
         assert!("Work: all of it".parse::<Label>().is_ok());
-        for (label, problem) in [(" ", "empty"), ("a\u{1b}[31m", "control"), (&*"ü".repeat(81), "limit is 80")]
+        for (label, problem) in
+            [(" ", "empty"), ("a\u{1b}[31m", "control"), (&*"ü".repeat(81), "limit is 80")]
         {
             let refused = label.parse::<Label>().unwrap_err();
             assert!(refused.contains(problem), "{refused}");

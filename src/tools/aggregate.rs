@@ -1,13 +1,14 @@
 //! `aggregate`: one figure over a stream, or one for each group of its records.
 
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 
 use super::arguments::parse;
+use super::error::ToolError;
 use super::no_results::{NoRecords, NoResults, patience};
-use super::normalize::Arguments;
+use super::payload::Payload;
+use super::source_hints::SourceHints;
+use super::tool::{Example, Tool, ToolCall, ToolSpec};
 use super::unavailable::{self, ShownUnavailable};
-use super::{Payload, ToolError, ToolSpec, Toolbox};
 use crate::fit::{Shaping, clip};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{RecordData, Scalar};
@@ -15,8 +16,10 @@ use crate::source::{
     AggregateAnswer, AggregateQuery, Filter, Granularity, Group, Grouping, Metric, Purpose, TimeZoneName,
 };
 
-/// The tool as clients see it.
-pub const AGGREGATE: ToolSpec = ToolSpec {
+/// The tool `aggregate`.
+pub(super) struct Aggregate;
+
+const AGGREGATE: ToolSpec = ToolSpec {
     name: "aggregate",
     title: "Count and sum up records",
     description: "One figure over a stream, or one for each group of its records: with `group_by` the largest first, with \
@@ -25,7 +28,44 @@ pub const AGGREGATE: ToolSpec = ToolSpec {
     input_schema: include_str!("aggregate.input.json"),
     aliases: &[],
     output_schema: include_str!("aggregate.output.json"),
+    examples: EXAMPLES,
+    hints: SourceHints::STANDARD,
 };
+
+/// Example calls, one for each argument, for the hints of errors. The first one is the shortest that works.
+const EXAMPLES: &[Example] = &[
+    Example { argument: "metric", call: r#"{"stream": "messages", "metric": "count"}"# },
+    Example { argument: "stream", call: r#"{"stream": "messages", "metric": "count"}"# },
+    Example {
+        argument: "connection_id",
+        call: r#"{"stream": "messages", "metric": "count", "connection_id": "what an id has before its first /"}"#,
+    },
+    Example { argument: "field", call: r#"{"stream": "orders", "metric": "sum", "field": "amount"}"# },
+    Example {
+        argument: "group_by",
+        call: r#"{"stream": "messages", "metric": "count", "group_by": "from"}"#,
+    },
+    Example {
+        argument: "group_by_time",
+        call: r#"{"stream": "messages", "metric": "count", "group_by_time": "sent_at", "granularity": "month"}"#,
+    },
+    Example {
+        argument: "granularity",
+        call: r#"{"stream": "messages", "metric": "count", "group_by_time": "sent_at", "granularity": "month"}"#,
+    },
+    Example {
+        argument: "time_zone",
+        call: r#"{"stream": "messages", "metric": "count", "group_by_time": "sent_at", "granularity": "day", "time_zone": "Europe/Oslo"}"#,
+    },
+    Example {
+        argument: "limit",
+        call: r#"{"stream": "messages", "metric": "count", "group_by": "from", "limit": 10}"#,
+    },
+    Example {
+        argument: "filter",
+        call: r#"{"stream": "orders", "metric": "count", "filter": {"status": "open", "amount": {"gte": 10, "lt": 20}}}"#,
+    },
+];
 
 /// Groups shown when no number of them is asked.
 const GROUPS: usize = 20;
@@ -53,6 +93,13 @@ struct Args {
     limit: Option<usize>,
     filter: Option<Filter>,
     source: Option<SourceName>,
+}
+
+/// A validated call.
+#[derive(Debug)]
+pub(super) struct Request {
+    source: Option<SourceName>,
+    query: AggregateQuery,
 }
 
 #[derive(Debug, Serialize)]
@@ -96,12 +143,24 @@ struct ShownGroup {
     value: Option<Scalar>,
 }
 
-pub(super) async fn aggregate(
-    toolbox: &Toolbox,
-    Arguments { values, warnings }: Arguments,
+impl Tool for Aggregate {
+    type Arguments = Request;
+
+    const SPEC: ToolSpec = AGGREGATE;
+
+    async fn parse(_call: &ToolCall<'_>, arguments: RecordData) -> Result<Self::Arguments, ToolError> {
+        resolve(parse(&AGGREGATE, arguments)?)
+    }
+
+    async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
+        aggregate(call, arguments).await
+    }
+}
+
+async fn aggregate(
+    ToolCall { toolbox, warnings, started }: ToolCall<'_>,
+    Request { source, query }: Request,
 ) -> Result<Payload, ToolError> {
-    let started = Instant::now();
-    let (source, query) = resolve(values)?;
     let source = toolbox.source("aggregate", source.as_ref())?;
     let answer = source.aggregate(&query).await;
     let mut answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
@@ -131,41 +190,44 @@ pub(super) async fn aggregate(
     }
 }
 
-fn resolve(arguments: RecordData) -> Result<(Option<SourceName>, AggregateQuery), ToolError> {
-    let args: Args = parse("aggregate", arguments)?;
-    let wrong =
-        |param: &str, problem: &str| ToolError::correct_argument("aggregate", param, problem.to_owned());
+/// Validates arguments that depend on each other.
+fn resolve(args: Args) -> Result<Request, ToolError> {
     let (field, by, by_time) = (args.field, args.group_by, args.group_by_time);
     let zoned = args.time_zone.is_some();
     match (args.metric, &field) {
         (Metric::Count, Some(_)) => {
-            return Err(wrong(
+            return Err(AGGREGATE.invalid_argument(
                 "field",
                 "`count` counts records and takes none; `count_distinct` counts values",
             ));
         }
         (Metric::Count, None) | (_, Some(_)) => {}
-        (_, None) => return Err(wrong("field", "every metric but `count` needs one")),
+        (_, None) => return Err(AGGREGATE.invalid_argument("field", "every metric but `count` needs one")),
     }
     let grouping = match (by, by_time, args.granularity) {
-        (Some(_), Some(_), _) => return Err(wrong("group_by_time", "it does not go with `group_by`")),
+        (Some(_), Some(_), _) => {
+            return Err(AGGREGATE.invalid_argument("group_by_time", "it does not go with `group_by`"));
+        }
         (None, Some(_), None) => {
-            return Err(wrong(
+            return Err(AGGREGATE.invalid_argument(
                 "granularity",
                 "`group_by_time` needs it: minute, hour, day, week, month, quarter or year",
             ));
         }
-        (_, None, Some(_)) => return Err(wrong("granularity", "it only goes with `group_by_time`")),
+        (_, None, Some(_)) => {
+            return Err(AGGREGATE.invalid_argument("granularity", "it only goes with `group_by_time`"));
+        }
         (None, None, None) => None,
         (Some(field), None, None) => Some(Grouping::Field(field)),
         (None, Some(field), Some(granularity)) => {
             let time_zone = args.time_zone.map_or_else(|| Ok(TimeZoneName::utc()), |zone| zone.parse());
-            let time_zone = time_zone.map_err(|problem: String| wrong("time_zone", &problem))?;
+            let time_zone =
+                time_zone.map_err(|problem: String| AGGREGATE.invalid_argument("time_zone", problem))?;
             Some(Grouping::Time { field, granularity, time_zone })
         }
     };
     if zoned && !matches!(grouping, Some(Grouping::Time { .. })) {
-        return Err(wrong("time_zone", "it only goes with `group_by_time`"));
+        return Err(AGGREGATE.invalid_argument("time_zone", "it only goes with `group_by_time`"));
     }
     let query = AggregateQuery {
         stream: args.stream,
@@ -177,7 +239,7 @@ fn resolve(arguments: RecordData) -> Result<(Option<SourceName>, AggregateQuery)
         filter: args.filter.unwrap_or_default(),
         purpose: Purpose::Answer,
     };
-    Ok((args.source, query))
+    Ok(Request { source: args.source, query })
 }
 
 fn shown(query: &AggregateQuery, answer: &AggregateAnswer, text_most: usize) -> Answer {

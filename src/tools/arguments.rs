@@ -3,7 +3,8 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::ToolError;
+use super::error::ToolError;
+use super::tool::ToolSpec;
 use crate::fit::clip;
 use crate::record::RecordData;
 
@@ -13,37 +14,28 @@ const QUOTE: usize = 200;
 /// Reads normalized arguments as `Args`, naming the argument that is wrong. Their names and JSON types are right by
 /// now, so what is refused here is a value that has a grammar of its own: a name, a filter.
 pub(super) fn parse<Args: DeserializeOwned>(
-    tool: &'static str,
+    spec: &ToolSpec,
     arguments: RecordData,
 ) -> Result<Args, ToolError> {
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
         let path = error.path().to_string();
-        ToolError::correct_argument(tool, &path, clip(&error.into_inner().to_string(), QUOTE))
+        spec.invalid_argument(&path, clip(&error.into_inner().to_string(), QUOTE))
     })
 }
 
 /// An argument that has to hold text.
 pub(super) fn text(
-    tool: &'static str,
+    spec: &ToolSpec,
     param: &'static str,
     text: &str,
     most_chars: usize,
 ) -> Result<String, ToolError> {
     let trimmed = text.trim();
     if trimmed.is_empty() {
-        return Err(ToolError::correct_argument(tool, param, "it is empty".to_owned()));
+        return Err(spec.invalid_argument(param, "it is empty"));
     }
     if trimmed.chars().nth(most_chars).is_some() {
-        return Err(ToolError::correct_argument(
-            tool,
-            param,
-            format!("it is longer than {most_chars} characters"),
-        ));
+        return Err(spec.invalid_argument(param, format!("it is longer than {most_chars} characters")));
     }
     Ok(trimmed.to_owned())
-}
-
-/// Quotes what was sent, shortened so that an error stays within its budget.
-pub(super) fn quote(text: &str) -> String {
-    clip(text, QUOTE)
 }

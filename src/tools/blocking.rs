@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::ToolError;
+use super::error::ToolError;
 
 /// The least that runs at a time: one long work holds up no short one.
 const MIN_TURNS: usize = 2;

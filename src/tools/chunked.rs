@@ -14,8 +14,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::blocking::beside_other_calls;
+use super::error::ToolError;
 use super::paging::{binding, kept};
-use super::{ToolError, Toolbox};
+use super::toolbox::Toolbox;
 use crate::cursor::{CursorFault, Kind};
 use crate::fit::{Chunk, ContentChunks};
 use crate::handle::{RecordAddress, SourceName};
@@ -161,7 +162,7 @@ pub(crate) async fn chunked(
     source: &dyn Source,
     query: TextQuery,
 ) -> Result<Arc<ChunkedText>, ToolError> {
-    let failed = |error| ToolError::of_source(source, error).about(&query.address);
+    let failed = |error| ToolError::of_source(source, error).with_record(&query.address);
     let version = source.version(&query.address).await.map_err(failed)?;
     let key = (source.name().clone(), query.clone());
     if let (Some(version), Some(known)) = (&version, toolbox.texts.0.get(&key))

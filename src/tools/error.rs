@@ -3,22 +3,20 @@
 //! Each variant is named by what helps. Each has a stable code, a message that quotes what was wrong and a
 //! hint that names the next call, so that the text alone is enough: many clients show nothing else.
 
-use super::Profile;
-use super::arguments::quote;
-use super::error_body::ErrorBody;
-use super::example;
+use super::error_body::{ErrorBody, MAX_LABEL_BYTES};
+use super::source_hints::{ErrorContext, SourceHints};
 use crate::cursor::CursorFault;
 use crate::fit::clip;
 use crate::handle::{ConnectionId, InvalidHandle, RecordAddress, SourceName, StreamName};
-use crate::source::store::StoreError;
-use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, Refusal, Source, SourceError};
+use crate::source::{ConnectionChoice, Source, SourceError};
 use crate::state::StateError;
 
-/// Connections shown in an error; the rest are counted.
-pub(super) const CHOICES_SHOWN: usize = 8;
+/// Maximum length, in bytes of JSON, of text that was sent and is quoted.
+const MAX_QUOTE_BYTES: usize = 200;
 
-/// The longest label of a connection in an error, in bytes.
-pub(super) const LABEL: usize = 80;
+/// Hint for an invalid `source`. No example shows this argument, because most calls do better without it.
+pub(super) const UNKNOWN_SOURCE_HINT: &str =
+    "Leave out `source`: it is only for an error that names sources to choose from.";
 
 /// Why a tool did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -100,8 +98,8 @@ pub enum ToolError {
         source_name: Option<SourceName>,
         /// Why.
         error: SourceError,
-        /// What was asked.
-        asked: Box<Asked>,
+        /// Hints of the tool, and the record that the call names.
+        context: Box<ErrorContext>,
     },
     /// The whole call took too long.
     #[error("no answer within {seconds} seconds")]
@@ -144,17 +142,6 @@ pub enum Overrun {
     },
 }
 
-/// What was asked of a source, as far as the next call depends on it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Asked {
-    /// The tool.
-    pub tool: Option<&'static str>,
-    /// Which arguments the client can send.
-    pub profile: Profile,
-    /// The record that an id named, as the id itself says.
-    pub record: Option<RecordAddress>,
-}
-
 impl ToolError {
     /// The error of a source, or of the one behind it that failed.
     #[must_use]
@@ -164,39 +151,32 @@ impl ToolError {
         while let SourceError::FromSource { source_name: name, error: inner } = error {
             (source_name, error) = (Some(name), *inner);
         }
-        Self::Source { source_name, error, asked: Box::default() }
+        Self::Source { source_name, error, context: Box::default() }
     }
 
-    /// An argument that is wrong, with an example that has it.
-    pub(super) fn correct_argument(tool: &'static str, param: &str, problem: String) -> Self {
-        let hint = example::hint(tool, param.split(['[', '.']).next().unwrap_or_default());
-        Self::CorrectArgument { tool, param: param.to_owned(), problem, hint }
+    /// Creates the error for a `source` that does not exist.
+    pub(super) fn unknown_source(tool: &'static str, name: &SourceName) -> Self {
+        let problem = format!("there is no source `{name}`");
+        Self::CorrectArgument {
+            tool,
+            param: "source".to_owned(),
+            problem,
+            hint: UNKNOWN_SOURCE_HINT.to_owned(),
+        }
     }
 
-    /// An argument without which there is no call.
-    pub(super) fn missing_argument(tool: &'static str, param: &str) -> Self {
-        Self::correct_argument(tool, param, "it is missing".to_owned())
-    }
-
-    /// An argument that the tool, or the profile, does not have.
-    pub(super) fn unknown_argument(tool: &'static str, param: &str, known: &[&str]) -> Self {
-        let problem = format!("there is no such argument; it takes {}", known.join(", "));
-        Self::CorrectArgument { tool, param: param.to_owned(), problem, hint: example::hint(tool, "") }
-    }
-
-    /// Says which tool the source was asked for, of which profile.
-    pub(super) fn asked_of(mut self, tool: Option<&'static str>, profile: Profile) -> Self {
-        if let Self::Source { asked, .. } = &mut self {
-            asked.tool = tool;
-            asked.profile = profile;
+    /// Sets the hints for an error of the source.
+    pub(super) fn with_hints(mut self, hints: SourceHints) -> Self {
+        if let Self::Source { context, .. } = &mut self {
+            context.hints = hints;
         }
         self
     }
 
-    /// Says which record the source was asked for.
-    pub(super) fn about(mut self, record: &RecordAddress) -> Self {
-        if let Self::Source { asked, .. } = &mut self {
-            asked.record = Some(record.clone());
+    /// Sets the record that the call names.
+    pub(super) fn with_record(mut self, record: &RecordAddress) -> Self {
+        if let Self::Source { context, .. } = &mut self {
+            context.record = Some(record.clone());
         }
         self
     }
@@ -255,7 +235,7 @@ impl ToolError {
             Self::Report { .. } => {
                 "Call again; if it stays, report it with the server's log of this call.".to_owned()
             }
-            Self::Source { error, asked, .. } => source_hint(error, asked),
+            Self::Source { error, context, .. } => context.hint(error),
         }
     }
 
@@ -290,9 +270,9 @@ impl ToolError {
             }
             Self::ChooseForDetail { choices, .. } => body.choose_from(choices, None),
             Self::CopyHandle { refused, .. } => body.reason = Some(refused.fault.reason()),
-            Self::Source { source_name, error, asked } => {
-                body.source = source_name.as_ref().map(|name| clip(name.as_str(), LABEL));
-                body.add_source_facts(error, asked);
+            Self::Source { source_name, error, context } => {
+                body.source = source_name.as_ref().map(|name| clip(name.as_str(), MAX_LABEL_BYTES));
+                body.add_source_facts(error, context.record.as_ref());
             }
             _ => {}
         }
@@ -305,118 +285,6 @@ fn prefix(source: Option<&SourceName>) -> String {
     source.map_or_else(String::new, |source| format!("source `{source}`: "))
 }
 
-fn source_hint(error: &SourceError, asked: &Asked) -> String {
-    match error {
-        SourceError::Refused(refusal) => match refusal.correction() {
-            Some((_, hint)) => clip(&hint, 600),
-            None => refusal_hint(refusal, asked),
-        },
-        SourceError::AmbiguousConnection { .. } => choose_hint(asked).to_owned(),
-        SourceError::ConnectionNotFound { .. } => connection_hint(asked).to_owned(),
-        SourceError::NotFound { .. } => search_hint(asked).to_owned(),
-        SourceError::UnknownField { known, .. } => {
-            let known: Vec<&str> = known.iter().map(String::as_str).take(20).collect();
-            format!("Its fields are: {}.", clip(&known.join(", "), 500))
-        }
-        SourceError::InvalidQuery { hint, .. } => clip(hint, 600),
-        SourceError::InvalidCursor => "Search again without `cursor`.".to_owned(),
-        SourceError::AmbiguousSource { choices, .. } if !choices.is_empty() => choose_hint(asked).to_owned(),
-        SourceError::AmbiguousSource { sources, .. } => source_choice(sources, asked),
-        SourceError::CircuitOpen { pause } => {
-            format!(
-                "Call again after {} seconds; `fetchwell doctor` tells what is wrong.",
-                pause.as_secs().max(1)
-            )
-        }
-        SourceError::FromSource { error, .. } => source_hint(error, asked),
-        SourceError::NoPermit | SourceError::AllFailed { .. } => AGAIN.to_owned(),
-        SourceError::Busy => {
-            "Call again in a moment, one call at a time, for one `connection_id`, and for fewer records or fields."
-                .to_owned()
-        }
-        SourceError::Timeout { .. } => {
-            "Call again; if it stays, run `fetchwell doctor`.".to_owned()
-        }
-        SourceError::Unreachable { .. } => AGAIN.to_owned(),
-        SourceError::Store(StoreError::Building(_)) => "Call again in a moment.".to_owned(),
-        SourceError::Store(StoreError::IndexMissing { .. } | StoreError::IndexDamaged { .. }) => {
-            "Wait for that process to end, then call again.".to_owned()
-        }
-        SourceError::Store(_) => "Do what the message says, then call again.".to_owned(),
-        SourceError::RateLimited { retry_after: Some(pause) } => {
-            format!("Call again after {} seconds.", pause.as_secs().max(1))
-        }
-        SourceError::RateLimited { retry_after: None } => "Call again in a minute.".to_owned(),
-        SourceError::Protocol(_) => {
-            "The configured URL may not be a record server; `fetchwell doctor` checks it.".to_owned()
-        }
-        SourceError::Reauthorize { remedy, .. } => {
-            format!("Ask the user to {}, then call again.", clip(remedy, 300))
-        }
-    }
-}
-
-/// What helps against a record server's own error.
-fn refusal_hint(refusal: &Refusal, asked: &Asked) -> String {
-    let hint = match (refusal.code.as_str(), &refusal.param) {
-        (AMBIGUOUS_CONNECTION, _) => choose_hint(asked),
-        _ if !refusal.choices.is_empty() => connection_hint(asked),
-        _ if refusal.status >= 500 => AGAIN,
-        ("not_found" | "stream_not_declared", _) => search_hint(asked),
-        ("connection_not_found" | "context.instance_mismatch", _) => {
-            return format!("{} `fetchwell connections` lists all there are.", connection_hint(asked));
-        }
-        ("grant_stream_not_allowed" | "context.stream_not_allowed" | "field_not_granted", _) => {
-            "The grant does not cover that; use streams and fields of search results, or connect with a wider grant."
-        }
-        (_, Some(param)) => return format!("The server refused `{param}`; leave it out or correct it."),
-        (_, None) => "Correct the call as the message says, or search again.",
-    };
-    hint.to_owned()
-}
-
-const AGAIN: &str = "Call again in a moment; if it stays, `fetchwell doctor` tells what is wrong.";
-
-/// One of several sources has to be named, and not every client can.
-fn source_choice(sources: &[SourceName], asked: &Asked) -> String {
-    if asked.profile == Profile::OpenAi {
-        return "Two sources are configured that have the same connection; tell the user to remove one of them.".to_owned();
-    }
-    let names: Vec<&str> = sources.iter().map(SourceName::as_str).take(CHOICES_SHOWN).collect();
-    clip(&format!("Call again with `source` set to one of: {}.", names.join(", ")), 600)
-}
-
-/// One of several connections has to be named, and not every client can.
-fn choose_hint(asked: &Asked) -> &'static str {
-    match (asked.record.is_some(), asked.profile, asked.tool) {
-        (true, _, Some("fetch") | None) => "Fetch the `id` of one of available_connections.",
-        (true, ..) => "Call again with the `id` of one of available_connections.",
-        (false, Profile::Standard, Some("search")) => {
-            "Search again with `connection_id` set to one of available_connections."
-        }
-        (false, Profile::Standard, _) => {
-            "Call again with `connection_id` set to one of available_connections."
-        }
-        (false, Profile::OpenAi, _) => {
-            "The source wants one connection to be named, which this client cannot do; tell the user."
-        }
-    }
-}
-
-/// A connection does not exist, or not for this client.
-fn connection_hint(asked: &Asked) -> &'static str {
-    match &asked.record {
-        Some(RecordAddress { connection: Some(_), .. }) => {
-            "The id names its connection before the first `/`; search for the record and fetch the id of the result."
-        }
-        _ => "Set `connection_id` to one that is there, or leave it out.",
-    }
-}
-
-/// A record or a stream does not exist.
-fn search_hint(asked: &Asked) -> &'static str {
-    match asked.tool {
-        Some("search") => "Search again without `streams`, or with streams that are there.",
-        _ => "Search for the record and fetch the id of the result.",
-    }
+fn quote(text: &str) -> String {
+    clip(text, MAX_QUOTE_BYTES)
 }

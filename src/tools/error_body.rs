@@ -5,12 +5,17 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::error::{Asked, CHOICES_SHOWN, LABEL};
 use super::unavailable::{ShownUnavailable, shown};
 use crate::cursor::CursorFault;
 use crate::fit::{budget, clip, json_len};
 use crate::handle::{ConnectionId, Handle, RecordAddress};
 use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, SourceError};
+
+/// Maximum number of connections and of sources in an error. The other connections are counted.
+pub(super) const MAX_CHOICES: usize = 8;
+
+/// Maximum length of the label of a connection or source in an error, in bytes of JSON.
+pub(super) const MAX_LABEL_BYTES: usize = 80;
 
 /// What a message keeps when a hint is long, in bytes of JSON.
 const MIN_MESSAGE: usize = 200;
@@ -87,16 +92,14 @@ impl ErrorBody {
         serde_json::to_value(Envelope { error: self }).unwrap_or_default()
     }
 
-    pub(super) fn add_source_facts(&mut self, error: &SourceError, asked: &Asked) {
+    pub(super) fn add_source_facts(&mut self, error: &SourceError, record: Option<&RecordAddress>) {
         match error {
             SourceError::Refused(refusal) if refusal.fault.is_none() => {
                 self.param.clone_from(&refusal.param);
-                let record = asked.record.as_ref().filter(|_| refusal.code == AMBIGUOUS_CONNECTION);
+                let record = record.filter(|_| refusal.code == AMBIGUOUS_CONNECTION);
                 self.choose_from(&refusal.choices, record);
             }
-            SourceError::AmbiguousConnection { choices, .. } => {
-                self.choose_from(choices, asked.record.as_ref());
-            }
+            SourceError::AmbiguousConnection { choices, .. } => self.choose_from(choices, record),
             SourceError::ConnectionNotFound { choices, .. } => self.choose_from(choices, None),
             SourceError::AllFailed { failed, .. } => {
                 let (shown, more) = shown(failed);
@@ -106,9 +109,10 @@ impl ErrorBody {
                 }
             }
             SourceError::AmbiguousSource { sources, choices, .. } => {
-                self.choose_from(choices, asked.record.as_ref());
-                let sources = sources.iter().take(CHOICES_SHOWN);
-                self.available_sources = sources.map(|source| clip(source.as_str(), LABEL)).collect();
+                self.choose_from(choices, record);
+                let sources = sources.iter().take(MAX_CHOICES);
+                self.available_sources =
+                    sources.map(|source| clip(source.as_str(), MAX_LABEL_BYTES)).collect();
             }
             SourceError::InvalidCursor => self.reason = Some(CursorFault::Changed.reason()),
             SourceError::CircuitOpen { pause } => self.retry_after = Some(pause.as_secs().max(1)),
@@ -124,10 +128,10 @@ impl ErrorBody {
             let address = RecordAddress { connection: Some(connection.clone()), ..record?.clone() };
             Handle::mint(&address).map(|handle| handle.to_string())
         };
-        let shown = choices.iter().take(CHOICES_SHOWN).map(|choice| ShownConnection {
+        let shown = choices.iter().take(MAX_CHOICES).map(|choice| ShownConnection {
             connection_id: choice.connection_id.to_string(),
             id: under(&choice.connection_id),
-            display_name: choice.display_name.as_ref().map(|label| clip(label, LABEL)),
+            display_name: choice.display_name.as_ref().map(|label| clip(label, MAX_LABEL_BYTES)),
         });
         self.available_connections = shown.collect();
         self.more_connections =

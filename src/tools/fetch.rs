@@ -8,11 +8,16 @@ use serde_json::Value;
 
 use super::arguments::parse;
 use super::blocking::{abandoned, beside_other_calls};
-use super::parts::{NoPart, Parts};
-use super::payload::{json_of, room_beside, within};
+use super::error::{Overrun, ToolError};
+use super::parts::{NoPart, PartQuery, Parts};
+use super::payload::{Payload, json_of, room_beside, within};
+use super::profile::Profile;
 use super::query_records::expansions;
+use super::record_pages::RecordPages;
 use super::record_uri::{Named, named_record};
-use super::{Overrun, Payload, Profile, RecordPages, ToolError, ToolSpec, Toolbox};
+use super::source_hints::SourceHints;
+use super::tool::{Example, Tool, ToolCall, ToolSpec};
+use super::toolbox::Toolbox;
 use crate::fit::{ChunkBudget, PageBudget, Shaping, Strategy, clip};
 use crate::handle::{ConnectionId, Handle, RecordAddress, SourceName};
 use crate::record::{
@@ -20,8 +25,13 @@ use crate::record::{
 };
 use crate::source::{Expansion, RecordQuery};
 
-/// The tool as capable clients see it.
-pub const FETCH: ToolSpec = ToolSpec {
+/// The tool `fetch` of the profile `standard`.
+pub(super) struct Fetch;
+
+/// The tool `fetch` of the profile `openai`.
+pub(super) struct FetchOpenAi;
+
+const FETCH: ToolSpec = ToolSpec {
     name: "fetch",
     title: "Fetch a record",
     description: "Read one record in full by the `id` of a search result. `text` holds its fields as text, \
@@ -30,10 +40,11 @@ pub const FETCH: ToolSpec = ToolSpec {
     input_schema: include_str!("fetch.input.json"),
     aliases: &[],
     output_schema: include_str!("fetch.output.json"),
+    examples: EXAMPLES,
+    hints: SourceHints::STANDARD,
 };
 
-/// The tool as ChatGPT's deep research wants it.
-pub const FETCH_OPENAI: ToolSpec = ToolSpec {
+const FETCH_OPENAI: ToolSpec = ToolSpec {
     name: "fetch",
     title: "Fetch a record",
     description: "Read one record by the `id` of a search result. A long record comes in parts: when `metadata.next` is \
@@ -41,7 +52,24 @@ pub const FETCH_OPENAI: ToolSpec = ToolSpec {
     input_schema: include_str!("fetch.openai.json"),
     aliases: &[],
     output_schema: include_str!("fetch.output.json"),
+    examples: EXAMPLES,
+    hints: SourceHints::OPENAI,
 };
+
+/// Example calls, one for each argument, for the hints of errors. The first one is the shortest that works.
+const EXAMPLES: &[Example] = &[
+    Example { argument: "id", call: r#"{"id": "an id of a search result"}"# },
+    Example {
+        argument: "connection_id",
+        call: r#"{"id": "orders:o1", "connection_id": "what another id has before its first /"}"#,
+    },
+    Example { argument: "fields", call: r#"{"id": "an id of a search result", "fields": ["subject"]}"# },
+    Example { argument: "expand", call: r#"{"id": "an id of a search result", "expand": ["attachments"]}"# },
+    Example {
+        argument: "expand_limit",
+        call: r#"{"id": "an id of a search result", "expand": ["attachments"], "expand_limit": {"attachments": 5}}"#,
+    },
+];
 
 /// A title, in bytes of JSON.
 const TITLE: usize = 300;
@@ -73,9 +101,9 @@ const LARGEST_FIELDS: usize = 3;
 /// The name of a field in a hint, in bytes of JSON.
 const FIELD_NAME: usize = 80;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FetchArgs {
+pub(super) struct FetchArgs {
     id: String,
     connection_id: Option<ConnectionId>,
     fields: Option<Vec<String>>,
@@ -88,7 +116,7 @@ struct FetchArgs {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct OpenAiFetchArgs {
+pub(super) struct OpenAiFetchArgs {
     id: String,
 }
 
@@ -145,27 +173,36 @@ struct Metadata {
     total_chars: Option<String>,
 }
 
-/// With `pages`, a record without a link of its own is given one to its page.
-pub(super) async fn fetch(
-    toolbox: &Toolbox,
-    profile: Profile,
-    arguments: RecordData,
-    pages: Option<&RecordPages>,
-) -> Result<Payload, ToolError> {
-    let args = match profile {
-        Profile::Standard => parse::<FetchArgs>("fetch", arguments)?,
-        Profile::OpenAi => {
-            let OpenAiFetchArgs { id } = parse("fetch", arguments)?;
-            FetchArgs {
-                id,
-                connection_id: None,
-                fields: None,
-                expand: Vec::new(),
-                expand_limit: RecordData::new(),
-                source: None,
-            }
-        }
-    };
+impl Tool for Fetch {
+    type Arguments = FetchArgs;
+
+    const SPEC: ToolSpec = FETCH;
+
+    async fn parse(_call: &ToolCall<'_>, arguments: RecordData) -> Result<Self::Arguments, ToolError> {
+        parse(&FETCH, arguments)
+    }
+
+    async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
+        fetch(call.toolbox, Profile::Standard, arguments).await
+    }
+}
+
+impl Tool for FetchOpenAi {
+    type Arguments = OpenAiFetchArgs;
+
+    const SPEC: ToolSpec = FETCH_OPENAI;
+
+    async fn parse(_call: &ToolCall<'_>, arguments: RecordData) -> Result<Self::Arguments, ToolError> {
+        parse(&FETCH_OPENAI, arguments)
+    }
+
+    async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
+        let OpenAiFetchArgs { id } = arguments;
+        fetch(call.toolbox, Profile::OpenAi, FetchArgs { id, ..FetchArgs::default() }).await
+    }
+}
+
+async fn fetch(toolbox: &Toolbox, profile: Profile, args: FetchArgs) -> Result<Payload, ToolError> {
     if let Some(hit) = toolbox.seen_ids.get(&args.id) {
         return hit_document(&args.id, &hit, toolbox.budget("fetch"));
     }
@@ -176,33 +213,48 @@ pub(super) async fn fetch(
         fields: request.fields.clone(),
         expand: request.expand.clone(),
     };
-    let failed = |error| ToolError::of_source(source.as_ref(), error).about(&request.named);
+    let failed = |error| ToolError::of_source(source.as_ref(), error).with_record(&request.named);
     let record = source.record(&query).await.map_err(failed)?;
-    let (parts, stop) = (toolbox.parts.clone(), StopWhenDropped::default());
-    let stopped = Arc::clone(&stop.0);
-    let (budget, pages) = (toolbox.budget("fetch"), pages.cloned());
-    // What is made faster than it is handed to another thread is made at once.
+    let context = DocumentContext {
+        parts: toolbox.parts.clone(),
+        budget: toolbox.budget("fetch"),
+        pages: toolbox.pages().cloned(),
+        profile,
+        stop: Arc::default(),
+    };
+    let _stop = StopWhenDropped(Arc::clone(&context.stop));
+    // A short document takes less time than handing it to another thread.
     if is_short(&record) {
-        return document((&parts, budget, pages), profile, &request, &record, &stopped);
+        return document(&context, &request, &record);
     }
-    // A record can have megabytes, and cutting them must hold up nobody else.
-    beside_other_calls(move || document((&parts, budget, pages), profile, &request, &record, &stopped)).await
+    // A record can have megabytes, and dividing it must not block other calls.
+    beside_other_calls(move || document(&context, &request, &record)).await
+}
+
+/// The part of a call that a document depends on, apart from the record.
+struct DocumentContext {
+    parts: Parts,
+    budget: PageBudget,
+    pages: Option<RecordPages>,
+    profile: Profile,
+    /// Set when the call is dropped.
+    stop: Arc<AtomicBool>,
 }
 
 /// Whether a record is made into a document in no time. Takes as little itself, however long the record is.
 fn is_short(record: &Record) -> bool {
     let mut left = MADE_AT_ONCE;
-    record.expanded.is_empty() && record.data.iter().all(|field| is_within(field, &mut left))
+    record.expanded.is_empty() && record.data.iter().all(|(name, value)| is_within(name, value, &mut left))
 }
 
 /// Takes a named value off the bytes that are `left`, if there are enough.
-fn is_within((name, value): (&String, &Value), left: &mut usize) -> bool {
+fn is_within(name: &str, value: &Value, left: &mut usize) -> bool {
     let text = value.as_str().map_or(MIN_VALUE, |text| text.len().max(MIN_VALUE));
     let Some(rest) = left.checked_sub(name.len() + text) else { return false };
     *left = rest;
     match value {
-        Value::Array(items) => items.iter().all(|item| is_within((&String::new(), item), left)),
-        Value::Object(fields) => fields.iter().all(|field| is_within(field, left)),
+        Value::Array(items) => items.iter().all(|item| is_within("", item, left)),
+        Value::Object(fields) => fields.iter().all(|(name, value)| is_within(name, value, left)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
 }
@@ -211,7 +263,7 @@ fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
     let FetchArgs { id, connection_id, fields, expand, expand_limit, source: _ } = args;
     let Named { named, address, part } = named_record(&id, connection_id)?;
     let fields = fields.unwrap_or_default();
-    let wrong = |problem: &str| Err(ToolError::correct_argument("fetch", "fields", problem.to_owned()));
+    let wrong = |problem: &str| Err(FETCH.invalid_argument("fields", problem));
     if fields.len() > MAX_FIELDS {
         return wrong(&format!("it names more than {MAX_FIELDS} fields"));
     }
@@ -224,45 +276,43 @@ fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
         );
     }
     let expand = expansions(expand, &expand_limit)
-        .map_err(|(param, problem)| ToolError::correct_argument("fetch", param, problem))?;
+        .map_err(|problem| FETCH.invalid_argument(problem.argument, problem.text))?;
     Ok(Request { id, named, address, part: part.unwrap_or(0), fields, expand })
 }
 
 fn document(
-    (parts, budget, pages): (&Parts, PageBudget, Option<RecordPages>),
-    profile: Profile,
+    DocumentContext { parts, budget, pages, profile, stop }: &DocumentContext,
     request: &Request,
     record: &Record,
-    stopped: &AtomicBool,
 ) -> Result<Payload, ToolError> {
     let text = document_text(&record.data) + &related_text(record);
     let handle = Handle::mint(&record.address);
     let title = title(record);
-    let url = match (own_link(&record.data), &handle, &pages) {
+    let url = match (own_link(&record.data), &handle, pages) {
         (Some(link), _, _) => link.to_string(),
         (None, Some(handle), Some(pages)) => pages.link(handle).unwrap_or_default(),
         (None, _, _) => String::new(),
     };
     let id = handle.as_ref().map_or(request.id.as_str(), Handle::as_str);
     let whole =
-        Document { id, title: &title, text: &text, url: &url, metadata: metadata(record, profile, &url) };
+        Document { id, title: &title, text: &text, url: &url, metadata: metadata(record, *profile, &url) };
     // What is longer than its budget is not written as JSON to find that out.
     if request.part == 0
         && text.len() <= budget.bytes
-        && let Some(payload) = Payload::if_within(&whole, budget)?
+        && let Some(payload) = Payload::if_within(&whole, *budget)?
     {
         return Ok(payload);
     }
     let Some((handle, longest_part)) =
         handle.as_ref().and_then(|handle| Some((handle, handle.with_part(u32::MAX)?)))
     else {
-        let hint = hint_without_parts(profile, request, record);
-        return Err(ToolError::AskForLess { overrun: overrun(&whole, budget)?, hint });
+        let hint = hint_without_parts(*profile, request, record);
+        return Err(ToolError::AskForLess { overrun: overrun(&whole, *budget)?, hint });
     };
     if !(request.fields.is_empty() && request.expand.is_empty()) {
         let id = if id.len() <= QUOTED_ID { format!("`{id}`") } else { "the same id".to_owned() };
         let hint = format!("Fetch {id} without `fields` and `expand`: it comes in parts.");
-        return Err(ToolError::AskForLess { overrun: overrun(&whole, budget)?, hint });
+        return Err(ToolError::AskForLess { overrun: overrun(&whole, *budget)?, hint });
     }
     let mut part = whole;
     part.metadata.total_chars = Some(text.chars().count().to_string());
@@ -271,12 +321,13 @@ fn document(
     part.id = longest_part.as_str();
     // Nor on the letters that open a page, which are others in every answer: a token is left free for each.
     let steady = pages.as_ref().map_or(url.as_str(), |pages| pages.steady(&url));
-    let room = room_beside(&json_of(&Document { text: "", url: steady, ..part.clone() })?, budget);
+    let room = room_beside(&json_of(&Document { text: "", url: steady, ..part.clone() })?, *budget);
     let least = MIN_TEXT.min(budget.tokens / 2);
     let left = |room: usize| room.saturating_sub(url.len() - steady.len()).max(least);
     let chunks = ChunkBudget { bytes: left(room.bytes), tokens: left(room.tokens) };
     let numbered = |number| handle.with_part(number).map(|part| part.to_string()).unwrap_or_default();
-    let bounds = parts.bounds((&record.address, &text), chunks, request.part, stopped);
+    let bounds =
+        parts.bounds(PartQuery { address: &record.address, text: &text, chunks, number: request.part }, stop);
     let (start, end) = bounds.map_err(|problem| match problem {
         NoPart::Only(parts) => {
             ToolError::AskForExistingPart { parts, last: numbered(parts.saturating_sub(1)) }
@@ -296,7 +347,7 @@ fn document(
         candidate_tokens,
         ..Shaping::default()
     };
-    Ok(Payload::within(&part, budget)?.shaped(shaping))
+    Ok(Payload::within(&part, *budget)?.shaped(shaping))
 }
 
 /// What a document is over that was found not to fit. One of megabytes is not written as JSON to say so.
@@ -410,7 +461,7 @@ mod tests {
 
     #[test]
     fn a_record_is_short_with_all_that_is_in_it() {
-        let is_short = |value: &Value| is_within((&"body".to_owned(), value), &mut MADE_AT_ONCE.clone());
+        let is_short = |value: &Value| is_within("body", value, &mut MADE_AT_ONCE.clone());
         let text = |bytes| Value::from("x".repeat(bytes));
         assert!(is_short(&text(4_092)) && !is_short(&text(4_093)));
         assert!(is_short(&json!({"a": [text(2_000), {"b": text(2_000)}, 1, null]})));

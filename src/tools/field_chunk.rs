@@ -4,7 +4,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::chunked::{ChunkStart, ChunkedText, TextQuery, chunked, chunked_after};
-use super::{Payload, ToolError, Toolbox};
+use super::error::ToolError;
+use super::payload::Payload;
+use super::toolbox::Toolbox;
 use crate::cursor::CursorFault;
 use crate::fit::{CHUNK_BYTES, PageBudget, Shaping, Strategy, chars_before};
 use crate::handle::{Handle, RecordAddress, SourceName};

@@ -6,11 +6,10 @@
 //! A number over its maximum is replaced by the maximum, with a warning. Everything else that does not fit the
 //! schema is refused by name, in our own words.
 
-use std::sync::LazyLock;
-
 use serde_json::{Number, Value};
 
-use super::{Profile, ToolError, ToolSpec};
+use super::error::ToolError;
+use super::tool::ToolSpec;
 use crate::fit::clip;
 use crate::record::RecordData;
 
@@ -19,7 +18,7 @@ const QUOTE: usize = 60;
 
 /// The arguments of a call, as the tool's input schema declares them.
 #[derive(Debug, Default)]
-pub(super) struct Arguments {
+pub(super) struct NormalizedArguments {
     /// The arguments that say something.
     pub(super) values: RecordData,
     /// Changes to what was sent that the caller has to know.
@@ -27,8 +26,8 @@ pub(super) struct Arguments {
 }
 
 /// The declared arguments of one tool.
-struct Shape {
-    spec: &'static ToolSpec,
+pub(super) struct DeclaredArguments {
+    spec: ToolSpec,
     arguments: Vec<Argument>,
 }
 
@@ -56,26 +55,8 @@ enum Kind {
     Any,
 }
 
-static STANDARD: LazyLock<Vec<Shape>> =
-    LazyLock::new(|| Profile::Standard.tools().iter().map(Shape::new).collect());
-static OPENAI: LazyLock<Vec<Shape>> =
-    LazyLock::new(|| Profile::OpenAi.tools().iter().map(Shape::new).collect());
-
-/// Returns the arguments of a call of a tool that the profile has; none for another.
-pub(super) fn normalize(
-    profile: Profile,
-    tool: &str,
-    sent: RecordData,
-) -> Option<Result<Arguments, ToolError>> {
-    let shapes = match profile {
-        Profile::Standard => &STANDARD,
-        Profile::OpenAi => &OPENAI,
-    };
-    shapes.iter().find(|shape| shape.spec.name == tool).map(|shape| shape.normalize(sent))
-}
-
-impl Shape {
-    fn new(spec: &'static ToolSpec) -> Self {
+impl DeclaredArguments {
+    pub(super) fn new(spec: &ToolSpec) -> Self {
         // The schemas are ours, and tests read every one of them.
         let schema: Value = serde_json::from_str(spec.input_schema).unwrap_or_default();
         let required = schema.get("required").and_then(Value::as_array);
@@ -86,22 +67,21 @@ impl Shape {
             kind: Kind::new(schema),
             is_required: is_required(name),
         };
-        Self { spec, arguments: properties.map(argument).collect() }
+        Self { spec: *spec, arguments: properties.map(argument).collect() }
     }
 
-    fn normalize(&self, sent: RecordData) -> Result<Arguments, ToolError> {
-        let tool = self.spec.name;
-        let mut read = Arguments::default();
+    pub(super) fn normalize(&self, sent: RecordData) -> Result<NormalizedArguments, ToolError> {
+        let mut read = NormalizedArguments::default();
         for (name, value) in sent {
             let alias = self.spec.aliases.iter().find(|(alias, _)| *alias == name);
             let name = alias.map_or(name.as_str(), |(_, declared)| declared);
             let Some(argument) = self.arguments.iter().find(|argument| argument.name == name) else {
                 let known: Vec<&str> = self.arguments.iter().map(|argument| argument.name.as_str()).collect();
-                return Err(ToolError::unknown_argument(tool, name, &known));
+                return Err(self.spec.unknown_argument(name, &known));
             };
             let mut reader = Reader { name, warnings: &mut read.warnings };
             let value = reader.read(&argument.kind, value, argument.is_required);
-            let value = value.map_err(|problem| ToolError::correct_argument(tool, name, problem))?;
+            let value = value.map_err(|problem| self.spec.invalid_argument(name, problem))?;
             // A name beside its alias: the declared one counts.
             if let Some(value) = value
                 && (alias.is_none() || !read.values.contains_key(name))
@@ -112,7 +92,7 @@ impl Shape {
         let is_missing =
             |argument: &&Argument| argument.is_required && !read.values.contains_key(&argument.name);
         match self.arguments.iter().find(is_missing) {
-            Some(argument) => Err(ToolError::missing_argument(tool, &argument.name)),
+            Some(argument) => Err(self.spec.missing_argument(&argument.name)),
             None => Ok(read),
         }
     }
@@ -292,6 +272,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::tools::Profile;
+
+    fn declared(tool: &str) -> DeclaredArguments {
+        let spec = Profile::Standard.tools().iter().find(|spec| spec.name == tool).unwrap();
+        DeclaredArguments::new(spec)
+    }
 
     /// Whatever JSON a client may send, also inside strings.
     fn any_json() -> impl Strategy<Value = Value> {
@@ -322,13 +308,13 @@ mod tests {
             values in prop::collection::vec(any_json(), 16),
             given in prop::collection::vec(any::<bool>(), 16),
         ) {
-            let shape = &STANDARD[tool];
-            let sent = shape.arguments.iter().zip(values).zip(given).filter_map(|((argument, value), given)| {
+            let declared = DeclaredArguments::new(&Profile::Standard.tools()[tool]);
+            let sent = declared.arguments.iter().zip(values).zip(given).filter_map(|((argument, value), given)| {
                 let kept = given || argument.is_required;
                 kept.then(|| (argument.name.clone(), value))
             });
-            if let Ok(first) = shape.normalize(sent.collect()) {
-                let again = shape.normalize(first.values.clone()).unwrap();
+            if let Ok(first) = declared.normalize(sent.collect()) {
+                let again = declared.normalize(first.values.clone()).unwrap();
                 prop_assert_eq!(again.values, first.values);
                 prop_assert!(again.warnings.is_empty());
             }
@@ -338,7 +324,7 @@ mod tests {
     /// What a tool gets, with the warnings.
     fn read(tool: &str, sent: Value) -> Result<(Value, Vec<String>), String> {
         let Value::Object(sent) = sent else { panic!("{sent}") };
-        let read = normalize(Profile::Standard, tool, sent).unwrap();
+        let read = declared(tool).normalize(sent);
         read.map(|read| (Value::Object(read.values), read.warnings)).map_err(|error| error.body().message)
     }
 
@@ -448,5 +434,20 @@ mod tests {
         check("search", json!({"q": "x"}), &json!({"query": "x"}));
         check("search", json!({"query": "y", "q": "x"}), &json!({"query": "y"}));
         check("search", json!({"q": "x", "query": "y"}), &json!({"query": "y"}));
+    }
+
+    #[test]
+    fn every_argument_has_an_example_that_is_accepted() {
+        for spec in Profile::Standard.tools() {
+            let schema: Value = serde_json::from_str(spec.input_schema).unwrap();
+            for name in schema["properties"].as_object().unwrap().keys().filter(|name| *name != "source") {
+                let hint = spec.invalid_argument(name, "").body().hint;
+                assert!(hint.contains(&format!("\"{name}\": ")), "{hint}");
+                let call = hint.strip_prefix(&format!("Call {} with ", spec.name)).unwrap();
+                let call = serde_json::from_str(call.strip_suffix('.').unwrap()).unwrap();
+                let read = DeclaredArguments::new(spec).normalize(call).unwrap();
+                assert!(read.warnings.is_empty() && read.values.contains_key(name), "{hint}");
+            }
+        }
     }
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{ToolError, Toolbox};
+use super::error::ToolError;
+use super::toolbox::Toolbox;
 use crate::cursor::{CursorFault, Kind, NoPosition, Position};
 use crate::record::RecordData;
 

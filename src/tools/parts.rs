@@ -27,6 +27,16 @@ impl Default for Parts {
     }
 }
 
+/// A part of a document.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartQuery<'a> {
+    pub(super) address: &'a RecordAddress,
+    pub(super) text: &'a str,
+    pub(super) chunks: ChunkBudget,
+    /// Number of the part, from 0.
+    pub(super) number: u32,
+}
+
 /// Why a part is not given.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoPart {
@@ -42,9 +52,7 @@ impl Parts {
     /// Where part `number` of a record's text starts and ends.
     pub(super) fn bounds(
         &self,
-        (address, text): (&RecordAddress, &str),
-        chunks: ChunkBudget,
-        number: u32,
+        PartQuery { address, text, chunks, number }: PartQuery<'_>,
         stopped: &AtomicBool,
     ) -> Result<(usize, usize), NoPart> {
         let wanted = usize::try_from(number).unwrap_or(usize::MAX);
@@ -101,7 +109,8 @@ mod tests {
     fn bounds(text: &str, number: u32, stopped: bool) -> (Result<(usize, usize), NoPart>, u64) {
         let address = "c/s:r".parse::<Handle>().unwrap().address().clone();
         let parts = Parts::default();
-        let found = parts.bounds((&address, text), CHUNKS, number, &AtomicBool::new(stopped));
+        let found = parts
+            .bounds(PartQuery { address: &address, text, chunks: CHUNKS, number }, &AtomicBool::new(stopped));
         parts.0.run_pending_tasks();
         (found, parts.0.entry_count())
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Overrun, ToolError};
+use super::error::{Overrun, ToolError};
 use crate::fit::{ChunkBudget, PageBudget, Shaping, tokens_within};
 
 /// One answer, as the text and as the value that go out side by side. They are the same JSON.

@@ -4,17 +4,20 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 
 use super::arguments::parse;
 use super::blocking::beside_other_calls;
+use super::change_tokens::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
+use super::error::{Overrun, ToolError};
 use super::no_results::{NoRecords, NoResults, patience};
-use super::normalize::Arguments;
 use super::paging::{Next, Page, Paging, SoFar, begin};
+use super::payload::Payload;
 use super::previews::Previews;
 use super::record_page::{Fitted, PageRows, RecordPage, fit_page};
+use super::source_hints::SourceHints;
+use super::tool::{Example, Tool, ToolCall, ToolSpec};
+use super::toolbox::Toolbox;
 use super::unavailable::shown;
-use super::{ChangeTokenSealer, MAX_CHANGES_TOKEN, Overrun, Payload, ToolError, ToolSpec, Toolbox};
 use crate::cursor::Kind;
 use crate::fit::{Limits, PageBudget, bytes_of};
 use crate::handle::{ConnectionId, SourceName, StreamName};
@@ -24,8 +27,10 @@ use crate::source::{
     RecordsQuery, Selection, Source, Start, StreamQuery,
 };
 
-/// The tool as clients see it.
-pub const QUERY_RECORDS: ToolSpec = ToolSpec {
+/// The tool `query_records`.
+pub(super) struct QueryRecords;
+
+const QUERY_RECORDS: ToolSpec = ToolSpec {
     name: "query_records",
     title: "List records",
     description: "List the records of one stream in the order of its cursor field (time, mostly), newest first. When not \
@@ -34,7 +39,35 @@ pub const QUERY_RECORDS: ToolSpec = ToolSpec {
     input_schema: include_str!("query_records.input.json"),
     aliases: &[],
     output_schema: include_str!("query_records.output.json"),
+    examples: EXAMPLES,
+    hints: SourceHints::STANDARD,
 };
+
+/// Example calls, one for each argument, for the hints of errors. The first one is the shortest that works.
+const EXAMPLES: &[Example] = &[
+    Example { argument: "stream", call: r#"{"stream": "messages"}"# },
+    Example {
+        argument: "connection_id",
+        call: r#"{"stream": "messages", "connection_id": "what an id has before its first /"}"#,
+    },
+    Example { argument: "limit", call: r#"{"stream": "messages", "limit": 10}"# },
+    Example { argument: "cursor", call: r#"{"cursor": "the next_cursor of the page before"}"# },
+    Example { argument: "order", call: r#"{"stream": "messages", "order": "asc"}"# },
+    Example { argument: "sort", call: r#"{"stream": "messages", "sort": "-sent_at"}"# },
+    Example { argument: "count", call: r#"{"stream": "messages", "count": "exact"}"# },
+    Example {
+        argument: "filter",
+        call: r#"{"stream": "orders", "filter": {"status": "open", "amount": {"gte": 10, "lt": 20}}}"#,
+    },
+    Example { argument: "fields", call: r#"{"stream": "messages", "fields": ["subject", "from"]}"# },
+    Example { argument: "view", call: r#"{"stream": "messages", "view": "a view that schema names"}"# },
+    Example { argument: "expand", call: r#"{"stream": "messages", "expand": ["attachments"]}"# },
+    Example {
+        argument: "expand_limit",
+        call: r#"{"stream": "messages", "expand": ["attachments"], "expand_limit": {"attachments": 5}}"#,
+    },
+    Example { argument: "changes_since", call: r#"{"stream": "messages", "changes_since": "beginning"}"# },
+];
 
 /// Records on a page when none are asked for.
 const LIMIT: usize = 25;
@@ -66,7 +99,7 @@ struct Args {
 
 /// A list as it will be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Request {
+pub(super) struct Request {
     source: Option<SourceName>,
     /// From its start, with the limit of this page.
     query: RecordsQuery,
@@ -75,7 +108,7 @@ struct Request {
 
 /// Where a list goes on.
 #[derive(Debug, Serialize, Deserialize)]
-struct Unlisted {
+pub(super) struct Unlisted {
     position: RecordsPosition,
 }
 
@@ -91,12 +124,24 @@ const PAGING: Paging<Request> = Paging {
     refused: ToolError::ListFromStart,
 };
 
-pub(super) async fn query_records(
-    toolbox: &Toolbox,
-    Arguments { values, warnings }: Arguments,
+impl Tool for QueryRecords {
+    type Arguments = Page<Request, Unlisted>;
+
+    const SPEC: ToolSpec = QUERY_RECORDS;
+
+    async fn parse(call: &ToolCall<'_>, arguments: RecordData) -> Result<Self::Arguments, ToolError> {
+        begin(call.toolbox, &PAGING, arguments).await
+    }
+
+    async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
+        query_records(call, arguments).await
+    }
+}
+
+async fn query_records(
+    ToolCall { toolbox, warnings, started }: ToolCall<'_>,
+    Page { request, rest, so_far }: Page<Request, Unlisted>,
 ) -> Result<Payload, ToolError> {
-    let started = Instant::now();
-    let Page { request, rest, so_far } = begin(toolbox, &PAGING, values).await?;
     let is_first = rest.is_none() && request.query.start == Start::First;
     let source = toolbox.source("query_records", request.source.as_ref())?;
     let budget = request.budget(&toolbox.limits("query_records"));
@@ -118,8 +163,14 @@ pub(super) async fn query_records(
                 .explain(source.as_ref(), patience(toolbox.call_deadline(), started))
                 .await;
         }
-        let context = (toolbox, source.as_ref());
-        match page(context, (&request, budget), so_far.clone(), changes.as_ref(), (answer, nothing)).await? {
+        let context = PageContext {
+            toolbox,
+            source: source.as_ref(),
+            request: &request,
+            budget,
+            changes: changes.as_ref(),
+        };
+        match page(context, answer, nothing, so_far.clone()).await? {
             Fitted::Page { payload, .. } => return Ok(payload),
             // The source is asked again for as many as fit, so that its own position is after the last one shown.
             Fitted::Rows(fitting) if (1..limit).contains(&fitting) => query.limit = fitting,
@@ -131,13 +182,23 @@ pub(super) async fn query_records(
     }
 }
 
-/// The page of an answer, if all its rows fit.
+/// The part of a call that is the same for each attempt to fit a page.
+#[derive(Clone, Copy)]
+struct PageContext<'a> {
+    toolbox: &'a Toolbox,
+    source: &'a dyn Source,
+    request: &'a Request,
+    budget: PageBudget,
+    /// Seals the token of a query for changes.
+    changes: Option<&'a ChangeTokenSealer>,
+}
+
+/// Fits all rows of an answer into a page, or returns how many would fit.
 async fn page(
-    (toolbox, source): (&Toolbox, &dyn Source),
-    (request, budget): (&Request, PageBudget),
+    PageContext { toolbox, source, request, budget, changes }: PageContext<'_>,
+    answer: RecordsPage,
+    nothing: NoResults,
     so_far: Option<SoFar>,
-    changes: Option<&ChangeTokenSealer>,
-    (answer, nothing): (RecordsPage, NoResults),
 ) -> Result<Fitted, ToolError> {
     let (unavailable, more) = shown(&answer.unavailable);
     let warnings = answer.notes.into_iter().chain(more).collect();
@@ -199,16 +260,13 @@ async fn page(
 }
 
 fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
-    let args: Args = parse("query_records", arguments)?;
-    let wrong = |param: &str, problem: String| ToolError::correct_argument("query_records", param, problem);
-    let stream = args.stream.ok_or_else(|| ToolError::missing_argument("query_records", "stream"))?;
+    let args: Args = parse(&QUERY_RECORDS, arguments)?;
+    let stream = args.stream.ok_or_else(|| QUERY_RECORDS.missing_argument("stream"))?;
     let cursor = args.cursor;
     let start = match args.changes_since {
         Some(_) if cursor.is_some() => {
-            return Err(wrong(
-                "cursor",
-                "it does not go with `changes_since`, which continues itself".to_owned(),
-            ));
+            return Err(QUERY_RECORDS
+                .invalid_argument("cursor", "it does not go with `changes_since`, which continues itself"));
         }
         Some(since) if since == "beginning" => Start::Changes(None),
         Some(since) => Start::Changes(Some(ChangesToken::Unverified(since))),
@@ -222,16 +280,18 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
             ("order", args.order.is_some()),
         ];
         if let Some((name, _)) = beside.into_iter().find(|(_, given)| *given) {
-            let problem =
-                "it does not go with `changes_since`: changes come in their own order, each once".to_owned();
-            return Err(wrong(name, problem));
+            let problem = "it does not go with `changes_since`: changes come in their own order, each once";
+            return Err(QUERY_RECORDS.invalid_argument(name, problem));
         }
     }
     let fields = args.fields.filter(|fields| !fields.is_empty());
     let selection = match (fields, args.view) {
-        (Some(_), Some(_)) => return Err(wrong("view", "it does not go with `fields`".to_owned())),
+        (Some(_), Some(_)) => {
+            return Err(QUERY_RECORDS.invalid_argument("view", "it does not go with `fields`"));
+        }
         (Some(fields), None) if fields.len() > MAX_NAMES || fields.iter().any(String::is_empty) => {
-            return Err(wrong("fields", format!("it has an empty name, or more than {MAX_NAMES}")));
+            return Err(QUERY_RECORDS
+                .invalid_argument("fields", format!("it has an empty name, or more than {MAX_NAMES}")));
         }
         (Some(fields), None) => Selection::Fields(fields),
         (None, Some(view)) => Selection::View(view),
@@ -247,10 +307,8 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
     if let (Some(order), Some(sorted)) = (args.order, sorted)
         && order != sorted
     {
-        return Err(wrong(
-            "sort",
-            "it says another direction than `order`; leave one of them out".to_owned(),
-        ));
+        return Err(QUERY_RECORDS
+            .invalid_argument("sort", "it says another direction than `order`; leave one of them out"));
     }
     let query = RecordsQuery {
         stream,
@@ -261,7 +319,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
         sort,
         count: args.count,
         expand: expansions(args.expand, &args.expand_limit)
-            .map_err(|(param, problem)| wrong(param, problem))?,
+            .map_err(|problem| QUERY_RECORDS.invalid_argument(problem.argument, problem.text))?,
         limit: args.limit.unwrap_or(LIMIT),
         placed: false,
         start,
@@ -269,26 +327,37 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
     Ok(Request { source: args.source, query, asked_limit: args.limit.is_some() })
 }
 
+/// An invalid argument of a tool that is not known here.
+pub(super) struct ArgumentProblem {
+    pub(super) argument: &'static str,
+    pub(super) text: String,
+}
+
 /// The relations to bring along, each with its limit.
 pub(super) fn expansions(
     names: Vec<String>,
     limits: &serde_json::Map<String, serde_json::Value>,
-) -> Result<Vec<Expansion>, (&'static str, String)> {
+) -> Result<Vec<Expansion>, ArgumentProblem> {
     let mut names = names;
     let mut seen = HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
     if names.len() > MAX_NAMES {
-        return Err(("expand", format!("it names more than {MAX_NAMES} relations")));
+        let text = format!("it names more than {MAX_NAMES} relations");
+        return Err(ArgumentProblem { argument: "expand", text });
     }
     if let Some(stranger) = limits.keys().find(|name| !names.contains(name)) {
-        return Err(("expand_limit", format!("it limits `{stranger}`, which `expand` does not name")));
+        let text = format!("it limits `{stranger}`, which `expand` does not name");
+        return Err(ArgumentProblem { argument: "expand_limit", text });
     }
     let expansion = |relation: String| match limits.get(&relation).map(serde_json::Value::as_u64) {
         None => Ok(Expansion { relation, limit: None }),
         Some(Some(limit)) if limit > 0 => {
             Ok(Expansion { limit: Some(usize::try_from(limit).unwrap_or(usize::MAX)), relation })
         }
-        Some(_) => Err(("expand_limit", format!("the limit of `{relation}` is no number from 1 on"))),
+        Some(_) => Err(ArgumentProblem {
+            argument: "expand_limit",
+            text: format!("the limit of `{relation}` is no number from 1 on"),
+        }),
     };
     names.into_iter().map(expansion).collect()
 }

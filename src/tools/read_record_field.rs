@@ -5,19 +5,22 @@ use serde_json::{Value, json};
 
 use super::arguments::parse;
 use super::blocking::beside_other_calls;
+use super::error::ToolError;
 use super::field_chunk::{ChunkRequest, chunk};
-use super::normalize::Arguments;
-use super::payload::{json_of, room_beside, within};
+use super::payload::{Payload, json_of, room_beside, within};
 use super::record_uri::{Named, named_record};
-use super::{Payload, ToolError, ToolSpec, Toolbox};
+use super::source_hints::SourceHints;
+use super::tool::{Example, Tool, ToolCall, ToolSpec};
 use crate::fit::budget::BYTES_PER_TOKEN;
 use crate::fit::{PageBudget, Shaping, Strategy, characters, chunk_end, json_len};
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId, SourceName, StreamName};
 use crate::record::{RecordData, Window};
 use crate::source::{WindowQuery, WindowStart};
 
-/// The tool as clients see it.
-pub const READ_RECORD_FIELD: ToolSpec = ToolSpec {
+/// The tool `read_record_field`.
+pub(super) struct ReadRecordField;
+
+const READ_RECORD_FIELD: ToolSpec = ToolSpec {
     name: "read_record_field",
     title: "Read a long field",
     description: "Read a piece of one text field of a record: from `offset_chars` on, around the first place of `q`, or \
@@ -26,7 +29,52 @@ pub const READ_RECORD_FIELD: ToolSpec = ToolSpec {
     input_schema: include_str!("read_record_field.input.json"),
     aliases: &[],
     output_schema: include_str!("read_record_field.output.json"),
+    examples: EXAMPLES,
+    hints: SourceHints {
+        choose_record: "Call again with the `id` of one of available_connections.",
+        ..SourceHints::STANDARD
+    },
 };
+
+/// Example calls, one for each argument, for the hints of errors. The first one is the shortest that works.
+const EXAMPLES: &[Example] = &[
+    Example { argument: "field", call: r#"{"id": "an id of a search result", "field": "body"}"# },
+    Example { argument: "id", call: r#"{"id": "an id of a search result", "field": "body"}"# },
+    Example {
+        argument: "connection_id",
+        call: r#"{"connection_id": "what an id has before its first /", "stream": "messages", "record_id": "m1", "field": "body"}"#,
+    },
+    Example { argument: "stream", call: r#"{"stream": "messages", "record_id": "m1", "field": "body"}"# },
+    Example { argument: "record_id", call: r#"{"stream": "messages", "record_id": "m1", "field": "body"}"# },
+    Example {
+        argument: "offset_chars",
+        call: r#"{"id": "an id of a search result", "field": "body", "offset_chars": 4096}"#,
+    },
+    Example {
+        argument: "limit_chars",
+        call: r#"{"id": "an id of a search result", "field": "body", "limit_chars": 2000}"#,
+    },
+    Example {
+        argument: "q",
+        call: r#"{"id": "an id of a search result", "field": "body", "q": "words to find"}"#,
+    },
+    Example {
+        argument: "before_chars",
+        call: r#"{"id": "an id of a search result", "field": "body", "q": "words to find", "before_chars": 200}"#,
+    },
+    Example {
+        argument: "after_chars",
+        call: r#"{"id": "an id of a search result", "field": "body", "q": "words to find", "after_chars": 200}"#,
+    },
+    Example {
+        argument: "unit",
+        call: r#"{"id": "an id of a search result", "field": "body", "unit": "chunk"}"#,
+    },
+    Example {
+        argument: "cursor",
+        call: r#"{"id": "an id of a search result", "field": "body", "unit": "chunk", "cursor": "the cursor of next"}"#,
+    },
+];
 
 /// Characters of a window when no number of them is asked.
 const LIMIT: usize = 4_096;
@@ -94,49 +142,61 @@ struct Answer<'a> {
     warnings: &'a [String],
 }
 
-pub(super) async fn read_record_field(
-    toolbox: &Toolbox,
-    Arguments { values, warnings }: Arguments,
-) -> Result<Payload, ToolError> {
-    let (asked, query) = match resolve(values, warnings)? {
-        Request::Window(asked, query) => (asked, query),
-        Request::Chunk(request) => return chunk(toolbox, request).await,
-    };
-    let source = toolbox.source("read_record_field", asked.source.as_ref())?;
-    let failed = |error| ToolError::of_source(source.as_ref(), error).about(&query.address);
-    let window = source.window(&query).await.map_err(failed)?;
-    let budget = toolbox.budget("read_record_field");
-    beside_other_calls(move || answer(&asked, &query, &window, budget)).await
+impl Tool for ReadRecordField {
+    type Arguments = Request;
+
+    const SPEC: ToolSpec = READ_RECORD_FIELD;
+
+    async fn parse(_call: &ToolCall<'_>, arguments: RecordData) -> Result<Self::Arguments, ToolError> {
+        resolve(parse(&READ_RECORD_FIELD, arguments)?)
+    }
+
+    async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
+        match arguments {
+            Request::Window(request) => window(call, request).await,
+            Request::Chunk(request) => chunk(call.toolbox, request).await,
+        }
+    }
 }
 
-/// What is to be read.
-enum Request {
-    Window(Asked, WindowQuery),
+async fn window(
+    ToolCall { toolbox, warnings, .. }: ToolCall<'_>,
+    request: WindowRequest,
+) -> Result<Payload, ToolError> {
+    let source = toolbox.source("read_record_field", request.source.as_ref())?;
+    let query = &request.query;
+    let failed = |error| ToolError::of_source(source.as_ref(), error).with_record(&query.address);
+    let window = source.window(query).await.map_err(failed)?;
+    let budget = toolbox.budget("read_record_field");
+    beside_other_calls(move || answer(&request, &warnings, &window, budget)).await
+}
+
+/// A validated call.
+pub(super) enum Request {
+    Window(WindowRequest),
     Chunk(ChunkRequest),
 }
 
-/// How the record was named, for the call that reads on.
-struct Asked {
+/// A call that reads characters.
+pub(super) struct WindowRequest {
+    /// Id as it was sent, for the calls that continue. Empty if the record was named otherwise.
     id: String,
     source: Option<SourceName>,
-    /// Characters of the pieces beside this one.
+    query: WindowQuery,
+    /// Characters of the pieces before and after this one.
     step: usize,
-    /// What was changed of the arguments.
-    warnings: Vec<String>,
 }
 
-fn resolve(arguments: RecordData, warnings: Vec<String>) -> Result<Request, ToolError> {
-    let args: Args = parse("read_record_field", arguments)?;
-    let wrong =
-        |param: &str, problem: String| ToolError::correct_argument("read_record_field", param, problem);
+/// Validates arguments that depend on each other.
+fn resolve(args: Args) -> Result<Request, ToolError> {
     if args.field.is_empty() {
-        return Err(wrong("field", "it is empty".to_owned()));
+        return Err(READ_RECORD_FIELD.invalid_argument("field", "it is empty"));
     }
     // Clients in strict mode fill every number: 0 characters say nothing without what they are counted from.
     let offset_chars = args.offset_chars.filter(|offset| *offset > 0);
     for (name, chars) in [("before_chars", args.before_chars), ("after_chars", args.after_chars)] {
         if chars.is_some_and(|chars| chars > 0) && args.q.is_none() {
-            return Err(wrong(name, "it only goes with `q`".to_owned()));
+            return Err(READ_RECORD_FIELD.invalid_argument(name, "it only goes with `q`".to_owned()));
         }
     }
     let unit = args.unit;
@@ -146,20 +206,25 @@ fn resolve(arguments: RecordData, warnings: Vec<String>) -> Result<Request, Tool
         ("q", args.q.is_some()),
     ];
     if let (Unit::Chunk, Some((name, _))) = (unit, beside_a_chunk.into_iter().find(|(_, given)| *given)) {
-        return Err(wrong(
+        return Err(READ_RECORD_FIELD.invalid_argument(
             name,
             "it does not go with `unit` \"chunk\", which goes on by `cursor`".to_owned(),
         ));
     }
     if unit == Unit::Chars && args.cursor.is_some() {
-        return Err(wrong("cursor", "it only goes with `unit` \"chunk\"".to_owned()));
+        return Err(
+            READ_RECORD_FIELD.invalid_argument("cursor", "it only goes with `unit` \"chunk\"".to_owned())
+        );
     }
     let start = match args.q {
         Some(_) if offset_chars.is_some() => {
-            return Err(wrong("q", "it does not go with `offset_chars`".to_owned()));
+            return Err(
+                READ_RECORD_FIELD.invalid_argument("q", "it does not go with `offset_chars`".to_owned())
+            );
         }
         Some(text) if text.chars().nth(QUERY_CHARS).is_some() => {
-            return Err(wrong("q", format!("it is longer than {QUERY_CHARS} characters")));
+            return Err(READ_RECORD_FIELD
+                .invalid_argument("q", format!("it is longer than {QUERY_CHARS} characters")));
         }
         Some(text) => {
             // With a limit, the window is as long as that, and the match in its middle.
@@ -183,8 +248,9 @@ fn resolve(arguments: RecordData, warnings: Vec<String>) -> Result<Request, Tool
             source: args.source,
         }));
     }
-    let asked = Asked { id, source: args.source, step: args.limit_chars.unwrap_or(LIMIT), warnings };
-    Ok(Request::Window(asked, WindowQuery { address, field: args.field, start, limit_chars }))
+    let query = WindowQuery { address, field: args.field, start, limit_chars };
+    let step = args.limit_chars.unwrap_or(LIMIT);
+    Ok(Request::Window(WindowRequest { id, source: args.source, query, step }))
 }
 
 /// The record that is meant, by its handle or by its names, and how it was named.
@@ -194,14 +260,12 @@ fn named(
     record: Option<RecordId>,
     connection: Option<ConnectionId>,
 ) -> Result<(String, RecordAddress), ToolError> {
-    let wrong =
-        |param: &str, problem: String| ToolError::correct_argument("read_record_field", param, problem);
     match (id, stream, record) {
         (Some(id), None, None) => {
             let Named { address, part, .. } = named_record(&id, connection)?;
             if part.is_some() {
                 let problem = "it names a part of a document; leave the part out".to_owned();
-                return Err(wrong("id", problem));
+                return Err(READ_RECORD_FIELD.invalid_argument("id", problem));
             }
             Ok((id, address))
         }
@@ -210,52 +274,52 @@ fn named(
             let id = Handle::mint(&address).map(|handle| handle.to_string());
             Ok((id.unwrap_or_default(), address))
         }
-        (Some(_), _, _) => Err(wrong("id", "it does not go with `stream` and `record_id`".to_owned())),
-        (None, _, _) => {
-            Err(wrong("id", "it is missing, or `stream` and `record_id` in its place".to_owned()))
-        }
+        (Some(_), _, _) => Err(READ_RECORD_FIELD
+            .invalid_argument("id", "it does not go with `stream` and `record_id`".to_owned())),
+        (None, _, _) => Err(READ_RECORD_FIELD
+            .invalid_argument("id", "it is missing, or `stream` and `record_id` in its place".to_owned())),
     }
 }
 
 fn answer(
-    asked: &Asked,
-    query: &WindowQuery,
+    request: &WindowRequest,
+    warnings: &[String],
     window: &Window,
     budget: PageBudget,
 ) -> Result<Payload, ToolError> {
     let handle = Handle::mint(&window.address);
-    let id = handle.as_ref().map_or(asked.id.as_str(), Handle::as_str);
+    let id = handle.as_ref().map_or(request.id.as_str(), Handle::as_str);
     let from = |offset: usize, limit: usize| {
         let mut call =
-            json!({ "id": id, "field": query.field, "offset_chars": offset, "limit_chars": limit });
-        if let (Some(call), Some(source)) = (call.as_object_mut(), &asked.source) {
+            json!({ "id": id, "field": request.query.field, "offset_chars": offset, "limit_chars": limit });
+        if let (Some(call), Some(source)) = (call.as_object_mut(), &request.source) {
             call.insert("source".to_owned(), source.as_str().into());
         }
         call
     };
     // A piece that is read backwards is one that always fits: what is cut is cut at its end, where nobody who
     // reads backwards would look again.
-    let beside = 3 * (json_len(id) + json_len(&query.field))
+    let beside = 3 * (json_len(id) + json_len(&request.query.field))
         + HEADER
-        + asked.source.as_ref().map_or(0, |source| 2 * json_len(source.as_str()));
+        + request.source.as_ref().map_or(0, |source| 2 * json_len(source.as_str()));
     let never_cut = (budget.tokens.saturating_sub(beside) / CHAR_BYTES).max(1);
     let piece = |text: &str, start_chars: usize| -> Result<String, ToolError> {
         let end_chars = start_chars + text.chars().count();
         json_of(&Answer {
             id,
-            field: &query.field,
+            field: &request.query.field,
             text,
             start_chars,
             end_chars,
             total_chars: window.total_chars,
             match_start_chars: window.found_chars.as_ref().map(|found| found.start),
             match_end_chars: window.found_chars.as_ref().map(|found| found.end),
-            next: (end_chars < window.total_chars).then(|| from(end_chars, asked.step)),
+            next: (end_chars < window.total_chars).then(|| from(end_chars, request.step)),
             previous: (start_chars > 0).then(|| {
-                let limit = asked.step.min(never_cut).min(start_chars);
+                let limit = request.step.min(never_cut).min(start_chars);
                 from(start_chars - limit, limit)
             }),
-            warnings: &asked.warnings,
+            warnings,
         })
     };
     let is_piece = window.text.chars().count() < window.total_chars;

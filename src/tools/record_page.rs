@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
+use super::error::ToolError;
 use super::no_results::NoResults;
+use super::payload::Payload;
 use super::payload::json_of;
 use super::previews::Previews;
 use super::shown_record::{ShownRecord, show};
 use super::unavailable::ShownUnavailable;
-use super::{Payload, ToolError};
 use crate::fit::{
     FIELD_WIDTHS, FieldWidth, FieldsSize, FitRow, FittedRows, MeasuredFields, PageBudget, Shaping, Strategy,
     bytes_of, fit_rows,

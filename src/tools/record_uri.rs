@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use serde::Deserialize;
 
-use super::ToolError;
+use super::error::ToolError;
 use crate::handle::{ConnectionId, Handle, InvalidHandle, RecordAddress};
 
 const PREFIX: &str = "pdpp://record/";

@@ -6,19 +6,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::arguments::parse;
-use super::payload::{json_of, within};
+use super::error::ToolError;
+use super::payload::{Payload, json_of, within};
+use super::source_hints::SourceHints;
+use super::tool::{Example, Tool, ToolCall, ToolSpec};
+use super::toolbox::Toolbox;
 use super::unavailable::{ShownUnavailable, shown};
-use super::{Payload, ToolError, ToolSpec, Toolbox};
 use crate::fit::{PageBudget, Shaping, clip};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{
-    Capability, ConnectionSchema, FieldDetail, RecordData, Relation, RelationKind, Schema, StreamDetail,
+    self, Capability, ConnectionSchema, FieldDetail, RecordData, Relation, RelationKind, StreamDetail,
     Unavailable,
 };
 use crate::source::{ConnectionChoice, SourceError, StreamAnswer, StreamQuery};
 
-/// The tool as clients see it.
-pub const SCHEMA: ToolSpec = ToolSpec {
+/// The tool `schema`.
+pub(super) struct Schema;
+
+const SCHEMA: ToolSpec = ToolSpec {
     name: "schema",
     title: "Show accounts, streams and fields",
     description: "What there is. Without `stream`: every connected account with its streams and their record counts. \
@@ -26,7 +31,17 @@ pub const SCHEMA: ToolSpec = ToolSpec {
     input_schema: include_str!("schema.input.json"),
     aliases: &[],
     output_schema: include_str!("schema.output.json"),
+    examples: EXAMPLES,
+    hints: SourceHints::STANDARD,
 };
+
+/// Example calls, one for each argument, for the hints of errors. The first one is the shortest that works.
+const EXAMPLES: &[Example] = &[
+    Example { argument: "", call: "{}" },
+    Example { argument: "stream", call: r#"{"stream": "messages"}"# },
+    Example { argument: "connection_id", call: r#"{"connection_id": "what an id has before its first /"}"# },
+    Example { argument: "detail", call: r#"{"stream": "messages", "detail": "full"}"# },
+];
 
 /// A label, in bytes of JSON.
 const LABEL: usize = 80;
@@ -40,7 +55,7 @@ const LEGEND: &str = "after the type: eq = filter by value; range = filter with 
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Args {
+pub(super) struct Args {
     stream: Option<StreamName>,
     connection_id: Option<ConnectionId>,
     #[serde(default)]
@@ -124,14 +139,28 @@ struct VariantConnection {
     record_count: Option<u64>,
 }
 
-pub(super) async fn schema(toolbox: &Toolbox, arguments: RecordData) -> Result<Payload, ToolError> {
-    let Args { stream, connection_id, detail, source } = parse("schema", arguments)?;
+impl Tool for Schema {
+    type Arguments = Args;
+
+    const SPEC: ToolSpec = SCHEMA;
+
+    async fn parse(_call: &ToolCall<'_>, arguments: RecordData) -> Result<Self::Arguments, ToolError> {
+        parse(&SCHEMA, arguments)
+    }
+
+    async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
+        schema(call.toolbox, arguments).await
+    }
+}
+
+async fn schema(toolbox: &Toolbox, arguments: Args) -> Result<Payload, ToolError> {
+    let Args { stream, connection_id, detail, source } = arguments;
     let source = toolbox.source("schema", source.as_ref())?;
     let failed = |error| ToolError::of_source(source.as_ref(), error);
     let Some(stream) = stream else {
         if detail == Detail::Full {
             let problem = "`full` is about one stream, and none is named".to_owned();
-            return Err(ToolError::correct_argument("schema", "detail", problem));
+            return Err(SCHEMA.invalid_argument("detail", problem));
         }
         let schema = source.schema().await.map_err(failed)?;
         return overview(&schema, connection_id.as_ref(), toolbox.budget("schema"), failed);
@@ -150,7 +179,7 @@ pub(super) async fn schema(toolbox: &Toolbox, arguments: RecordData) -> Result<P
 }
 
 fn overview(
-    schema: &Schema,
+    schema: &record::Schema,
     only: Option<&ConnectionId>,
     budget: PageBudget,
     failed: impl Fn(SourceError) -> ToolError,

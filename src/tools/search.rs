@@ -1,16 +1,20 @@
 //! `search`: the best matches, as handles with titles and excerpts.
 
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 
 use super::arguments::{parse, text};
+use super::error::ToolError;
 use super::no_results::{self, NoResults};
-use super::normalize::Arguments;
 use super::paging::{Next, Page, Paging, SoFar, begin};
-use super::payload::json_of;
+use super::payload::{Payload, json_of};
+use super::profile::Profile;
+use super::record_pages::RecordPages;
 use super::seen_ids::{OPAQUE_ID, one_line};
+use super::source_hints::SourceHints;
+use super::tool::{Example, Tool, ToolCall, ToolSpec};
+use super::toolbox::Toolbox;
 use super::unavailable::{ShownUnavailable, shown};
-use super::{Payload, Profile, RecordPages, ToolError, ToolSpec, Toolbox};
+
 use crate::cursor::{Kind, MAX_CURSOR_CHARS};
 use crate::fit::{
     PageBudget, PageItem, PagePlan, Pressure, Shaping, Strategy, budget, clip, plan_page, tokens_within,
@@ -19,8 +23,13 @@ use crate::handle::{ConnectionId, Handle, SourceName, StreamName};
 use crate::record::{Hit, HitId, RecordData, Unavailable};
 use crate::source::{Accuracy, Filter, SearchMode, SearchPosition, SearchQuery};
 
-/// The tool as capable clients see it.
-pub const SEARCH: ToolSpec = ToolSpec {
+/// The tool `search` of the profile `standard`.
+pub(super) struct Search;
+
+/// The tool `search` of the profile `openai`.
+pub(super) struct SearchOpenAi;
+
+const SEARCH: ToolSpec = ToolSpec {
     name: "search",
     title: "Search records",
     description: "Full-text search over the records of all connected accounts. Returns `results`, best first: each \
@@ -31,10 +40,15 @@ pub const SEARCH: ToolSpec = ToolSpec {
     input_schema: include_str!("search.input.json"),
     aliases: &[("q", "query")],
     output_schema: include_str!("search.output.json"),
+    examples: EXAMPLES,
+    hints: SourceHints {
+        choose_connection: "Search again with `connection_id` set to one of available_connections.",
+        not_found: NOT_FOUND,
+        ..SourceHints::STANDARD
+    },
 };
 
-/// The tool as ChatGPT's deep research wants it.
-pub const SEARCH_OPENAI: ToolSpec = ToolSpec {
+const SEARCH_OPENAI: ToolSpec = ToolSpec {
     name: "search",
     title: "Search records",
     description: "Full-text search over the records of all connected accounts. Returns `results`, best first; pass \
@@ -42,7 +56,29 @@ pub const SEARCH_OPENAI: ToolSpec = ToolSpec {
     input_schema: include_str!("search.openai.json"),
     aliases: &[],
     output_schema: include_str!("search.openai.output.json"),
+    examples: EXAMPLES,
+    hints: SourceHints { not_found: NOT_FOUND, ..SourceHints::OPENAI },
 };
+
+/// Hint for a stream that does not exist.
+const NOT_FOUND: &str = "Search again without `streams`, or with streams that are there.";
+
+/// Example calls, one for each argument, for the hints of errors. The first one is the shortest that works.
+const EXAMPLES: &[Example] = &[
+    Example { argument: "query", call: r#"{"query": "words to find"}"# },
+    Example { argument: "limit", call: r#"{"query": "words to find", "limit": 10}"# },
+    Example { argument: "cursor", call: r#"{"cursor": "the next_cursor of the page before"}"# },
+    Example {
+        argument: "connection_id",
+        call: r#"{"query": "words to find", "connection_id": "what an id has before its first /"}"#,
+    },
+    Example { argument: "streams", call: r#"{"query": "words to find", "streams": ["messages"]}"# },
+    Example {
+        argument: "filter",
+        call: r#"{"query": "words to find", "streams": ["orders"], "filter": {"status": "open", "amount": {"gte": 10}}}"#,
+    },
+    Example { argument: "mode", call: r#"{"query": "words to find", "mode": "lexical"}"# },
+];
 
 /// The longest query, in characters.
 const QUERY_CHARS: usize = 1_000;
@@ -93,7 +129,7 @@ struct OpenAiSearchArgs {
 
 /// A search as it will be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Request {
+pub(super) struct Request {
     question: Question,
     limit: Option<usize>,
     profile: Profile,
@@ -113,7 +149,7 @@ struct Question {
 
 /// Where a search goes on: hits that were read and not shown, then the source's next page.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Unread {
+pub(super) struct Unread {
     hits: Vec<Hit>,
     position: Option<SearchPosition>,
     /// How many there are in all and how near that is, where the source says so.
@@ -171,16 +207,38 @@ struct SearchResult {
     text: String,
 }
 
-pub(super) async fn search(
-    toolbox: &Toolbox,
-    profile: Profile,
-    Arguments { values, warnings }: Arguments,
+impl Tool for Search {
+    type Arguments = Page<Request, Unread>;
+
+    const SPEC: ToolSpec = SEARCH;
+
+    async fn parse(call: &ToolCall<'_>, arguments: RecordData) -> Result<Self::Arguments, ToolError> {
+        begin(call.toolbox, &PAGING, arguments).await
+    }
+
+    async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
+        search(call, arguments).await
+    }
+}
+
+impl Tool for SearchOpenAi {
+    type Arguments = Page<Request, Unread>;
+
+    const SPEC: ToolSpec = SEARCH_OPENAI;
+
+    async fn parse(_call: &ToolCall<'_>, arguments: RecordData) -> Result<Self::Arguments, ToolError> {
+        Ok(Page::only(resolve(Profile::OpenAi, arguments)?))
+    }
+
+    async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
+        search(call, arguments).await
+    }
+}
+
+async fn search(
+    ToolCall { toolbox, warnings, started }: ToolCall<'_>,
+    Page { request, rest, so_far }: Page<Request, Unread>,
 ) -> Result<Payload, ToolError> {
-    let started = Instant::now();
-    let Page { request, rest, so_far } = match profile {
-        Profile::Standard => begin(toolbox, &PAGING, values).await?,
-        Profile::OpenAi => Page::only(resolve(profile, values)?),
-    };
     let wanted = request.wanted();
     let goes_on = rest.is_some();
     let mut found: Unread = rest.unwrap_or_default();
@@ -218,9 +276,9 @@ pub(super) async fn search(
 
 fn resolve(profile: Profile, arguments: RecordData) -> Result<Request, ToolError> {
     let args = match profile {
-        Profile::Standard => parse::<SearchArgs>("search", arguments)?,
+        Profile::Standard => parse::<SearchArgs>(&SEARCH, arguments)?,
         Profile::OpenAi => {
-            let OpenAiSearchArgs { query } = parse("search", arguments)?;
+            let OpenAiSearchArgs { query } = parse(&SEARCH_OPENAI, arguments)?;
             SearchArgs {
                 query: Some(query),
                 limit: None,
@@ -236,10 +294,10 @@ fn resolve(profile: Profile, arguments: RecordData) -> Result<Request, ToolError
     let streams = args.streams.unwrap_or_default();
     if streams.len() > MAX_STREAMS {
         let problem = format!("it names more than {MAX_STREAMS} streams");
-        return Err(ToolError::correct_argument("search", "streams", problem));
+        return Err(SEARCH.invalid_argument("streams", problem));
     }
-    let query = args.query.ok_or_else(|| ToolError::missing_argument("search", "query"))?;
-    let text = text("search", "query", &query, QUERY_CHARS)?;
+    let query = args.query.ok_or_else(|| SEARCH.missing_argument("query"))?;
+    let text = text(&SEARCH, "query", &query, QUERY_CHARS)?;
     Ok(Request {
         question: Question {
             source: args.source,

@@ -1,55 +1,21 @@
-//! What the tools share, and which of them a client sees.
+//! What the tools share.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
-
-use super::aggregate::aggregate;
 use super::chunked::Texts;
-use super::fetch::fetch;
-use super::normalize::{Arguments, normalize};
+use super::error::ToolError;
 use super::parts::Parts;
 use super::previews::{KnownPreviews, Previews};
-use super::query_records::query_records;
-use super::read_record_field::read_record_field;
-use super::schema::schema;
-use super::search::search;
 use super::seen_ids::SeenIds;
-use super::{
-    AGGREGATE, FETCH, FETCH_OPENAI, Payload, QUERY_RECORDS, READ_RECORD_FIELD, RecordPages, SCHEMA, SEARCH,
-    SEARCH_OPENAI, ToolError, ToolSpec,
-};
-use crate::callers::GrantId;
+use crate::callers::{GrantId, RecordPages};
 use crate::cursor::{Cursors, Skew};
 use crate::fit::{Limits, PageBudget, Protection};
-use crate::handle::{Handle, SourceName};
-use crate::record::RecordData;
+use crate::handle::SourceName;
 use crate::source::{Source, StreamQuery};
 
 /// How long a whole call may take.
 pub const DEFAULT_CALL_DEADLINE: Duration = Duration::from_secs(20);
-
-/// Which tools a client sees. Chosen by flag or path, never by looking at the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Profile {
-    /// All tools with all their arguments.
-    #[default]
-    Standard,
-    /// Exactly `search(query)` and `fetch(id)`, as ChatGPT's deep research wants them.
-    OpenAi,
-}
-
-impl Profile {
-    /// The tools, in the order they are listed.
-    #[must_use]
-    pub fn tools(self) -> &'static [ToolSpec] {
-        match self {
-            Self::Standard => &[SEARCH, FETCH, SCHEMA, QUERY_RECORDS, AGGREGATE, READ_RECORD_FIELD],
-            Self::OpenAi => &[SEARCH_OPENAI, FETCH_OPENAI],
-        }
-    }
-}
 
 /// The tools over one source, with what they remember between calls.
 #[derive(Debug)]
@@ -194,60 +160,6 @@ impl Toolbox {
         &self.protection
     }
 
-    /// Calls a tool of a profile. `None` when the profile has no tool of that name.
-    ///
-    /// Dropping the future abandons the call, down to the source.
-    ///
-    /// # Errors
-    ///
-    /// See [`ToolError`].
-    pub async fn call(
-        &self,
-        profile: Profile,
-        tool: &str,
-        arguments: RecordData,
-    ) -> Option<Result<Payload, ToolError>> {
-        let answer = match normalize(profile, tool, arguments)? {
-            Ok(arguments) => {
-                let called = timeout(self.call_deadline, self.run(profile, tool, arguments)).await;
-                called.unwrap_or_else(|_elapsed| {
-                    Some(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }))
-                })?
-            }
-            Err(error) => Err(error),
-        };
-        let tool = profile.tools().iter().find(|spec| spec.name == tool).map(|spec| spec.name);
-        Some(answer.map_err(|error| error.asked_of(tool, profile)))
-    }
-
-    async fn run(
-        &self,
-        profile: Profile,
-        tool: &str,
-        arguments: Arguments,
-    ) -> Option<Result<Payload, ToolError>> {
-        Some(match (profile, tool) {
-            (_, "search") => search(self, profile, arguments).await,
-            (_, "fetch") => fetch(self, profile, arguments.values, self.pages()).await,
-            (Profile::Standard, "schema") => schema(self, arguments.values).await,
-            (Profile::Standard, "query_records") => query_records(self, arguments).await,
-            (Profile::Standard, "aggregate") => aggregate(self, arguments).await,
-            (Profile::Standard, "read_record_field") => read_record_field(self, arguments).await,
-            _ => return None,
-        })
-    }
-
-    /// Returns a record as `fetch` gives it, in the same parts, for a page.
-    ///
-    /// # Errors
-    ///
-    /// See [`ToolError`].
-    pub async fn read(&self, handle: &Handle) -> Result<Payload, ToolError> {
-        let arguments = [("id".to_owned(), handle.as_str().into())].into_iter().collect();
-        let read = timeout(self.call_deadline, fetch(self, Profile::Standard, arguments, self.pages())).await;
-        read.unwrap_or(Err(ToolError::CallAgain { seconds: self.call_deadline.as_secs() }))
-    }
-
     /// What a stream wants shown of its records.
     pub(crate) async fn previews(&self, stream: StreamQuery) -> Arc<Previews> {
         self.previews.of(self.source.as_ref(), stream).await
@@ -275,9 +187,7 @@ impl Toolbox {
                 None if name == self.source.name() && !self.source.is_several() => {
                     Ok(Arc::clone(&self.source))
                 }
-                None => {
-                    Err(ToolError::correct_argument(tool, "source", format!("there is no source `{name}`")))
-                }
+                None => Err(ToolError::unknown_source(tool, name)),
             },
         }
     }

@@ -15,7 +15,9 @@ use fetchwell::source::pdpp::{
 use fetchwell::source::store::StoreError;
 use fetchwell::source::{ConnectionChoice, ProtocolFault, Refusal, SourceError};
 use fetchwell::state::StateError;
-use fetchwell::tools::{Asked, DEFAULT_CALL_DEADLINE, Overrun, Profile, ToolError, Toolbox};
+use fetchwell::tools::{
+    DEFAULT_CALL_DEADLINE, ErrorContext, Overrun, Profile, SourceHints, ToolError, Toolbox,
+};
 use serde_json::{Value, json};
 
 use crate::support::fixture;
@@ -221,18 +223,28 @@ fn of_several(error: SourceError) -> ToolError {
     ToolError::of_source(&Federation::new("sources".parse().unwrap(), Vec::new()), error)
 }
 
+/// Returns the hints of a tool.
+fn hints(profile: Profile, tool: &str) -> SourceHints {
+    profile.tools().iter().find(|spec| spec.name == tool).unwrap().hints
+}
+
 /// Every error there is, each built with the largest of what can be in it or with something typical.
 #[expect(clippy::too_many_lines, reason = "it is a list, one entry per error")]
 fn every_error() -> Vec<(&'static str, ToolError)> {
     let refused = |id: &str| -> InvalidHandle { id.parse::<Handle>().unwrap_err() };
     let copy = |id: &str| ToolError::CopyHandle { input: id.to_owned(), refused: refused(id) };
-    let asked =
-        |error, asked| ToolError::Source { source_name: "work".parse().ok(), error, asked: Box::new(asked) };
-    let source = |error| asked(error, Asked::default());
-    let of_search = |error| asked(error, Asked { tool: Some("search"), ..Asked::default() });
+    let with_context = |error, context| ToolError::Source {
+        source_name: "work".parse().ok(),
+        error,
+        context: Box::new(context),
+    };
+    let source = |error| with_context(error, ErrorContext::default());
+    let of_search_in =
+        |error, profile| with_context(error, ErrorContext { hints: hints(profile, "search"), record: None });
+    let of_search = |error| of_search_in(error, Profile::Standard);
     let of_fetch = |error, id: &str, profile| {
         let record = Some(id.parse::<Handle>().unwrap().address().clone());
-        asked(error, Asked { tool: Some("fetch"), profile, record })
+        with_context(error, ErrorContext { hints: hints(profile, "fetch"), record })
     };
     let choices = |count: usize, id: &str| -> Vec<ConnectionChoice> {
         let choice = |number| ConnectionChoice {
@@ -464,9 +476,9 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ),
         (
             "ambiguous_connection, of a search that cannot choose",
-            asked(
+            of_search_in(
                 SourceError::AmbiguousConnection { what: "that".to_owned(), choices: choices(1, "cin_") },
-                Asked { tool: Some("search"), profile: Profile::OpenAi, record: None },
+                Profile::OpenAi,
             ),
         ),
         (
