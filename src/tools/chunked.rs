@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::blocking::beside_other_calls;
 use super::error::ToolError;
-use super::paging::{binding, kept};
+use super::paging::{binding, load};
 use super::toolbox::Toolbox;
 use crate::cursor::{CursorFault, Kind};
 use crate::fit::{Chunk, ContentChunks};
@@ -197,7 +197,7 @@ pub(crate) async fn chunked_after(
     asked: &RecordAddress,
     asked_field: Option<&str>,
 ) -> Result<(Arc<ChunkedText>, ChunkStart, Option<SourceName>), ToolError> {
-    let (_, position) = kept::<ChunkPosition>(toolbox, Kind::Chunk, ToolError::ReadFromStart, cursor).await?;
+    let (_, position) = load::<ChunkPosition>(toolbox, Kind::Chunk, ToolError::ReadFromStart, cursor).await?;
     let source = toolbox.source("read_record_field", position.source.as_ref())?;
     let ChunkPosition { address, field, most, .. } = &position;
     let query = TextQuery { address: address.clone(), field: field.clone(), most: *most };

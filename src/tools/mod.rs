@@ -41,7 +41,7 @@ pub(crate) use chunked::{ChunkStart, ChunkedText, TextQuery, chunked, chunked_af
 pub use error::{Overrun, ToolError};
 pub use error_body::ErrorBody;
 pub(crate) use field_chunk::chunk_most;
-pub(crate) use paging::{Page, Paging, SoFar, begin};
+pub(crate) use paging::{Page, PageState, Paging, begin};
 pub use payload::Payload;
 pub(crate) use previews::Previews;
 pub use profile::Profile;

@@ -1,7 +1,9 @@
-//! Pages: how a call goes on from a cursor, and how it gives the next.
+//! Pages of a list and the cursors between them.
 //!
-//! A position keeps the arguments of the call as they were sent, so that `{"cursor": C}` alone goes on. What is sent
-//! beside a cursor has to agree with them. A position is bound to the sources it was found in, and to the grant.
+//! A position keeps the arguments of the call as they were sent, so that `{"cursor": C}` alone continues a list. Arguments
+//! that are sent beside a cursor are merged into them, and have to describe the same list. [`begin`] resolves the merged
+//! arguments once; the arguments of the first page are resolved again only if they differ.
+//! **Invariant:** a position is bound to the sources in which it was found, and to the grant.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,133 +15,146 @@ use super::toolbox::Toolbox;
 use crate::cursor::{CursorFault, Kind, NoPosition, Position};
 use crate::record::RecordData;
 
-/// A tool that gives pages.
+/// Paging of a tool.
 #[derive(Debug)]
 pub(crate) struct Paging<Request> {
-    /// Its cursors.
+    /// Kind of its cursors.
     pub(crate) kind: Kind,
-    /// The argument it cannot do without, which the cursor has too.
+    /// Required argument, which a cursor supplies.
     pub(crate) needed: &'static str,
-    /// Reads its arguments.
+    /// Parses and validates arguments.
     pub(crate) resolve: fn(RecordData) -> Result<Request, ToolError>,
-    /// Whether two requests are about the same list; the size of a page may differ.
-    pub(crate) same: fn(&Request, &Request) -> bool,
-    /// How it refuses a cursor.
+    /// Returns true if two requests describe the same list. The page size may differ.
+    pub(crate) is_same_list: fn(&Request, &Request) -> bool,
+    /// Creates the error for a cursor that is refused.
     pub(crate) refused: fn(CursorFault) -> ToolError,
 }
 
-/// One page of a tool.
+/// One page of a list.
 #[derive(Debug)]
 pub(crate) struct Page<Request, Rest> {
-    /// What to do, with the arguments of the first page where none were sent.
+    /// Request, with the arguments of the first page where none were sent.
     pub(crate) request: Request,
-    /// What the page before left, when there is one.
+    /// State that the previous page left; `None` for the first page.
     pub(crate) rest: Option<Rest>,
-    /// What the next page has to know of this one; nothing for a list that has one page.
-    pub(crate) so_far: Option<SoFar>,
+    /// State for the cursor of the next page; `None` for a list with a single page.
+    pub(crate) so_far: Option<PageState>,
 }
 
 impl<Request, Rest> Page<Request, Rest> {
-    /// The only page of a list.
-    pub(super) fn only(request: Request) -> Self {
+    /// Creates the only page of a list.
+    pub(super) fn single(request: Request) -> Self {
         Self { request, rest: None, so_far: None }
     }
 }
 
-/// A list up to a page.
+/// The part of a list up to a page.
 #[derive(Debug, Clone)]
-pub(crate) struct SoFar {
+pub(crate) struct PageState {
     kind: Kind,
     arguments: RecordData,
-    /// How many rows came before.
+    /// Number of rows on the pages before.
     offset: u32,
 }
 
-/// How a page ends that is not the last.
+/// The end of a page that is not the last one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Next {
-    /// With the cursor of the next.
+pub(super) enum Continuation {
+    /// Cursor of the next page.
     Cursor(String),
-    /// Without one, for a reason that is given as a warning: the page itself is not lost. It takes no more of the
-    /// answer than a cursor would.
+    /// Reason why there is no cursor, which becomes a warning: the page itself is not lost. It is no longer than a
+    /// cursor.
     Warning(String),
 }
 
-/// A position as it is kept.
+/// A position as it is saved.
 #[derive(Serialize)]
-struct Kept<'a, Rest> {
+struct SavedPosition<'a, Rest> {
     arguments: &'a RecordData,
     rest: &'a Rest,
 }
 
+/// A position as it is loaded.
 #[derive(Deserialize)]
-struct Found<Rest> {
+struct LoadedPosition<Rest> {
     arguments: RecordData,
     rest: Rest,
 }
 
-/// Begins a page: the first, or the one that the cursor among the arguments is for.
+/// Begins a page: the first one, or the one that the cursor among the arguments names.
 pub(crate) async fn begin<Request, Rest: DeserializeOwned>(
     toolbox: &Toolbox,
     paging: &Paging<Request>,
     sent: RecordData,
 ) -> Result<Page<Request, Rest>, ToolError> {
-    let Some(cursor) = cursor_of(&sent) else {
-        let request = (paging.resolve)(sent.clone())?;
-        let so_far = SoFar { kind: paging.kind, arguments: given(sent), offset: 0 };
+    let Some(cursor) = cursor_in(&sent) else {
+        let so_far = PageState { kind: paging.kind, arguments: given(sent.clone()), offset: 0 };
+        let request = (paging.resolve)(sent)?;
         return Ok(Page { request, rest: None, so_far: Some(so_far) });
     };
-    // An argument that is wrong by itself is told before anything is said about the cursor.
-    let is_whole = given(sent.clone()).contains_key(paging.needed);
-    if is_whole {
-        (paging.resolve)(sent.clone())?;
-    }
-    let (position, found) = kept::<Found<Rest>>(toolbox, paging.kind, paging.refused, &cursor).await?;
-    let first = found.arguments;
-    if !is_whole {
-        let mut alone = sent.clone();
-        alone.extend(first.get(paging.needed).map(|needed| (paging.needed.to_owned(), needed.clone())));
-        (paging.resolve)(alone)?;
-    }
+    let loaded = load::<LoadedPosition<Rest>>(toolbox, paging.kind, paging.refused, &cursor).await;
+    let (position, LoadedPosition { arguments: first, rest }) = match loaded {
+        Ok(loaded) => loaded,
+        Err(refused) => return Err(paging.own_error(sent, None).unwrap_or(refused)),
+    };
     let mut arguments = first.clone();
-    arguments.extend(given(sent));
-    let mismatched = || (paging.refused)(CursorFault::Mismatched);
-    // What is right by itself and not together belongs to another list.
-    let request = (paging.resolve)(arguments.clone()).map_err(|_together| mismatched())?;
-    if !(paging.same)(&request, &(paging.resolve)(first)?) {
-        return Err(mismatched());
+    arguments.extend(given(sent.clone()));
+    match paging.resolve_next(&arguments, &first) {
+        Ok(request) => {
+            let so_far = PageState { kind: paging.kind, arguments, offset: position.offset };
+            Ok(Page { request, rest: Some(rest), so_far: Some(so_far) })
+        }
+        Err(mismatched) => Err(paging.own_error(sent, first.get(paging.needed)).unwrap_or(mismatched)),
     }
-    let so_far = SoFar { kind: paging.kind, arguments, offset: position.offset };
-    Ok(Page { request, rest: Some(found.rest), so_far: Some(so_far) })
 }
 
-impl SoFar {
-    /// Returns how a page of `shown` rows ends, where a warning may take the place of the cursor.
-    pub(super) async fn next(
+impl<Request> Paging<Request> {
+    /// Resolves the merged arguments of a later page, which have to describe the list of the first page.
+    fn resolve_next(&self, merged: &RecordData, first: &RecordData) -> Result<Request, ToolError> {
+        let mismatched = || (self.refused)(CursorFault::Mismatched);
+        let request = (self.resolve)(merged.clone()).map_err(|_together| mismatched())?;
+        let is_same = merged == first || (self.is_same_list)(&request, &(self.resolve)(first.clone())?);
+        if is_same { Ok(request) } else { Err(mismatched()) }
+    }
+
+    /// Returns the error of an argument that is invalid by itself. It comes before any error of the cursor.
+    ///
+    /// `needed` replaces a required argument that was not sent.
+    fn own_error(&self, mut sent: RecordData, needed: Option<&Value>) -> Option<ToolError> {
+        if !sent.get(self.needed).is_some_and(is_given) {
+            sent.insert(self.needed.to_owned(), needed?.clone());
+        }
+        (self.resolve)(sent).err()
+    }
+}
+
+impl PageState {
+    /// Returns the continuation of a page with `shown` rows.
+    pub(super) async fn continuation(
         self,
         toolbox: &Toolbox,
         shown: usize,
         rest: &impl Serialize,
-    ) -> Result<Next, ToolError> {
+    ) -> Result<Continuation, ToolError> {
         match self.cursor(toolbox, shown, rest).await {
-            Ok(cursor) => Ok(Next::Cursor(cursor)),
-            Err(ToolError::MendState(error)) => Ok(Next::Warning(no_cursor(error.word()))),
+            Ok(cursor) => Ok(Continuation::Cursor(cursor)),
+            Err(ToolError::MendState(error)) => Ok(Continuation::Warning(no_cursor(error.word()))),
             Err(other) => Err(other),
         }
     }
 
-    /// Returns the cursor of the page after one of `shown` rows.
+    /// Returns the cursor of the page after one with `shown` rows.
     ///
     /// # Errors
     ///
-    /// [`ToolError::MendState`] when the position cannot be kept. The log has it, too.
+    /// [`ToolError::MendState`] if the position cannot be saved. The error is logged, too.
     pub(crate) async fn cursor(
         self,
         toolbox: &Toolbox,
         shown: usize,
         rest: &impl Serialize,
     ) -> Result<String, ToolError> {
-        let text = serde_json::to_string(&Kept { arguments: &self.arguments, rest });
+        let text = serde_json::to_string(&SavedPosition { arguments: &self.arguments, rest });
         let text = text.map_err(|error| ToolError::Report { problem: error.to_string() })?;
         let offset = self.offset.saturating_add(u32::try_from(shown).unwrap_or(u32::MAX));
         let issued = toolbox.cursors.issue(self.kind, offset, binding(toolbox), text).await;
@@ -151,13 +166,13 @@ fn no_cursor(word: &str) -> String {
     format!("There is more, but no cursor: the cursor store is {word}; see the log.")
 }
 
-/// The position of a cursor of one kind, and what was kept there, when the sources are still those it was found in.
-pub(super) async fn kept<What: DeserializeOwned>(
+/// Loads the position of a cursor, with the value that was saved there. Refused if the sources have changed.
+pub(super) async fn load<Saved: DeserializeOwned>(
     toolbox: &Toolbox,
     kind: Kind,
     refused: fn(CursorFault) -> ToolError,
     cursor: &str,
-) -> Result<(Position, What), ToolError> {
+) -> Result<(Position, Saved), ToolError> {
     let position = toolbox.cursors.position(kind, cursor).await.map_err(|error| match error {
         NoPosition::Refused(fault) => refused(fault),
         NoPosition::State(error) => ToolError::MendState(error),
@@ -166,13 +181,13 @@ pub(super) async fn kept<What: DeserializeOwned>(
         return Err(refused(fault));
     }
     match serde_json::from_str(&position.text) {
-        Ok(what) => Ok((position, what)),
-        // What an earlier version kept, and this one cannot read, is gone.
+        Ok(saved) => Ok((position, saved)),
+        // An earlier version may have saved a position that this one cannot read.
         Err(_unreadable) => Err(refused(CursorFault::Expired)),
     }
 }
 
-/// What a position is good for: the sources as they are configured, for one caller where callers are told apart.
+/// Returns the binding of a position: the sources as they are configured, and the grant if calls have one.
 pub(super) fn binding(toolbox: &Toolbox) -> String {
     let digest = |text: &str| -> String {
         Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
@@ -181,43 +196,102 @@ pub(super) fn binding(toolbox: &Toolbox) -> String {
     format!("{}:{caller}", digest(&toolbox.asked_source().identity()))
 }
 
-/// Returns why a position that was kept with one binding is of no use under another.
+/// Returns the reason why a position that was saved with one binding cannot be used under another.
 fn fault_of_binding(kept: &str, now: &str) -> Option<CursorFault> {
     let caller = |binding: &str| binding.split_once(':').map(|(_, caller)| caller.to_owned());
-    match () {
-        () if kept == now => None,
-        // Another caller may have other sources, which is not what is wrong.
-        () if caller(kept).is_some_and(|kept| Some(kept) != caller(now)) => Some(CursorFault::Mismatched),
-        () => Some(CursorFault::Changed),
+    if kept == now {
+        return None;
     }
+    // Another caller may have other sources, so a different caller is reported first.
+    let is_other_caller = caller(kept).is_some_and(|kept| Some(kept) != caller(now));
+    Some(if is_other_caller { CursorFault::Mismatched } else { CursorFault::Changed })
 }
 
-fn cursor_of(sent: &RecordData) -> Option<String> {
+fn cursor_in(sent: &RecordData) -> Option<String> {
     let cursor = sent.get("cursor")?.as_str()?.trim();
     (!cursor.is_empty()).then(|| cursor.to_owned())
 }
 
-/// The arguments that say something. Clients that send every argument they know send an empty one for none.
+/// Removes the cursor and empty arguments. Some clients send every argument that they know, empty if they mean none.
 fn given(mut arguments: RecordData) -> RecordData {
     arguments.remove("cursor");
-    arguments.retain(|_, value| match value {
+    arguments.retain(|_, value| is_given(value));
+    arguments
+}
+
+fn is_given(value: &Value) -> bool {
+    match value {
         Value::Null => false,
         Value::String(text) => !text.trim().is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
         Value::Bool(_) | Value::Number(_) => true,
-    });
-    arguments
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use serde_json::json;
 
     use super::*;
 
+    thread_local! {
+        static RESOLVED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A list of a `stream`, which is refused if it is `wrong`.
+    const PAGING: Paging<(String, u64)> = Paging {
+        kind: Kind::Records,
+        needed: "stream",
+        resolve: |arguments| {
+            RESOLVED.set(RESOLVED.get() + 1);
+            let stream = arguments.get("stream").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(10);
+            if stream == "wrong" {
+                return Err(ToolError::Report { problem: "wrong".to_owned() });
+            }
+            Ok((stream, limit))
+        },
+        is_same_list: |(one, _), (other, _)| one == other,
+        refused: ToolError::ListFromStart,
+    };
+
+    fn arguments(value: Value) -> RecordData {
+        let Value::Object(arguments) = value else { panic!("{value}") };
+        arguments
+    }
+
     #[test]
-    fn a_warning_takes_no_more_than_a_cursor() {
+    fn arguments_are_resolved_once_unless_they_differ_from_those_of_the_first_page() {
+        let first = arguments(json!({"stream": "s", "limit": 5}));
+        for (merged, expect, resolved) in [
+            (json!({"stream": "s", "limit": 5}), Some(5), 1),
+            (json!({"limit": 5, "stream": "s"}), Some(5), 1),
+            (json!({"stream": "s", "limit": 7}), Some(7), 2),
+            (json!({"stream": "t", "limit": 5}), None, 2),
+            (json!({"stream": "wrong", "limit": 5}), None, 1),
+        ] {
+            let before = RESOLVED.get();
+            let request = PAGING.resolve_next(&arguments(merged.clone()), &first);
+            assert_eq!(RESOLVED.get() - before, resolved, "{merged}");
+            assert_eq!(request.ok().map(|(_, limit)| limit), expect, "{merged}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_argument_is_reported_before_the_cursor() {
+        let stream = Value::from("s");
+        let own_error = |sent, needed| PAGING.own_error(arguments(sent), needed).is_some();
+        assert!(own_error(json!({"stream": "wrong", "cursor": "c"}), None));
+        assert!(!own_error(json!({"stream": " ", "cursor": "c"}), None));
+        assert!(!own_error(json!({"cursor": "c"}), Some(&stream)));
+        assert!(own_error(json!({"cursor": "c"}), Some(&"wrong".into())));
+    }
+
+    #[test]
+    fn a_warning_is_no_longer_than_a_cursor() {
         for word in ["of another version", "without random bytes"] {
             assert!(no_cursor(word).len() <= crate::cursor::MAX_CURSOR_CHARS, "{word}");
         }
@@ -231,7 +305,7 @@ mod tests {
             ("s2:c2", Some(CursorFault::Mismatched)),
             ("s1:", Some(CursorFault::Mismatched)),
             ("s2:c1", Some(CursorFault::Changed)),
-            // As an earlier version kept it.
+            // Binding of an earlier version.
             ("s1", Some(CursorFault::Changed)),
         ] {
             assert_eq!(fault_of_binding(kept, "s1:c1"), fault, "{kept}");
@@ -239,10 +313,9 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_left_out() {
+    fn empty_arguments_are_removed() {
         let sent = json!({"query": "x", "connection_id": " ", "streams": [], "filter": {}, "mode": null,
             "limit": 0, "flag": false, "cursor": "c"});
-        let Value::Object(sent) = sent else { panic!() };
-        assert_eq!(Value::Object(given(sent)), json!({"query": "x", "limit": 0, "flag": false}));
+        assert_eq!(Value::Object(given(arguments(sent))), json!({"query": "x", "limit": 0, "flag": false}));
     }
 }

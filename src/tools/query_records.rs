@@ -10,7 +10,7 @@ use super::blocking::beside_other_calls;
 use super::change_tokens::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
 use super::error::{Overrun, ToolError};
 use super::no_results::{NoRecords, NoResults, patience};
-use super::paging::{Next, Page, Paging, SoFar, begin};
+use super::paging::{Continuation, Page, PageState, Paging, begin};
 use super::payload::Payload;
 use super::previews::Previews;
 use super::record_page::{Fitted, PageRows, RecordPage, fit_page};
@@ -117,7 +117,7 @@ const PAGING: Paging<Request> = Paging {
     needed: "stream",
     resolve,
     // The size of a page may change, and counting.
-    same: |one, other| {
+    is_same_list: |one, other| {
         let asked = RecordsQuery { limit: one.query.limit, count: one.query.count, ..other.query.clone() };
         one.source == other.source && one.query == asked
     },
@@ -198,7 +198,7 @@ async fn page(
     PageContext { toolbox, source, request, budget, changes }: PageContext<'_>,
     answer: RecordsPage,
     nothing: NoResults,
-    so_far: Option<SoFar>,
+    so_far: Option<PageState>,
 ) -> Result<Fitted, ToolError> {
     let (unavailable, more) = shown(&answer.unavailable);
     let warnings = answer.notes.into_iter().chain(more).collect();
@@ -219,9 +219,9 @@ async fn page(
         }
     }
     if let (Some(position), Some(so_far)) = (answer.next, so_far) {
-        match so_far.next(toolbox, answer.rows.len(), &Unlisted { position }).await? {
-            Next::Cursor(cursor) => page.next_cursor = Some(cursor),
-            Next::Warning(warning) => page.warnings.push(warning),
+        match so_far.continuation(toolbox, answer.rows.len(), &Unlisted { position }).await? {
+            Continuation::Cursor(cursor) => page.next_cursor = Some(cursor),
+            Continuation::Warning(warning) => page.warnings.push(warning),
         }
     }
     page.nothing = nothing;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::arguments::{parse, text};
 use super::error::ToolError;
 use super::no_results::{self, NoResults};
-use super::paging::{Next, Page, Paging, SoFar, begin};
+use super::paging::{Continuation, Page, PageState, Paging, begin};
 use super::payload::{Payload, json_of};
 use super::profile::Profile;
 use super::record_pages::RecordPages;
@@ -171,7 +171,7 @@ const PAGING: Paging<Request> = Paging {
     kind: Kind::Search,
     needed: "query",
     resolve: |arguments| resolve(Profile::Standard, arguments),
-    same: |one, other| one.question == other.question,
+    is_same_list: |one, other| one.question == other.question,
     refused: ToolError::SearchFromStart,
 };
 
@@ -227,7 +227,7 @@ impl Tool for SearchOpenAi {
     const SPEC: ToolSpec = SEARCH_OPENAI;
 
     async fn parse(_call: &ToolCall<'_>, arguments: RecordData) -> Result<Self::Arguments, ToolError> {
-        Ok(Page::only(resolve(Profile::OpenAi, arguments)?))
+        Ok(Page::single(resolve(Profile::OpenAi, arguments)?))
     }
 
     async fn call(call: ToolCall<'_>, arguments: Self::Arguments) -> Result<Payload, ToolError> {
@@ -349,7 +349,7 @@ impl Request {
 async fn page(
     toolbox: &Toolbox,
     request: &Request,
-    so_far: Option<SoFar>,
+    so_far: Option<PageState>,
     mut found: Unread,
     beside: Beside,
 ) -> Result<Payload, ToolError> {
@@ -397,9 +397,9 @@ async fn page(
     if let Some(so_far) = so_far.filter(|_| !unread.is_empty() || found.position.is_some()) {
         // A server can send a title of megabytes, and a position that is too large has no cursor.
         let rest = Unread { hits: unread.into_iter().map(Hit::shortened).collect(), ..found };
-        match so_far.next(toolbox, answer.results.len(), &rest).await? {
-            Next::Cursor(cursor) => answer.next_cursor = Some(cursor),
-            Next::Warning(warning) => answer.warnings.push(warning),
+        match so_far.continuation(toolbox, answer.results.len(), &rest).await? {
+            Continuation::Cursor(cursor) => answer.next_cursor = Some(cursor),
+            Continuation::Warning(warning) => answer.warnings.push(warning),
         }
     }
     let shaping = Shaping {

@@ -26,7 +26,7 @@ use crate::source::{
     Accuracy, Change, Count, CountMode, Direction, Filter, RecordsPosition, RecordsQuery, SourceError, Start,
     StreamQuery,
 };
-use crate::tools::{Page, Paging, Previews, SoFar, ToolError, beside_other_calls};
+use crate::tools::{Page, PageState, Paging, Previews, ToolError, begin, beside_other_calls};
 
 /// Error title for a limit that is too high. Clients recognize these words.
 const LIMIT_EXCEEDS: &str = "Limit exceeds maximum";
@@ -66,7 +66,7 @@ const PAGING: Paging<ListRequest> = Paging {
     needed: "path",
     resolve,
     // The page size may change from page to page.
-    same: |one, other| ListRequest { limit: other.limit, ..one.clone() } == *other,
+    is_same_list: |one, other| ListRequest { limit: other.limit, ..one.clone() } == *other,
     refused: ToolError::ListFromStart,
 };
 
@@ -82,7 +82,7 @@ struct RecordBatch {
 
 pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer, Failure> {
     let sent = raw_arguments(call)?;
-    let Page { request, rest, so_far } = crate::tools::begin(call.toolbox, &PAGING, sent).await?;
+    let Page { request, rest, so_far } = begin(call.toolbox, &PAGING, sent).await?;
     let limits = call.limits;
     let size = size(&request, &limits)?;
     let mut query = RecordsQuery {
@@ -295,7 +295,7 @@ async fn read(
 struct PageContext<'a> {
     request: &'a ListRequest,
     previews: &'a Arc<Previews>,
-    so_far: Option<SoFar>,
+    so_far: Option<PageState>,
 }
 
 /// Constraints for fitting a page.
