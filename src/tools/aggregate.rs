@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arguments::parse;
 use super::error::ToolError;
-use super::no_results::{NoRecords, NoResults, patience};
+use super::no_results::{NoRecords, NoResults, explanation_timeout};
 use super::payload::Payload;
 use super::source_hints::SourceHints;
 use super::tool::{Example, Tool, ToolCall, ToolSpec};
@@ -169,7 +169,7 @@ async fn aggregate(
     if is_empty(&answer) {
         let AggregateQuery { stream, connection, filter, .. } = &query;
         nothing = NoRecords { stream, connection: connection.as_ref(), filter }
-            .explain(source.as_ref(), patience(toolbox.call_deadline(), started))
+            .explain(source.as_ref(), explanation_timeout(toolbox.call_deadline(), started))
             .await;
     }
     let budget = toolbox.budget("aggregate");

@@ -1,8 +1,9 @@
-//! What an answer without results says: the words without a match, and the values or streams there are.
+//! Explanations of empty answers: words without a match, streams with records, and values of filtered fields.
 //!
-//! `hint` is in our own words; what records hold stands in `values`, as data. Finding out takes a few more questions to
-//! the source, `MAX_AT_ONCE` at a time and within `patience`. An answer never fails for them, and neither does another
-//! call: they say so by `Purpose::Hint`.
+//! An explanation takes a few more reads of the source, `MAX_AT_ONCE` at a time and within a timeout. The answer goes out
+//! even if they fail. They have `Purpose::Hint`, so that they do not count for the circuit of a source.
+//! **Invariant:** `hint` has names of streams and words of the query, never text of a record; values of records stand in
+//! `values`, as data.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,36 +21,36 @@ use crate::source::{
     AggregateQuery, Filter, Grouping, Metric, Operator, Purpose, SearchPage, SearchQuery, Source, SourceError,
 };
 
-/// The longest that the questions may take.
-const MAX_PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum time for the reads of an explanation.
+const MAX_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Questions that are asked at a time.
+/// Maximum number of concurrent reads.
 const MAX_AT_ONCE: usize = 2;
 
-/// Words of a query that are looked for one by one.
+/// Maximum number of words of a query that are searched for one by one.
 const MAX_WORDS: usize = 8;
 
-/// Names that a hint lists.
+/// Maximum number of names in a hint.
 const MAX_NAMES: usize = 8;
 
-/// A word or name in a hint, in bytes of JSON.
-const NAME: usize = 40;
+/// Maximum length of a word or name in a hint, in bytes of JSON.
+const MAX_NAME_BYTES: usize = 40;
 
-/// Fields of a filter whose values are shown.
+/// Maximum number of fields of a filter that are explained.
 const MAX_FIELDS: usize = 3;
 
-/// Values shown of a field.
+/// Maximum number of values of a field.
 const MAX_VALUES: usize = 5;
 
-/// A value, in bytes of JSON.
-const VALUE: usize = 60;
+/// Maximum length of a value, in bytes of JSON.
+const MAX_VALUE_BYTES: usize = 60;
 
-/// What stands in an answer without results.
+/// Explanation of an answer without results. Empty in answers with results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct NoResults {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) hint: Option<String>,
-    /// What the fields of the filter hold.
+    /// Values of the fields of the filter.
     #[serde(skip_serializing_if = "RecordData::is_empty")]
     pub(super) values: RecordData,
 }
@@ -60,21 +61,20 @@ impl NoResults {
     }
 }
 
-/// Returns how long the questions may take in a call that began at `started`: half of what is left of its deadline, so that
-/// the answer goes out.
-pub(super) fn patience(call_deadline: Duration, started: Instant) -> Duration {
-    (call_deadline.saturating_sub(started.elapsed()) / 2).min(MAX_PATIENCE)
+/// Returns the timeout for the reads of an explanation: half of the time that the call has left.
+pub(super) fn explanation_timeout(call_deadline: Duration, started: Instant) -> Duration {
+    (call_deadline.saturating_sub(started.elapsed()) / 2).min(MAX_TIMEOUT)
 }
 
-/// Says why a search found nothing.
-pub(super) async fn of_search(source: &dyn Source, query: &SearchQuery, patience: Duration) -> NoResults {
-    let looked = timeout(patience, look(source, query)).await;
-    NoResults::hint(looked.unwrap_or_else(|_elapsed| NOTHING.to_owned()))
+/// Explains why a search found nothing.
+pub(super) async fn explain_search(source: &dyn Source, query: &SearchQuery, within: Duration) -> NoResults {
+    let hint = timeout(within, search_hint(source, query)).await;
+    NoResults::hint(hint.unwrap_or_else(|_elapsed| NOTHING.to_owned()))
 }
 
 const NOTHING: &str = "Nothing matches. Search for fewer or other words.";
 
-async fn look(source: &dyn Source, query: &SearchQuery) -> String {
+async fn search_hint(source: &dyn Source, query: &SearchQuery) -> String {
     match matches_elsewhere(source, query).await {
         Elsewhere::Found(hint) => hint,
         Elsewhere::Unknown => NOTHING.to_owned(),
@@ -84,15 +84,15 @@ async fn look(source: &dyn Source, query: &SearchQuery) -> String {
 
 /// Results of a search without its narrowing arguments.
 enum Elsewhere {
-    /// The hint that says where.
+    /// There are matches; the hint names their streams.
     Found(String),
-    /// Nothing, or the search is not narrowed.
+    /// There is no match, or the search is not narrowed.
     Nothing,
     /// A source did not answer.
     Unknown,
 }
 
-/// Searches without what narrows the search, and names the streams of what is found.
+/// Searches without the narrowing arguments and names the streams of the matches.
 async fn matches_elsewhere(source: &dyn Source, query: &SearchQuery) -> Elsewhere {
     let narrowing = [
         ("`streams`", !query.streams.is_empty()),
@@ -122,7 +122,7 @@ async fn matches_elsewhere(source: &dyn Source, query: &SearchQuery) -> Elsewher
     }
 }
 
-/// Searches for each word of a query.
+/// Searches for each word of a query by itself.
 async fn words_without_match(source: &dyn Source, query: &SearchQuery) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in query.text.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)) {
@@ -161,7 +161,7 @@ async fn ask(source: &dyn Source, query: SearchQuery) -> Result<SearchPage, Sour
     source.search(&query).await
 }
 
-/// A list or a figure over no record of a stream.
+/// A list or an aggregate without any record.
 pub(super) struct NoRecords<'a> {
     pub(super) stream: &'a StreamName,
     pub(super) connection: Option<&'a ConnectionId>,
@@ -169,15 +169,15 @@ pub(super) struct NoRecords<'a> {
 }
 
 impl NoRecords<'_> {
-    /// Says why there is no record.
-    pub(super) async fn explain(&self, source: &dyn Source, patience: Duration) -> NoResults {
+    /// Explains why there is no record.
+    pub(super) async fn explain(&self, source: &dyn Source, within: Duration) -> NoResults {
         if self.filter.is_empty() {
-            let others = timeout(patience, self.streams(source)).await;
+            let others = timeout(within, self.streams(source)).await;
             return NoResults::hint(
                 others.unwrap_or_else(|_elapsed| "The stream has no records.".to_owned()),
             );
         }
-        let values = timeout(patience, self.values(source)).await.unwrap_or_default();
+        let values = timeout(within, self.values(source)).await.unwrap_or_default();
         let hint = if values.is_empty() {
             "No record passes `filter`. Leave it out, or a part of it, to see what its fields hold."
         } else {
@@ -186,7 +186,7 @@ impl NoRecords<'_> {
         NoResults { values, ..NoResults::hint(hint.to_owned()) }
     }
 
-    /// Says where there are records.
+    /// Names the streams that have records.
     async fn streams(&self, source: &dyn Source) -> String {
         let schema = source.schema().await.unwrap_or_default();
         let is_asked = |connection: &&ConnectionSchema| {
@@ -217,7 +217,7 @@ impl NoRecords<'_> {
         }
     }
 
-    /// What the fields of the filter hold: their most frequent values, or the least and the greatest.
+    /// Returns values of the filtered fields: the most frequent ones, or the minimum and maximum of a range.
     async fn values(&self, source: &dyn Source) -> RecordData {
         let mut fields: Vec<(&str, bool)> = Vec::new();
         for condition in &self.filter.0 {
@@ -227,24 +227,29 @@ impl NoRecords<'_> {
             }
         }
         fields.truncate(MAX_FIELDS);
-        let held: Vec<_> =
-            fields.into_iter().map(|(field, is_range)| self.held(source, field, is_range)).collect();
-        let held: Vec<_> = stream::iter(held).buffered(MAX_AT_ONCE).collect().await;
-        held.into_iter().flatten().collect()
+        let reads: Vec<_> =
+            fields.into_iter().map(|(field, is_range)| self.field_values(source, field, is_range)).collect();
+        let values: Vec<_> = stream::iter(reads).buffered(MAX_AT_ONCE).collect().await;
+        values.into_iter().flatten().collect()
     }
 
-    /// The value of one field.
-    async fn held(&self, source: &dyn Source, field: &str, is_range: bool) -> Option<(String, Value)> {
-        let held =
+    /// Returns the values of one field with its name.
+    async fn field_values(
+        &self,
+        source: &dyn Source,
+        field: &str,
+        is_range: bool,
+    ) -> Option<(String, Value)> {
+        let values =
             if is_range { self.bounds(source, field).await } else { self.frequent(source, field).await };
-        Some((clip(field, VALUE), held?))
+        Some((clip(field, MAX_VALUE_BYTES), values?))
     }
 
     async fn frequent(&self, source: &dyn Source, field: &str) -> Option<Value> {
         let query = AggregateQuery {
             grouping: Some(Grouping::Field(field.to_owned())),
             limit: MAX_VALUES,
-            ..self.figure(Metric::Count, None)
+            ..self.query(Metric::Count, None)
         };
         let groups = source.aggregate(&query).await.ok()?.groups?;
         let keys: Vec<Value> = groups.into_iter().filter_map(|group| group.key).map(shown).collect();
@@ -252,15 +257,15 @@ impl NoRecords<'_> {
     }
 
     async fn bounds(&self, source: &dyn Source, field: &str) -> Option<Value> {
-        let figure = async |metric| {
-            let query = self.figure(metric, Some(field.to_owned()));
+        let value = async |metric| {
+            let query = self.query(metric, Some(field.to_owned()));
             source.aggregate(&query).await.ok()?.value.map(shown)
         };
-        let least = figure(Metric::Min).await?;
-        Some(json!({ "min": least, "max": figure(Metric::Max).await? }))
+        let least = value(Metric::Min).await?;
+        Some(json!({ "min": least, "max": value(Metric::Max).await? }))
     }
 
-    fn figure(&self, metric: Metric, field: Option<String>) -> AggregateQuery {
+    fn query(&self, metric: Metric, field: Option<String>) -> AggregateQuery {
         AggregateQuery {
             stream: self.stream.clone(),
             connection: self.connection.cloned(),
@@ -276,13 +281,13 @@ impl NoRecords<'_> {
 
 fn shown(value: Scalar) -> Value {
     match value {
-        Scalar::Text(text) => clip(&text, VALUE).into(),
+        Scalar::Text(text) => clip(&text, MAX_VALUE_BYTES).into(),
         other => other.into(),
     }
 }
 
-/// Names in backticks, as many as fit.
+/// Joins names in backticks, at most [`MAX_NAMES`] of them.
 fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let names = names.into_iter().take(MAX_NAMES).map(|name| format!("`{}`", clip(name, NAME)));
+    let names = names.into_iter().take(MAX_NAMES).map(|name| format!("`{}`", clip(name, MAX_NAME_BYTES)));
     names.collect::<Vec<_>>().join(", ")
 }

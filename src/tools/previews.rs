@@ -1,4 +1,7 @@
-//! What streams say that their records should be shown by when there is little room, and which fields go together.
+//! Cached declarations of streams: the fields of a preview, and the groups of fields.
+//!
+//! A stream may declare a view called `preview`, with the fields that are shown first when a record does not fit.
+//! [`Previews`] has the declarations of one stream by connection; [`KnownPreviews`] caches them for a minute.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,35 +14,40 @@ use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{FieldGroup, FieldPath, StreamDetail};
 use crate::source::{Source, StreamQuery};
 
-/// The view of a stream that is its preview.
+/// Name of the view that declares a preview.
 const VIEW: &str = "preview";
 
-/// The previews and groups of one stream, by connection. None of it is there when the stream declares none.
+/// Maximum number of cached streams.
+const MAX_STREAMS: u64 = 200;
+
+/// Lifetime of a cache entry.
+const LIFETIME: Duration = Duration::from_secs(60);
+
+/// Previews and groups of one stream, by connection. Empty if the stream declares none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Previews(HashMap<(ConnectionId, StreamName), Declared>);
 
-/// What one stream of one connection declares.
+/// Declarations of one stream of one connection.
 #[derive(Debug, Clone, Default)]
 struct Declared {
     preview: Vec<FieldPath>,
     groups: Vec<FieldGroup>,
 }
 
-/// Those that were asked for lately.
+/// Cache of the declarations of streams.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownPreviews(Cache<(SourceName, StreamQuery), Arc<Previews>>);
 
 impl Default for KnownPreviews {
     fn default() -> Self {
-        let minute = Duration::from_secs(60);
-        let streams = Cache::builder().max_capacity(200).time_to_live(minute);
-        Self(streams.eviction_policy(EvictionPolicy::lru()).build())
+        let previews = Cache::builder().max_capacity(MAX_STREAMS).time_to_live(LIFETIME);
+        Self(previews.eviction_policy(EvictionPolicy::lru()).build())
     }
 }
 
 impl Previews {
-    /// What the stream of a record declares.
-    pub(crate) fn of(&self, address: &RecordAddress) -> &[FieldPath] {
+    /// Returns the fields that the stream of a record declares as its preview.
+    pub(crate) fn fields(&self, address: &RecordAddress) -> &[FieldPath] {
         self.declared(address).map_or(&[], |declared| &declared.preview)
     }
 
@@ -52,14 +60,14 @@ impl Previews {
         self.0.get(&(address.connection.clone()?, address.stream.clone()))
     }
 
-    /// Whether no preview is declared.
+    /// Returns true if no preview is declared.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.values().all(|declared| declared.preview.is_empty())
     }
 
-    fn read(details: &[StreamDetail]) -> Self {
+    fn from_details(details: &[StreamDetail]) -> Self {
         let preview = |detail: &StreamDetail| {
-            // A name that is no path is one of the record's fields all the same.
+            // A name that cannot be parsed as a path is the name of a field.
             let path = |name: &String| name.parse().unwrap_or_else(|_no_path| FieldPath::field(name));
             let fields = detail.view(VIEW).map(|view| view.fields.as_slice()).unwrap_or_default();
             let declared = Declared { preview: fields.iter().map(path).collect(), groups: detail.groups() };
@@ -70,24 +78,24 @@ impl Previews {
 }
 
 impl KnownPreviews {
-    /// Returns what a stream declares, if it was asked for lately.
+    /// Returns the cached declarations of a stream.
     pub(crate) fn known(&self, source: &dyn Source, query: &StreamQuery) -> Option<Arc<Previews>> {
         self.0.get(&(source.name().clone(), query.clone()))
     }
 
-    /// What a stream declares; nothing when its source does not say: an answer is not lost for that.
-    pub(crate) async fn of(&self, source: &dyn Source, query: StreamQuery) -> Arc<Previews> {
+    /// Reads the declarations of a stream. Empty if the source fails, because an answer does not depend on them.
+    pub(crate) async fn read(&self, source: &dyn Source, query: StreamQuery) -> Arc<Previews> {
         let key = (source.name().clone(), query);
         if let Some(known) = self.0.get(&key) {
             return known;
         }
         match source.stream(&key.1).await {
             Ok(answer) => {
-                let previews = Arc::new(Previews::read(&answer.details));
+                let previews = Arc::new(Previews::from_details(&answer.details));
                 self.0.insert(key, Arc::clone(&previews));
                 previews
             }
-            Err(_unsaid) => Arc::default(),
+            Err(_unknown) => Arc::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::arguments::parse;
 use super::blocking::beside_other_calls;
 use super::change_tokens::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
 use super::error::{Overrun, ToolError};
-use super::no_results::{NoRecords, NoResults, patience};
+use super::no_results::{NoRecords, NoResults, explanation_timeout};
 use super::paging::{Continuation, Page, PageState, Paging, begin};
 use super::payload::Payload;
 use super::previews::Previews;
@@ -160,7 +160,7 @@ async fn query_records(
         if is_first && answer.rows.is_empty() && answer.next.is_none() && answer.unavailable.is_empty() {
             let RecordsQuery { stream, connection, filter, .. } = &query;
             nothing = NoRecords { stream, connection: connection.as_ref(), filter }
-                .explain(source.as_ref(), patience(toolbox.call_deadline(), started))
+                .explain(source.as_ref(), explanation_timeout(toolbox.call_deadline(), started))
                 .await;
         }
         let context = PageContext {
@@ -252,7 +252,7 @@ async fn page(
     if is_known {
         return Ok(fitted);
     }
-    let previews = toolbox.previews.of(source, asked).await;
+    let previews = toolbox.previews.read(source, asked).await;
     if previews.is_empty() {
         return Ok(fitted);
     }

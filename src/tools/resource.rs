@@ -1,23 +1,24 @@
-//! Resources: the same answers under URIs, for clients that like those. No resource is the only way to
-//! anything.
+//! Resources: tool calls in the form of URIs.
+//!
+//! Each resource stands for a call of a tool and has the same answer, so that clients without resources miss nothing.
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::record::RecordData;
 
-/// A kind of resource.
+/// A URI template of resources.
 #[derive(Debug, Clone, Copy)]
 pub struct ResourceTemplate {
-    /// RFC 6570.
+    /// Template in the syntax of RFC 6570.
     pub uri_template: &'static str,
-    /// A name for people.
+    /// Name for people.
     pub name: &'static str,
-    /// What it gives.
+    /// Description of the content.
     pub description: &'static str,
 }
 
-/// All of them.
+/// All resource templates.
 pub const RESOURCE_TEMPLATES: [ResourceTemplate; 3] = [
     ResourceTemplate {
         uri_template: "pdpp://stream/{name}",
@@ -36,21 +37,21 @@ pub const RESOURCE_TEMPLATES: [ResourceTemplate; 3] = [
     },
 ];
 
-/// The call that a resource is the same as.
+/// The tool call that a resource stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceCall {
-    /// The tool.
+    /// Name of the tool.
     pub tool: &'static str,
-    /// Its arguments.
+    /// Arguments of the call.
     pub arguments: RecordData,
 }
 
-/// The call of a URI; `None` when it is of none of the templates. A handle may stand as it is printed, or
-/// with its `/` and `%` percent-encoded, as a client that fills the template in sends it.
+/// Parses a URI into a tool call. Returns `None` if it matches no template. A handle may stand as printed, or with its `/`
+/// and `%` percent-encoded, as clients that expand the template send it.
 #[must_use]
 pub fn resource_call(uri: &str) -> Option<ResourceCall> {
     let (kind, rest) = uri.strip_prefix("pdpp://")?.split_once('/')?;
-    // A handle may hold a `?` as it is printed; only a window has a query, after the last one.
+    // A printed handle may contain `?`. Only a field window has a query, which begins at the last one.
     let (name, query) = match kind {
         "field-window" => rest.rsplit_once('?').map(|(name, query)| (name, Some(query)))?,
         _ => (rest, None),
@@ -58,23 +59,23 @@ pub fn resource_call(uri: &str) -> Option<ResourceCall> {
     if name.is_empty() {
         return None;
     }
-    let as_text = |name: &str| percent_decode_str(name).decode_utf8().ok().map(|text| text.into_owned());
     let arguments =
         |pairs: Vec<(&str, Value)>| pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     match kind {
         "stream" => Some(ResourceCall {
             tool: "schema",
-            arguments: arguments(vec![("stream", as_text(name)?.into())]),
+            arguments: arguments(vec![("stream", decode(name)?.into())]),
         }),
-        "record" => {
-            Some(ResourceCall { tool: "fetch", arguments: arguments(vec![("id", handle(name)?.into())]) })
-        }
+        "record" => Some(ResourceCall {
+            tool: "fetch",
+            arguments: arguments(vec![("id", decode_handle(name)?.into())]),
+        }),
         "field-window" => {
-            let mut pairs = vec![("id", Value::from(handle(name)?))];
+            let mut pairs = vec![("id", Value::from(decode_handle(name)?))];
             for pair in query?.split('&') {
                 let (name, value) = pair.split_once('=')?;
                 match name {
-                    "field" => pairs.push(("field", as_text(value)?.into())),
+                    "field" => pairs.push(("field", decode(value)?.into())),
                     "offset_chars" => pairs.push(("offset_chars", value.parse::<u64>().ok()?.into())),
                     "limit_chars" => pairs.push(("limit_chars", value.parse::<u64>().ok()?.into())),
                     _ => return None,
@@ -86,12 +87,16 @@ pub fn resource_call(uri: &str) -> Option<ResourceCall> {
     }
 }
 
-/// A handle as printed has a `/` in all forms but the oldest; one from a template has it encoded.
-fn handle(name: &str) -> Option<String> {
+/// Decodes a handle. A printed one has a `/` in all forms but the oldest; an expanded template has it encoded.
+fn decode_handle(name: &str) -> Option<String> {
     if name.contains('/') || !name.contains('%') {
         return Some(name.to_owned());
     }
-    percent_decode_str(name).decode_utf8().ok().map(|text| text.into_owned())
+    decode(name)
+}
+
+fn decode(text: &str) -> Option<String> {
+    percent_decode_str(text).decode_utf8().ok().map(|text| text.into_owned())
 }
 
 #[cfg(test)]
@@ -107,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn uris_are_calls() {
+    fn uris_are_parsed_into_calls() {
         check("pdpp://stream/messages", Some(&("schema", json!({"stream": "messages"}))));
         check("pdpp://stream/my%20stream", Some(&("schema", json!({"stream": "my stream"}))));
         check("pdpp://record/c/s:r", Some(&("fetch", json!({"id": "c/s:r"}))));

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use super::arguments::{parse, text};
 use super::error::ToolError;
-use super::no_results::{self, NoResults};
+use super::no_results::{NoResults, explain_search, explanation_timeout};
 use super::paging::{Continuation, Page, PageState, Paging, begin};
 use super::payload::{Payload, json_of};
 use super::profile::Profile;
 use super::record_pages::RecordPages;
-use super::seen_ids::{OPAQUE_ID, one_line};
+use super::seen_ids::{MAX_OPAQUE_ID_BYTES, one_line};
 use super::source_hints::SourceHints;
 use super::tool::{Example, Tool, ToolCall, ToolSpec};
 use super::toolbox::Toolbox;
@@ -263,8 +263,8 @@ async fn search(
         beside.unavailable.extend(page.unavailable);
     }
     if !goes_on && found.hits.is_empty() && found.position.is_none() && beside.unavailable.is_empty() {
-        let patience = no_results::patience(toolbox.call_deadline(), started);
-        beside.nothing = no_results::of_search(source.as_ref(), &request.question.query(1), patience).await;
+        let within = explanation_timeout(toolbox.call_deadline(), started);
+        beside.nothing = explain_search(source.as_ref(), &request.question.query(1), within).await;
     }
     if beside.lexical_instead {
         let sources = if source.is_several() { "sources without it were" } else { "this source was" };
@@ -486,7 +486,9 @@ fn bare_len(result: &SearchResult) -> usize {
 fn id_of(hit: &Hit) -> Option<String> {
     match &hit.id {
         HitId::Record(address) => Handle::mint(address).map(|handle| handle.to_string()),
-        HitId::Opaque(id) => (id.len() <= OPAQUE_ID && id.parse::<Handle>().is_err()).then(|| id.clone()),
+        HitId::Opaque(id) => {
+            (id.len() <= MAX_OPAQUE_ID_BYTES && id.parse::<Handle>().is_err()).then(|| id.clone())
+        }
         HitId::Nameless => None,
     }
 }

@@ -1,4 +1,7 @@
-//! Ids of a source's own that were printed: they name no record, and `fetch` answers them all the same.
+//! Search hits with an id of the source's own, which is not a handle.
+//!
+//! No source can be asked for such an id later, so hits of answers are kept for ten minutes and `fetch` returns them from
+//! memory. Limited to [`MAX_CACHE_BYTES`]; the least recently used ids are evicted first.
 
 use std::time::Duration;
 
@@ -9,19 +12,19 @@ use crate::fit::clip;
 use crate::handle::RecordAddress;
 use crate::record::{Hit, HitId};
 
-/// The longest id of a source's own that is printed, in bytes.
-pub(super) const OPAQUE_ID: usize = 1_024;
+/// Maximum length of a source's own id in an answer, in bytes.
+pub(super) const MAX_OPAQUE_ID_BYTES: usize = 1_024;
 
-/// The most memory that ids of a source's own take, in bytes.
-const SEEN_BYTES: u64 = 8 * 1024 * 1024;
+/// Maximum memory of the cache, in bytes.
+const MAX_CACHE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// What an entry of a cache takes beside its texts, in bytes.
+/// Size of a cache entry without its texts, in bytes.
 const ENTRY_BYTES: usize = 512;
 
-/// A title that is kept for later, in bytes of JSON: what `fetch` shows of it.
-const KEPT_TITLE: usize = 300;
+/// Maximum length of a cached title, in bytes of JSON. Equal to that of a title in `fetch`.
+const MAX_TITLE_BYTES: usize = 300;
 
-/// Ids of a source's own that were printed, with what is known of them, so that `fetch` can answer them.
+/// Cache of the hits with an id of the source's own.
 #[derive(Debug, Clone)]
 pub(super) struct SeenIds(Cache<String, Hit>);
 
@@ -29,10 +32,10 @@ impl Default for SeenIds {
     fn default() -> Self {
         let minutes = Duration::from_secs(600);
         let weight = |id: &String, hit: &Hit| {
-            u32::try_from(id.len() + hit.kept_bytes() + ENTRY_BYTES).unwrap_or(u32::MAX)
+            u32::try_from(id.len() + hit.text_bytes() + ENTRY_BYTES).unwrap_or(u32::MAX)
         };
-        let ids = Cache::builder().max_capacity(SEEN_BYTES).weigher(weight).time_to_live(minutes);
-        // An id that was just printed is the one that will be fetched, so the oldest go first.
+        let ids = Cache::builder().max_capacity(MAX_CACHE_BYTES).weigher(weight).time_to_live(minutes);
+        // The next fetch is of a recent id, so the oldest are evicted first.
         Self(ids.eviction_policy(EvictionPolicy::lru()).build())
     }
 }
@@ -48,17 +51,17 @@ impl SeenIds {
 }
 
 impl Hit {
-    /// The same without what no answer would show of it, to be kept until it is asked for.
+    /// Returns the hit with its title and id shortened to what an answer would show.
     pub(super) fn shortened(mut self) -> Self {
-        self.title = clip(&one_line(&self.title), KEPT_TITLE);
-        if matches!(&self.id, HitId::Opaque(id) if id.len() > OPAQUE_ID) {
+        self.title = clip(&one_line(&self.title), MAX_TITLE_BYTES);
+        if matches!(&self.id, HitId::Opaque(id) if id.len() > MAX_OPAQUE_ID_BYTES) {
             self.id = HitId::Nameless;
         }
         self
     }
 
-    /// Bytes of its texts.
-    fn kept_bytes(&self) -> usize {
+    /// Returns the size of the texts in bytes.
+    fn text_bytes(&self) -> usize {
         let id = match &self.id {
             HitId::Record(RecordAddress { connection, stream, record }) => {
                 let connection = connection.as_ref().map_or(0, |connection| connection.as_str().len());
@@ -72,7 +75,7 @@ impl Hit {
     }
 }
 
-/// A title has one line, whatever the record says.
+/// Replaces each run of whitespace and control characters by a space.
 pub(super) fn one_line(title: &str) -> String {
     title
         .split(|c: char| c.is_whitespace() || c.is_control())
@@ -98,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_was_just_printed_is_known_however_many_there_are() {
+    fn recent_ids_are_cached_within_the_memory_limit() {
         let seen = SeenIds::default();
         for number in 0..3_000 {
             let id = format!("doc {number}");
@@ -106,13 +109,13 @@ mod tests {
             seen.0.run_pending_tasks();
             assert!(seen.get(&id).is_some(), "{id}");
         }
-        // Old ones are still there: a long title does not push them out.
+        // Long titles are shortened, so they do not evict older ids.
         assert!(seen.get("doc 0").is_some());
         for number in 0..30_000 {
             seen.remember(&format!("other {number}"), hit(HitId::Nameless, ""));
         }
         seen.0.run_pending_tasks();
-        assert!(seen.0.weighted_size() <= SEEN_BYTES);
+        assert!(seen.0.weighted_size() <= MAX_CACHE_BYTES);
         assert!(seen.get("other 29999").is_some());
     }
 }

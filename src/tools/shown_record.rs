@@ -1,4 +1,6 @@
-//! A record in a list, at some width.
+//! A record as an item of a list.
+//!
+//! `show` narrows the fields of a record, and those of its related records, to a [`FieldWidth`].
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -9,18 +11,18 @@ use crate::handle::Handle;
 use crate::record::Record;
 use crate::source::Change;
 
-/// A record as a list shows it.
+/// An item of a list: a record, or the mark of one that was deleted.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ShownRecord<'a> {
     id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<NarrowedFields<'a>>,
-    /// Fields that are not shown.
-    #[serde(skip_serializing_if = "is_none")]
+    /// Number of omitted fields.
+    #[serde(skip_serializing_if = "is_zero")]
     pub(super) more_fields: usize,
     #[serde(skip_serializing_if = "Map::is_empty")]
     expanded: Map<String, Value>,
-    /// Relations that have more records than are shown.
+    /// Relations with more records than shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     expanded_more: Vec<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -30,11 +32,11 @@ pub(super) struct ShownRecord<'a> {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_none(count: &usize) -> bool {
+fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// A row at some width, by its handle.
+/// Renders a row at a width, with its handle as `id`.
 pub(super) fn show<'a>(
     row: &'a Change,
     id: &'a str,
@@ -55,7 +57,7 @@ pub(super) fn show<'a>(
             ShownRecord { deleted: true, deleted_at: deleted_at.as_deref(), ..bare }
         }
         Change::Present(record) => {
-            let (data, more_fields) = narrow(&record.data, width, previews.of(&record.address));
+            let (data, more_fields) = narrow(&record.data, width, previews.fields(&record.address));
             let has_more = record.expanded.iter().filter(|relation| relation.has_more && relation.many);
             ShownRecord {
                 data,
@@ -68,12 +70,12 @@ pub(super) fn show<'a>(
     }
 }
 
-/// Related records by the name of their relation: a list, or the one there is.
+/// Renders related records by the name of their relation: an array, or one record for a relation to one.
 fn expanded(record: &Record, width: FieldWidth, previews: &Previews) -> Map<String, Value> {
     let mut relations = Map::new();
     for relation in &record.expanded {
         let mut shown = relation.records.iter().filter_map(|record| {
-            let (data, more_fields) = narrow(&record.data, width, previews.of(&record.address));
+            let (data, more_fields) = narrow(&record.data, width, previews.fields(&record.address));
             let mut shown = Map::new();
             shown.insert("id".to_owned(), Handle::mint(&record.address)?.to_string().into());
             if let Some(data) = data {

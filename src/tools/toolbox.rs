@@ -162,7 +162,7 @@ impl Toolbox {
 
     /// What a stream wants shown of its records.
     pub(crate) async fn previews(&self, stream: StreamQuery) -> Arc<Previews> {
-        self.previews.of(self.source.as_ref(), stream).await
+        self.previews.read(self.source.as_ref(), stream).await
     }
 
     /// The most that a tool answers.

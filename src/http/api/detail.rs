@@ -120,7 +120,7 @@ impl RecordView {
     /// Returns the requested fields, or as much of them as fits under the hard cap.
     fn full(&self, data: &RecordData, json: String) -> Option<Answer> {
         let Self { record, request, previews, cap, .. } = self;
-        let (cap, declared) = (*cap, previews.of(&record.address));
+        let (cap, declared) = (*cap, previews.fields(&record.address));
         let body = if request.with_meta { self.enveloped("full", data, &[], Naming::Counted)? } else { json };
         let shaping = Shaping { fields: Some((record.data.len(), data.len())), ..self.shaping() };
         if body.len() <= cap.bytes
@@ -168,7 +168,7 @@ impl RecordView {
             // If the hard cap is too small even for that, as much of the record as fits is returned without an
             // envelope.
             .or_else(|| {
-                let marked = marks::within(record, &record.data, previews.of(&record.address), *cap)?;
+                let marked = marks::within(record, &record.data, previews.fields(&record.address), *cap)?;
                 let shaping = Shaping { summarized: marked != record.data, ..self.shaping() };
                 Some(Answer::with_shaping(serde_json::to_string(&marked).ok()?, shaping))
             })
@@ -205,7 +205,7 @@ impl RecordView {
             let id = only_id(record);
             Preview { left_out: left_out(data, &id), summary: id }
         } else {
-            let declared = [&[FieldPath::field("id")], previews.of(&record.address)].concat();
+            let declared = [&[FieldPath::field("id")], previews.fields(&record.address)].concat();
             preview(data, &declared, room)
         };
         if shown.summary.is_empty() {

@@ -84,7 +84,7 @@ impl PageWork {
             self.mark(&envelope, &previews);
         }
         let records = std::mem::take(&mut self.records);
-        let item = |record| Item::new(record, previews.of(&record.address));
+        let item = |record| Item::new(record, previews.fields(&record.address));
         let items: Vec<Item<'_>> = records.iter().map(item).collect();
         let is_summary = self.is_summary || self.is_marked;
         let PaginatedResponse { next_cursor, meta, .. } = self.response;
@@ -122,7 +122,7 @@ impl PageWork {
     fn mark(&mut self, envelope: &str, previews: &Previews) {
         let room = self.budget.beside_json(envelope);
         for record in &mut self.records {
-            let declared = previews.of(&record.address);
+            let declared = previews.fields(&record.address);
             if let Some(marked) = marks::within(record, &record.data, declared, room) {
                 record.data = marked;
             }
