@@ -179,7 +179,7 @@ async fn aggregate(
     loop {
         let shown = Answer { nothing: nothing.clone(), ..shown(&query, &answer, text_most) };
         if let Some(payload) = Payload::if_within(&shown, budget)? {
-            return Ok(payload.shaped(Shaping { items: groups, ..Shaping::default() }));
+            return Ok(payload.with_shaping(Shaping { items: groups, ..Shaping::default() }));
         }
         // Bytes are known to fit; texts of rare letters have more tokens. Under a low cap, an answer comes without its hint.
         nothing = NoResults::default();

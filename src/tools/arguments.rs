@@ -1,4 +1,7 @@
-//! Turns normalized arguments into the typed ones of a tool.
+//! Typed arguments.
+//!
+//! `parse` deserializes normalized arguments. Their names and JSON types have been checked by then, so what is refused
+//! here is a value with a grammar of its own: the name of a stream, a filter.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -8,34 +11,33 @@ use super::tool::ToolSpec;
 use crate::fit::clip;
 use crate::record::RecordData;
 
-/// The longest piece of an argument that an error quotes, in bytes.
-const QUOTE: usize = 200;
+/// Maximum length of a quoted problem, in bytes.
+const MAX_QUOTE_BYTES: usize = 200;
 
-/// Reads normalized arguments as `Args`, naming the argument that is wrong. Their names and JSON types are right by
-/// now, so what is refused here is a value that has a grammar of its own: a name, a filter.
+/// Deserializes normalized arguments. An error names the invalid argument.
 pub(super) fn parse<Args: DeserializeOwned>(
     spec: &ToolSpec,
     arguments: RecordData,
 ) -> Result<Args, ToolError> {
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
         let path = error.path().to_string();
-        spec.invalid_argument(&path, clip(&error.into_inner().to_string(), QUOTE))
+        spec.invalid_argument(&path, clip(&error.into_inner().to_string(), MAX_QUOTE_BYTES))
     })
 }
 
-/// An argument that has to hold text.
-pub(super) fn text(
+/// Trims a string argument, which must not be empty or longer than `max_chars`.
+pub(super) fn trimmed(
     spec: &ToolSpec,
     param: &'static str,
     text: &str,
-    most_chars: usize,
+    max_chars: usize,
 ) -> Result<String, ToolError> {
     let trimmed = text.trim();
     if trimmed.is_empty() {
         return Err(spec.invalid_argument(param, "it is empty"));
     }
-    if trimmed.chars().nth(most_chars).is_some() {
-        return Err(spec.invalid_argument(param, format!("it is longer than {most_chars} characters")));
+    if trimmed.chars().nth(max_chars).is_some() {
+        return Err(spec.invalid_argument(param, format!("it is longer than {max_chars} characters")));
     }
     Ok(trimmed.to_owned())
 }

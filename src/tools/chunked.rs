@@ -1,8 +1,8 @@
-//! Texts of records, cut into chunks, as tools and routes give them out.
+//! Texts of records divided into chunks, for tools and for routes of `/api/v1`.
 //!
-//! A text is read and cut once for as long as its record stays what it is: whoever reads a long one chunk by chunk, or
-//! jumps to a line of it, waits for that the first time only. A cursor names the version it was given for, so that nobody
-//! puts together chunks of two versions.
+//! [`ChunkedTexts`] caches texts, so that a client that reads a long one chunk by chunk waits for the first chunk only. A
+//! text is read and divided again when the version of its record changes.
+//! **Invariant:** a cursor names the version of the text, so no client joins chunks of two versions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::blocking::beside_other_calls;
+use super::blocking::run_blocking;
 use super::error::ToolError;
 use super::paging::{binding, load};
 use super::toolbox::Toolbox;
@@ -23,47 +23,47 @@ use crate::handle::{RecordAddress, SourceName};
 use crate::record::{RecordData, document_text};
 use crate::source::{QueryFault, RecordQuery, Source, SourceError};
 
-/// The most memory that texts take, in bytes.
-const MAX_TEXTS: u64 = 48 * 1024 * 1024;
+/// Maximum memory of the cache, in bytes.
+const MAX_CACHE_BYTES: u64 = 48 * 1024 * 1024;
 
-/// The longest text that is kept. One that is longer is read again each time.
-const MAX_TEXT: usize = 24 * 1024 * 1024;
+/// Maximum length of a cached text, in bytes. A longer one is read again for each chunk.
+const MAX_TEXT_BYTES: usize = 24 * 1024 * 1024;
 
-/// How long a text is kept that nobody reads.
-const IDLE: Duration = Duration::from_secs(60);
+/// Time after which an unused text is evicted.
+const MAX_IDLE: Duration = Duration::from_secs(60);
 
-/// Fields that a refusal names.
-const FIELDS_SHOWN: usize = 30;
+/// Maximum number of fields that an error names.
+const MAX_FIELDS: usize = 30;
 
-/// A text of a record, and where its chunks are.
+/// A text of a record with the bounds of its chunks.
 #[derive(Debug)]
 pub(crate) struct ChunkedText {
-    /// The record, as its source names it.
+    /// Address of the record, as its source names it.
     pub(crate) address: RecordAddress,
-    /// The field; the whole record as one text when there is none.
+    /// Name of the field; `None` for the whole record as one text.
     pub(crate) field: Option<String>,
-    /// The text.
+    /// Text that is divided.
     pub(crate) text: String,
-    /// Where it is cut.
+    /// Bounds of the chunks.
     pub(crate) chunks: ContentChunks,
-    /// Another word when the text is another.
+    /// Version of the text, which changes with it.
     version: String,
-    /// The most bytes of a chunk.
+    /// Maximum size of a chunk in bytes.
     most: usize,
 }
 
-/// What is to be cut.
+/// A text of a record to divide.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct TextQuery {
-    /// The record.
+    /// Address of the record.
     pub(crate) address: RecordAddress,
-    /// One of its fields; all of it as one text when there is none.
+    /// Name of the field; `None` for the whole record as one text.
     pub(crate) field: Option<String>,
-    /// The most bytes of a chunk, also as JSON.
+    /// Maximum size of a chunk in bytes, also as JSON.
     pub(crate) most: usize,
 }
 
-/// Where reading goes on.
+/// Position of a cursor.
 #[derive(Debug, Serialize, Deserialize)]
 struct ChunkPosition {
     source: Option<SourceName>,
@@ -72,43 +72,43 @@ struct ChunkPosition {
     version: String,
     most: usize,
     index: usize,
-    /// The byte to go on from in that chunk, where an answer by lines ended inside it.
+    /// Byte of the text to continue from, if an answer by lines ended inside the chunk.
     #[serde(default)]
     from: usize,
 }
 
-/// A place in a text to read from, to the end of a chunk.
+/// A place in a text from which to read to the end of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ChunkStart {
-    /// The chunk.
+    /// Index of the chunk.
     pub(crate) index: usize,
-    /// The first byte that is read, where that is after the start of the chunk.
+    /// First byte to read, if it is after the start of the chunk.
     pub(crate) from: usize,
 }
 
 impl ChunkStart {
-    /// The start of a chunk.
-    pub(crate) fn of_chunk(index: usize) -> Self {
+    /// Creates the start of a chunk.
+    pub(crate) fn new(index: usize) -> Self {
         Self { index, from: 0 }
     }
 }
 
-/// Texts that were read lately.
+/// Cache of divided texts.
 #[derive(Debug, Clone)]
-pub(super) struct Texts(Cache<(SourceName, TextQuery), Arc<ChunkedText>>);
+pub(super) struct ChunkedTexts(Cache<(SourceName, TextQuery), Arc<ChunkedText>>);
 
-impl Default for Texts {
+impl Default for ChunkedTexts {
     fn default() -> Self {
         let weight = |_: &(SourceName, TextQuery), text: &Arc<ChunkedText>| {
             u32::try_from(text.text.len() + 64 * text.chunks.len() + 512).unwrap_or(u32::MAX)
         };
-        let texts = Cache::builder().max_capacity(MAX_TEXTS).weigher(weight).time_to_idle(IDLE);
+        let texts = Cache::builder().max_capacity(MAX_CACHE_BYTES).weigher(weight).time_to_idle(MAX_IDLE);
         Self(texts.eviction_policy(EvictionPolicy::lru()).build())
     }
 }
 
 impl ChunkedText {
-    /// Returns what is read from a place on: a chunk, or the rest of one.
+    /// Returns the chunk at a place, from there to its end.
     pub(crate) fn chunk_from(&self, start: ChunkStart) -> Option<Chunk> {
         let chunk = self.chunks.get(start.index)?;
         let skipped = self.text.get(chunk.start..start.from).unwrap_or_default();
@@ -116,18 +116,18 @@ impl ChunkedText {
         Some(Chunk { start: chunk.start + skipped.len(), start_line: chunk.start_line + lines, ..chunk })
     }
 
-    /// Returns the text of a chunk, or of the rest of one.
+    /// Returns the text of a chunk. Empty for `None`.
     pub(crate) fn piece(&self, chunk: Option<&Chunk>) -> &str {
         chunk.and_then(|chunk| self.text.get(chunk.start..chunk.end)).unwrap_or_default()
     }
 
-    /// Returns whether a chunk ends inside an entry, a sentence or a line.
+    /// Returns true if a chunk ends inside an entry, a sentence or a line.
     pub(crate) fn is_hard_split(&self, chunk: &Chunk) -> bool {
         let ends_inside_line = chunk.end < self.text.len() && !self.piece(Some(chunk)).ends_with('\n');
         chunk.is_hard_split || ends_inside_line
     }
 
-    /// Returns the cursor for what follows a byte of the text; nothing at its end.
+    /// Returns a cursor for the text from a byte on, or `None` at its end.
     pub(crate) async fn cursor_at(
         &self,
         toolbox: &Toolbox,
@@ -156,8 +156,8 @@ impl ChunkedText {
     }
 }
 
-/// The text of a field of a record, or of all of it, cut.
-pub(crate) async fn chunked(
+/// Reads the text of a field, or of a whole record, and divides it.
+pub(crate) async fn read_chunked(
     toolbox: &Toolbox,
     source: &dyn Source,
     query: TextQuery,
@@ -172,36 +172,46 @@ pub(crate) async fn chunked(
     }
     let whole = RecordQuery::of(query.address.clone());
     let record = source.record(&whole).await.map_err(failed)?;
-    let text = text_of(&record.data, query.field.as_deref()).map_err(failed)?;
+    let text = field_text(&record.data, query.field.as_deref()).map_err(failed)?;
     let TextQuery { field, most, .. } = query;
     let is_known = version.is_some();
-    let cut = beside_other_calls(move || {
+    let cut = run_blocking(move || {
         let _memory = record.memory;
         let chunks = ContentChunks::of(&text, most);
         let version = version.unwrap_or_else(|| digest(&text));
         Ok(Arc::new(ChunkedText { address: record.address, field, text, chunks, version, most }))
     });
     let cut = cut.await?;
-    // Without a version it would have to be read to know that it is still the same.
-    if is_known && cut.text.len() <= MAX_TEXT {
+    // Without a version, only reading the record again could tell whether it is unchanged.
+    if is_known && cut.text.len() <= MAX_TEXT_BYTES {
         toolbox.texts.0.insert(key, Arc::clone(&cut));
     }
     Ok(cut)
 }
 
-/// The text that a cursor goes on in, the chunk, and the source that was named. It has to be of the record, and of the
-/// field if one is named.
-pub(crate) async fn chunked_after(
+/// A text that a cursor continues.
+#[derive(Debug)]
+pub(crate) struct ContinuedText {
+    /// Text with its chunks.
+    pub(crate) text: Arc<ChunkedText>,
+    /// Place to continue from.
+    pub(crate) start: ChunkStart,
+    /// Source that the first call named.
+    pub(crate) source: Option<SourceName>,
+}
+
+/// Reads the text that a cursor continues. It has to be a text of the record, and of the field if one is named.
+pub(crate) async fn continue_chunked(
     toolbox: &Toolbox,
     cursor: &str,
     asked: &RecordAddress,
     asked_field: Option<&str>,
-) -> Result<(Arc<ChunkedText>, ChunkStart, Option<SourceName>), ToolError> {
+) -> Result<ContinuedText, ToolError> {
     let (_, position) = load::<ChunkPosition>(toolbox, Kind::Chunk, ToolError::ReadFromStart, cursor).await?;
     let source = toolbox.source("read_record_field", position.source.as_ref())?;
     let ChunkPosition { address, field, most, .. } = &position;
     let query = TextQuery { address: address.clone(), field: field.clone(), most: *most };
-    let text = chunked(toolbox, source.as_ref(), query).await?;
+    let text = read_chunked(toolbox, source.as_ref(), query).await?;
     if text.version != position.version || position.index >= text.chunks.len() {
         return Err(ToolError::ReadFromStart(CursorFault::RecordChanged));
     }
@@ -212,17 +222,17 @@ pub(crate) async fn chunked_after(
         return Err(ToolError::ReadFromStart(CursorFault::Mismatched));
     }
     let start = ChunkStart { index: position.index, from: position.from };
-    Ok((text, start, position.source))
+    Ok(ContinuedText { text, start, source: position.source })
 }
 
-/// A text as it is; anything else as JSON with a line for each value.
-fn text_of(data: &RecordData, field: Option<&str>) -> Result<String, SourceError> {
+/// Returns a field as text: a string as it is, any other value as JSON with a line for each value.
+fn field_text(data: &RecordData, field: Option<&str>) -> Result<String, SourceError> {
     let Some(field) = field else { return Ok(document_text(data)) };
     match data.get(field) {
         Some(Value::String(text)) => Ok(text.clone()),
         Some(other) => Ok(serde_json::to_string_pretty(other).unwrap_or_default()),
         None => {
-            let known: Vec<&str> = data.keys().map(String::as_str).take(FIELDS_SHOWN).collect();
+            let known: Vec<&str> = data.keys().map(String::as_str).take(MAX_FIELDS).collect();
             Err(SourceError::InvalidQuery {
                 fault: QueryFault::FieldNotFound,
                 problem: format!("the record has no field `{field}`"),

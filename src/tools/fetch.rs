@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::arguments::parse;
-use super::blocking::{abandoned, beside_other_calls};
+use super::blocking::{cancelled, run_blocking};
 use super::error::{Overrun, ToolError};
-use super::parts::{NoPart, PartQuery, Parts};
+use super::parts::{PartError, PartQuery, Parts};
 use super::payload::{Payload, json_of, room_beside, within};
 use super::profile::Profile;
 use super::query_records::expansions;
 use super::record_pages::RecordPages;
-use super::record_uri::{Named, named_record};
+use super::record_uri::{RecordReference, named_record};
 use super::source_hints::SourceHints;
 use super::tool::{Example, Tool, ToolCall, ToolSpec};
 use super::toolbox::Toolbox;
@@ -228,7 +228,7 @@ async fn fetch(toolbox: &Toolbox, profile: Profile, args: FetchArgs) -> Result<P
         return document(&context, &request, &record);
     }
     // A record can have megabytes, and dividing it must not block other calls.
-    beside_other_calls(move || document(&context, &request, &record)).await
+    run_blocking(move || document(&context, &request, &record)).await
 }
 
 /// The part of a call that a document depends on, apart from the record.
@@ -261,7 +261,7 @@ fn is_within(name: &str, value: &Value, left: &mut usize) -> bool {
 
 fn resolve(args: FetchArgs) -> Result<Request, ToolError> {
     let FetchArgs { id, connection_id, fields, expand, expand_limit, source: _ } = args;
-    let Named { named, address, part } = named_record(&id, connection_id)?;
+    let RecordReference { named, address, part } = named_record(&id, connection_id)?;
     let fields = fields.unwrap_or_default();
     let wrong = |problem: &str| Err(FETCH.invalid_argument("fields", problem));
     if fields.len() > MAX_FIELDS {
@@ -329,11 +329,11 @@ fn document(
     let bounds =
         parts.bounds(PartQuery { address: &record.address, text: &text, chunks, number: request.part }, stop);
     let (start, end) = bounds.map_err(|problem| match problem {
-        NoPart::Only(parts) => {
+        PartError::NotFound { parts } => {
             ToolError::AskForExistingPart { parts, last: numbered(parts.saturating_sub(1)) }
         }
-        NoPart::FarFewer => ToolError::AskForFirstPart { first: id.to_owned() },
-        NoPart::Abandoned => abandoned(),
+        PartError::OutOfRange => ToolError::AskForFirstPart { first: id.to_owned() },
+        PartError::Cancelled => cancelled(),
     })?;
     let own_id = if request.part == 0 { id.to_owned() } else { numbered(request.part) };
     part.metadata.next = (end < text.len()).then(|| numbered(request.part.saturating_add(1)));
@@ -347,7 +347,7 @@ fn document(
         candidate_tokens,
         ..Shaping::default()
     };
-    Ok(Payload::within(&part, *budget)?.shaped(shaping))
+    Ok(Payload::within(&part, *budget)?.with_shaping(shaping))
 }
 
 /// What a document is over that was found not to fit. One of megabytes is not written as JSON to say so.

@@ -1,9 +1,9 @@
-//! A chunk of a text field, for `read_record_field`.
+//! A chunk of a text field, for `read_record_field` with `unit` "chunk".
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::chunked::{ChunkStart, ChunkedText, TextQuery, chunked, chunked_after};
+use super::chunked::{ChunkStart, ChunkedText, ContinuedText, TextQuery, continue_chunked, read_chunked};
 use super::error::ToolError;
 use super::payload::Payload;
 use super::toolbox::Toolbox;
@@ -11,7 +11,7 @@ use crate::cursor::CursorFault;
 use crate::fit::{CHUNK_BYTES, PageBudget, Shaping, Strategy, chars_before};
 use crate::handle::{Handle, RecordAddress, SourceName};
 
-/// The first chunk of a field, or the one that a cursor goes on with.
+/// A request for the first chunk of a field, or for the one that a cursor names.
 #[derive(Debug)]
 pub(super) struct ChunkRequest {
     pub(super) address: RecordAddress,
@@ -34,16 +34,16 @@ struct Answer<'a> {
     end_line: usize,
     total_lines: usize,
     bytes_in_chunk: usize,
-    /// It ends in the middle of a sentence, entry or line, because nothing else was near.
+    /// True if the chunk ends inside a sentence, entry or line, because it has no better place to end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     hard_split: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Value>,
 }
 
-/// The most bytes of a chunk, also as JSON, in an answer of some budget: what stands beside it takes the rest, and a token
-/// is at least a byte.
-pub(crate) fn chunk_most(budget: PageBudget) -> usize {
+/// Returns the maximum size of a chunk in bytes, also as JSON. It leaves a quarter of the budget for the rest of the answer.
+/// A token has at least one byte.
+pub(crate) fn max_chunk_bytes(budget: PageBudget) -> usize {
     (budget.tokens.min(budget.bytes) * 3 / 4).clamp(1, CHUNK_BYTES)
 }
 
@@ -53,11 +53,12 @@ pub(super) async fn chunk(toolbox: &Toolbox, request: ChunkRequest) -> Result<Pa
     let (text, start, named) = match cursor {
         None => {
             let asked = toolbox.source("read_record_field", source.as_ref())?;
-            let query = TextQuery { address, field: Some(field), most: chunk_most(budget) };
-            (chunked(toolbox, asked.as_ref(), query).await?, ChunkStart::default(), source)
+            let query = TextQuery { address, field: Some(field), most: max_chunk_bytes(budget) };
+            (read_chunked(toolbox, asked.as_ref(), query).await?, ChunkStart::default(), source)
         }
         Some(cursor) => {
-            let (text, start, named) = chunked_after(toolbox, &cursor, &address, Some(&field)).await?;
+            let ContinuedText { text, start, source: named } =
+                continue_chunked(toolbox, &cursor, &address, Some(&field)).await?;
             if source.is_some() && source != named {
                 return Err(ToolError::ReadFromStart(CursorFault::Mismatched));
             }
@@ -72,7 +73,7 @@ pub(super) async fn chunk(toolbox: &Toolbox, request: ChunkRequest) -> Result<Pa
         strategy: if text.chunks.len() > 1 { Strategy::Chunked } else { Strategy::Whole },
         ..Shaping::default()
     };
-    Ok(answer(&text, start, next, named.as_ref(), budget)?.shaped(shaping))
+    Ok(answer(&text, start, next, named.as_ref(), budget)?.with_shaping(shaping))
 }
 
 fn answer(
@@ -102,7 +103,7 @@ fn answer(
         end_chars: start_chars + piece.chars().count(),
         total_chars: text.text.chars().count(),
         chunk_index: start.index,
-        // A text without a character is one chunk without any.
+        // An empty text has one empty chunk.
         total_chunks: text.chunks.len().max(1),
         start_line: chunk.map_or(0, |chunk| chunk.start_line),
         end_line: chunk.map_or(0, |chunk| chunk.end_line),

@@ -35,12 +35,12 @@ mod toolbox;
 mod toolboxes;
 mod unavailable;
 
-pub(crate) use blocking::beside_other_calls;
+pub(crate) use blocking::run_blocking;
 pub use change_tokens::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
-pub(crate) use chunked::{ChunkStart, ChunkedText, TextQuery, chunked, chunked_after};
+pub(crate) use chunked::{ChunkStart, ChunkedText, TextQuery, continue_chunked, read_chunked};
 pub use error::{Overrun, ToolError};
 pub use error_body::ErrorBody;
-pub(crate) use field_chunk::chunk_most;
+pub(crate) use field_chunk::max_chunk_bytes;
 pub(crate) use paging::{Page, PageState, Paging, begin};
 pub use payload::Payload;
 pub(crate) use previews::Previews;

@@ -1,10 +1,9 @@
-//! Reads the arguments of a call as clients and models send them.
+//! Normalizes the arguments of a call as clients and models send them, by the input schema of the tool.
 //!
-//! `normalize` runs before any tool and knows nothing but the tool's own input schema. `null` and `""` for an
-//! optional argument mean absent, as do an empty array or object and 0 for a limit. JSON in a string is parsed where
-//! an object, array, number or boolean is declared, never where a string is. One string stands for an array of one.
-//! A number over its maximum is replaced by the maximum, with a warning. Everything else that does not fit the
-//! schema is refused by name, in our own words.
+//! An optional argument is absent if it is `null`, `""`, an empty array or object, or 0 for a limit. JSON in a string is
+//! parsed if an object, array, number or boolean is declared, never if a string is. One string becomes an array of one. A
+//! number over its maximum is replaced by the maximum, with a warning. Everything else that does not match the schema is
+//! refused with the name of the argument.
 
 use serde_json::{Number, Value};
 
@@ -13,19 +12,19 @@ use super::tool::ToolSpec;
 use crate::fit::clip;
 use crate::record::RecordData;
 
-/// The longest piece of a value that a refusal or warning quotes, in bytes of JSON.
-const QUOTE: usize = 60;
+/// Maximum length of a quoted value, in bytes of JSON.
+const MAX_QUOTE_BYTES: usize = 60;
 
-/// The arguments of a call, as the tool's input schema declares them.
+/// The arguments of a call, in the types that the input schema declares.
 #[derive(Debug, Default)]
 pub(super) struct NormalizedArguments {
-    /// The arguments that say something.
+    /// Arguments that are not empty.
     pub(super) values: RecordData,
-    /// Changes to what was sent that the caller has to know.
+    /// Corrections that the client should know of.
     pub(super) warnings: Vec<String>,
 }
 
-/// The declared arguments of one tool.
+/// The arguments that the input schema of a tool declares.
 pub(super) struct DeclaredArguments {
     spec: ToolSpec,
     arguments: Vec<Argument>,
@@ -33,38 +32,38 @@ pub(super) struct DeclaredArguments {
 
 struct Argument {
     name: String,
-    kind: Kind,
+    value_type: ValueType,
     is_required: bool,
 }
 
 /// The type that a schema declares for a value.
-enum Kind {
-    /// A string, one of these where there are any.
-    Text(Vec<String>),
-    /// A whole number within these bounds.
+enum ValueType {
+    /// A string; one of these choices if there are any.
+    String(Vec<String>),
+    /// An integer within these bounds.
     Integer { minimum: u64, maximum: Option<u64> },
     /// Any number.
     Number,
     /// `true` or `false`.
     Boolean,
-    /// An array of such values.
+    /// An array with items of a type.
     List(Box<Self>),
-    /// An object with such values.
+    /// An object with values of a type.
     Object(Box<Self>),
-    /// Whatever the tool makes of it.
+    /// Any value. The tool validates it.
     Any,
 }
 
 impl DeclaredArguments {
     pub(super) fn new(spec: &ToolSpec) -> Self {
-        // The schemas are ours, and tests read every one of them.
+        // Schemas are constants, and tests parse every one of them.
         let schema: Value = serde_json::from_str(spec.input_schema).unwrap_or_default();
         let required = schema.get("required").and_then(Value::as_array);
         let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         let argument = |(name, schema): (&String, &Value)| Argument {
             name: name.clone(),
-            kind: Kind::new(schema),
+            value_type: ValueType::new(schema),
             is_required: is_required(name),
         };
         Self { spec: *spec, arguments: properties.map(argument).collect() }
@@ -79,10 +78,10 @@ impl DeclaredArguments {
                 let known: Vec<&str> = self.arguments.iter().map(|argument| argument.name.as_str()).collect();
                 return Err(self.spec.unknown_argument(name, &known));
             };
-            let mut reader = Reader { name, warnings: &mut read.warnings };
-            let value = reader.read(&argument.kind, value, argument.is_required);
+            let mut normalizer = Normalizer { name, warnings: &mut read.warnings };
+            let value = normalizer.normalize(&argument.value_type, value, argument.is_required);
             let value = value.map_err(|problem| self.spec.invalid_argument(name, problem))?;
-            // A name beside its alias: the declared one counts.
+            // The declared name takes precedence over its alias.
             if let Some(value) = value
                 && (alias.is_none() || !read.values.contains_key(name))
             {
@@ -98,14 +97,14 @@ impl DeclaredArguments {
     }
 }
 
-impl Kind {
+impl ValueType {
     fn new(schema: &Value) -> Self {
         let choices = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
         let count = |name| schema.get(name).and_then(Value::as_u64);
         let inner = |name| Box::new(schema.get(name).map_or(Self::Any, Self::new));
         match schema.get("type").and_then(Value::as_str) {
             Some("string") => {
-                Self::Text(choices.filter_map(|choice| choice.as_str().map(str::to_owned)).collect())
+                Self::String(choices.filter_map(|choice| choice.as_str().map(str::to_owned)).collect())
             }
             Some("integer") => {
                 Self::Integer { minimum: count("minimum").unwrap_or(0), maximum: count("maximum") }
@@ -120,11 +119,11 @@ impl Kind {
 
     fn name(&self) -> &'static str {
         match self {
-            Self::Text(_) => "a string",
+            Self::String(_) => "a string",
             Self::Integer { .. } => "a whole number",
             Self::Number => "a number",
             Self::Boolean => "true or false",
-            Self::List(item) if matches!(**item, Self::Text(_)) => "an array of strings",
+            Self::List(item) if matches!(**item, Self::String(_)) => "an array of strings",
             Self::List(_) => "an array",
             Self::Object(_) => "an object",
             Self::Any => "a value",
@@ -132,51 +131,59 @@ impl Kind {
     }
 }
 
-/// Reads the values of one argument.
-struct Reader<'a> {
+/// Normalizes the values of one argument.
+struct Normalizer<'a> {
+    /// Name of the argument.
     name: &'a str,
     warnings: &'a mut Vec<String>,
 }
 
-impl Reader<'_> {
-    /// Returns the value as its kind; none where it says nothing. `keeps_empty` leaves what is empty to the tool, which
-    /// refuses it.
-    fn read(&mut self, kind: &Kind, value: Value, keeps_empty: bool) -> Result<Option<Value>, String> {
-        let is_silent = match &value {
+impl Normalizer<'_> {
+    /// Converts a value to its declared type. Returns `None` if it is empty, unless `keeps_empty` leaves an empty string
+    /// to the tool, which refuses it.
+    fn normalize(
+        &mut self,
+        kind: &ValueType,
+        value: Value,
+        keeps_empty: bool,
+    ) -> Result<Option<Value>, String> {
+        let is_empty = match &value {
             Value::Null => true,
-            Value::String(text) => text.trim().is_empty() && !(keeps_empty && matches!(kind, Kind::Text(_))),
-            Value::Array(items) => items.is_empty() && matches!(kind, Kind::List(_)),
-            Value::Object(fields) => fields.is_empty() && matches!(kind, Kind::Object(_)),
+            Value::String(text) => {
+                text.trim().is_empty() && !(keeps_empty && matches!(kind, ValueType::String(_)))
+            }
+            Value::Array(items) => items.is_empty() && matches!(kind, ValueType::List(_)),
+            Value::Object(fields) => fields.is_empty() && matches!(kind, ValueType::Object(_)),
             Value::Bool(_) | Value::Number(_) => false,
         };
-        if is_silent {
+        if is_empty {
             return Ok(None);
         }
         match (kind, value) {
-            (Kind::Any, value) | (Kind::Boolean, value @ Value::Bool(_)) => Ok(Some(value)),
-            (Kind::Number, value @ Value::Number(_)) => Ok(Some(value)),
-            (Kind::Text(choices), Value::String(text)) => one_of(choices, text).map(Some),
-            (Kind::Integer { minimum, maximum }, Value::Number(number)) => {
+            (ValueType::Any, value) | (ValueType::Boolean, value @ Value::Bool(_)) => Ok(Some(value)),
+            (ValueType::Number, value @ Value::Number(_)) => Ok(Some(value)),
+            (ValueType::String(choices), Value::String(text)) => one_of(choices, text).map(Some),
+            (ValueType::Integer { minimum, maximum }, Value::Number(number)) => {
                 self.integer(&number, *minimum, *maximum)
             }
-            (Kind::List(item), Value::Array(items)) => {
+            (ValueType::List(item), Value::Array(items)) => {
                 let mut read = Vec::with_capacity(items.len());
                 for value in items {
                     let found = describe(&value);
-                    let value = self.read(item, value, true)?;
+                    let value = self.normalize(item, value, true)?;
                     read.push(value.ok_or_else(|| format!("it has {found} among its values"))?);
                 }
                 Ok(Some(Value::Array(read)))
             }
-            (Kind::Object(of), Value::Object(fields)) => {
+            (ValueType::Object(inner), Value::Object(fields)) => {
                 let mut read = RecordData::new();
                 for (name, value) in fields {
-                    // An object without declared values is the tool's: `null` and `""` may say something there.
-                    let value = match **of {
-                        Kind::Any => Some(value),
+                    // Without a declared type, `null` and `""` may have a meaning to the tool.
+                    let value = match **inner {
+                        ValueType::Any => Some(value),
                         _ => self
-                            .read(of, value, false)
-                            .map_err(|problem| format!("`{}`: {problem}", clip(&name, QUOTE)))?,
+                            .normalize(inner, value, false)
+                            .map_err(|problem| format!("`{}`: {problem}", clip(&name, MAX_QUOTE_BYTES)))?,
                     };
                     if let Some(value) = value {
                         read.insert(name, value);
@@ -190,23 +197,25 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a string where something else is declared: as JSON, or as the only value of an array.
-    fn parse(&mut self, kind: &Kind, text: String, keeps_empty: bool) -> Result<Option<Value>, String> {
+    /// Parses a string for which another type is declared: as JSON, or as the only item of an array.
+    fn parse(&mut self, kind: &ValueType, text: String, keeps_empty: bool) -> Result<Option<Value>, String> {
         match serde_json::from_str::<Value>(text.trim()) {
-            // A string inside the string is not what was declared either, except alone in an array.
+            // A JSON string in a string does not have the declared type either, except as the only item of an array.
             Ok(Value::String(_)) | Err(_) => {}
             Ok(value) => match (kind, &value) {
-                (Kind::List(_), Value::Array(_) | Value::Null) => return self.read(kind, value, keeps_empty),
-                (Kind::List(_), _) => {}
-                _ => return self.read(kind, value, keeps_empty),
+                (ValueType::List(_), Value::Array(_) | Value::Null) => {
+                    return self.normalize(kind, value, keeps_empty);
+                }
+                (ValueType::List(_), _) => {}
+                _ => return self.normalize(kind, value, keeps_empty),
             },
         }
         match kind {
-            Kind::List(item) if matches!(**item, Kind::Text(_)) => {
-                let only = self.read(item, Value::String(text), true)?;
+            ValueType::List(item) if matches!(**item, ValueType::String(_)) => {
+                let only = self.normalize(item, Value::String(text), true)?;
                 Ok(only.map(|only| Value::Array(vec![only])))
             }
-            _ => Err(format!("it is the string \"{}\", not {}", clip(&text, QUOTE), kind.name())),
+            _ => Err(format!("it is the string \"{}\", not {}", clip(&text, MAX_QUOTE_BYTES), kind.name())),
         }
     }
 
@@ -224,11 +233,11 @@ impl Reader<'_> {
             return Err(format!("{number} is not a whole number {bounds}"));
         };
         match maximum {
-            // 0 of something of which there is at least one is the way to leave a limit out.
+            // 0 for a limit with a minimum of 1 means no limit.
             _ if count == 0 && minimum > 0 => Ok(None),
             _ if count < minimum => Err(format!("{number} is not a whole number {bounds}")),
             Some(maximum) if count > maximum => {
-                let number = clip(&number.to_string(), QUOTE);
+                let number = clip(&number.to_string(), MAX_QUOTE_BYTES);
                 self.warnings.push(format!("`{}` {number} is over the maximum: {maximum} used", self.name));
                 Ok(Some(maximum.into()))
             }
@@ -237,13 +246,13 @@ impl Reader<'_> {
     }
 }
 
-/// The count that a number is. Some clients write every number as a float, `2.0`.
+/// Converts a number to an integer. Some clients write every number as a float, such as `2.0`.
 fn whole(number: &Number) -> Option<u64> {
     if let Some(count) = number.as_u64() {
         return Some(count);
     }
     let float = number.as_f64().filter(|float| *float >= 0.0 && float.fract() == 0.0)?;
-    // A whole float is written without a point.
+    // Rust formats such a float without a decimal point.
     Some(float.to_string().parse().unwrap_or(u64::MAX))
 }
 
@@ -251,7 +260,7 @@ fn one_of(choices: &[String], text: String) -> Result<Value, String> {
     if choices.is_empty() || choices.contains(&text) {
         return Ok(Value::String(text));
     }
-    Err(format!("\"{}\" is none of {}", clip(&text, QUOTE), choices.join(", ")))
+    Err(format!("\"{}\" is none of {}", clip(&text, MAX_QUOTE_BYTES), choices.join(", ")))
 }
 
 fn describe(value: &Value) -> &'static str {
@@ -279,7 +288,7 @@ mod tests {
         DeclaredArguments::new(spec)
     }
 
-    /// Whatever JSON a client may send, also inside strings.
+    /// Any JSON that a client may send, also inside strings.
     fn any_json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -303,7 +312,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_normalized_stays_as_it_is(
+        fn normalizing_is_idempotent(
             tool in 0_usize..6,
             values in prop::collection::vec(any_json(), 16),
             given in prop::collection::vec(any::<bool>(), 16),
@@ -321,7 +330,7 @@ mod tests {
         }
     }
 
-    /// What a tool gets, with the warnings.
+    /// Returns the normalized arguments with the warnings.
     fn read(tool: &str, sent: Value) -> Result<(Value, Vec<String>), String> {
         let Value::Object(sent) = sent else { panic!("{sent}") };
         let read = declared(tool).normalize(sent);
@@ -405,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_remains_wrong_is_refused_in_plain_words() {
+    fn values_of_another_type_are_refused() {
         for (sent, part) in [
             (json!({"query": 7}), "it is a number, not a string"),
             (json!({"query": "x", "limit": "ten"}), "it is the string \"ten\", not a whole number"),
@@ -430,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_stands_for_its_argument() {
+    fn an_alias_is_replaced_by_its_argument() {
         check("search", json!({"q": "x"}), &json!({"query": "x"}));
         check("search", json!({"query": "y", "q": "x"}), &json!({"query": "y"}));
         check("search", json!({"q": "x", "query": "y"}), &json!({"query": "y"}));

@@ -1,4 +1,8 @@
-//! Where the parts of a long document start.
+//! The parts of long documents.
+//!
+//! A document over the budget is divided into parts, each found by its number. Finding part `n` means dividing the text
+//! from its start, so [`Parts`] caches the ends of the parts of recent documents.
+//! **Invariant:** where parts end depends only on the text and the budget; the cache only saves time.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -11,18 +15,22 @@ use moka::sync::Cache;
 use crate::fit::{ChunkBudget, chunk_end};
 use crate::handle::RecordAddress;
 
-/// Where the parts of the last few long documents start, so that reading one to its end does not cut it
-/// again from its start for every part. Forgetting them changes nothing but time.
+/// Maximum number of cached documents.
+const MAX_DOCUMENTS: u64 = 64;
+
+/// Time after which an unused entry is evicted.
+const MAX_IDLE: Duration = Duration::from_secs(600);
+
+/// Cache of the ends of parts, so that reading a document to its end does not divide it again for every part.
 #[derive(Debug, Clone)]
 pub(super) struct Parts(Cache<PartsKey, Arc<Vec<usize>>>);
 
-/// The address, the text's hash, and the budget.
+/// Address of the record, hash of the text, and budget in bytes and tokens.
 type PartsKey = (RecordAddress, u64, usize, usize);
 
 impl Default for Parts {
     fn default() -> Self {
-        let minutes = Duration::from_secs(600);
-        let documents = Cache::builder().max_capacity(64).time_to_idle(minutes);
+        let documents = Cache::builder().max_capacity(MAX_DOCUMENTS).time_to_idle(MAX_IDLE);
         Self(documents.eviction_policy(EvictionPolicy::lru()).build())
     }
 }
@@ -37,33 +45,36 @@ pub(super) struct PartQuery<'a> {
     pub(super) number: u32,
 }
 
-/// Why a part is not given.
+/// The reason why a part cannot be returned.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoPart {
-    /// There are only so many.
-    Only(u32),
-    /// There are far fewer; nobody counted them.
-    FarFewer,
-    /// Nobody waits for it any more.
-    Abandoned,
+pub(super) enum PartError {
+    /// The document has fewer parts.
+    NotFound {
+        /// Number of its parts.
+        parts: u32,
+    },
+    /// No document of this length has so many parts. They were not counted.
+    OutOfRange,
+    /// The call was dropped.
+    Cancelled,
 }
 
 impl Parts {
-    /// Where part `number` of a record's text starts and ends.
+    /// Returns the start and the end of a part, in bytes. Stops when `stopped` is set.
     pub(super) fn bounds(
         &self,
         PartQuery { address, text, chunks, number }: PartQuery<'_>,
         stopped: &AtomicBool,
-    ) -> Result<(usize, usize), NoPart> {
+    ) -> Result<(usize, usize), PartError> {
         let wanted = usize::try_from(number).unwrap_or(usize::MAX);
-        if wanted > chunks.most_parts(text) {
-            return Err(NoPart::FarFewer);
+        if wanted > chunks.max_parts(text) {
+            return Err(PartError::OutOfRange);
         }
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         let key = (address.clone(), hasher.finish(), chunks.bytes, chunks.tokens);
         let known = self.0.get(&key);
-        // The ends of the parts from 0 on, as far as they are known.
+        // The ends of the known parts, from part 0.
         let mut ends: Vec<usize> = known.map(|ends| ends.to_vec()).unwrap_or_default();
         let before = ends.len();
         let is_last = |ends: &[usize]| ends.last().is_some_and(|end| *end >= text.len());
@@ -77,9 +88,9 @@ impl Parts {
         };
         let bounds = start.zip(ends.get(wanted).copied());
         let problem = if is_last(&ends) {
-            NoPart::Only(u32::try_from(ends.len()).unwrap_or(u32::MAX))
+            PartError::NotFound { parts: u32::try_from(ends.len()).unwrap_or(u32::MAX) }
         } else {
-            NoPart::Abandoned
+            PartError::Cancelled
         };
         if ends.len() > before {
             self.0.insert(key, Arc::new(ends));
@@ -89,11 +100,11 @@ impl Parts {
 }
 
 impl ChunkBudget {
-    /// A number that the parts of `text` cannot exceed. A byte of text is at most six of JSON and a token
-    /// at least one, and a part may give up an eighth for a tidy end, so it holds a seventh of the smaller
-    /// budget, unless it ends before a grapheme that does not fit; the next one then holds that. Two parts in
-    /// a row hold at least an eighth.
-    fn most_parts(self, text: &str) -> usize {
+    /// Returns a number that the parts of `text` cannot exceed. A byte of text takes at most six bytes of JSON, a token at
+    /// least one byte, and a part may give up an eighth of its size to end at a sentence. So a part has at least a seventh
+    /// of the smaller budget, unless it ends before a grapheme that does not fit, which the next part then has. Two
+    /// consecutive parts have at least an eighth.
+    fn max_parts(self, text: &str) -> usize {
         let mean_least = (self.bytes.min(self.tokens) / 16).max(1);
         text.len() / mean_least + 2
     }
@@ -106,7 +117,8 @@ mod tests {
 
     const CHUNKS: ChunkBudget = ChunkBudget { bytes: 1_000, tokens: 1_000 };
 
-    fn bounds(text: &str, number: u32, stopped: bool) -> (Result<(usize, usize), NoPart>, u64) {
+    /// Returns the bounds of a part, and the number of cache entries.
+    fn bounds(text: &str, number: u32, stopped: bool) -> (Result<(usize, usize), PartError>, u64) {
         let address = "c/s:r".parse::<Handle>().unwrap().address().clone();
         let parts = Parts::default();
         let found = parts
@@ -116,21 +128,21 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_cannot_exist_is_refused_without_cutting() {
+    fn a_part_number_out_of_range_is_refused_without_dividing() {
         let text = "word ".repeat(100_000);
-        assert_eq!(bounds(&text, u32::MAX, false), (Err(NoPart::FarFewer), 0));
-        assert_eq!(bounds("word ", 3, false), (Err(NoPart::FarFewer), 0));
-        assert_eq!(bounds("word ", 2, false), (Err(NoPart::Only(1)), 1));
+        assert_eq!(bounds(&text, u32::MAX, false), (Err(PartError::OutOfRange), 0));
+        assert_eq!(bounds("word ", 3, false), (Err(PartError::OutOfRange), 0));
+        assert_eq!(bounds("word ", 2, false), (Err(PartError::NotFound { parts: 1 }), 1));
     }
 
     #[test]
-    fn a_document_is_not_cut_for_a_call_that_was_dropped() {
+    fn a_document_is_not_divided_for_a_dropped_call() {
         let text = "word ".repeat(100_000);
-        assert_eq!(bounds(&text, 400, true), (Err(NoPart::Abandoned), 0));
+        assert_eq!(bounds(&text, 400, true), (Err(PartError::Cancelled), 0));
     }
 
     #[test]
-    fn the_most_parts_are_never_fewer_than_there_are() {
+    fn max_parts_is_never_exceeded() {
         let giant = format!("e{}", "\u{301}".repeat(480));
         for text in ["\u{1}".repeat(20_000), format!("a{giant}").repeat(40), "a \u{1}\n".repeat(9_000)] {
             let (mut parts, mut end) = (0, 0);
@@ -138,7 +150,7 @@ mod tests {
                 end = chunk_end(&text, end, CHUNKS);
                 parts += 1;
             }
-            assert!(parts <= CHUNKS.most_parts(&text), "{parts}");
+            assert!(parts <= CHUNKS.max_parts(&text), "{parts}");
         }
     }
 }

@@ -1,4 +1,7 @@
-//! What a tool answers.
+//! Payloads: answers as compact JSON within their budget.
+//!
+//! A [`Payload`] has one answer as text and as a value, which go out in both channels of an MCP result.
+//! **Invariant:** text and value are the same JSON, and neither exceeds the budget in bytes or tokens.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,7 +9,7 @@ use serde_json::Value;
 use super::error::{Overrun, ToolError};
 use crate::fit::{ChunkBudget, PageBudget, Shaping, tokens_within};
 
-/// One answer, as the text and as the value that go out side by side. They are the same JSON.
+/// An answer as compact JSON, as text and as a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Payload {
     json: String,
@@ -15,37 +18,40 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// The payload of an answer, refused when it is larger than its budget: a tool fits its answer before, so that
-    /// seldom happens, and when it does nothing oversized goes out.
+    /// Creates the payload of an answer.
+    ///
+    /// # Errors
+    ///
+    /// The answer exceeds its budget. This is rare, because tools fit their answers first.
     pub(super) fn within(answer: &impl Serialize, budget: PageBudget) -> Result<Self, ToolError> {
         let json = json_of(answer)?;
-        let tokens = fitting(&json, budget)?;
-        Self::of_answer(answer, json, tokens)
+        let tokens = check_budget(&json, budget)?;
+        Self::from_parts(answer, json, tokens)
     }
 
-    /// The payload of an answer, if it is within its budget.
+    /// Creates the payload of an answer, or returns `None` if it exceeds its budget.
     pub(super) fn if_within(answer: &impl Serialize, budget: PageBudget) -> Result<Option<Self>, ToolError> {
         let json = json_of(answer)?;
-        match fitting(&json, budget) {
-            Ok(tokens) => Self::of_answer(answer, json, tokens).map(Some),
+        match check_budget(&json, budget) {
+            Ok(tokens) => Self::from_parts(answer, json, tokens).map(Some),
             Err(_too_large) => Ok(None),
         }
     }
 
-    /// The payload of an answer that is JSON already.
-    pub(super) fn of_json(json: String, budget: PageBudget) -> Result<Self, ToolError> {
-        let tokens = fitting(&json, budget)?;
-        Self::of_fitting(json, tokens)
+    /// Creates the payload of an answer that is already written as JSON.
+    pub(super) fn from_json(json: String, budget: PageBudget) -> Result<Self, ToolError> {
+        let tokens = check_budget(&json, budget)?;
+        Self::from_fitted_json(json, tokens)
     }
 
-    /// The payload of an answer that is known to fit, with its tokens if they were counted.
-    pub(super) fn of_fitting(json: String, tokens: Option<usize>) -> Result<Self, ToolError> {
+    /// Creates the payload of JSON that is known to fit, with its tokens if they were counted.
+    pub(super) fn from_fitted_json(json: String, tokens: Option<usize>) -> Result<Self, ToolError> {
         let value =
             serde_json::from_str(&json).map_err(|error| ToolError::Report { problem: error.to_string() })?;
         Ok(Self::new(json, value, tokens))
     }
 
-    fn of_answer(answer: &impl Serialize, json: String, tokens: Option<usize>) -> Result<Self, ToolError> {
+    fn from_parts(answer: &impl Serialize, json: String, tokens: Option<usize>) -> Result<Self, ToolError> {
         let value =
             serde_json::to_value(answer).map_err(|error| ToolError::Report { problem: error.to_string() })?;
         Ok(Self::new(json, value, tokens))
@@ -56,38 +62,38 @@ impl Payload {
         Self { json, value, shaping }
     }
 
-    /// The same with how it came to its size; its bytes and tokens are known.
-    pub(super) fn shaped(self, shaping: Shaping) -> Self {
+    /// Sets the description of how the answer was fitted, apart from its bytes and tokens.
+    pub(super) fn with_shaping(self, shaping: Shaping) -> Self {
         let Shaping { bytes, tokens, .. } = self.shaping;
         Self { shaping: Shaping { bytes, tokens, ..shaping }, ..self }
     }
 
-    /// How it came to its size.
+    /// Returns the description of how the answer was fitted.
     #[must_use]
     pub fn shaping(&self) -> &Shaping {
         &self.shaping
     }
 
-    /// The text that goes out.
+    /// Returns the JSON as text.
     #[must_use]
     pub fn json(&self) -> &str {
         &self.json
     }
 
-    /// The text, and the same as a value.
+    /// Returns the JSON as text and as a value.
     #[must_use]
     pub fn into_parts(self) -> (String, Value) {
         (self.json, self.value)
     }
 }
 
-/// The tokens of an answer within its budget, if they had to be counted.
-fn fitting(json: &str, budget: PageBudget) -> Result<Option<usize>, ToolError> {
-    let too_large = |overrun| ToolError::AskForLess { overrun, hint: "Ask for less.".to_owned() };
-    within(json, budget).map_err(too_large)
+/// Checks the budget of an answer. Returns its tokens if they had to be counted.
+fn check_budget(json: &str, budget: PageBudget) -> Result<Option<usize>, ToolError> {
+    within(json, budget)
+        .map_err(|overrun| ToolError::AskForLess { overrun, hint: "Ask for less.".to_owned() })
 }
 
-/// The same, with what it is over otherwise.
+/// Checks a budget. Returns the tokens of the answer if they had to be counted, or by how much it exceeds the budget.
 pub(super) fn within(json: &str, budget: PageBudget) -> Result<Option<usize>, Overrun> {
     if json.len() > budget.bytes {
         return Err(Overrun::Bytes { takes: json.len(), most: budget.bytes });
@@ -95,13 +101,13 @@ pub(super) fn within(json: &str, budget: PageBudget) -> Result<Option<usize>, Ov
     tokens_within(json, budget.tokens).map_err(|about| Overrun::Tokens { about, most: budget.tokens })
 }
 
-/// What a budget leaves for a text, of which the rest is given as JSON.
+/// Returns the part of a budget that is left for a text. `without_text` is the rest of the answer as JSON.
 pub(super) fn room_beside(without_text: &str, budget: PageBudget) -> ChunkBudget {
     let PageBudget { bytes, tokens } = budget.beside_json(without_text);
     ChunkBudget { bytes, tokens }
 }
 
-/// An answer as compact JSON, to be measured.
+/// Writes an answer as compact JSON.
 pub(super) fn json_of(answer: &impl Serialize) -> Result<String, ToolError> {
     serde_json::to_string(answer).map_err(|error| ToolError::Report { problem: error.to_string() })
 }

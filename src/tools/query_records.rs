@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::parse;
-use super::blocking::beside_other_calls;
+use super::blocking::run_blocking;
 use super::change_tokens::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
 use super::error::{Overrun, ToolError};
 use super::no_results::{NoRecords, NoResults, explanation_timeout};
@@ -236,7 +236,7 @@ async fn page(
     let rows = Arc::new(answer.rows);
     let fitted = {
         let (page, rows) = (page.clone(), Arc::clone(&rows));
-        beside_other_calls(move || {
+        run_blocking(move || {
             let rows = PageRows::new(&rows);
             let fitted = fit_page(page.clone(), &rows, &Previews::default(), budget)?;
             match (known, &fitted) {
@@ -256,7 +256,7 @@ async fn page(
     if previews.is_empty() {
         return Ok(fitted);
     }
-    beside_other_calls(move || fit_page(page, &PageRows::new(&rows), &previews, budget)).await
+    run_blocking(move || fit_page(page, &PageRows::new(&rows), &previews, budget)).await
 }
 
 fn resolve(arguments: RecordData) -> Result<Request, ToolError> {

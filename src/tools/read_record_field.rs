@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::arguments::parse;
-use super::blocking::beside_other_calls;
+use super::blocking::run_blocking;
 use super::error::ToolError;
 use super::field_chunk::{ChunkRequest, chunk};
 use super::payload::{Payload, json_of, room_beside, within};
-use super::record_uri::{Named, named_record};
+use super::record_uri::{RecordReference, named_record};
 use super::source_hints::SourceHints;
 use super::tool::{Example, Tool, ToolCall, ToolSpec};
 use crate::fit::budget::BYTES_PER_TOKEN;
@@ -168,7 +168,7 @@ async fn window(
     let failed = |error| ToolError::of_source(source.as_ref(), error).with_record(&query.address);
     let window = source.window(query).await.map_err(failed)?;
     let budget = toolbox.budget("read_record_field");
-    beside_other_calls(move || answer(&request, &warnings, &window, budget)).await
+    run_blocking(move || answer(&request, &warnings, &window, budget)).await
 }
 
 /// A validated call.
@@ -262,7 +262,7 @@ fn named(
 ) -> Result<(String, RecordAddress), ToolError> {
     match (id, stream, record) {
         (Some(id), None, None) => {
-            let Named { address, part, .. } = named_record(&id, connection)?;
+            let RecordReference { address, part, .. } = named_record(&id, connection)?;
             if part.is_some() {
                 let problem = "it names a part of a document; leave the part out".to_owned();
                 return Err(READ_RECORD_FIELD.invalid_argument("id", problem));
@@ -332,7 +332,7 @@ fn answer(
     let candidate_tokens = Some(json.len() / BYTES_PER_TOKEN);
     let cut = Shaping { strategy: Strategy::Chunked, oversized: true, candidate_tokens, ..whole };
     if let Some(payload) = fitting(json, budget)? {
-        return Ok(payload.shaped(whole));
+        return Ok(payload.with_shaping(whole));
     }
     // What is on both sides of a match gives way until the rest fits; without a match, the rest is the next piece.
     let mut start = 0;
@@ -345,7 +345,7 @@ fn answer(
             let (before, after) = (lead.min(beside), tail.min(beside));
             let text = characters(&window.text, lead - before, before + found.len() + after);
             if let Some(payload) = fitting(piece(text, window.start_chars + lead - before)?, budget)? {
-                return Ok(payload.shaped(cut));
+                return Ok(payload.with_shaping(cut));
             }
         }
         start = lead;
@@ -354,13 +354,13 @@ fn answer(
     let room = room_beside(&piece("", window.start_chars + start)?, budget);
     let end = chunk_end(text, 0, room);
     let json = piece(text.get(..end).unwrap_or_default(), window.start_chars + start)?;
-    Ok(Payload::of_json(json, budget)?.shaped(cut))
+    Ok(Payload::from_json(json, budget)?.with_shaping(cut))
 }
 
 /// The payload of an answer, if it is within its budget.
 fn fitting(json: String, budget: PageBudget) -> Result<Option<Payload>, ToolError> {
     match within(&json, budget) {
-        Ok(tokens) => Payload::of_fitting(json, tokens).map(Some),
+        Ok(tokens) => Payload::from_fitted_json(json, tokens).map(Some),
         Err(_too_large) => Ok(None),
     }
 }

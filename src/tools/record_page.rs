@@ -93,7 +93,7 @@ pub(super) fn fit_page<'a>(
                 ..Shaping::default()
             };
             let has_previews = widths.iter().any(|width| matches!(width, FieldWidth::Preview(_)));
-            let payload = Payload::of_fitting(json, tokens)?.shaped(shaping);
+            let payload = Payload::from_fitted_json(json, tokens)?.with_shaping(shaping);
             Ok(Fitted::Page { payload, has_previews })
         }
     }

@@ -1,4 +1,6 @@
-//! `pdpp://record/…`: the resource URIs of other adapters, accepted where a handle is.
+//! Ids of records: handles, and the `pdpp://record/` URIs of other adapters.
+//!
+//! Such a URI has a handle or an address as base64url JSON. `named_record` also merges a `connection_id` argument.
 
 use base64::Engine;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
@@ -9,11 +11,11 @@ use crate::handle::{ConnectionId, Handle, InvalidHandle, RecordAddress};
 
 const PREFIX: &str = "pdpp://record/";
 
-/// What an id names: a handle, or a `pdpp://record/` URI with a handle or base64url JSON of an address.
-/// A URI names the address even if no handle could: what came in need not be printed.
+/// Parses an id into an address and the number of a part. An address in a URI is accepted even if it cannot be printed
+/// as a handle.
 fn read_id(id: &str) -> Result<(RecordAddress, Option<u32>), InvalidHandle> {
     let text = match id.strip_prefix(PREFIX) {
-        Some(inside) => match address_of(inside) {
+        Some(inside) => match decode_address(inside) {
             Some(address) => return Ok((address, None)),
             None => inside,
         },
@@ -23,19 +25,19 @@ fn read_id(id: &str) -> Result<(RecordAddress, Option<u32>), InvalidHandle> {
     Ok((handle.address().clone(), handle.part()))
 }
 
-/// The record that an id names, and a connection argument beside it.
+/// The record that an id and a connection argument name.
 #[derive(Debug)]
-pub(super) struct Named {
-    /// What the id itself says.
+pub(super) struct RecordReference {
+    /// Address in the id.
     pub(super) named: RecordAddress,
-    /// The same with the connection of the argument, where the id has none.
+    /// Address with the connection of the argument if the id has none.
     pub(super) address: RecordAddress,
-    /// The part of the document, if the id names one.
+    /// Number of the part, if the id names one.
     pub(super) part: Option<u32>,
 }
 
-/// Reads an id. A connection argument that agrees with it is fine; one that disagrees is refused.
-pub(super) fn named_record(id: &str, connection: Option<ConnectionId>) -> Result<Named, ToolError> {
+/// Parses an id. A connection argument that differs from the connection in the id is refused.
+pub(super) fn named_record(id: &str, connection: Option<ConnectionId>) -> Result<RecordReference, ToolError> {
     let (named, part) =
         read_id(id).map_err(|refused| ToolError::CopyHandle { input: id.to_owned(), refused })?;
     let mut address = named.clone();
@@ -46,7 +48,7 @@ pub(super) fn named_record(id: &str, connection: Option<ConnectionId>) -> Result
         (None, argument) => address.connection = argument,
         (Some(_), _) => {}
     }
-    Ok(Named { named, address, part })
+    Ok(RecordReference { named, address, part })
 }
 
 #[derive(Deserialize)]
@@ -58,7 +60,7 @@ struct Address {
     record_id: String,
 }
 
-fn address_of(encoded: &str) -> Option<RecordAddress> {
+fn decode_address(encoded: &str) -> Option<RecordAddress> {
     let json = URL_SAFE_NO_PAD.decode(encoded).or_else(|_padded| URL_SAFE.decode(encoded)).ok()?;
     let address: Address = serde_json::from_slice(&json).ok()?;
     Some(RecordAddress {
@@ -73,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uri_holds_an_address_or_a_handle() {
+    fn a_uri_has_an_address_or_a_handle() {
         let json = r#"{"connection_id":"cin_1","stream":"files","record_id":"a/b.md"}"#;
         let uri = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(json));
         let (address, part) = read_id(&uri).unwrap();
@@ -84,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uri_cannot_bring_in_what_a_handle_could_not() {
+    fn a_uri_with_an_unsafe_address_is_refused() {
         let json = r#"{"connection_id":"cin_1","stream":"files","record_id":".."}"#;
         let uri = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(json));
         assert!(read_id(&uri).is_err());

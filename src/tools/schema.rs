@@ -209,7 +209,7 @@ fn overview(
     loop {
         let overview = answer(names, shown);
         if let Some(payload) = Payload::if_within(&overview, budget)? {
-            return Ok(payload.shaped(Shaping { items: shown, ..Shaping::default() }));
+            return Ok(payload.with_shaping(Shaping { items: shown, ..Shaping::default() }));
         }
         if names == 0 && shown == 0 {
             return Payload::within(&overview, budget);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{parse, text};
+use super::arguments::{parse, trimmed};
 use super::error::ToolError;
 use super::no_results::{NoResults, explain_search, explanation_timeout};
 use super::paging::{Continuation, Page, PageState, Paging, begin};
@@ -297,7 +297,7 @@ fn resolve(profile: Profile, arguments: RecordData) -> Result<Request, ToolError
         return Err(SEARCH.invalid_argument("streams", problem));
     }
     let query = args.query.ok_or_else(|| SEARCH.missing_argument("query"))?;
-    let text = text(&SEARCH, "query", &query, QUERY_CHARS)?;
+    let text = trimmed(&SEARCH, "query", &query, QUERY_CHARS)?;
     Ok(Request {
         question: Question {
             source: args.source,
@@ -407,7 +407,7 @@ async fn page(
         strategy: if can_page { Strategy::Paginated } else { Strategy::List },
         ..Shaping::default()
     };
-    Ok(Payload::within(&answer, budget)?.shaped(shaping))
+    Ok(Payload::within(&answer, budget)?.with_shaping(shaping))
 }
 
 /// Sets the link of a hit without one to that of its page, as `fetch` does: ChatGPT cites what has one. In the standard

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::chunked::Texts;
+use super::chunked::ChunkedTexts;
 use super::error::ToolError;
 use super::parts::Parts;
 use super::previews::{KnownPreviews, Previews};
@@ -30,7 +30,7 @@ pub struct Toolbox {
     /// Where the parts of long documents start.
     pub(super) parts: Parts,
     /// Texts that are read chunk by chunk.
-    pub(super) texts: Texts,
+    pub(super) texts: ChunkedTexts,
     /// What streams want shown of their records.
     pub(super) previews: KnownPreviews,
     /// Where people read records, when there is a place.
@@ -59,7 +59,7 @@ impl Toolbox {
             cursors,
             seen_ids: SeenIds::default(),
             parts: Parts::default(),
-            texts: Texts::default(),
+            texts: ChunkedTexts::default(),
             previews: KnownPreviews::default(),
             pages: None,
             call_deadline,
@@ -101,7 +101,7 @@ impl Toolbox {
             grant: self.grant,
             cursors: Arc::clone(&self.cursors),
             parts: self.parts.clone(),
-            texts: if is_same { self.texts.clone() } else { Texts::default() },
+            texts: if is_same { self.texts.clone() } else { ChunkedTexts::default() },
             pages: self.pages.clone(),
             previews: if is_same { self.previews.clone() } else { KnownPreviews::default() },
             call_deadline,

@@ -1,4 +1,6 @@
-//! The sources that did not answer, as they stand in an answer that others gave.
+//! Unavailable sources in an answer that other sources gave.
+//!
+//! `shown` lists as many as fit into [`MAX_BYTES`] and counts the others in a warning.
 
 use serde::Serialize;
 
@@ -6,16 +8,16 @@ use super::payload::json_of;
 use crate::fit::clip;
 use crate::record::Unavailable;
 
-/// What all of them take at most, in bytes of JSON. The rest are counted.
-const ALL: usize = 600;
+/// Maximum size of the list, in bytes of JSON.
+const MAX_BYTES: usize = 600;
 
-/// A name or a code, in bytes of JSON.
-const WORD: usize = 80;
+/// Maximum length of a name or code, in bytes of JSON.
+const MAX_WORD_BYTES: usize = 80;
 
-/// What mends a source, in bytes of JSON.
-const HINT: usize = 200;
+/// Maximum length of a hint, in bytes of JSON.
+const MAX_HINT_BYTES: usize = 200;
 
-/// A source that did not answer.
+/// An unavailable source, as answers and errors list it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownUnavailable {
     source: String,
@@ -24,15 +26,15 @@ pub struct ShownUnavailable {
     hint: Option<String>,
 }
 
-/// As many as fit, and a warning that counts the others.
+/// Returns as many sources as fit, and a warning that counts the others.
 pub(super) fn shown(unavailable: &[Unavailable]) -> (Vec<ShownUnavailable>, Option<String>) {
     let mut shown = Vec::new();
-    let mut room = ALL;
+    let mut room = MAX_BYTES;
     for one in unavailable {
         let one = ShownUnavailable {
-            source: clip(one.source.as_str(), WORD),
-            code: clip(&one.code, WORD),
-            hint: one.hint.as_deref().map(|hint| clip(hint, HINT)),
+            source: clip(one.source.as_str(), MAX_WORD_BYTES),
+            code: clip(&one.code, MAX_WORD_BYTES),
+            hint: one.hint.as_deref().map(|hint| clip(hint, MAX_HINT_BYTES)),
         };
         let bytes = json_of(&one).map_or(usize::MAX, |json| json.len() + 1);
         if bytes > room {
@@ -54,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_sources_are_counted_and_few_are_named() {
+    fn sources_beyond_the_limit_are_counted() {
         let many: Vec<Unavailable> = (0..60)
             .map(|number| Unavailable {
                 source: format!("source-{number}").parse().unwrap(),
@@ -65,7 +67,7 @@ mod tests {
         let (few, none) = shown(&many[..3]);
         assert_eq!((few.len(), none), (3, None));
         let (some, warning) = shown(&many);
-        assert!(json_of(&some).unwrap().len() <= ALL + 2);
+        assert!(json_of(&some).unwrap().len() <= MAX_BYTES + 2);
         assert_eq!(warning, Some(format!("{} more sources did not answer", 60 - some.len())));
     }
 }

@@ -13,7 +13,7 @@ use super::error::Failure;
 use crate::fit::{PageBudget, Shaping, Strategy, clip, tokens_within};
 use crate::handle::Handle;
 use crate::http::v1::ApiError;
-use crate::tools::{ChunkStart, ChunkedText, TextQuery, chunk_most, chunked, chunked_after};
+use crate::tools::{ChunkStart, ChunkedText, TextQuery, continue_chunked, max_chunk_bytes, read_chunked};
 
 /// A piece of a long text.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -62,7 +62,7 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Fa
         Failure::from(ApiError::bad("invalid_argument", problem.to_owned()).about(param))
     };
     let piece = match (index, first, last) {
-        (index, None, None) => Piece::Chunk(ChunkStart::of_chunk(index.unwrap_or(0))),
+        (index, None, None) => Piece::Chunk(ChunkStart::new(index.unwrap_or(0))),
         (Some(_), _, _) => return Err(wrong("chunkIndex", "it does not go with `startLine` and `endLine`")),
         (None, first, last) if last.is_some_and(|last| last < first.unwrap_or(0)) => {
             return Err(wrong("endLine", "it is before `startLine`"));
@@ -75,16 +75,15 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Fa
     let toolbox = call.toolbox;
     let (text, piece) = match cursor {
         None => {
-            let query = TextQuery { address: handle.address().clone(), field, most: chunk_most(budget) };
-            (chunked(toolbox, toolbox.asked_source().as_ref(), query).await?, piece)
+            let query = TextQuery { address: handle.address().clone(), field, most: max_chunk_bytes(budget) };
+            (read_chunked(toolbox, toolbox.asked_source().as_ref(), query).await?, piece)
         }
         Some(cursor) => {
             if index.is_some() || first.is_some() || last.is_some() {
                 return Err(wrong("cursor", "it says itself where to go on; leave out the rest"));
             }
-            let (text, start, _) =
-                chunked_after(toolbox, &cursor, handle.address(), field.as_deref()).await?;
-            (text, Piece::Chunk(start))
+            let continued = continue_chunked(toolbox, &cursor, handle.address(), field.as_deref()).await?;
+            (continued.text, Piece::Chunk(continued.start))
         }
     };
     match piece {

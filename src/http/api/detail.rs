@@ -25,7 +25,7 @@ use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId};
 use crate::http::v1::{ApiError, SEGMENT};
 use crate::record::{FieldPath, Record, RecordData};
 use crate::source::{RecordQuery, StreamQuery};
-use crate::tools::{Previews, beside_other_calls};
+use crate::tools::{Previews, run_blocking};
 
 /// Minimum size of a summary in tokens; a smaller one would be useless.
 const MIN_SUMMARY_TOKENS: usize = 600;
@@ -73,7 +73,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
     let request = RecordRequest { fields, with_meta, connection, endpoint };
     let (limits, estimator, compares) = (call.limits, call.toolbox.protection().estimator, call.compares);
     let cap = PageBudget::most(&limits);
-    let shaped = beside_other_calls(move || {
+    let shaped = run_blocking(move || {
         let data = match &request.fields {
             Fields::Paths(paths) => with_id(&record, select_paths(&record, paths, &previews)),
             Fields::All | Fields::Unspecified => record.data.clone(),

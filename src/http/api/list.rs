@@ -26,7 +26,7 @@ use crate::source::{
     Accuracy, Change, Count, CountMode, Direction, Filter, RecordsPosition, RecordsQuery, SourceError, Start,
     StreamQuery,
 };
-use crate::tools::{Page, PageState, Paging, Previews, ToolError, begin, beside_other_calls};
+use crate::tools::{Page, PageState, Paging, Previews, ToolError, begin, run_blocking};
 
 /// Error title for a limit that is too high. Clients recognize these words.
 const LIMIT_EXCEEDS: &str = "Limit exceeds maximum";
@@ -359,7 +359,7 @@ async fn page(
         compares: call.compares,
         in_pages,
     };
-    Ok(beside_other_calls(move || Ok(work.fit())).await??)
+    Ok(run_blocking(move || Ok(work.fit())).await??)
 }
 
 /// Returns the keys of the records if any of them differs from the record's `id`; otherwise an empty list.
