@@ -163,7 +163,7 @@ async fn aggregate(
 ) -> Result<Payload, ToolError> {
     let source = toolbox.source("aggregate", source.as_ref())?;
     let answer = source.aggregate(&query).await;
-    let mut answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
+    let mut answer = answer.map_err(|error| ToolError::from_source(source.as_ref(), error))?;
     answer.notes.splice(0..0, warnings);
     let mut nothing = NoResults::default();
     if is_empty(&answer) {

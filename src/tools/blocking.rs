@@ -46,7 +46,7 @@ async fn run_with_permit<Answer: Send + 'static>(
 
 /// Creates the error of a call that was dropped. No client sees it.
 pub(super) fn cancelled() -> ToolError {
-    ToolError::Report { problem: "the call was abandoned".to_owned() }
+    ToolError::Internal { problem: "the call was abandoned".to_owned() }
 }
 
 #[cfg(test)]

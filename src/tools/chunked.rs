@@ -149,10 +149,10 @@ impl ChunkedText {
             from,
         };
         let text = serde_json::to_string(&position);
-        let text = text.map_err(|error| ToolError::Report { problem: error.to_string() })?;
+        let text = text.map_err(|error| ToolError::Internal { problem: error.to_string() })?;
         let offset = u32::try_from(index).unwrap_or(u32::MAX);
         let issued = toolbox.cursors.issue(Kind::Chunk, offset, binding(toolbox), text).await;
-        issued.map(Some).map_err(ToolError::MendState)
+        issued.map(Some).map_err(ToolError::StateUnavailable)
     }
 }
 
@@ -162,7 +162,7 @@ pub(crate) async fn read_chunked(
     source: &dyn Source,
     query: TextQuery,
 ) -> Result<Arc<ChunkedText>, ToolError> {
-    let failed = |error| ToolError::of_source(source, error).with_record(&query.address);
+    let failed = |error| ToolError::from_source(source, error).with_record(&query.address);
     let version = source.version(&query.address).await.map_err(failed)?;
     let key = (source.name().clone(), query.clone());
     if let (Some(version), Some(known)) = (&version, toolbox.texts.0.get(&key))
@@ -207,19 +207,20 @@ pub(crate) async fn continue_chunked(
     asked: &RecordAddress,
     asked_field: Option<&str>,
 ) -> Result<ContinuedText, ToolError> {
-    let (_, position) = load::<ChunkPosition>(toolbox, Kind::Chunk, ToolError::ReadFromStart, cursor).await?;
+    let (_, position) =
+        load::<ChunkPosition>(toolbox, Kind::Chunk, ToolError::InvalidTextCursor, cursor).await?;
     let source = toolbox.source("read_record_field", position.source.as_ref())?;
     let ChunkPosition { address, field, most, .. } = &position;
     let query = TextQuery { address: address.clone(), field: field.clone(), most: *most };
     let text = read_chunked(toolbox, source.as_ref(), query).await?;
     if text.version != position.version || position.index >= text.chunks.len() {
-        return Err(ToolError::ReadFromStart(CursorFault::RecordChanged));
+        return Err(ToolError::InvalidTextCursor(CursorFault::RecordChanged));
     }
     let RecordAddress { connection, stream, record } = &text.address;
     let is_of_record = (stream, record) == (&asked.stream, &asked.record)
         && asked.connection.as_ref().is_none_or(|asked| connection.as_ref() == Some(asked));
     if !is_of_record || asked_field.is_some_and(|asked| text.field.as_deref() != Some(asked)) {
-        return Err(ToolError::ReadFromStart(CursorFault::Mismatched));
+        return Err(ToolError::InvalidTextCursor(CursorFault::Mismatched));
     }
     let start = ChunkStart { index: position.index, from: position.from };
     Ok(ContinuedText { text, start, source: position.source })

@@ -1,7 +1,7 @@
-//! Every error a model can get, and how it is written.
+//! Errors of tools.
 //!
-//! Each variant is named by what helps. Each has a stable code, a message that quotes what was wrong and a
-//! hint that names the next call, so that the text alone is enough: many clients show nothing else.
+//! Each [`ToolError`] has a stable code, a message that quotes what was wrong, and a hint with the next call. The text
+//! alone has to be enough, because many clients show nothing else. [`ErrorBody`] is the error as JSON within its budget.
 
 use super::error_body::{ErrorBody, MAX_LABEL_BYTES};
 use super::source_hints::{ErrorContext, SourceHints};
@@ -18,134 +18,134 @@ const MAX_QUOTE_BYTES: usize = 200;
 pub(super) const UNKNOWN_SOURCE_HINT: &str =
     "Leave out `source`: it is only for an error that names sources to choose from.";
 
-/// Why a tool did not do what was asked.
+/// An error of a tool.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// The id is not a handle.
     #[error("`{}` is not a handle: {refused}", quote(input))]
-    CopyHandle {
-        /// What was sent.
+    InvalidHandle {
+        /// Id as it was sent.
         input: String,
-        /// What is wrong with it.
+        /// Reason for the refusal.
         refused: InvalidHandle,
     },
-    /// An argument is missing, unknown, or of the wrong kind.
+    /// An argument is missing, unknown or invalid.
     #[error("argument `{}` of `{tool}`: {problem}", quote(param))]
-    CorrectArgument {
-        /// The tool.
+    InvalidArgument {
+        /// Name of the tool.
         tool: &'static str,
-        /// The argument.
+        /// Name of the argument.
         param: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
-        /// What to send instead.
+        /// Corrected call.
         hint: String,
     },
-    /// The connection argument and the one inside the handle differ.
+    /// The `connection_id` argument and the connection of the handle differ.
     #[error("`connection_id` is `{argument}` and the handle names `{embedded}`")]
-    DropConnectionArgument {
-        /// The argument.
+    ConflictingConnection {
+        /// Connection of the argument.
         argument: ConnectionId,
-        /// The connection of the handle.
+        /// Connection of the handle.
         embedded: ConnectionId,
     },
-    /// The cursor is not good, or no longer.
+    /// The cursor of a search is invalid or expired.
     #[error("the cursor is not valid: {0}")]
-    SearchFromStart(CursorFault),
-    /// The cursor of a list is not good, or no longer.
+    InvalidSearchCursor(CursorFault),
+    /// The cursor of a list is invalid or expired.
     #[error("the cursor is not valid: {0}")]
-    ListFromStart(CursorFault),
-    /// A cursor of a text cannot be used.
+    InvalidListCursor(CursorFault),
+    /// The cursor of a text is invalid or expired.
     #[error("the cursor cannot be used: {0}")]
-    ReadFromStart(CursorFault),
-    /// Positions of cursors cannot be read.
+    InvalidTextCursor(CursorFault),
+    /// The state file with the positions of cursors cannot be used.
     #[error("{0}")]
-    MendState(StateError),
-    /// A stream's declaration is of one account, and several have it.
+    StateUnavailable(StateError),
+    /// Several connections have the stream, and a full declaration is that of one.
     #[error("stream `{stream}` is under more than one connection, and `full` is about one")]
-    ChooseForDetail {
-        /// The stream.
+    AmbiguousSchemaDetail {
+        /// Name of the stream.
         stream: StreamName,
-        /// The connections that have it.
+        /// Connections that have the stream.
         choices: Vec<ConnectionChoice>,
     },
-    /// The answer cannot be made small enough.
+    /// The answer exceeds its budget, however it is shortened.
     #[error("the answer would take {overrun}")]
-    AskForLess {
-        /// Which budget it is over, and by how much.
+    ResponseTooLarge {
+        /// Exceeded budget, and by how much.
         overrun: Overrun,
-        /// How to ask for less.
+        /// Smaller call.
         hint: String,
     },
-    /// A part of a document that it does not have.
+    /// The document has fewer parts.
     #[error("the record has {parts} parts, numbered from 0")]
-    AskForExistingPart {
-        /// How many it has.
+    PartNotFound {
+        /// Number of its parts.
         parts: u32,
-        /// The handle of the last.
+        /// Handle of the last part.
         last: String,
     },
-    /// A part of a document with a number that no part of it can have.
+    /// No document of this length has so many parts.
     #[error("the record has no part of that number")]
-    AskForFirstPart {
-        /// The handle of the whole, which gives the first part.
+    PartOutOfRange {
+        /// Handle of the first part.
         first: String,
     },
-    /// The source could not answer.
+    /// The source failed.
     #[error("{}{error}", prefix(source_name.as_ref()))]
     Source {
-        /// Its name; none when it is about several.
+        /// Name of the source; `None` if the error is about several.
         source_name: Option<SourceName>,
-        /// Why.
+        /// Error of the source.
         error: SourceError,
         /// Hints of the tool, and the record that the call names.
         context: Box<ErrorContext>,
     },
-    /// The whole call took too long.
+    /// The call exceeded its deadline.
     #[error("no answer within {seconds} seconds")]
-    CallAgain {
-        /// The deadline.
+    Timeout {
+        /// Deadline in seconds.
         seconds: u64,
     },
-    /// Something is wrong with fetchwell itself.
+    /// A bug in fetchwell.
     #[error("fetchwell failed: {problem}")]
-    Report {
-        /// What happened.
+    Internal {
+        /// Description for a report.
         problem: String,
     },
 }
 
-/// What an answer is over. Its budget is in bytes and in tokens, and whoever asks for less has to know which was broken.
+/// The budget that an answer exceeds: bytes or tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Overrun {
-    /// Its bytes.
-    #[error("{takes} bytes and the budget is {most} bytes")]
+    /// Too many bytes.
+    #[error("{bytes} bytes and the budget is {budget} bytes")]
     Bytes {
-        /// What it would take.
-        takes: usize,
-        /// What it may take.
-        most: usize,
+        /// Bytes of the answer.
+        bytes: usize,
+        /// Budget of the answer.
+        budget: usize,
     },
-    /// Its tokens, which are counted only up to the budget.
-    #[error("about {about} tokens and the budget is {most} tokens")]
+    /// Too many tokens.
+    #[error("about {tokens} tokens and the budget is {budget} tokens")]
     Tokens {
-        /// What it would take.
-        about: usize,
-        /// What it may take.
-        most: usize,
+        /// Tokens of the answer, estimated beyond the budget.
+        tokens: usize,
+        /// Budget of the answer.
+        budget: usize,
     },
-    /// It was not made, because not even its least fits.
-    #[error("more than its budget of {most} tokens")]
-    Unmade {
-        /// What it may take.
-        most: usize,
+    /// Not even the smallest answer fits. It was not measured.
+    #[error("more than its budget of {budget} tokens")]
+    Unmeasured {
+        /// Budget of the answer.
+        budget: usize,
     },
 }
 
 impl ToolError {
-    /// The error of a source, or of the one behind it that failed.
+    /// Creates the error of a source. For a federation, it names the member that failed.
     #[must_use]
-    pub fn of_source(source: &dyn Source, error: SourceError) -> Self {
+    pub fn from_source(source: &dyn Source, error: SourceError) -> Self {
         let mut source_name = (!source.is_several()).then(|| source.name().clone());
         let mut error = error;
         while let SourceError::FromSource { source_name: name, error: inner } = error {
@@ -157,7 +157,7 @@ impl ToolError {
     /// Creates the error for a `source` that does not exist.
     pub(super) fn unknown_source(tool: &'static str, name: &SourceName) -> Self {
         let problem = format!("there is no source `{name}`");
-        Self::CorrectArgument {
+        Self::InvalidArgument {
             tool,
             param: "source".to_owned(),
             problem,
@@ -181,80 +181,82 @@ impl ToolError {
         self
     }
 
-    /// The stable code.
+    /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
-            Self::CopyHandle { .. } | Self::AskForExistingPart { .. } | Self::AskForFirstPart { .. } => {
+            Self::InvalidHandle { .. } | Self::PartNotFound { .. } | Self::PartOutOfRange { .. } => {
                 "invalid_handle"
             }
-            Self::CorrectArgument { .. } => "invalid_argument",
-            Self::DropConnectionArgument { .. } => "conflicting_connection_id",
-            Self::SearchFromStart(_) | Self::ListFromStart(_) | Self::ReadFromStart(_) => "invalid_cursor",
-            Self::MendState(_) => "state_unavailable",
-            Self::ChooseForDetail { .. } => "ambiguous_schema_detail",
-            Self::AskForLess { .. } => "response_too_large",
-            Self::CallAgain { .. } => "source_timeout",
-            Self::Report { .. } => "internal_error",
+            Self::InvalidArgument { .. } => "invalid_argument",
+            Self::ConflictingConnection { .. } => "conflicting_connection_id",
+            Self::InvalidSearchCursor(_) | Self::InvalidListCursor(_) | Self::InvalidTextCursor(_) => {
+                "invalid_cursor"
+            }
+            Self::StateUnavailable(_) => "state_unavailable",
+            Self::AmbiguousSchemaDetail { .. } => "ambiguous_schema_detail",
+            Self::ResponseTooLarge { .. } => "response_too_large",
+            Self::Timeout { .. } => "source_timeout",
+            Self::Internal { .. } => "internal_error",
             Self::Source { error, .. } => error.code(),
         }
     }
 
-    /// The next call.
+    /// Returns the next call.
     fn hint(&self) -> String {
         match self {
-            Self::CopyHandle { refused: InvalidHandle { canonical: Some(handle), .. }, .. } => {
+            Self::InvalidHandle { refused: InvalidHandle { canonical: Some(handle), .. }, .. } => {
                 format!("If you mean that record, its id is `{handle}`.")
             }
-            Self::CopyHandle { input, .. } if input.starts_with("http://") || input.starts_with("https://") => {
+            Self::InvalidHandle { input, .. } if input.starts_with("http://") || input.starts_with("https://") => {
                 "That is a link and not an id of a record here; open it elsewhere, or search for the record.".to_owned()
             }
-            Self::CopyHandle { .. } => {
+            Self::InvalidHandle { .. } => {
                 "Copy the `id` of a search result exactly, e.g. `cin_4f2a/orders:o1`; search again if you have none."
                     .to_owned()
             }
-            Self::CorrectArgument { hint, .. } | Self::AskForLess { hint, .. } => hint.clone(),
-            Self::DropConnectionArgument { .. } => {
+            Self::InvalidArgument { hint, .. } | Self::ResponseTooLarge { hint, .. } => hint.clone(),
+            Self::ConflictingConnection { .. } => {
                 "Leave out `connection_id`: the id already says which connection it is of.".to_owned()
             }
-            Self::SearchFromStart(_) => "Search again without `cursor`.".to_owned(),
-            Self::MendState(_) => {
+            Self::InvalidSearchCursor(_) => "Search again without `cursor`.".to_owned(),
+            Self::StateUnavailable(_) => {
                 "Do what the message says, then call again; or ask again without `cursor`.".to_owned()
             }
-            Self::ListFromStart(CursorFault::Mismatched) => {
+            Self::InvalidListCursor(CursorFault::Mismatched) => {
                 "Send the cursor with the arguments of the page it came from, or list again without it.".to_owned()
             }
-            Self::ListFromStart(_) => "List again without `cursor`.".to_owned(),
-            Self::ReadFromStart(_) => "Read the text from its start, without `cursor`.".to_owned(),
-            Self::ChooseForDetail { .. } => {
+            Self::InvalidListCursor(_) => "List again without `cursor`.".to_owned(),
+            Self::InvalidTextCursor(_) => "Read the text from its start, without `cursor`.".to_owned(),
+            Self::AmbiguousSchemaDetail { .. } => {
                 "Call again with `connection_id` set to one of available_connections.".to_owned()
             }
-            Self::AskForExistingPart { last, .. } => format!("The last part is `{last}`."),
-            Self::AskForFirstPart { first } => format!("Fetch `{first}`, and go on with each `metadata.next`."),
-            Self::CallAgain { .. } => "Call again, or ask for less at once.".to_owned(),
-            Self::Report { .. } => {
+            Self::PartNotFound { last, .. } => format!("The last part is `{last}`."),
+            Self::PartOutOfRange { first } => format!("Fetch `{first}`, and go on with each `metadata.next`."),
+            Self::Timeout { .. } => "Call again, or ask for less at once.".to_owned(),
+            Self::Internal { .. } => {
                 "Call again; if it stays, report it with the server's log of this call.".to_owned()
             }
             Self::Source { error, context, .. } => context.hint(error),
         }
     }
 
-    /// The next call without the handle that would be in it, for one that is too long for an error. A handle
-    /// is never shortened: a piece of one is of no use.
+    /// Returns the next call without a handle, which may be too long for an error. A handle is never shortened, because a
+    /// piece of one is of no use.
     fn hint_without_handle(&self) -> Option<&'static str> {
         match self {
-            Self::CopyHandle { .. } => {
+            Self::InvalidHandle { .. } => {
                 Some("Copy the `id` of a search result exactly; search again if you have none.")
             }
-            Self::AskForExistingPart { .. } | Self::AskForFirstPart { .. } => {
+            Self::PartNotFound { .. } | Self::PartOutOfRange { .. } => {
                 Some("Fetch the id without its part, and go on with each `metadata.next`.")
             }
-            Self::AskForLess { .. } => Some("Ask for less: fewer fields, or a smaller limit."),
+            Self::ResponseTooLarge { .. } => Some("Ask for less: fewer fields, or a smaller limit."),
             _ => None,
         }
     }
 
-    /// The error as it goes out, within its budget.
+    /// Returns the error as JSON within its budget.
     #[must_use]
     pub fn body(&self) -> ErrorBody {
         let mut body = ErrorBody {
@@ -264,15 +266,17 @@ impl ToolError {
             ..ErrorBody::default()
         };
         match self {
-            Self::CorrectArgument { param, .. } => body.param = Some(quote(param)),
-            Self::SearchFromStart(fault) | Self::ListFromStart(fault) | Self::ReadFromStart(fault) => {
+            Self::InvalidArgument { param, .. } => body.param = Some(quote(param)),
+            Self::InvalidSearchCursor(fault)
+            | Self::InvalidListCursor(fault)
+            | Self::InvalidTextCursor(fault) => {
                 body.reason = Some(fault.reason());
             }
-            Self::ChooseForDetail { choices, .. } => body.choose_from(choices, None),
-            Self::CopyHandle { refused, .. } => body.reason = Some(refused.fault.reason()),
+            Self::AmbiguousSchemaDetail { choices, .. } => body.set_choices(choices, None),
+            Self::InvalidHandle { refused, .. } => body.reason = Some(refused.fault.reason()),
             Self::Source { source_name, error, context } => {
                 body.source = source_name.as_ref().map(|name| clip(name.as_str(), MAX_LABEL_BYTES));
-                body.add_source_facts(error, context.record.as_ref());
+                body.add_source_fields(error, context.record.as_ref());
             }
             _ => {}
         }

@@ -1,4 +1,7 @@
-//! An error as it goes out: JSON within its budget.
+//! Errors as JSON within their budget.
+//!
+//! [`ErrorBody::fit`] removes connections to choose from, replaces a hint that is too long, and truncates the message.
+//! **Invariant:** a handle in a hint is never shortened.
 
 use std::fmt;
 
@@ -17,28 +20,28 @@ pub(super) const MAX_CHOICES: usize = 8;
 /// Maximum length of the label of a connection or source in an error, in bytes of JSON.
 pub(super) const MAX_LABEL_BYTES: usize = 80;
 
-/// What a message keeps when a hint is long, in bytes of JSON.
+/// Minimum length of a message next to a long hint, in bytes of JSON.
 const MIN_MESSAGE: usize = 200;
 
-/// An error as JSON.
+/// The fields of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ErrorBody {
-    /// Stable code.
+    /// Stable code, for programs.
     pub code: String,
-    /// What went wrong, quoting what was sent.
+    /// Description that quotes what was sent.
     pub message: String,
-    /// The next call.
+    /// Next call, for a model.
     pub hint: String,
-    /// The argument it is about.
+    /// Argument that the error is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub param: Option<String>,
-    /// A finer word than the code.
+    /// Reason that refines the code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
-    /// The source that failed.
+    /// Name of the source that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Seconds to wait.
+    /// Time to wait, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
     /// Sources that did not answer.
@@ -50,16 +53,16 @@ pub struct ErrorBody {
     /// Connections to choose from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub available_connections: Vec<ShownConnection>,
-    /// How many more there are.
+    /// Number of connections that are not listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more_connections: Option<usize>,
 }
 
-/// A connection to choose, in an error.
+/// A connection to choose from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownConnection {
     connection_id: String,
-    /// The record under this connection, when that is what is to be chosen.
+    /// Handle of the record in this connection, if a record is to be chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +76,7 @@ impl fmt::Display for ShownConnection {
     }
 }
 
-/// An error as it goes out in both channels of a result.
+/// The error object of a result.
 #[derive(Serialize)]
 struct Envelope<'a> {
     error: &'a ErrorBody,
@@ -86,21 +89,22 @@ impl ErrorBody {
         serde_json::to_string(&Envelope { error: self }).unwrap_or_default()
     }
 
-    /// Returns the same as a value, with its keys in the same order.
+    /// Returns the same JSON as a value.
     #[must_use]
     pub fn value(&self) -> Value {
         serde_json::to_value(Envelope { error: self }).unwrap_or_default()
     }
 
-    pub(super) fn add_source_facts(&mut self, error: &SourceError, record: Option<&RecordAddress>) {
+    /// Adds the fields that an error of a source has.
+    pub(super) fn add_source_fields(&mut self, error: &SourceError, record: Option<&RecordAddress>) {
         match error {
             SourceError::Refused(refusal) if refusal.fault.is_none() => {
                 self.param.clone_from(&refusal.param);
                 let record = record.filter(|_| refusal.code == AMBIGUOUS_CONNECTION);
-                self.choose_from(&refusal.choices, record);
+                self.set_choices(&refusal.choices, record);
             }
-            SourceError::AmbiguousConnection { choices, .. } => self.choose_from(choices, record),
-            SourceError::ConnectionNotFound { choices, .. } => self.choose_from(choices, None),
+            SourceError::AmbiguousConnection { choices, .. } => self.set_choices(choices, record),
+            SourceError::ConnectionNotFound { choices, .. } => self.set_choices(choices, None),
             SourceError::AllFailed { failed, .. } => {
                 let (shown, more) = shown(failed);
                 self.unavailable = shown;
@@ -109,7 +113,7 @@ impl ErrorBody {
                 }
             }
             SourceError::AmbiguousSource { sources, choices, .. } => {
-                self.choose_from(choices, record);
+                self.set_choices(choices, record);
                 let sources = sources.iter().take(MAX_CHOICES);
                 self.available_sources =
                     sources.map(|source| clip(source.as_str(), MAX_LABEL_BYTES)).collect();
@@ -123,7 +127,8 @@ impl ErrorBody {
         }
     }
 
-    pub(super) fn choose_from(&mut self, choices: &[ConnectionChoice], record: Option<&RecordAddress>) {
+    /// Sets the connections to choose from. With a record, each has the handle of the record in that connection.
+    pub(super) fn set_choices(&mut self, choices: &[ConnectionChoice], record: Option<&RecordAddress>) {
         let under = |connection: &ConnectionId| {
             let address = RecordAddress { connection: Some(connection.clone()), ..record?.clone() };
             Handle::mint(&address).map(|handle| handle.to_string())
@@ -138,8 +143,8 @@ impl ErrorBody {
             Some(choices.len() - self.available_connections.len()).filter(|more| *more > 0);
     }
 
-    /// Connections go one by one, then the message is shortened, and a hint that is still too long gives way
-    /// to a shorter one: an id that is cut is of no use.
+    /// Fits the error into its budget: removes connections one by one, replaces a hint that is too long by `shorter_hint`,
+    /// and truncates the message.
     pub(super) fn fit(&mut self, shorter_hint: Option<&str>) {
         while self.json().len() > budget::ERROR && self.available_connections.pop().is_some() {
             self.more_connections = Some(self.more_connections.unwrap_or(0) + 1);

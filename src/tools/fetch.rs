@@ -213,7 +213,7 @@ async fn fetch(toolbox: &Toolbox, profile: Profile, args: FetchArgs) -> Result<P
         fields: request.fields.clone(),
         expand: request.expand.clone(),
     };
-    let failed = |error| ToolError::of_source(source.as_ref(), error).with_record(&request.named);
+    let failed = |error| ToolError::from_source(source.as_ref(), error).with_record(&request.named);
     let record = source.record(&query).await.map_err(failed)?;
     let context = DocumentContext {
         parts: toolbox.parts.clone(),
@@ -307,12 +307,12 @@ fn document(
         handle.as_ref().and_then(|handle| Some((handle, handle.with_part(u32::MAX)?)))
     else {
         let hint = hint_without_parts(*profile, request, record);
-        return Err(ToolError::AskForLess { overrun: overrun(&whole, *budget)?, hint });
+        return Err(ToolError::ResponseTooLarge { overrun: overrun(&whole, *budget)?, hint });
     };
     if !(request.fields.is_empty() && request.expand.is_empty()) {
         let id = if id.len() <= QUOTED_ID { format!("`{id}`") } else { "the same id".to_owned() };
         let hint = format!("Fetch {id} without `fields` and `expand`: it comes in parts.");
-        return Err(ToolError::AskForLess { overrun: overrun(&whole, *budget)?, hint });
+        return Err(ToolError::ResponseTooLarge { overrun: overrun(&whole, *budget)?, hint });
     }
     let mut part = whole;
     part.metadata.total_chars = Some(text.chars().count().to_string());
@@ -330,9 +330,9 @@ fn document(
         parts.bounds(PartQuery { address: &record.address, text: &text, chunks, number: request.part }, stop);
     let (start, end) = bounds.map_err(|problem| match problem {
         PartError::NotFound { parts } => {
-            ToolError::AskForExistingPart { parts, last: numbered(parts.saturating_sub(1)) }
+            ToolError::PartNotFound { parts, last: numbered(parts.saturating_sub(1)) }
         }
-        PartError::OutOfRange => ToolError::AskForFirstPart { first: id.to_owned() },
+        PartError::OutOfRange => ToolError::PartOutOfRange { first: id.to_owned() },
         PartError::Cancelled => cancelled(),
     })?;
     let own_id = if request.part == 0 { id.to_owned() } else { numbered(request.part) };
@@ -353,9 +353,9 @@ fn document(
 /// What a document is over that was found not to fit. One of megabytes is not written as JSON to say so.
 fn overrun(whole: &Document<'_>, budget: PageBudget) -> Result<Overrun, ToolError> {
     if whole.text.len() > budget.bytes {
-        return Ok(Overrun::Bytes { takes: whole.text.len(), most: budget.bytes });
+        return Ok(Overrun::Bytes { bytes: whole.text.len(), budget: budget.bytes });
     }
-    Ok(within(&json_of(whole)?, budget).err().unwrap_or(Overrun::Unmade { most: budget.tokens }))
+    Ok(within(&json_of(whole)?, budget).err().unwrap_or(Overrun::Unmeasured { budget: budget.tokens }))
 }
 
 /// Related records, each by its id with its fields.

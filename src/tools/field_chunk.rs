@@ -60,7 +60,7 @@ pub(super) async fn chunk(toolbox: &Toolbox, request: ChunkRequest) -> Result<Pa
             let ContinuedText { text, start, source: named } =
                 continue_chunked(toolbox, &cursor, &address, Some(&field)).await?;
             if source.is_some() && source != named {
-                return Err(ToolError::ReadFromStart(CursorFault::Mismatched));
+                return Err(ToolError::InvalidTextCursor(CursorFault::Mismatched));
             }
             (text, start, named)
         }

@@ -138,7 +138,7 @@ impl PageState {
     ) -> Result<Continuation, ToolError> {
         match self.cursor(toolbox, shown, rest).await {
             Ok(cursor) => Ok(Continuation::Cursor(cursor)),
-            Err(ToolError::MendState(error)) => Ok(Continuation::Warning(no_cursor(error.word()))),
+            Err(ToolError::StateUnavailable(error)) => Ok(Continuation::Warning(no_cursor(error.word()))),
             Err(other) => Err(other),
         }
     }
@@ -147,7 +147,7 @@ impl PageState {
     ///
     /// # Errors
     ///
-    /// [`ToolError::MendState`] if the position cannot be saved. The error is logged, too.
+    /// [`ToolError::StateUnavailable`] if the position cannot be saved. The error is logged, too.
     pub(crate) async fn cursor(
         self,
         toolbox: &Toolbox,
@@ -155,10 +155,10 @@ impl PageState {
         rest: &impl Serialize,
     ) -> Result<String, ToolError> {
         let text = serde_json::to_string(&SavedPosition { arguments: &self.arguments, rest });
-        let text = text.map_err(|error| ToolError::Report { problem: error.to_string() })?;
+        let text = text.map_err(|error| ToolError::Internal { problem: error.to_string() })?;
         let offset = self.offset.saturating_add(u32::try_from(shown).unwrap_or(u32::MAX));
         let issued = toolbox.cursors.issue(self.kind, offset, binding(toolbox), text).await;
-        issued.inspect_err(|error| tracing::warn!(%error, "no cursor")).map_err(ToolError::MendState)
+        issued.inspect_err(|error| tracing::warn!(%error, "no cursor")).map_err(ToolError::StateUnavailable)
     }
 }
 
@@ -175,7 +175,7 @@ pub(super) async fn load<Saved: DeserializeOwned>(
 ) -> Result<(Position, Saved), ToolError> {
     let position = toolbox.cursors.position(kind, cursor).await.map_err(|error| match error {
         NoPosition::Refused(fault) => refused(fault),
-        NoPosition::State(error) => ToolError::MendState(error),
+        NoPosition::State(error) => ToolError::StateUnavailable(error),
     })?;
     if let Some(fault) = fault_of_binding(&position.binding, &binding(toolbox)) {
         return Err(refused(fault));
@@ -250,12 +250,12 @@ mod tests {
             let stream = arguments.get("stream").and_then(Value::as_str).unwrap_or_default().to_owned();
             let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(10);
             if stream == "wrong" {
-                return Err(ToolError::Report { problem: "wrong".to_owned() });
+                return Err(ToolError::Internal { problem: "wrong".to_owned() });
             }
             Ok((stream, limit))
         },
         is_same_list: |(one, _), (other, _)| one == other,
-        refused: ToolError::ListFromStart,
+        refused: ToolError::InvalidListCursor,
     };
 
     fn arguments(value: Value) -> RecordData {

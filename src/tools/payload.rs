@@ -46,14 +46,14 @@ impl Payload {
 
     /// Creates the payload of JSON that is known to fit, with its tokens if they were counted.
     pub(super) fn from_fitted_json(json: String, tokens: Option<usize>) -> Result<Self, ToolError> {
-        let value =
-            serde_json::from_str(&json).map_err(|error| ToolError::Report { problem: error.to_string() })?;
+        let value = serde_json::from_str(&json)
+            .map_err(|error| ToolError::Internal { problem: error.to_string() })?;
         Ok(Self::new(json, value, tokens))
     }
 
     fn from_parts(answer: &impl Serialize, json: String, tokens: Option<usize>) -> Result<Self, ToolError> {
-        let value =
-            serde_json::to_value(answer).map_err(|error| ToolError::Report { problem: error.to_string() })?;
+        let value = serde_json::to_value(answer)
+            .map_err(|error| ToolError::Internal { problem: error.to_string() })?;
         Ok(Self::new(json, value, tokens))
     }
 
@@ -90,15 +90,15 @@ impl Payload {
 /// Checks the budget of an answer. Returns its tokens if they had to be counted.
 fn check_budget(json: &str, budget: PageBudget) -> Result<Option<usize>, ToolError> {
     within(json, budget)
-        .map_err(|overrun| ToolError::AskForLess { overrun, hint: "Ask for less.".to_owned() })
+        .map_err(|overrun| ToolError::ResponseTooLarge { overrun, hint: "Ask for less.".to_owned() })
 }
 
 /// Checks a budget. Returns the tokens of the answer if they had to be counted, or by how much it exceeds the budget.
 pub(super) fn within(json: &str, budget: PageBudget) -> Result<Option<usize>, Overrun> {
     if json.len() > budget.bytes {
-        return Err(Overrun::Bytes { takes: json.len(), most: budget.bytes });
+        return Err(Overrun::Bytes { bytes: json.len(), budget: budget.bytes });
     }
-    tokens_within(json, budget.tokens).map_err(|about| Overrun::Tokens { about, most: budget.tokens })
+    tokens_within(json, budget.tokens).map_err(|tokens| Overrun::Tokens { tokens, budget: budget.tokens })
 }
 
 /// Returns the part of a budget that is left for a text. `without_text` is the rest of the answer as JSON.
@@ -109,5 +109,5 @@ pub(super) fn room_beside(without_text: &str, budget: PageBudget) -> ChunkBudget
 
 /// Writes an answer as compact JSON.
 pub(super) fn json_of(answer: &impl Serialize) -> Result<String, ToolError> {
-    serde_json::to_string(answer).map_err(|error| ToolError::Report { problem: error.to_string() })
+    serde_json::to_string(answer).map_err(|error| ToolError::Internal { problem: error.to_string() })
 }

@@ -121,7 +121,7 @@ const PAGING: Paging<Request> = Paging {
         let asked = RecordsQuery { limit: one.query.limit, count: one.query.count, ..other.query.clone() };
         one.source == other.source && one.query == asked
     },
-    refused: ToolError::ListFromStart,
+    refused: ToolError::InvalidListCursor,
 };
 
 impl Tool for QueryRecords {
@@ -150,10 +150,10 @@ async fn query_records(
         query.start = Start::After(position);
     }
     let changes = ChangeTokenSealer::open(toolbox, source.as_ref(), &mut query).await;
-    let changes = changes.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
+    let changes = changes.map_err(|error| ToolError::from_source(source.as_ref(), error))?;
     loop {
         let answer = source.records(&query).await;
-        let mut answer = answer.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
+        let mut answer = answer.map_err(|error| ToolError::from_source(source.as_ref(), error))?;
         answer.notes.splice(0..0, warnings.iter().cloned());
         let limit = answer.rows.len().min(query.limit);
         let mut nothing = NoResults::default();
@@ -176,7 +176,10 @@ async fn query_records(
             Fitted::Rows(fitting) if (1..limit).contains(&fitting) => query.limit = fitting,
             Fitted::Rows(_) => {
                 let hint = "Name `fields`, or fetch one record of a search result.".to_owned();
-                return Err(ToolError::AskForLess { overrun: Overrun::Unmade { most: budget.tokens }, hint });
+                return Err(ToolError::ResponseTooLarge {
+                    overrun: Overrun::Unmeasured { budget: budget.tokens },
+                    hint,
+                });
             }
         }
     }
@@ -210,7 +213,7 @@ async fn page(
         Some(Accuracy::Exact) | None => {}
     }
     if let (Some(token), Some(changes)) = (&answer.next_changes, changes) {
-        let token = changes.seal(token).await.map_err(ToolError::MendState)?;
+        let token = changes.seal(token).await.map_err(ToolError::StateUnavailable)?;
         page.has_more = answer.has_more.then_some(true);
         if token.len() <= MAX_CHANGES_TOKEN {
             page.next_changes_since = Some(token);

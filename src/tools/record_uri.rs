@@ -39,11 +39,11 @@ pub(super) struct RecordReference {
 /// Parses an id. A connection argument that differs from the connection in the id is refused.
 pub(super) fn named_record(id: &str, connection: Option<ConnectionId>) -> Result<RecordReference, ToolError> {
     let (named, part) =
-        read_id(id).map_err(|refused| ToolError::CopyHandle { input: id.to_owned(), refused })?;
+        read_id(id).map_err(|refused| ToolError::InvalidHandle { input: id.to_owned(), refused })?;
     let mut address = named.clone();
     match (&address.connection, connection) {
         (Some(embedded), Some(argument)) if *embedded != argument => {
-            return Err(ToolError::DropConnectionArgument { argument, embedded: embedded.clone() });
+            return Err(ToolError::ConflictingConnection { argument, embedded: embedded.clone() });
         }
         (None, argument) => address.connection = argument,
         (Some(_), _) => {}

@@ -129,6 +129,6 @@ impl Toolbox {
     }
 
     fn deadline_exceeded(&self) -> ToolError {
-        ToolError::CallAgain { seconds: self.call_deadline().as_secs() }
+        ToolError::Timeout { seconds: self.call_deadline().as_secs() }
     }
 }

@@ -156,7 +156,7 @@ impl Tool for Schema {
 async fn schema(toolbox: &Toolbox, arguments: Args) -> Result<Payload, ToolError> {
     let Args { stream, connection_id, detail, source } = arguments;
     let source = toolbox.source("schema", source.as_ref())?;
-    let failed = |error| ToolError::of_source(source.as_ref(), error);
+    let failed = |error| ToolError::from_source(source.as_ref(), error);
     let Some(stream) = stream else {
         if detail == Detail::Full {
             let problem = "`full` is about one stream, and none is named".to_owned();
@@ -173,7 +173,7 @@ async fn schema(toolbox: &Toolbox, arguments: Args) -> Result<Payload, ToolError
             display_name: detail.display_name.clone(),
         };
         let choices = details.iter().map(choice).collect();
-        return Err(ToolError::ChooseForDetail { stream: query.stream, choices });
+        return Err(ToolError::AmbiguousSchemaDetail { stream: query.stream, choices });
     }
     stream_answer(&query.stream, &details, &unavailable, detail, toolbox.budget("schema"))
 }
@@ -267,7 +267,7 @@ fn stream_answer(
         && let Err(overrun) = within(&json_of(&answer)?, budget)
     {
         let hint = "Ask with `detail` \"compact\".".to_owned();
-        return Err(ToolError::AskForLess { overrun, hint });
+        return Err(ToolError::ResponseTooLarge { overrun, hint });
     }
     answer.warnings.push("not all fields fit; fetch a record to see the fields it has".to_owned());
     let mut most = answer.variants.iter().map(|variant| variant.fields.len()).max().unwrap_or(0);

@@ -172,7 +172,7 @@ const PAGING: Paging<Request> = Paging {
     needed: "query",
     resolve: |arguments| resolve(Profile::Standard, arguments),
     is_same_list: |one, other| one.question == other.question,
-    refused: ToolError::SearchFromStart,
+    refused: ToolError::InvalidSearchCursor,
 };
 
 #[derive(Debug, Clone, Serialize)]
@@ -253,7 +253,7 @@ async fn search(
         let query =
             SearchQuery { position: found.position.take(), ..request.question.query(wanted.min(MAX_LIMIT)) };
         let page = source.search(&query).await;
-        let page = page.map_err(|error| ToolError::of_source(source.as_ref(), error))?;
+        let page = page.map_err(|error| ToolError::from_source(source.as_ref(), error))?;
         found.hits.extend(page.hits);
         found.position = page.next;
         found.count = page.count.map(|count| (count.value, count.accuracy)).or(found.count);

@@ -101,7 +101,7 @@ impl ToolSpec {
     }
 
     fn argument_error(&self, param: &str, problem: String, hint: String) -> ToolError {
-        ToolError::CorrectArgument { tool: self.name, param: param.to_owned(), problem, hint }
+        ToolError::InvalidArgument { tool: self.name, param: param.to_owned(), problem, hint }
     }
 
     /// Returns a hint with the example of an argument, or with the shortest example if the argument has none.

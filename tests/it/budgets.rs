@@ -220,7 +220,7 @@ async fn a_long_record_in_parts() {
 
 /// An error of a federation.
 fn of_several(error: SourceError) -> ToolError {
-    ToolError::of_source(&Federation::new("sources".parse().unwrap(), Vec::new()), error)
+    ToolError::from_source(&Federation::new("sources".parse().unwrap(), Vec::new()), error)
 }
 
 /// Returns the hints of a tool.
@@ -232,7 +232,7 @@ fn hints(profile: Profile, tool: &str) -> SourceHints {
 #[expect(clippy::too_many_lines, reason = "it is a list, one entry per error")]
 fn every_error() -> Vec<(&'static str, ToolError)> {
     let refused = |id: &str| -> InvalidHandle { id.parse::<Handle>().unwrap_err() };
-    let copy = |id: &str| ToolError::CopyHandle { input: id.to_owned(), refused: refused(id) };
+    let copy = |id: &str| ToolError::InvalidHandle { input: id.to_owned(), refused: refused(id) };
     let with_context = |error, context| ToolError::Source {
         source_name: "work".parse().ok(),
         error,
@@ -266,7 +266,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         })))
     };
     let path = || "/home/ann/notes.db".into();
-    let argument = |tool, param: &str, problem: &str| ToolError::CorrectArgument {
+    let argument = |tool, param: &str, problem: &str| ToolError::InvalidArgument {
         tool,
         param: param.to_owned(),
         problem: problem.to_owned(),
@@ -278,64 +278,61 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
         ("invalid_handle, another spelling", copy("cin/files:notes/a.md")),
         ("invalid_handle, a link", copy("https://example.com/page")),
         ("invalid_handle, 100,000 bytes", copy(&"\u{1}".repeat(100_000))),
-        (
-            "invalid_handle, no such part",
-            ToolError::AskForExistingPart { parts: 3, last: "c/s/r/p2".to_owned() },
-        ),
+        ("invalid_handle, no such part", ToolError::PartNotFound { parts: 3, last: "c/s/r/p2".to_owned() }),
         (
             "invalid_handle, a handle too long to repeat",
-            ToolError::AskForExistingPart { parts: 3, last: format!("c/s/{}/p2", "k".repeat(1_985)) },
+            ToolError::PartNotFound { parts: 3, last: format!("c/s/{}/p2", "k".repeat(1_985)) },
         ),
         (
             "invalid_handle, another spelling too long to repeat",
             copy(&format!("c/s:{}/x", "k".repeat(2_030))),
         ),
-        ("invalid_handle, no part of that number", ToolError::AskForFirstPart { first: "c/s:r".to_owned() }),
+        ("invalid_handle, no part of that number", ToolError::PartOutOfRange { first: "c/s:r".to_owned() }),
         ("invalid_argument", argument("search", "limit", "it is not between 1 and 100")),
         (
             "conflicting_connection_id",
-            ToolError::DropConnectionArgument {
+            ToolError::ConflictingConnection {
                 argument: "cin_home".parse().unwrap(),
                 embedded: "cin_work".parse().unwrap(),
             },
         ),
-        ("invalid_cursor, malformed", ToolError::SearchFromStart(CursorFault::Malformed)),
-        ("invalid_cursor, tampered", ToolError::SearchFromStart(CursorFault::Tampered)),
-        ("invalid_cursor, expired", ToolError::SearchFromStart(CursorFault::Expired)),
-        ("invalid_cursor, mismatched", ToolError::SearchFromStart(CursorFault::Mismatched)),
+        ("invalid_cursor, malformed", ToolError::InvalidSearchCursor(CursorFault::Malformed)),
+        ("invalid_cursor, tampered", ToolError::InvalidSearchCursor(CursorFault::Tampered)),
+        ("invalid_cursor, expired", ToolError::InvalidSearchCursor(CursorFault::Expired)),
+        ("invalid_cursor, mismatched", ToolError::InvalidSearchCursor(CursorFault::Mismatched)),
         ("invalid_cursor, changed", source(SourceError::InvalidCursor)),
-        ("invalid_cursor, other sources", ToolError::ListFromStart(CursorFault::Changed)),
-        ("invalid_cursor, another record", ToolError::ReadFromStart(CursorFault::RecordChanged)),
+        ("invalid_cursor, other sources", ToolError::InvalidListCursor(CursorFault::Changed)),
+        ("invalid_cursor, another record", ToolError::InvalidTextCursor(CursorFault::RecordChanged)),
         (
             "state_unavailable",
-            ToolError::MendState(StateError::Locked {
+            ToolError::StateUnavailable(StateError::Locked {
                 path: "/home/ann/.local/state/fetchwell/cursors.db".into(),
                 what: "cursor store",
             }),
         ),
         (
             "response_too_large",
-            ToolError::AskForLess {
-                overrun: Overrun::Bytes { takes: 300_000, most: 48_000 },
+            ToolError::ResponseTooLarge {
+                overrun: Overrun::Bytes { bytes: 300_000, budget: 48_000 },
                 hint: "Fetch `c/s:r` without `fields`: it comes in parts.".to_owned(),
             },
         ),
         (
             "response_too_large, tokens",
-            ToolError::AskForLess {
-                overrun: Overrun::Tokens { about: 323, most: 300 },
+            ToolError::ResponseTooLarge {
+                overrun: Overrun::Tokens { tokens: 323, budget: 300 },
                 hint: "Ask for less.".to_owned(),
             },
         ),
         (
             "response_too_large, not made",
-            ToolError::AskForLess {
-                overrun: Overrun::Unmade { most: 300 },
+            ToolError::ResponseTooLarge {
+                overrun: Overrun::Unmeasured { budget: 300 },
                 hint: "Name `fields`, or fetch one record of a search result.".to_owned(),
             },
         ),
         ("source_timeout", source(SourceError::Timeout { after: Duration::from_secs(5) })),
-        ("source_timeout, whole call", ToolError::CallAgain { seconds: 20 }),
+        ("source_timeout, whole call", ToolError::Timeout { seconds: 20 }),
         (
             "source_unavailable",
             source(SourceError::Unreachable {
@@ -557,7 +554,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
                 problem: "a file of it is damaged".to_owned(),
             })),
         ),
-        ("internal_error", ToolError::Report { problem: "it stopped at a defect of its own".to_owned() }),
+        ("internal_error", ToolError::Internal { problem: "it stopped at a defect of its own".to_owned() }),
     ]
 }
 

@@ -111,23 +111,23 @@ impl From<ToolError> for Failure {
         };
         match error {
             ToolError::Source { error, .. } => error.into(),
-            ToolError::ListFromStart(fault)
-            | ToolError::SearchFromStart(fault)
-            | ToolError::ReadFromStart(fault) => invalid_cursor(fault),
-            ToolError::CorrectArgument { param, problem, .. } if param == "filter" => {
+            ToolError::InvalidListCursor(fault)
+            | ToolError::InvalidSearchCursor(fault)
+            | ToolError::InvalidTextCursor(fault) => invalid_cursor(fault),
+            ToolError::InvalidArgument { param, problem, .. } if param == "filter" => {
                 ApiError::bad("invalid_filter", problem).about(&param).into()
             }
-            ToolError::CorrectArgument { param, problem, .. } => {
+            ToolError::InvalidArgument { param, problem, .. } => {
                 ApiError::bad("invalid_argument", problem).about(&param).into()
             }
             other => {
                 let status = match other {
-                    ToolError::CopyHandle { .. } | ToolError::DropConnectionArgument { .. } => {
+                    ToolError::InvalidHandle { .. } | ToolError::ConflictingConnection { .. } => {
                         StatusCode::BAD_REQUEST
                     }
-                    ToolError::AskForLess { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-                    ToolError::MendState(_) => StatusCode::SERVICE_UNAVAILABLE,
-                    ToolError::CallAgain { .. } => StatusCode::GATEWAY_TIMEOUT,
+                    ToolError::ResponseTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+                    ToolError::StateUnavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+                    ToolError::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
                     _ => StatusCode::INTERNAL_SERVER_ERROR,
                 };
                 ApiError::new(status, body.code, body.message).hinting(&body.hint).into()

@@ -67,7 +67,7 @@ const PAGING: Paging<ListRequest> = Paging {
     resolve,
     // The page size may change from page to page.
     is_same_list: |one, other| ListRequest { limit: other.limit, ..one.clone() } == *other,
-    refused: ToolError::ListFromStart,
+    refused: ToolError::InvalidListCursor,
 };
 
 /// Records read for one page.
@@ -155,7 +155,7 @@ fn raw_arguments(call: &mut Call<'_>) -> Result<RecordData, Failure> {
 fn resolve(mut arguments: RecordData) -> Result<ListRequest, ToolError> {
     let filter = arguments.remove("filter");
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
-    let wrong = |param: &str, problem: String| ToolError::CorrectArgument {
+    let wrong = |param: &str, problem: String| ToolError::InvalidArgument {
         tool: super::BASE,
         param: param.to_owned(),
         problem,
