@@ -1,53 +1,49 @@
-//! The tools: one file each, with its arguments, its payload and its `run`.
+//! The tools that clients call.
 //!
-//! A tool takes the arguments a model sent, as JSON, and gives a `Payload` that fits its budget, or a
-//! `ToolError` that is enough by itself. It knows sources by their trait, and nothing of MCP.
+//! A tool takes arguments as JSON and returns a [`Payload`] within its budget, or a [`ToolError`]. It reads a source by its
+//! trait and does not know MCP. Each tool has a folder with its schemas:
+//!
+//! * `search`, `fetch`, `schema`, `query_records`, `aggregate`, `read_record_field`: the tools.
+//! * `tool`: the interface of a tool.
+//! * `registry`: the tools of each profile, and calls by the name of a tool.
+//! * `toolbox`: source, settings and caches of the calls of one grant.
+//! * `arguments`: arguments as clients send them, and typed ones.
+//! * `paging`: pages of a list and the cursors between them.
+//! * `answer`: building of answers.
+//! * `cache`: caches of a toolbox.
+//! * `error`: errors, their hints and their JSON.
+//! * `resource`: tool calls in the form of URIs.
+//! * `change_tokens`: sealed tokens of `changes_since`.
+//! * `toolboxes`: the toolbox of each grant.
 
 mod aggregate;
+mod answer;
 mod arguments;
-mod blocking;
+mod cache;
 mod change_tokens;
-mod chunked;
 mod error;
-mod error_body;
 mod fetch;
-mod field_chunk;
-mod no_results;
-mod normalize;
 mod paging;
-mod parts;
-mod payload;
-mod previews;
 mod profile;
 mod query_records;
 mod read_record_field;
-mod record_page;
-mod record_uri;
 mod registry;
 mod resource;
 mod schema;
 mod search;
-mod seen_ids;
-mod shown_record;
-mod source_hints;
 mod tool;
 mod toolbox;
 mod toolboxes;
-mod unavailable;
 
-pub(crate) use blocking::run_blocking;
+pub use answer::Payload;
+pub(crate) use answer::{ChunkStart, ChunkedText, TextQuery, continue_chunked, read_chunked, run_blocking};
+pub(crate) use cache::Previews;
 pub use change_tokens::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
-pub(crate) use chunked::{ChunkStart, ChunkedText, TextQuery, continue_chunked, read_chunked};
-pub use error::{Overrun, ToolError};
-pub use error_body::ErrorBody;
-pub(crate) use field_chunk::max_chunk_bytes;
+pub use error::{ErrorBody, ErrorContext, Overrun, ShownUnavailable, SourceHints, ToolError};
 pub(crate) use paging::{Page, PageState, Paging, begin};
-pub use payload::Payload;
-pub(crate) use previews::Previews;
 pub use profile::Profile;
+pub(crate) use read_record_field::max_chunk_bytes;
 pub use resource::{RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
-pub use source_hints::{ErrorContext, SourceHints};
 pub use tool::{Example, ToolSpec};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Toolbox};
 pub use toolboxes::{CallerSettings, CallerSources, CallerToolboxes, Permit, SharedToolbox};
-pub use unavailable::ShownUnavailable;

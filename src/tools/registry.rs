@@ -10,10 +10,10 @@ use futures_util::future::BoxFuture;
 use tokio::time::{Instant, timeout};
 
 use super::aggregate::Aggregate;
+use super::answer::Payload;
+use super::arguments::DeclaredArguments;
 use super::error::ToolError;
 use super::fetch::{Fetch, FetchOpenAi};
-use super::normalize::DeclaredArguments;
-use super::payload::Payload;
 use super::profile::Profile;
 use super::query_records::QueryRecords;
 use super::read_record_field::ReadRecordField;

@@ -6,9 +6,8 @@
 
 use tokio::time::Instant;
 
-use super::error::{ToolError, UNKNOWN_SOURCE_HINT};
-use super::payload::Payload;
-use super::source_hints::SourceHints;
+use super::answer::Payload;
+use super::error::{SourceHints, ToolError, UNKNOWN_SOURCE_HINT};
 use super::toolbox::Toolbox;
 use crate::record::RecordData;
 

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::chunked::ChunkedTexts;
+use super::answer::ChunkedTexts;
+use super::cache::{KnownPreviews, Parts, Previews, SeenIds};
 use super::error::ToolError;
-use super::parts::Parts;
-use super::previews::{KnownPreviews, Previews};
-use super::seen_ids::SeenIds;
 use crate::callers::{GrantId, RecordPages};
 use crate::cursor::{Cursors, Skew};
 use crate::fit::{Limits, PageBudget, Protection};

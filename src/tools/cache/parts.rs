@@ -23,7 +23,7 @@ const MAX_IDLE: Duration = Duration::from_secs(600);
 
 /// Cache of the ends of parts, so that reading a document to its end does not divide it again for every part.
 #[derive(Debug, Clone)]
-pub(super) struct Parts(Cache<PartsKey, Arc<Vec<usize>>>);
+pub(crate) struct Parts(Cache<PartsKey, Arc<Vec<usize>>>);
 
 /// Address of the record, hash of the text, and budget in bytes and tokens.
 type PartsKey = (RecordAddress, u64, usize, usize);
@@ -37,17 +37,17 @@ impl Default for Parts {
 
 /// A part of a document.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PartQuery<'a> {
-    pub(super) address: &'a RecordAddress,
-    pub(super) text: &'a str,
-    pub(super) chunks: ChunkBudget,
+pub(crate) struct PartQuery<'a> {
+    pub(crate) address: &'a RecordAddress,
+    pub(crate) text: &'a str,
+    pub(crate) chunks: ChunkBudget,
     /// Number of the part, from 0.
-    pub(super) number: u32,
+    pub(crate) number: u32,
 }
 
 /// The reason why a part cannot be returned.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum PartError {
+pub(crate) enum PartError {
     /// The document has fewer parts.
     NotFound {
         /// Number of its parts.
@@ -61,7 +61,7 @@ pub(super) enum PartError {
 
 impl Parts {
     /// Returns the start and the end of a part, in bytes. Stops when `stopped` is set.
-    pub(super) fn bounds(
+    pub(crate) fn bounds(
         &self,
         PartQuery { address, text, chunks, number }: PartQuery<'_>,
         stopped: &AtomicBool,

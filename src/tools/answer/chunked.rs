@@ -14,14 +14,14 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::blocking::run_blocking;
-use super::error::ToolError;
-use super::paging::{binding, load};
-use super::toolbox::Toolbox;
 use crate::cursor::{CursorFault, Kind};
 use crate::fit::{Chunk, ContentChunks};
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{RecordData, document_text};
 use crate::source::{QueryFault, RecordQuery, Source, SourceError};
+use crate::tools::error::ToolError;
+use crate::tools::paging::{binding, load};
+use crate::tools::toolbox::Toolbox;
 
 /// Maximum memory of the cache, in bytes.
 const MAX_CACHE_BYTES: u64 = 48 * 1024 * 1024;
@@ -95,7 +95,7 @@ impl ChunkStart {
 
 /// Cache of divided texts.
 #[derive(Debug, Clone)]
-pub(super) struct ChunkedTexts(Cache<(SourceName, TextQuery), Arc<ChunkedText>>);
+pub(crate) struct ChunkedTexts(Cache<(SourceName, TextQuery), Arc<ChunkedText>>);
 
 impl Default for ChunkedTexts {
     fn default() -> Self {

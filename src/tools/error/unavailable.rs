@@ -1,11 +1,10 @@
 //! Unavailable sources in an answer that other sources gave.
 //!
-//! `shown` lists as many as fit into [`MAX_BYTES`] and counts the others in a warning.
+//! `list_unavailable` lists as many as fit into [`MAX_BYTES`] and counts the others in a warning.
 
 use serde::Serialize;
 
-use super::payload::json_of;
-use crate::fit::clip;
+use crate::fit::{bytes_of, clip};
 use crate::record::Unavailable;
 
 /// Maximum size of the list, in bytes of JSON.
@@ -27,7 +26,7 @@ pub struct ShownUnavailable {
 }
 
 /// Returns as many sources as fit, and a warning that counts the others.
-pub(super) fn shown(unavailable: &[Unavailable]) -> (Vec<ShownUnavailable>, Option<String>) {
+pub(crate) fn list_unavailable(unavailable: &[Unavailable]) -> (Vec<ShownUnavailable>, Option<String>) {
     let mut shown = Vec::new();
     let mut room = MAX_BYTES;
     for one in unavailable {
@@ -36,7 +35,7 @@ pub(super) fn shown(unavailable: &[Unavailable]) -> (Vec<ShownUnavailable>, Opti
             code: clip(&one.code, MAX_WORD_BYTES),
             hint: one.hint.as_deref().map(|hint| clip(hint, MAX_HINT_BYTES)),
         };
-        let bytes = json_of(&one).map_or(usize::MAX, |json| json.len() + 1);
+        let bytes = bytes_of(&one) + ",".len();
         if bytes > room {
             break;
         }
@@ -64,10 +63,10 @@ mod tests {
                 hint: (number == 1).then(|| "x".repeat(900)),
             })
             .collect();
-        let (few, none) = shown(&many[..3]);
+        let (few, none) = list_unavailable(&many[..3]);
         assert_eq!((few.len(), none), (3, None));
-        let (some, warning) = shown(&many);
-        assert!(json_of(&some).unwrap().len() <= MAX_BYTES + 2);
+        let (some, warning) = list_unavailable(&many);
+        assert!(bytes_of(&some) <= MAX_BYTES + 2);
         assert_eq!(warning, Some(format!("{} more sources did not answer", 60 - some.len())));
     }
 }

@@ -5,11 +5,11 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::previews::Previews;
 use crate::fit::{FieldWidth, NarrowedFields, narrow};
 use crate::handle::Handle;
 use crate::record::Record;
 use crate::source::Change;
+use crate::tools::cache::Previews;
 
 /// An item of a list: a record, or the mark of one that was deleted.
 #[derive(Debug, Clone, Serialize)]

@@ -1,21 +1,33 @@
 //! Errors of tools.
 //!
 //! Each [`ToolError`] has a stable code, a message that quotes what was wrong, and a hint with the next call. The text
-//! alone has to be enough, because many clients show nothing else. [`ErrorBody`] is the error as JSON within its budget.
+//! alone has to be enough, because many clients show nothing else.
+//!
+//! * `body`: an error as JSON within its budget.
+//! * `source_hints`: hints for errors of a source.
+//! * `unavailable`: unavailable sources in answers and errors.
 
-use super::error_body::{ErrorBody, MAX_LABEL_BYTES};
-use super::source_hints::{ErrorContext, SourceHints};
+mod body;
+mod source_hints;
+mod unavailable;
+
+pub use body::ErrorBody;
+pub use source_hints::{ErrorContext, SourceHints};
+pub use unavailable::ShownUnavailable;
+pub(crate) use unavailable::list_unavailable;
+
 use crate::cursor::CursorFault;
 use crate::fit::clip;
 use crate::handle::{ConnectionId, InvalidHandle, RecordAddress, SourceName, StreamName};
 use crate::source::{ConnectionChoice, Source, SourceError};
 use crate::state::StateError;
+use body::MAX_LABEL_BYTES;
 
 /// Maximum length, in bytes of JSON, of text that was sent and is quoted.
 const MAX_QUOTE_BYTES: usize = 200;
 
 /// Hint for an invalid `source`. No example shows this argument, because most calls do better without it.
-pub(super) const UNKNOWN_SOURCE_HINT: &str =
+pub(crate) const UNKNOWN_SOURCE_HINT: &str =
     "Leave out `source`: it is only for an error that names sources to choose from.";
 
 /// An error of a tool.
@@ -155,7 +167,7 @@ impl ToolError {
     }
 
     /// Creates the error for a `source` that does not exist.
-    pub(super) fn unknown_source(tool: &'static str, name: &SourceName) -> Self {
+    pub(crate) fn unknown_source(tool: &'static str, name: &SourceName) -> Self {
         let problem = format!("there is no source `{name}`");
         Self::InvalidArgument {
             tool,
@@ -166,7 +178,7 @@ impl ToolError {
     }
 
     /// Sets the hints for an error of the source.
-    pub(super) fn with_hints(mut self, hints: SourceHints) -> Self {
+    pub(crate) fn with_hints(mut self, hints: SourceHints) -> Self {
         if let Self::Source { context, .. } = &mut self {
             context.hints = hints;
         }
@@ -174,7 +186,7 @@ impl ToolError {
     }
 
     /// Sets the record that the call names.
-    pub(super) fn with_record(mut self, record: &RecordAddress) -> Self {
+    pub(crate) fn with_record(mut self, record: &RecordAddress) -> Self {
         if let Self::Source { context, .. } = &mut self {
             context.record = Some(record.clone());
         }

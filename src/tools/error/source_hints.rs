@@ -3,7 +3,7 @@
 //! Most hints depend on the error alone. Those that depend on the tool are its [`SourceHints`], which stand in the tool's
 //! own file.
 
-use super::error_body::MAX_CHOICES;
+use super::body::MAX_CHOICES;
 use crate::fit::clip;
 use crate::handle::{RecordAddress, SourceName};
 use crate::source::store::StoreError;
@@ -26,7 +26,7 @@ pub struct SourceHints {
 
 impl SourceHints {
     /// Hints of a tool that takes `connection_id` and `source`.
-    pub(super) const STANDARD: Self = Self {
+    pub(crate) const STANDARD: Self = Self {
         choose_connection: "Call again with `connection_id` set to one of available_connections.",
         choose_record: "Fetch the `id` of one of available_connections.",
         choose_source: None,
@@ -34,7 +34,7 @@ impl SourceHints {
     };
 
     /// Hints of a tool of the `openai` profile, which takes neither.
-    pub(super) const OPENAI: Self = Self {
+    pub(crate) const OPENAI: Self = Self {
         choose_connection: "The source wants one connection to be named, which this client cannot do; tell the user.",
         choose_source: Some(
             "Two sources are configured that have the same connection; tell the user to remove one of them.",
@@ -60,7 +60,7 @@ impl Default for ErrorContext {
 
 impl ErrorContext {
     /// Returns the next call after an error of the source.
-    pub(super) fn hint(&self, error: &SourceError) -> String {
+    pub(crate) fn hint(&self, error: &SourceError) -> String {
         match error {
         SourceError::Refused(refusal) => match refusal.correction() {
             Some((_, hint)) => clip(&hint, 600),

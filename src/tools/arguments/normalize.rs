@@ -7,25 +7,25 @@
 
 use serde_json::{Number, Value};
 
-use super::error::ToolError;
-use super::tool::ToolSpec;
 use crate::fit::clip;
 use crate::record::RecordData;
+use crate::tools::error::ToolError;
+use crate::tools::tool::ToolSpec;
 
 /// Maximum length of a quoted value, in bytes of JSON.
 const MAX_QUOTE_BYTES: usize = 60;
 
 /// The arguments of a call, in the types that the input schema declares.
 #[derive(Debug, Default)]
-pub(super) struct NormalizedArguments {
+pub(crate) struct NormalizedArguments {
     /// Arguments that are not empty.
-    pub(super) values: RecordData,
+    pub(crate) values: RecordData,
     /// Corrections that the client should know of.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The arguments that the input schema of a tool declares.
-pub(super) struct DeclaredArguments {
+pub(crate) struct DeclaredArguments {
     spec: ToolSpec,
     arguments: Vec<Argument>,
 }
@@ -55,7 +55,7 @@ enum ValueType {
 }
 
 impl DeclaredArguments {
-    pub(super) fn new(spec: &ToolSpec) -> Self {
+    pub(crate) fn new(spec: &ToolSpec) -> Self {
         // Schemas are constants, and tests parse every one of them.
         let schema: Value = serde_json::from_str(spec.input_schema).unwrap_or_default();
         let required = schema.get("required").and_then(Value::as_array);
@@ -69,7 +69,7 @@ impl DeclaredArguments {
         Self { spec: *spec, arguments: properties.map(argument).collect() }
     }
 
-    pub(super) fn normalize(&self, sent: RecordData) -> Result<NormalizedArguments, ToolError> {
+    pub(crate) fn normalize(&self, sent: RecordData) -> Result<NormalizedArguments, ToolError> {
         let mut read = NormalizedArguments::default();
         for (name, value) in sent {
             let alias = self.spec.aliases.iter().find(|(alias, _)| *alias == name);

@@ -3,17 +3,18 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::chunked::{ChunkStart, ChunkedText, ContinuedText, TextQuery, continue_chunked, read_chunked};
-use super::error::ToolError;
-use super::payload::Payload;
-use super::toolbox::Toolbox;
 use crate::cursor::CursorFault;
 use crate::fit::{CHUNK_BYTES, PageBudget, Shaping, Strategy, chars_before};
 use crate::handle::{Handle, RecordAddress, SourceName};
+use crate::tools::answer::{
+    ChunkStart, ChunkedText, ContinuedText, Payload, TextQuery, continue_chunked, read_chunked,
+};
+use crate::tools::error::ToolError;
+use crate::tools::toolbox::Toolbox;
 
 /// A request for the first chunk of a field, or for the one that a cursor names.
 #[derive(Debug)]
-pub(super) struct ChunkRequest {
+pub(crate) struct ChunkRequest {
     pub(super) address: RecordAddress,
     pub(super) field: String,
     pub(super) cursor: Option<String>,

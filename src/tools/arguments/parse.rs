@@ -6,16 +6,16 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::error::ToolError;
-use super::tool::ToolSpec;
 use crate::fit::clip;
 use crate::record::RecordData;
+use crate::tools::error::ToolError;
+use crate::tools::tool::ToolSpec;
 
 /// Maximum length of a quoted problem, in bytes.
 const MAX_QUOTE_BYTES: usize = 200;
 
 /// Deserializes normalized arguments. An error names the invalid argument.
-pub(super) fn parse<Args: DeserializeOwned>(
+pub(crate) fn parse<Args: DeserializeOwned>(
     spec: &ToolSpec,
     arguments: RecordData,
 ) -> Result<Args, ToolError> {
@@ -26,7 +26,7 @@ pub(super) fn parse<Args: DeserializeOwned>(
 }
 
 /// Trims a string argument, which must not be empty or longer than `max_chars`.
-pub(super) fn trimmed(
+pub(crate) fn trimmed(
     spec: &ToolSpec,
     param: &'static str,
     text: &str,

@@ -6,8 +6,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::error::{Overrun, ToolError};
 use crate::fit::{ChunkBudget, PageBudget, Shaping, tokens_within};
+use crate::tools::error::{Overrun, ToolError};
 
 /// An answer as compact JSON, as text and as a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,14 +23,14 @@ impl Payload {
     /// # Errors
     ///
     /// The answer exceeds its budget. This is rare, because tools fit their answers first.
-    pub(super) fn within(answer: &impl Serialize, budget: PageBudget) -> Result<Self, ToolError> {
+    pub(crate) fn within(answer: &impl Serialize, budget: PageBudget) -> Result<Self, ToolError> {
         let json = json_of(answer)?;
         let tokens = check_budget(&json, budget)?;
         Self::from_parts(answer, json, tokens)
     }
 
     /// Creates the payload of an answer, or returns `None` if it exceeds its budget.
-    pub(super) fn if_within(answer: &impl Serialize, budget: PageBudget) -> Result<Option<Self>, ToolError> {
+    pub(crate) fn if_within(answer: &impl Serialize, budget: PageBudget) -> Result<Option<Self>, ToolError> {
         let json = json_of(answer)?;
         match check_budget(&json, budget) {
             Ok(tokens) => Self::from_parts(answer, json, tokens).map(Some),
@@ -39,13 +39,13 @@ impl Payload {
     }
 
     /// Creates the payload of an answer that is already written as JSON.
-    pub(super) fn from_json(json: String, budget: PageBudget) -> Result<Self, ToolError> {
+    pub(crate) fn from_json(json: String, budget: PageBudget) -> Result<Self, ToolError> {
         let tokens = check_budget(&json, budget)?;
         Self::from_fitted_json(json, tokens)
     }
 
     /// Creates the payload of JSON that is known to fit, with its tokens if they were counted.
-    pub(super) fn from_fitted_json(json: String, tokens: Option<usize>) -> Result<Self, ToolError> {
+    pub(crate) fn from_fitted_json(json: String, tokens: Option<usize>) -> Result<Self, ToolError> {
         let value = serde_json::from_str(&json)
             .map_err(|error| ToolError::Internal { problem: error.to_string() })?;
         Ok(Self::new(json, value, tokens))
@@ -63,7 +63,7 @@ impl Payload {
     }
 
     /// Sets the description of how the answer was fitted, apart from its bytes and tokens.
-    pub(super) fn with_shaping(self, shaping: Shaping) -> Self {
+    pub(crate) fn with_shaping(self, shaping: Shaping) -> Self {
         let Shaping { bytes, tokens, .. } = self.shaping;
         Self { shaping: Shaping { bytes, tokens, ..shaping }, ..self }
     }
@@ -94,7 +94,7 @@ fn check_budget(json: &str, budget: PageBudget) -> Result<Option<usize>, ToolErr
 }
 
 /// Checks a budget. Returns the tokens of the answer if they had to be counted, or by how much it exceeds the budget.
-pub(super) fn within(json: &str, budget: PageBudget) -> Result<Option<usize>, Overrun> {
+pub(crate) fn within(json: &str, budget: PageBudget) -> Result<Option<usize>, Overrun> {
     if json.len() > budget.bytes {
         return Err(Overrun::Bytes { bytes: json.len(), budget: budget.bytes });
     }
@@ -102,12 +102,12 @@ pub(super) fn within(json: &str, budget: PageBudget) -> Result<Option<usize>, Ov
 }
 
 /// Returns the part of a budget that is left for a text. `without_text` is the rest of the answer as JSON.
-pub(super) fn room_beside(without_text: &str, budget: PageBudget) -> ChunkBudget {
+pub(crate) fn room_beside(without_text: &str, budget: PageBudget) -> ChunkBudget {
     let PageBudget { bytes, tokens } = budget.beside_json(without_text);
     ChunkBudget { bytes, tokens }
 }
 
 /// Writes an answer as compact JSON.
-pub(super) fn json_of(answer: &impl Serialize) -> Result<String, ToolError> {
+pub(crate) fn json_of(answer: &impl Serialize) -> Result<String, ToolError> {
     serde_json::to_string(answer).map_err(|error| ToolError::Internal { problem: error.to_string() })
 }

@@ -47,12 +47,12 @@ const MAX_VALUE_BYTES: usize = 60;
 
 /// Explanation of an answer without results. Empty in answers with results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(super) struct NoResults {
+pub(crate) struct NoResults {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) hint: Option<String>,
+    pub(crate) hint: Option<String>,
     /// Values of the fields of the filter.
     #[serde(skip_serializing_if = "RecordData::is_empty")]
-    pub(super) values: RecordData,
+    pub(crate) values: RecordData,
 }
 
 impl NoResults {
@@ -62,12 +62,12 @@ impl NoResults {
 }
 
 /// Returns the timeout for the reads of an explanation: half of the time that the call has left.
-pub(super) fn explanation_timeout(call_deadline: Duration, started: Instant) -> Duration {
+pub(crate) fn explanation_timeout(call_deadline: Duration, started: Instant) -> Duration {
     (call_deadline.saturating_sub(started.elapsed()) / 2).min(MAX_TIMEOUT)
 }
 
 /// Explains why a search found nothing.
-pub(super) async fn explain_search(source: &dyn Source, query: &SearchQuery, within: Duration) -> NoResults {
+pub(crate) async fn explain_search(source: &dyn Source, query: &SearchQuery, within: Duration) -> NoResults {
     let hint = timeout(within, search_hint(source, query)).await;
     NoResults::hint(hint.unwrap_or_else(|_elapsed| NOTHING.to_owned()))
 }
@@ -162,15 +162,15 @@ async fn ask(source: &dyn Source, query: SearchQuery) -> Result<SearchPage, Sour
 }
 
 /// A list or an aggregate without any record.
-pub(super) struct NoRecords<'a> {
-    pub(super) stream: &'a StreamName,
-    pub(super) connection: Option<&'a ConnectionId>,
-    pub(super) filter: &'a Filter,
+pub(crate) struct NoRecords<'a> {
+    pub(crate) stream: &'a StreamName,
+    pub(crate) connection: Option<&'a ConnectionId>,
+    pub(crate) filter: &'a Filter,
 }
 
 impl NoRecords<'_> {
     /// Explains why there is no record.
-    pub(super) async fn explain(&self, source: &dyn Source, within: Duration) -> NoResults {
+    pub(crate) async fn explain(&self, source: &dyn Source, within: Duration) -> NoResults {
         if self.filter.is_empty() {
             let others = timeout(within, self.streams(source)).await;
             return NoResults::hint(

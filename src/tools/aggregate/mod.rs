@@ -2,13 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::answer::{NoRecords, NoResults, Payload, explanation_timeout};
 use super::arguments::parse;
-use super::error::ToolError;
-use super::no_results::{NoRecords, NoResults, explanation_timeout};
-use super::payload::Payload;
-use super::source_hints::SourceHints;
+use super::error::{ShownUnavailable, SourceHints, ToolError, list_unavailable};
 use super::tool::{Example, Tool, ToolCall, ToolSpec};
-use super::unavailable::{self, ShownUnavailable};
 use crate::fit::{Shaping, clip};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{RecordData, Scalar};
@@ -25,9 +22,9 @@ const AGGREGATE: ToolSpec = ToolSpec {
     description: "One figure over a stream, or one for each group of its records: with `group_by` the largest first, with \
         `group_by_time` the newest `limit` in the order of time. `other_count` counts the records of groups not shown, \
         `records` those that passed `filter`. `schema` tells which fields can be aggregated.",
-    input_schema: include_str!("aggregate.input.json"),
+    input_schema: include_str!("input.json"),
     aliases: &[],
-    output_schema: include_str!("aggregate.output.json"),
+    output_schema: include_str!("output.json"),
     examples: EXAMPLES,
     hints: SourceHints::STANDARD,
 };
@@ -255,7 +252,7 @@ fn shown(query: &AggregateQuery, answer: &AggregateAnswer, text_most: usize) -> 
         key: group.key.as_ref().map(clipped),
         value: group.value.as_ref().map(clipped),
     };
-    let (unavailable, more) = unavailable::shown(&answer.unavailable);
+    let (unavailable, more) = list_unavailable(&answer.unavailable);
     Answer {
         metric: query.metric.word(),
         stream: query.stream.to_string(),

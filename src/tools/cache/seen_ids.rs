@@ -13,7 +13,7 @@ use crate::handle::RecordAddress;
 use crate::record::{Hit, HitId};
 
 /// Maximum length of a source's own id in an answer, in bytes.
-pub(super) const MAX_OPAQUE_ID_BYTES: usize = 1_024;
+pub(crate) const MAX_OPAQUE_ID_BYTES: usize = 1_024;
 
 /// Maximum memory of the cache, in bytes.
 const MAX_CACHE_BYTES: u64 = 8 * 1024 * 1024;
@@ -26,7 +26,7 @@ const MAX_TITLE_BYTES: usize = 300;
 
 /// Cache of the hits with an id of the source's own.
 #[derive(Debug, Clone)]
-pub(super) struct SeenIds(Cache<String, Hit>);
+pub(crate) struct SeenIds(Cache<String, Hit>);
 
 impl Default for SeenIds {
     fn default() -> Self {
@@ -41,18 +41,18 @@ impl Default for SeenIds {
 }
 
 impl SeenIds {
-    pub(super) fn remember(&self, id: &str, hit: Hit) {
+    pub(crate) fn remember(&self, id: &str, hit: Hit) {
         self.0.insert(id.to_owned(), hit.shortened());
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<Hit> {
+    pub(crate) fn get(&self, id: &str) -> Option<Hit> {
         self.0.get(id)
     }
 }
 
 impl Hit {
     /// Returns the hit with its title and id shortened to what an answer would show.
-    pub(super) fn shortened(mut self) -> Self {
+    pub(crate) fn shortened(mut self) -> Self {
         self.title = clip(&one_line(&self.title), MAX_TITLE_BYTES);
         if matches!(&self.id, HitId::Opaque(id) if id.len() > MAX_OPAQUE_ID_BYTES) {
             self.id = HitId::Nameless;
@@ -76,7 +76,7 @@ impl Hit {
 }
 
 /// Replaces each run of whitespace and control characters by a space.
-pub(super) fn one_line(title: &str) -> String {
+pub(crate) fn one_line(title: &str) -> String {
     title
         .split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|word| !word.is_empty())

@@ -10,7 +10,7 @@ use std::thread::available_parallelism;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::error::ToolError;
+use crate::tools::error::ToolError;
 
 /// Minimum number of permits, so that a long task does not block a short one.
 const MIN_PERMITS: usize = 2;
@@ -45,7 +45,7 @@ async fn run_with_permit<Answer: Send + 'static>(
 }
 
 /// Creates the error of a call that was dropped. No client sees it.
-pub(super) fn cancelled() -> ToolError {
+pub(crate) fn cancelled() -> ToolError {
     ToolError::Internal { problem: "the call was abandoned".to_owned() }
 }
 

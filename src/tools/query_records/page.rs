@@ -2,19 +2,16 @@
 
 use serde::Serialize;
 
-use super::error::ToolError;
-use super::no_results::NoResults;
-use super::payload::Payload;
-use super::payload::json_of;
-use super::previews::Previews;
 use super::shown_record::{ShownRecord, show};
-use super::unavailable::ShownUnavailable;
 use crate::fit::{
     FIELD_WIDTHS, FieldWidth, FieldsSize, FitRow, FittedRows, MeasuredFields, PageBudget, Shaping, Strategy,
     bytes_of, fit_rows,
 };
 use crate::handle::Handle;
 use crate::source::Change;
+use crate::tools::answer::{NoResults, Payload, json_of};
+use crate::tools::cache::Previews;
+use crate::tools::error::{ShownUnavailable, ToolError};
 
 /// What `query_records` answers.
 #[derive(Debug, Clone, Default, Serialize)]

@@ -5,13 +5,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::answer::{Payload, json_of, within};
 use super::arguments::parse;
-use super::error::ToolError;
-use super::payload::{Payload, json_of, within};
-use super::source_hints::SourceHints;
+use super::error::{ShownUnavailable, SourceHints, ToolError, list_unavailable};
 use super::tool::{Example, Tool, ToolCall, ToolSpec};
 use super::toolbox::Toolbox;
-use super::unavailable::{ShownUnavailable, shown};
 use crate::fit::{PageBudget, Shaping, clip};
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{
@@ -28,9 +26,9 @@ const SCHEMA: ToolSpec = ToolSpec {
     title: "Show accounts, streams and fields",
     description: "What there is. Without `stream`: every connected account with its streams and their record counts. \
         With `stream`: its fields with what each can be asked for (`legend` explains), its views and relations.",
-    input_schema: include_str!("schema.input.json"),
+    input_schema: include_str!("input.json"),
     aliases: &[],
-    output_schema: include_str!("schema.output.json"),
+    output_schema: include_str!("output.json"),
     examples: EXAMPLES,
     hints: SourceHints::STANDARD,
 };
@@ -190,7 +188,7 @@ fn overview(
         let choices = schema.connections.iter().map(ConnectionChoice::from).collect();
         return Err(failed(SourceError::ConnectionNotFound { asked: only.to_string(), choices }));
     }
-    let (unavailable, more) = shown(&schema.unavailable);
+    let (unavailable, more) = list_unavailable(&schema.unavailable);
     let answer = |names: usize, shown: usize| {
         let omitted = connections.len() - shown;
         let cut = connections.iter().any(|connection| connection.streams.len() > names);
@@ -252,7 +250,7 @@ fn stream_answer(
             None => variants.push(Variant { connections: own, ..variant }),
         }
     }
-    let (unavailable, more) = shown(unavailable);
+    let (unavailable, more) = list_unavailable(unavailable);
     let mut answer = DescribedStream {
         stream: stream.to_string(),
         variants,

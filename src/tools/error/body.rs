@@ -8,17 +8,17 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::unavailable::{ShownUnavailable, shown};
+use super::unavailable::{ShownUnavailable, list_unavailable};
 use crate::cursor::CursorFault;
 use crate::fit::{budget, clip, json_len};
 use crate::handle::{ConnectionId, Handle, RecordAddress};
 use crate::source::{AMBIGUOUS_CONNECTION, ConnectionChoice, SourceError};
 
 /// Maximum number of connections and of sources in an error. The other connections are counted.
-pub(super) const MAX_CHOICES: usize = 8;
+pub(crate) const MAX_CHOICES: usize = 8;
 
 /// Maximum length of the label of a connection or source in an error, in bytes of JSON.
-pub(super) const MAX_LABEL_BYTES: usize = 80;
+pub(crate) const MAX_LABEL_BYTES: usize = 80;
 
 /// Minimum length of a message next to a long hint, in bytes of JSON.
 const MIN_MESSAGE: usize = 200;
@@ -96,7 +96,7 @@ impl ErrorBody {
     }
 
     /// Adds the fields that an error of a source has.
-    pub(super) fn add_source_fields(&mut self, error: &SourceError, record: Option<&RecordAddress>) {
+    pub(crate) fn add_source_fields(&mut self, error: &SourceError, record: Option<&RecordAddress>) {
         match error {
             SourceError::Refused(refusal) if refusal.fault.is_none() => {
                 self.param.clone_from(&refusal.param);
@@ -106,7 +106,7 @@ impl ErrorBody {
             SourceError::AmbiguousConnection { choices, .. } => self.set_choices(choices, record),
             SourceError::ConnectionNotFound { choices, .. } => self.set_choices(choices, None),
             SourceError::AllFailed { failed, .. } => {
-                let (shown, more) = shown(failed);
+                let (shown, more) = list_unavailable(failed);
                 self.unavailable = shown;
                 if let Some(more) = more {
                     self.message.push_str(&format!("; {more}"));
@@ -121,14 +121,14 @@ impl ErrorBody {
             SourceError::InvalidCursor => self.reason = Some(CursorFault::Changed.reason()),
             SourceError::CircuitOpen { pause } => self.retry_after = Some(pause.as_secs().max(1)),
             SourceError::RateLimited { retry_after: Some(pause) } => {
-                self.retry_after = Some(pause.as_secs().max(1));
+                self.retry_after = Some(pause.as_secs().max(1))
             }
             _ => {}
         }
     }
 
     /// Sets the connections to choose from. With a record, each has the handle of the record in that connection.
-    pub(super) fn set_choices(&mut self, choices: &[ConnectionChoice], record: Option<&RecordAddress>) {
+    pub(crate) fn set_choices(&mut self, choices: &[ConnectionChoice], record: Option<&RecordAddress>) {
         let under = |connection: &ConnectionId| {
             let address = RecordAddress { connection: Some(connection.clone()), ..record?.clone() };
             Handle::mint(&address).map(|handle| handle.to_string())
@@ -145,7 +145,7 @@ impl ErrorBody {
 
     /// Fits the error into its budget: removes connections one by one, replaces a hint that is too long by `shorter_hint`,
     /// and truncates the message.
-    pub(super) fn fit(&mut self, shorter_hint: Option<&str>) {
+    pub(crate) fn fit(&mut self, shorter_hint: Option<&str>) {
         while self.json().len() > budget::ERROR && self.available_connections.pop().is_some() {
             self.more_connections = Some(self.more_connections.unwrap_or(0) + 1);
         }

@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use serde::Deserialize;
 
-use super::error::ToolError;
 use crate::handle::{ConnectionId, Handle, InvalidHandle, RecordAddress};
+use crate::tools::error::ToolError;
 
 const PREFIX: &str = "pdpp://record/";
 
@@ -27,17 +27,17 @@ fn read_id(id: &str) -> Result<(RecordAddress, Option<u32>), InvalidHandle> {
 
 /// The record that an id and a connection argument name.
 #[derive(Debug)]
-pub(super) struct RecordReference {
+pub(crate) struct RecordReference {
     /// Address in the id.
-    pub(super) named: RecordAddress,
+    pub(crate) named: RecordAddress,
     /// Address with the connection of the argument if the id has none.
-    pub(super) address: RecordAddress,
+    pub(crate) address: RecordAddress,
     /// Number of the part, if the id names one.
-    pub(super) part: Option<u32>,
+    pub(crate) part: Option<u32>,
 }
 
 /// Parses an id. A connection argument that differs from the connection in the id is refused.
-pub(super) fn named_record(id: &str, connection: Option<ConnectionId>) -> Result<RecordReference, ToolError> {
+pub(crate) fn named_record(id: &str, connection: Option<ConnectionId>) -> Result<RecordReference, ToolError> {
     let (named, part) =
         read_id(id).map_err(|refused| ToolError::InvalidHandle { input: id.to_owned(), refused })?;
     let mut address = named.clone();

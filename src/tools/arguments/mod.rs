@@ -1,0 +1,13 @@
+//! Arguments of calls.
+//!
+//! * `normalize`: arguments as clients send them, by the input schema of the tool.
+//! * `parse`: typed arguments.
+//! * `record_id`: ids of records.
+
+mod normalize;
+mod parse;
+mod record_id;
+
+pub(crate) use normalize::DeclaredArguments;
+pub(crate) use parse::{parse, trimmed};
+pub(crate) use record_id::{RecordReference, named_record};

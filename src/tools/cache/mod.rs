@@ -1,0 +1,13 @@
+//! Caches of a toolbox. None is shared between grants.
+//!
+//! * `parts`: ends of the parts of long documents.
+//! * `previews`: declarations of streams.
+//! * `seen_ids`: search hits with an id of the source's own.
+
+mod parts;
+mod previews;
+mod seen_ids;
+
+pub(crate) use parts::{PartError, PartQuery, Parts};
+pub(crate) use previews::{KnownPreviews, Previews};
+pub(crate) use seen_ids::{MAX_OPAQUE_ID_BYTES, SeenIds, one_line};
