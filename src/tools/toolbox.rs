@@ -1,10 +1,12 @@
-//! What the tools share.
+//! The toolbox: what the calls of one grant share.
+//!
+//! A [`Toolbox`] has the source, settings and caches. No two grants share one, so nothing that one caller read can be in an
+//! answer to another. A change of the configuration makes a new toolbox, which keeps the caches if the sources are the same.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::answer::ChunkedTexts;
-use super::cache::{KnownPreviews, Parts, Previews, SeenIds};
+use super::cache::{ChunkedTexts, KnownPreviews, Parts, Previews, SeenIds};
 use super::error::ToolError;
 use crate::callers::{GrantId, RecordPages};
 use crate::cursor::{Cursors, Skew};
@@ -12,43 +14,43 @@ use crate::fit::{Limits, PageBudget, Protection};
 use crate::handle::SourceName;
 use crate::source::{Source, StreamQuery};
 
-/// How long a whole call may take.
+/// Default deadline of a call.
 pub const DEFAULT_CALL_DEADLINE: Duration = Duration::from_secs(20);
 
-/// The tools over one source, with what they remember between calls.
+/// Source, settings and caches of the calls of one grant.
 #[derive(Debug)]
 pub struct Toolbox {
     pub(super) source: Arc<dyn Source>,
-    /// Whose view of the records it is; nobody's in particular where callers are not told apart.
+    /// Grant of the caller; `None` if callers are not authenticated.
     grant: Option<GrantId>,
-    /// Where searches and lists go on.
+    /// Positions of cursors.
     pub(super) cursors: Arc<Cursors>,
-    /// Ids of a source's own that name no record.
+    /// Search hits with an id of the source's own.
     pub(super) seen_ids: SeenIds,
-    /// Where the parts of long documents start.
+    /// Ends of the parts of long documents.
     pub(super) parts: Parts,
-    /// Texts that are read chunk by chunk.
+    /// Texts divided into chunks.
     pub(super) texts: ChunkedTexts,
-    /// What streams want shown of their records.
+    /// Declarations of streams.
     pub(super) previews: KnownPreviews,
-    /// Where people read records, when there is a place.
+    /// Record pages, if they are served.
     pages: Option<RecordPages>,
     call_deadline: Duration,
     protection: Arc<Protection>,
 }
 
 impl Toolbox {
-    /// The tools over `source`, with cursors that end with the process.
+    /// Creates a toolbox with cursors that are kept in memory.
     ///
     /// # Errors
     ///
-    /// The system gives no random bytes for signing cursors.
+    /// The system has no random bytes for the key of cursors.
     pub fn new(source: Arc<dyn Source>, call_deadline: Duration) -> Result<Self, getrandom::Error> {
         let cursors = Arc::new(Cursors::in_memory(Skew::default())?);
         Ok(Self::with_cursors(source, cursors, call_deadline))
     }
 
-    /// The tools over `source`, with cursors that are kept elsewhere.
+    /// Creates a toolbox that shares cursors with others.
     #[must_use]
     pub fn with_cursors(source: Arc<dyn Source>, cursors: Arc<Cursors>, call_deadline: Duration) -> Self {
         Self {
@@ -65,25 +67,25 @@ impl Toolbox {
         }
     }
 
-    /// The same with other limits.
+    /// Sets the limits of answers.
     #[must_use]
     pub fn protected_by(self, protection: Arc<Protection>) -> Self {
         Self { protection, ..self }
     }
 
-    /// The same with pages for people to read records on.
+    /// Sets the record pages.
     #[must_use]
     pub fn with_pages(self, pages: Option<RecordPages>) -> Self {
         Self { pages, ..self }
     }
 
-    /// The same for one grant, whose cursors are of no use to another.
+    /// Sets the grant. Cursors of one grant are refused for another.
     #[must_use]
     pub fn granted_to(self, grant: GrantId) -> Self {
         Self { grant: Some(grant), ..self }
     }
 
-    /// The tools over another source, with what these remember.
+    /// Creates a toolbox for a changed configuration. It keeps the caches if the sources are the same.
     #[must_use]
     pub fn succeeded_by(
         &self,
@@ -91,7 +93,7 @@ impl Toolbox {
         call_deadline: Duration,
         protection: Arc<Protection>,
     ) -> Self {
-        // What was seen in sources that are no longer served is not given any more.
+        // Records of sources that are no longer configured must not be in an answer.
         let is_same = source.identity() == self.source.identity();
         Self {
             seen_ids: if is_same { self.seen_ids.clone() } else { SeenIds::default() },
@@ -107,13 +109,13 @@ impl Toolbox {
         }
     }
 
-    /// What is asked.
+    /// Returns the source that calls read.
     #[must_use]
     pub fn asked_source(&self) -> &Arc<dyn Source> {
         &self.source
     }
 
-    /// What positions are good for: the sources as they are configured, as one grant sees them.
+    /// Returns the identity of the configured sources and of the grant.
     #[must_use]
     pub fn identity(&self) -> String {
         let sources = self.source.identity();
@@ -123,56 +125,57 @@ impl Toolbox {
         }
     }
 
-    /// Returns the name of the grant, where callers are told apart.
+    /// Returns the name of the grant, if callers are authenticated.
     pub(super) fn caller(&self) -> Option<String> {
         self.grant.as_ref().map(ToString::to_string)
     }
 
-    /// Whether there are other callers, who must not have what this one gets.
+    /// Returns true if callers are authenticated, so that their answers are kept apart.
     #[must_use]
     pub fn is_granted(&self) -> bool {
         self.grant.is_some()
     }
 
-    /// Where people read records, when there is a place.
+    /// Returns the record pages, if they are served.
     #[must_use]
     pub fn pages(&self) -> Option<&RecordPages> {
         self.pages.as_ref()
     }
 
-    /// Where lists go on.
+    /// Returns the positions of cursors.
     #[must_use]
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.cursors
     }
 
-    /// How long a whole call may take.
+    /// Returns the deadline of a call.
     #[must_use]
     pub fn call_deadline(&self) -> Duration {
         self.call_deadline
     }
 
-    /// How much answers may take.
+    /// Returns the limits of answers.
     #[must_use]
     pub fn protection(&self) -> &Arc<Protection> {
         &self.protection
     }
 
-    /// What a stream wants shown of its records.
+    /// Returns the previews that a stream declares.
     pub(crate) async fn previews(&self, stream: StreamQuery) -> Arc<Previews> {
         self.previews.read(self.source.as_ref(), stream).await
     }
 
-    /// The most that a tool answers.
+    /// Returns the budget of a tool.
     pub(super) fn budget(&self, tool: &str) -> PageBudget {
         PageBudget::whole(&self.limits(tool))
     }
 
+    /// Returns the limits of a tool.
     pub(super) fn limits(&self, tool: &str) -> Limits {
         self.protection.limits(&format!("tool:{tool}"))
     }
 
-    /// The source to ask: the one that is named, or whatever has the answer.
+    /// Returns the source of a call: the named member of a federation, or the source of the toolbox.
     pub(super) fn source(
         &self,
         tool: &'static str,

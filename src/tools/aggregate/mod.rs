@@ -1,4 +1,6 @@
-//! `aggregate`: one figure over a stream, or one for each group of its records.
+//! `aggregate`: one value over the records of a stream, or one for each group of them.
+//!
+//! Texts of groups are truncated to what the budget leaves for each.
 
 use serde::{Deserialize, Serialize};
 
@@ -64,18 +66,22 @@ const EXAMPLES: &[Example] = &[
     },
 ];
 
-/// Groups shown when no number of them is asked.
-const GROUPS: usize = 20;
+/// Number of groups without `limit`.
+const DEFAULT_GROUPS: usize = 20;
 
-/// The most groups a caller may ask for.
+/// Maximum number of groups.
 const MAX_GROUPS: usize = 100;
 
-/// A value or key that is text, in bytes of JSON.
-const TEXT: usize = 300;
+/// Maximum length of a value or key that is a string, in bytes of JSON.
+const MAX_TEXT_BYTES: usize = 300;
 
-/// What an answer takes beside the texts of its groups, and a group beside its two texts, in bytes.
-const BESIDE: (usize, usize) = (4_000, 32);
+/// Size of an answer without the texts of its groups, in bytes.
+const ANSWER_BYTES: usize = 4_000;
 
+/// Size of a group without its two texts, in bytes.
+const GROUP_BYTES: usize = 32;
+
+/// Arguments as they are sent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
@@ -99,6 +105,7 @@ pub(super) struct Request {
     query: AggregateQuery,
 }
 
+/// The answer of `aggregate`.
 #[derive(Debug, Serialize)]
 struct Answer {
     metric: &'static str,
@@ -114,7 +121,7 @@ struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     time_zone: Option<String>,
     #[serde(flatten)]
-    figures: Figures,
+    values: Values,
     #[serde(skip_serializing_if = "Option::is_none")]
     other_count: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,12 +131,12 @@ struct Answer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
     #[serde(flatten)]
-    nothing: NoResults,
+    explanation: NoResults,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Figures {
+enum Values {
     One { value: Option<Scalar> },
     Many { groups: Vec<ShownGroup> },
 }
@@ -162,35 +169,36 @@ async fn aggregate(
     let answer = source.aggregate(&query).await;
     let mut answer = answer.map_err(|error| ToolError::from_source(source.as_ref(), error))?;
     answer.notes.splice(0..0, warnings);
-    let mut nothing = NoResults::default();
+    let mut explanation = NoResults::default();
     if is_empty(&answer) {
         let AggregateQuery { stream, connection, filter, .. } = &query;
-        nothing = NoRecords { stream, connection: connection.as_ref(), filter }
+        explanation = NoRecords { stream, connection: connection.as_ref(), filter }
             .explain(source.as_ref(), explanation_timeout(toolbox.call_deadline(), started))
             .await;
     }
     let budget = toolbox.budget("aggregate");
     let groups = answer.groups.as_ref().map_or(1, Vec::len).clamp(1, MAX_GROUPS);
-    let mut text_most = (budget.bytes.saturating_sub(BESIDE.0) / groups).saturating_sub(BESIDE.1) / 2;
-    text_most = text_most.min(TEXT);
+    let mut max_text = (budget.bytes.saturating_sub(ANSWER_BYTES) / groups).saturating_sub(GROUP_BYTES) / 2;
+    max_text = max_text.min(MAX_TEXT_BYTES);
     loop {
-        let shown = Answer { nothing: nothing.clone(), ..shown(&query, &answer, text_most) };
+        let shown = Answer { explanation: explanation.clone(), ..build(&query, &answer, max_text) };
         if let Some(payload) = Payload::if_within(&shown, budget)? {
             return Ok(payload.with_shaping(Shaping { items: groups, ..Shaping::default() }));
         }
-        // Bytes are known to fit; texts of rare letters have more tokens. Under a low cap, an answer comes without its hint.
-        nothing = NoResults::default();
-        if text_most == 0 {
+        // The bytes are known to fit, but texts of rare characters have more tokens. With a small budget, an answer has no
+        // explanation.
+        explanation = NoResults::default();
+        if max_text == 0 {
             return Payload::within(&shown, budget);
         }
-        text_most /= 2;
+        max_text /= 2;
     }
 }
 
 /// Validates arguments that depend on each other.
 fn resolve(args: Args) -> Result<Request, ToolError> {
     let (field, by, by_time) = (args.field, args.group_by, args.group_by_time);
-    let zoned = args.time_zone.is_some();
+    let has_time_zone = args.time_zone.is_some();
     match (args.metric, &field) {
         (Metric::Count, Some(_)) => {
             return Err(AGGREGATE.invalid_argument(
@@ -223,7 +231,7 @@ fn resolve(args: Args) -> Result<Request, ToolError> {
             Some(Grouping::Time { field, granularity, time_zone })
         }
     };
-    if zoned && !matches!(grouping, Some(Grouping::Time { .. })) {
+    if has_time_zone && !matches!(grouping, Some(Grouping::Time { .. })) {
         return Err(AGGREGATE.invalid_argument("time_zone", "it only goes with `group_by_time`"));
     }
     let query = AggregateQuery {
@@ -232,14 +240,15 @@ fn resolve(args: Args) -> Result<Request, ToolError> {
         metric: args.metric,
         field,
         grouping,
-        limit: args.limit.unwrap_or(GROUPS),
+        limit: args.limit.unwrap_or(DEFAULT_GROUPS),
         filter: args.filter.unwrap_or_default(),
         purpose: Purpose::Answer,
     };
     Ok(Request { source: args.source, query })
 }
 
-fn shown(query: &AggregateQuery, answer: &AggregateAnswer, text_most: usize) -> Answer {
+/// Builds the answer, with texts of at most `max_text` bytes.
+fn build(query: &AggregateQuery, answer: &AggregateAnswer, max_text: usize) -> Answer {
     let (group_by, group_by_time, granularity, time_zone) = match query.grouping.clone() {
         None => (None, None, None, None),
         Some(Grouping::Field(field)) => (Some(field), None, None, None),
@@ -247,10 +256,9 @@ fn shown(query: &AggregateQuery, answer: &AggregateAnswer, text_most: usize) -> 
             (None, Some(field), Some(granularity.word()), Some(time_zone.as_str().to_owned()))
         }
     };
-    let clipped = |scalar: &Scalar| clipped(scalar, text_most);
     let group = |group: &Group| ShownGroup {
-        key: group.key.as_ref().map(clipped),
-        value: group.value.as_ref().map(clipped),
+        key: group.key.as_ref().map(|scalar| truncated(scalar, max_text)),
+        value: group.value.as_ref().map(|scalar| truncated(scalar, max_text)),
     };
     let (unavailable, more) = list_unavailable(&answer.unavailable);
     Answer {
@@ -261,19 +269,19 @@ fn shown(query: &AggregateQuery, answer: &AggregateAnswer, text_most: usize) -> 
         group_by_time,
         granularity,
         time_zone,
-        figures: match &answer.groups {
-            None => Figures::One { value: answer.value.as_ref().map(clipped) },
-            Some(groups) => Figures::Many { groups: groups.iter().take(MAX_GROUPS).map(group).collect() },
+        values: match &answer.groups {
+            None => Values::One { value: answer.value.as_ref().map(|scalar| truncated(scalar, max_text)) },
+            Some(groups) => Values::Many { groups: groups.iter().take(MAX_GROUPS).map(group).collect() },
         },
         other_count: answer.other_count,
         records: answer.filtered_count,
         unavailable,
         warnings: answer.notes.iter().cloned().chain(more).collect(),
-        nothing: NoResults::default(),
+        explanation: NoResults::default(),
     }
 }
 
-/// Whether no record was counted.
+/// Returns true if no record was counted.
 fn is_empty(answer: &AggregateAnswer) -> bool {
     let is_zero = |value: &Scalar| matches!(value, Scalar::Number(number) if number.as_u64() == Some(0));
     let counted_none = match (&answer.groups, answer.filtered_count) {
@@ -284,9 +292,10 @@ fn is_empty(answer: &AggregateAnswer) -> bool {
     counted_none && answer.unavailable.is_empty()
 }
 
-fn clipped(scalar: &Scalar, most: usize) -> Scalar {
+/// Returns a value with its text truncated.
+fn truncated(scalar: &Scalar, max: usize) -> Scalar {
     match scalar {
-        Scalar::Text(text) => Scalar::Text(clip(text, most)),
+        Scalar::Text(text) => Scalar::Text(clip(text, max)),
         other => other.clone(),
     }
 }

@@ -11,9 +11,7 @@ mod no_results;
 mod payload;
 
 pub(crate) use blocking::{cancelled, run_blocking};
-pub(crate) use chunked::{
-    ChunkStart, ChunkedText, ChunkedTexts, ContinuedText, TextQuery, continue_chunked, read_chunked,
-};
+pub(crate) use chunked::{ContinuedText, continue_chunked, read_chunked};
 pub(crate) use no_results::{NoRecords, NoResults, explain_search, explanation_timeout};
 pub use payload::Payload;
 pub(crate) use payload::{json_of, room_beside, within};

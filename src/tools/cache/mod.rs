@@ -3,11 +3,14 @@
 //! * `parts`: ends of the parts of long documents.
 //! * `previews`: declarations of streams.
 //! * `seen_ids`: search hits with an id of the source's own.
+//! * `texts`: texts divided into chunks.
 
 mod parts;
 mod previews;
 mod seen_ids;
+mod texts;
 
 pub(crate) use parts::{PartError, PartQuery, Parts};
 pub(crate) use previews::{KnownPreviews, Previews};
 pub(crate) use seen_ids::{MAX_OPAQUE_ID_BYTES, SeenIds, one_line};
+pub(crate) use texts::{ChunkStart, ChunkedText, ChunkedTexts, TextQuery};

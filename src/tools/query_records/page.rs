@@ -1,8 +1,11 @@
-//! Fitting a page of records into its budget.
+//! Fits a page of records into its budget.
+//!
+//! [`PageRows`] measures each record once; [`fit_page`] then gives the widths of fields to the rows, the narrowest to the
+//! largest. A page may be fitted again with other previews.
 
 use serde::Serialize;
 
-use super::shown_record::{ShownRecord, show};
+use super::shown_record::{ShownRecord, render};
 use crate::fit::{
     FIELD_WIDTHS, FieldWidth, FieldsSize, FitRow, FittedRows, MeasuredFields, PageBudget, Shaping, Strategy,
     bytes_of, fit_rows,
@@ -13,7 +16,7 @@ use crate::tools::answer::{NoResults, Payload, json_of};
 use crate::tools::cache::Previews;
 use crate::tools::error::{ShownUnavailable, ToolError};
 
-/// What `query_records` answers.
+/// The answer of `query_records`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct RecordPage<'a> {
     pub(super) records: Vec<ShownRecord<'a>>,
@@ -21,12 +24,12 @@ pub(super) struct RecordPage<'a> {
     pub(super) next_cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_changes_since: Option<String>,
-    /// There are more changes now.
+    /// True if there are more changes now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) has_more: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) count: Option<u64>,
-    /// Records without a handle.
+    /// Number of records without a handle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) omitted: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -34,37 +37,39 @@ pub(super) struct RecordPage<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) warnings: Vec<String>,
     #[serde(flatten)]
-    pub(super) nothing: NoResults,
+    pub(super) explanation: NoResults,
 }
 
-/// A page that fits, or how many rows would.
+/// A fitted page, or the number of rows that would fit.
 #[derive(Debug)]
 pub(super) enum Fitted {
+    /// All rows fit.
     Page {
         payload: Payload,
-        /// Some row is a preview.
+        /// True if a row is shown as a preview.
         has_previews: bool,
     },
+    /// Only so many rows fit.
     Rows(usize),
 }
 
-/// The rows of a page that have a handle, measured once: a page may be fitted again, with other previews.
+/// The rows of a page that have a handle, with their sizes.
 #[derive(Debug)]
 pub(super) struct PageRows<'a> {
     rows: Vec<MeasuredRow<'a>>,
-    /// Rows without a handle.
+    /// Number of rows without a handle.
     omitted: usize,
 }
 
 impl<'a> PageRows<'a> {
-    /// Measures rows.
+    /// Measures the rows of a page.
     pub(super) fn new(rows: &'a [Change]) -> Self {
         let measured: Vec<MeasuredRow<'a>> = rows.iter().filter_map(MeasuredRow::new).collect();
         Self { omitted: rows.len() - measured.len(), rows: measured }
     }
 }
 
-/// Shows all rows, the greatest the narrowest. `page` is what stands beside them.
+/// Fits rows into a page. `page` has everything next to them.
 pub(super) fn fit_page<'a>(
     mut page: RecordPage<'a>,
     PageRows { rows, omitted }: &'a PageRows<'a>,
@@ -96,17 +101,17 @@ pub(super) fn fit_page<'a>(
     }
 }
 
-/// A row with its handle.
+/// A row with its handle and sizes.
 #[derive(Debug)]
 struct MeasuredRow<'a> {
     change: &'a Change,
     id: String,
-    /// Its fields, where they alone differ between widths.
+    /// Sizes of the fields, if nothing else differs between widths.
     fields: Option<MeasuredFields<'a>>,
 }
 
 impl<'a> MeasuredRow<'a> {
-    /// Measures a row; none when it has no handle.
+    /// Measures a row. Returns `None` if it has no handle.
     fn new(change: &'a Change) -> Option<Self> {
         let fields = match change {
             Change::Present(record) if record.expanded.is_empty() => Some(MeasuredFields::new(&record.data)),
@@ -116,23 +121,24 @@ impl<'a> MeasuredRow<'a> {
     }
 }
 
-/// A row, and what its stream wants shown of it.
+/// A row with the previews of its stream.
 struct Row<'a> {
     row: &'a MeasuredRow<'a>,
     previews: &'a Previews,
 }
 
 impl<'a> Row<'a> {
+    /// Renders the row at a width.
     fn at(&self, width: FieldWidth) -> ShownRecord<'a> {
-        show(self.row.change, &self.row.id, width, self.previews)
+        render(self.row.change, &self.row.id, width, self.previews)
     }
 
-    /// Bytes of it as JSON, with its comma.
+    /// Returns the size of the row as JSON, with its comma.
     fn size(&self, width: FieldWidth) -> usize {
         bytes_of(&self.at(width)) + ",".len()
     }
 
-    /// Bytes of what stands around its fields, with its comma. It is the same at every width.
+    /// Returns the size of the row without its fields, with its comma. It is equal at every width.
     fn around(&self) -> usize {
         let mut shown = self.at(FieldWidth::None);
         shown.more_fields = 0;
@@ -158,7 +164,7 @@ impl FitRow for Row<'_> {
     }
 }
 
-/// Bytes of the number of fields that are missing, which is not there when none is.
+/// Returns the size of the number of omitted fields as JSON. It is absent if no field is omitted.
 fn more_fields_len(missing: usize) -> usize {
     missing.checked_ilog10().map_or(0, |digits| ",\"more_fields\":".len() + digits as usize + 1)
 }
@@ -173,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_row_takes_what_was_measured(
+        fn measured_sizes_are_exact(
             values in proptest::collection::vec((".{0,20}", ".{0,9}|[a-z\"]{0,3000}"), 0..14),
             key in "[a-z]{1,9}|\\PC{1,9}",
         ) {

@@ -1,6 +1,6 @@
 //! A record as an item of a list.
 //!
-//! `show` narrows the fields of a record, and those of its related records, to a [`FieldWidth`].
+//! [`render`] narrows the fields of a record, and those of its related records, to a [`FieldWidth`].
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -37,7 +37,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// Renders a row at a width, with its handle as `id`.
-pub(super) fn show<'a>(
+pub(super) fn render<'a>(
     row: &'a Change,
     id: &'a str,
     width: FieldWidth,
@@ -62,7 +62,7 @@ pub(super) fn show<'a>(
             ShownRecord {
                 data,
                 more_fields,
-                expanded: expanded(record, width, previews),
+                expanded: render_expanded(record, width, previews),
                 expanded_more: has_more.map(|relation| relation.relation.as_str()).collect(),
                 ..bare
             }
@@ -71,7 +71,7 @@ pub(super) fn show<'a>(
 }
 
 /// Renders related records by the name of their relation: an array, or one record for a relation to one.
-fn expanded(record: &Record, width: FieldWidth, previews: &Previews) -> Map<String, Value> {
+fn render_expanded(record: &Record, width: FieldWidth, previews: &Previews) -> Map<String, Value> {
     let mut relations = Map::new();
     for relation in &record.expanded {
         let mut shown = relation.records.iter().filter_map(|record| {

@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 use crate::cursor::CursorFault;
 use crate::fit::{CHUNK_BYTES, PageBudget, Shaping, Strategy, chars_before};
 use crate::handle::{Handle, RecordAddress, SourceName};
-use crate::tools::answer::{
-    ChunkStart, ChunkedText, ContinuedText, Payload, TextQuery, continue_chunked, read_chunked,
-};
+use crate::tools::answer::{ContinuedText, Payload, continue_chunked, read_chunked};
+use crate::tools::cache::{ChunkStart, ChunkedText, TextQuery};
 use crate::tools::error::ToolError;
 use crate::tools::toolbox::Toolbox;
 
@@ -21,6 +20,7 @@ pub(crate) struct ChunkRequest {
     pub(super) source: Option<SourceName>,
 }
 
+/// The answer of a call that reads a chunk.
 #[derive(Debug, Serialize)]
 struct Answer<'a> {
     id: &'a str,
@@ -48,14 +48,15 @@ pub(crate) fn max_chunk_bytes(budget: PageBudget) -> usize {
     (budget.tokens.min(budget.bytes) * 3 / 4).clamp(1, CHUNK_BYTES)
 }
 
-pub(super) async fn chunk(toolbox: &Toolbox, request: ChunkRequest) -> Result<Payload, ToolError> {
+/// Reads a chunk of a field.
+pub(super) async fn read_chunk(toolbox: &Toolbox, request: ChunkRequest) -> Result<Payload, ToolError> {
     let ChunkRequest { address, field, cursor, source } = request;
     let budget = toolbox.budget("read_record_field");
     let (text, start, named) = match cursor {
         None => {
-            let asked = toolbox.source("read_record_field", source.as_ref())?;
+            let reader = toolbox.source("read_record_field", source.as_ref())?;
             let query = TextQuery { address, field: Some(field), most: max_chunk_bytes(budget) };
-            (read_chunked(toolbox, asked.as_ref(), query).await?, ChunkStart::default(), source)
+            (read_chunked(toolbox, reader.as_ref(), query).await?, ChunkStart::default(), source)
         }
         Some(cursor) => {
             let ContinuedText { text, start, source: named } =
@@ -77,6 +78,7 @@ pub(super) async fn chunk(toolbox: &Toolbox, request: ChunkRequest) -> Result<Pa
     Ok(answer(&text, start, next, named.as_ref(), budget)?.with_shaping(shaping))
 }
 
+/// Builds the answer of a chunk.
 fn answer(
     text: &ChunkedText,
     start: ChunkStart,

@@ -1,4 +1,7 @@
-//! `schema`: what there is, and what a stream can be asked.
+//! `schema`: the connections with their streams, or the fields of one stream.
+//!
+//! Connections whose stream is declared equally share a variant. An answer over the budget loses names of streams or
+//! fields first, then connections.
 
 use std::borrow::Cow;
 
@@ -41,16 +44,17 @@ const EXAMPLES: &[Example] = &[
     Example { argument: "detail", call: r#"{"stream": "messages", "detail": "full"}"# },
 ];
 
-/// A label, in bytes of JSON.
-const LABEL: usize = 80;
+/// Maximum length of a label, in bytes of JSON.
+const MAX_LABEL_BYTES: usize = 80;
 
-/// The hint of an overview without an account.
-const NOTHING: &str = "Nothing is connected yet: ask the user to import records with `fetchwell import`, or to connect a source.";
+/// Hint of an overview without connections.
+const NO_CONNECTIONS: &str = "Nothing is connected yet: ask the user to import records with `fetchwell import`, or to connect a source.";
 
-/// What the words of a field say.
+/// Explanation of the words after the type of a field.
 const LEGEND: &str = "after the type: eq = filter by value; range = filter with gte/gt/lte/lt; lex = found by search words; \
     sem = found by meaning; group, time = aggregate group_by, group_by_time; sum, min, max, distinct = aggregate metrics";
 
+/// Arguments as they are sent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
@@ -69,10 +73,11 @@ enum Detail {
     Full,
 }
 
+/// The answer without `stream`.
 #[derive(Debug, Serialize)]
 struct Overview {
     connections: Vec<ShownConnection>,
-    /// Accounts that did not fit.
+    /// Number of connections that did not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -86,21 +91,21 @@ struct Overview {
 #[derive(Debug, Serialize)]
 struct ShownConnection {
     connection_id: String,
-    /// Where another source has a connection of the same id.
+    /// Name of the source, if another one has a connection with the same id.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     display_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     connector_key: Option<String>,
-    /// Streams with their record counts, `null` where the source does not say.
+    /// Streams with their number of records; `null` if unknown.
     streams: Map<String, Value>,
-    /// How many more there are, whose names did not fit.
+    /// Number of streams that did not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     more_streams: Option<usize>,
 }
 
-/// A stream. Accounts whose stream is the same in everything but its count share a variant.
+/// The answer for one stream. Connections that differ only in the number of records share a variant.
 #[derive(Debug, Serialize)]
 struct DescribedStream {
     stream: String,
@@ -176,14 +181,16 @@ async fn schema(toolbox: &Toolbox, arguments: Args) -> Result<Payload, ToolError
     stream_answer(&query.stream, &details, &unavailable, detail, toolbox.budget("schema"))
 }
 
+/// Builds the answer without `stream`.
 fn overview(
     schema: &record::Schema,
     only: Option<&ConnectionId>,
     budget: PageBudget,
     failed: impl Fn(SourceError) -> ToolError,
 ) -> Result<Payload, ToolError> {
-    let asked = |connection: &&ConnectionSchema| only.is_none_or(|only| connection.connection_id == *only);
-    let connections: Vec<&ConnectionSchema> = schema.connections.iter().filter(asked).collect();
+    let is_selected =
+        |connection: &&ConnectionSchema| only.is_none_or(|only| connection.connection_id == *only);
+    let connections: Vec<&ConnectionSchema> = schema.connections.iter().filter(is_selected).collect();
     if let (Some(only), true) = (only, connections.is_empty()) {
         let choices = schema.connections.iter().map(ConnectionChoice::from).collect();
         return Err(failed(SourceError::ConnectionNotFound { asked: only.to_string(), choices }));
@@ -194,14 +201,18 @@ fn overview(
         let cut = connections.iter().any(|connection| connection.streams.len() > names);
         let warning = "not all stream names fit; name a `stream`, or one account with `connection_id`";
         Overview {
-            connections: connections.iter().take(shown).map(|connection| show(connection, names)).collect(),
+            connections: connections
+                .iter()
+                .take(shown)
+                .map(|connection| describe(connection, names))
+                .collect(),
             omitted: Some(omitted).filter(|omitted| *omitted > 0),
             unavailable: unavailable.clone(),
             warnings: more.iter().cloned().chain(cut.then(|| warning.to_owned())).collect(),
-            hint: (connections.is_empty() && unavailable.is_empty()).then_some(NOTHING),
+            hint: (connections.is_empty() && unavailable.is_empty()).then_some(NO_CONNECTIONS),
         }
     };
-    // Fewer names of every account, then fewer accounts.
+    // Names of streams are removed first, then connections.
     let mut names = connections.iter().map(|connection| connection.streams.len()).max().unwrap_or(0);
     let mut shown = connections.len();
     loop {
@@ -220,7 +231,8 @@ fn overview(
     }
 }
 
-fn show(connection: &ConnectionSchema, names: usize) -> ShownConnection {
+/// Describes a connection with at most `names` streams.
+fn describe(connection: &ConnectionSchema, names: usize) -> ShownConnection {
     let count = |count: Option<u64>| count.map_or(Value::Null, Value::from);
     let streams = connection.streams.iter().take(names);
     ShownConnection {
@@ -233,6 +245,7 @@ fn show(connection: &ConnectionSchema, names: usize) -> ShownConnection {
     }
 }
 
+/// Builds the answer for one stream.
 fn stream_answer(
     stream: &StreamName,
     details: &[StreamDetail],
@@ -268,10 +281,10 @@ fn stream_answer(
         return Err(ToolError::ResponseTooLarge { overrun, hint });
     }
     answer.warnings.push("not all fields fit; fetch a record to see the fields it has".to_owned());
-    let mut most = answer.variants.iter().map(|variant| variant.fields.len()).max().unwrap_or(0);
+    let mut max_fields = answer.variants.iter().map(|variant| variant.fields.len()).max().unwrap_or(0);
     while Payload::if_within(&answer, budget)?.is_none() {
-        if most == 0 {
-            // Fields are gone, so it is the number of accounts.
+        if max_fields == 0 {
+            // No fields are left, so connections are removed.
             let kept = answer.variants.len().div_ceil(2);
             answer.variants.truncate(kept);
             answer
@@ -283,15 +296,16 @@ fn stream_answer(
             }
             continue;
         }
-        most /= 2;
+        max_fields /= 2;
         for variant in &mut answer.variants {
-            variant.fields = std::mem::take(&mut variant.fields).into_iter().take(most).collect();
+            variant.fields = std::mem::take(&mut variant.fields).into_iter().take(max_fields).collect();
             variant.views = Map::new();
         }
     }
     Payload::within(&answer, budget)
 }
 
+/// Describes the stream of one connection.
 fn variant(detail: &StreamDetail, wanted: Detail) -> Variant {
     let relation = |relation: &Relation| {
         let kind = match relation.kind {
@@ -319,7 +333,7 @@ fn variant(detail: &StreamDetail, wanted: Detail) -> Variant {
     }
 }
 
-/// Explains the words of the fields. Record servers with a compact schema tell no types.
+/// Returns the explanation of the words. Record servers with a compact schema do not declare types.
 fn legend(details: &[StreamDetail]) -> Cow<'static, str> {
     let has_untyped = details.iter().flat_map(|detail| &detail.fields).any(|field| field.types.is_empty());
     if has_untyped {
@@ -329,7 +343,7 @@ fn legend(details: &[StreamDetail]) -> Cow<'static, str> {
     }
 }
 
-/// `number eq range sum min max`: the types of a field, and what it can be asked for.
+/// Returns the types and capabilities of a field, such as `number eq range sum min max`.
 fn words(field: &FieldDetail) -> String {
     let types = if field.types.is_empty() { "?".to_owned() } else { field.types.join("|") };
     let words = field.capabilities.iter().map(|capability| match capability {
@@ -348,5 +362,5 @@ fn words(field: &FieldDetail) -> String {
 }
 
 fn label(text: Option<&str>) -> Option<String> {
-    text.map(|text| clip(text, LABEL))
+    text.map(|text| clip(text, MAX_LABEL_BYTES))
 }

@@ -1,0 +1,42 @@
+//! The arguments `expand` and `expand_limit`, which include related records.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::record::RecordData;
+use crate::source::Expansion;
+use crate::tools::error::ToolError;
+use crate::tools::tool::ToolSpec;
+
+/// Maximum number of relations in `expand`.
+const MAX_RELATIONS: usize = 100;
+
+/// Parses the relations to include, each with its limit.
+pub(crate) fn parse_expansions(
+    spec: &ToolSpec,
+    mut names: Vec<String>,
+    limits: &RecordData,
+) -> Result<Vec<Expansion>, ToolError> {
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    if names.len() > MAX_RELATIONS {
+        let text = format!("it names more than {MAX_RELATIONS} relations");
+        return Err(spec.invalid_argument("expand", text));
+    }
+    if let Some(unknown) = limits.keys().find(|name| !names.contains(name)) {
+        let text = format!("it limits `{unknown}`, which `expand` does not name");
+        return Err(spec.invalid_argument("expand_limit", text));
+    }
+    let expansion = |relation: String| match limits.get(&relation).map(Value::as_u64) {
+        None => Ok(Expansion { relation, limit: None }),
+        Some(Some(limit)) if limit > 0 => {
+            Ok(Expansion { limit: Some(usize::try_from(limit).unwrap_or(usize::MAX)), relation })
+        }
+        Some(_) => {
+            let text = format!("the limit of `{relation}` is not a positive integer");
+            Err(spec.invalid_argument("expand_limit", text))
+        }
+    };
+    names.into_iter().map(expansion).collect()
+}

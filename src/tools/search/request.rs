@@ -1,0 +1,148 @@
+//! The request of a search: typed arguments, validated without IO.
+
+use serde::Deserialize;
+
+use super::spec::{SEARCH, SEARCH_OPENAI};
+use crate::cursor::Kind;
+use crate::fit::{PageBudget, budget};
+use crate::handle::{ConnectionId, SourceName, StreamName};
+use crate::record::RecordData;
+use crate::source::{Filter, SearchMode, SearchQuery};
+use crate::tools::arguments::{parse, trimmed};
+use crate::tools::error::ToolError;
+use crate::tools::paging::Paging;
+use crate::tools::profile::Profile;
+use crate::tools::toolbox::Toolbox;
+
+/// Maximum length of a query, in characters.
+const MAX_QUERY_CHARS: usize = 1_000;
+
+/// Maximum number of hits on a page without `limit`.
+const DEFAULT_LIMIT: usize = 25;
+
+/// Maximum number of hits in the `openai` profile, which has no `limit`.
+const OPENAI_HITS: usize = 50;
+
+/// Maximum number of streams in `streams`.
+const MAX_STREAMS: usize = 50;
+
+/// Paging in the profile `standard`.
+pub(super) const PAGING: Paging<Request> = Paging {
+    kind: Kind::Search,
+    needed: "query",
+    resolve,
+    is_same_list: |one, other| one.criteria == other.criteria,
+    refused: ToolError::InvalidSearchCursor,
+};
+
+/// Arguments in the profile `standard`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SearchArgs {
+    query: Option<String>,
+    limit: Option<usize>,
+    /// Already resolved by paging.
+    #[serde(rename = "cursor")]
+    _cursor: Option<String>,
+    connection_id: Option<ConnectionId>,
+    streams: Option<Vec<StreamName>>,
+    filter: Option<Filter>,
+    source: Option<SourceName>,
+    #[serde(default)]
+    mode: SearchMode,
+}
+
+/// Arguments in the profile `openai`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OpenAiSearchArgs {
+    query: String,
+}
+
+/// A validated call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(super) criteria: Criteria,
+    /// Requested number of hits.
+    pub(super) limit: Option<usize>,
+    pub(super) profile: Profile,
+}
+
+/// The arguments that determine the hits. A cursor is bound to them; `limit` may change from page to page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Criteria {
+    pub(super) source: Option<SourceName>,
+    text: String,
+    connection: Option<ConnectionId>,
+    streams: Vec<StreamName>,
+    filter: Filter,
+    pub(super) mode: SearchMode,
+}
+
+/// Validates arguments in the profile `standard`.
+pub(super) fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
+    validate(parse(&SEARCH, arguments)?, Profile::Standard)
+}
+
+/// Validates arguments in the profile `openai`.
+pub(super) fn resolve_openai(arguments: RecordData) -> Result<Request, ToolError> {
+    let OpenAiSearchArgs { query } = parse(&SEARCH_OPENAI, arguments)?;
+    validate(SearchArgs { query: Some(query), ..SearchArgs::default() }, Profile::OpenAi)
+}
+
+fn validate(args: SearchArgs, profile: Profile) -> Result<Request, ToolError> {
+    let streams = args.streams.unwrap_or_default();
+    if streams.len() > MAX_STREAMS {
+        let problem = format!("it names more than {MAX_STREAMS} streams");
+        return Err(SEARCH.invalid_argument("streams", problem));
+    }
+    let query = args.query.ok_or_else(|| SEARCH.missing_argument("query"))?;
+    let text = trimmed(&SEARCH, "query", &query, MAX_QUERY_CHARS)?;
+    Ok(Request {
+        criteria: Criteria {
+            source: args.source,
+            text,
+            connection: args.connection_id,
+            streams,
+            filter: args.filter.unwrap_or_default(),
+            mode: args.mode,
+        },
+        limit: args.limit,
+        profile,
+    })
+}
+
+impl Criteria {
+    /// Returns the query for hits from the first one.
+    pub(super) fn query(&self, limit: usize) -> SearchQuery {
+        SearchQuery {
+            connection: self.connection.clone(),
+            streams: self.streams.clone(),
+            filter: self.filter.clone(),
+            mode: self.mode,
+            ..SearchQuery::of(&self.text, limit)
+        }
+    }
+}
+
+impl Request {
+    /// Returns the maximum number of hits on the page.
+    pub(super) fn max_hits(&self) -> usize {
+        match (self.profile, self.limit) {
+            (_, Some(limit)) => limit,
+            (Profile::Standard, None) => DEFAULT_LIMIT,
+            (Profile::OpenAi, None) => OPENAI_HITS,
+        }
+    }
+
+    /// Returns the budget, which grows with `limit`.
+    pub(super) fn budget(&self, toolbox: &Toolbox) -> PageBudget {
+        let bytes = match (self.profile, self.limit) {
+            (Profile::OpenAi, _) => budget::SEARCH_OPENAI,
+            (Profile::Standard, Some(limit)) => budget::search_with_limit(limit),
+            (Profile::Standard, None) => budget::SEARCH,
+        };
+        let whole = toolbox.budget("search");
+        PageBudget { bytes: bytes.min(whole.bytes), ..whole }
+    }
+}
