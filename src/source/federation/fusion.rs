@@ -1,11 +1,12 @@
 //! Search results of several sources as one list: reciprocal rank fusion.
 //!
-//! Scores of different sources cannot be compared, ranks can. A hit is worth 1 / (60 + rank) for every source
-//! that has it, so the first hits of all sources come first, and what two sources have comes before both. Ties
-//! go to the newer record, then by handle, so that the order does not depend on who answered first. Nothing
-//! here reads: `Fusion::hungry` says what is to be read, `Fusion::feed` takes it.
+//! Scores of different sources cannot be compared, but ranks can. A hit scores 1 / (60 + rank) in each source that
+//! has it, so the first hits of all sources come first, and a hit of two sources comes before both. Ties are broken
+//! by time, newest first, and then by handle, so that the order does not depend on which source answered first.
 //!
-//! The list ends in the middle of what was read, so the position keeps what was read and not given.
+//! `Fusion` does no IO: `Fusion::pending_reads` returns the pages to read and `Fusion::push_page` accepts one. A page
+//! of the list ends in the middle of pages of the sources, so its position contains the hits that were read and not
+//! returned.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -16,69 +17,71 @@ use serde::{Deserialize, Serialize};
 use super::names::Names;
 use crate::handle::{Handle, RecordAddress, SourceName};
 use crate::record::{Hit, HitId, SortValue};
-use crate::source::merge::{Key, Seen, Trail, digest};
+use crate::source::merge::{CycleDetector, Key, Seen, digest};
 use crate::source::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
 
-/// The constant of the formula, as its authors chose it: it keeps the first rank from outweighing all others.
+/// Constant of the formula, as published: it keeps the first rank from outweighing all others.
 const K: u64 = 60;
 
-/// What 1 is counted as: sums of whole numbers do not depend on the order they are added up in.
+/// Fixed-point unit of scores. A sum of integers does not depend on the order of its terms.
 const ONE: u64 = 1 << 48;
 
-/// Pages of one source that are read for one page of ours.
+/// Maximum number of pages read from one source for one page of the list.
 const MAX_READS: usize = 4;
 
-/// The feeds of a search, and what was taken from them so far.
+/// Search over several sources, with the hits taken so far.
 #[derive(Debug)]
 pub(super) struct Fusion {
     names: Arc<Names>,
-    saved: Saved,
-    state: Vec<State>,
+    saved: SavedSearch,
+    state: Vec<InputState>,
     hits: Vec<Hit>,
 }
 
-/// What is to be read next.
+/// Page that has to be read next from a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hungry {
-    /// Which feed.
-    pub(super) feed: usize,
-    /// Of which source.
+pub(super) struct PendingRead {
+    /// Index of the input.
+    pub(super) input: usize,
+    /// Name of the source.
     pub(super) source: SourceName,
-    /// From where on.
+    /// Position of the page, or `None` for the first one.
     pub(super) position: Option<SearchPosition>,
 }
 
-/// A search that goes on.
+/// Position after a page of a search. Its serialized form is a cursor, so its keys are stable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Saved {
-    feeds: Vec<Feed>,
-    /// Hits that were given: servers repeat themselves, and two sources can have the same record.
-    given: Seen,
+struct SavedSearch {
+    #[serde(rename = "feeds")]
+    inputs: Vec<Input>,
+    /// Hits that were returned: servers repeat hits, and two sources can have the same record.
+    #[serde(rename = "given")]
+    returned: Seen,
     #[serde(default)]
     windowed: bool,
-    /// Some source failed, so there may be more than was counted.
+    /// True if a source failed, so that the count is a lower bound.
     #[serde(default)]
     is_partial: bool,
     #[serde(default)]
     count: Option<(u64, Accuracy)>,
 }
 
-/// One source's hits.
+/// Hits of one source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Feed {
+struct Input {
     source: SourceName,
-    /// Hits that were read and not given, each with its rank from 1.
+    /// Hits that were read and not returned, each with its rank, counted from 1.
     hits: VecDeque<(u64, Hit)>,
-    /// The rank of the last hit that was read.
+    /// Rank of the last hit that was read.
     read: u64,
     next: Next,
-    #[serde(default)]
-    trail: Trail,
+    #[serde(rename = "trail", default)]
+    cycles: CycleDetector,
 }
 
-/// Where a feed goes on.
+/// Start of the next page of an input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Next {
@@ -87,55 +90,61 @@ enum Next {
     End,
 }
 
-/// What is known of a feed and not kept.
+/// State of an input during one call.
 #[derive(Debug, Clone, Default)]
-struct State {
-    /// Of each hit that was read and not given, in their order.
+struct InputState {
+    /// Digests of `Input::hits`, in their order.
     keys: VecDeque<Key>,
     reads: usize,
     has_failed: bool,
-    /// It gave a hit of this page.
-    has_given: bool,
+    /// True if a hit of this page came from the input.
+    has_contributed: bool,
 }
 
 impl Fusion {
-    /// A search from its best hits on.
+    /// Starts a search at its best hits.
     pub(super) fn start(names: Arc<Names>, sources: impl IntoIterator<Item = SourceName>) -> Self {
-        let feed = |source| Feed {
+        let input = |source| Input {
             source,
             hits: VecDeque::new(),
             read: 0,
             next: Next::Start,
-            trail: Trail::default(),
+            cycles: CycleDetector::default(),
         };
-        let feeds = sources.into_iter().map(feed).collect();
-        let saved = Saved { feeds, given: Seen::default(), windowed: false, is_partial: false, count: None };
-        Self::of(names, saved)
+        let inputs = sources.into_iter().map(input).collect();
+        let saved = SavedSearch {
+            inputs,
+            returned: Seen::default(),
+            windowed: false,
+            is_partial: false,
+            count: None,
+        };
+        Self::from_saved(names, saved)
     }
 
-    /// A search that goes on.
+    /// Continues a search from a position.
     pub(super) fn resume(names: Arc<Names>, position: &SearchPosition) -> Result<Self, SourceError> {
         let saved = serde_json::from_str(&position.0).map_err(|_not_ours| SourceError::InvalidCursor)?;
-        Ok(Self::of(names, saved))
+        Ok(Self::from_saved(names, saved))
     }
 
-    fn of(names: Arc<Names>, saved: Saved) -> Self {
-        let state = |feed: &Feed| State {
-            keys: feed.hits.iter().map(|(rank, hit)| key(&names, &feed.source, *rank, hit)).collect(),
-            ..State::default()
+    fn from_saved(names: Arc<Names>, saved: SavedSearch) -> Self {
+        let state = |input: &Input| InputState {
+            keys: input.hits.iter().map(|(rank, hit)| key(&names, &input.source, *rank, hit)).collect(),
+            ..InputState::default()
         };
-        Self { state: saved.feeds.iter().map(state).collect(), names, saved, hits: Vec::new() }
+        Self { state: saved.inputs.iter().map(state).collect(), names, saved, hits: Vec::new() }
     }
 
-    /// The feeds that have to be read before the next hit is known.
-    pub(super) fn hungry(&self) -> Vec<Hungry> {
-        let feeds = self.saved.feeds.iter().zip(&self.state).enumerate();
-        feeds
-            .filter(|(_, (feed, state))| is_awaited(feed, state) && state.reads < MAX_READS)
-            .map(|(number, (feed, _))| Hungry {
-                feed: number,
-                source: feed.source.clone(),
-                position: match &feed.next {
+    /// Returns the pages to read: one for each input with an unknown next hit.
+    pub(super) fn pending_reads(&self) -> Vec<PendingRead> {
+        let inputs = self.saved.inputs.iter().zip(&self.state).enumerate();
+        inputs
+            .filter(|(_, (input, state))| is_awaited(input, state) && state.reads < MAX_READS)
+            .map(|(number, (input, _))| PendingRead {
+                input: number,
+                source: input.source.clone(),
+                position: match &input.next {
                     Next::After(position) => Some(SearchPosition(position.clone())),
                     Next::Start | Next::End => None,
                 },
@@ -143,14 +152,15 @@ impl Fusion {
             .collect()
     }
 
-    /// A page that was read for a feed.
-    pub(super) fn feed(&mut self, number: usize, page: SearchPage) {
-        let (Some(feed), Some(state)) = (self.saved.feeds.get_mut(number), self.state.get_mut(number)) else {
+    /// Accepts a page of an input.
+    pub(super) fn push_page(&mut self, number: usize, page: SearchPage) {
+        let (Some(input), Some(state)) = (self.saved.inputs.get_mut(number), self.state.get_mut(number))
+        else {
             return;
         };
         state.reads += 1;
-        if feed.next == Next::Start {
-            // One that does not count makes the sum a bound.
+        if input.next == Next::Start {
+            // A source that does not count makes the sum a lower bound.
             let more =
                 page.count.unwrap_or(Count { value: page.hits.len() as u64, accuracy: Accuracy::LowerBound });
             let exact = page.count.is_none() && page.next.is_none() && !page.windowed;
@@ -162,22 +172,20 @@ impl Fusion {
         self.saved.windowed |= page.windowed;
         let mut own: HashSet<Key> = state.keys.iter().copied().collect();
         for hit in page.hits {
-            feed.read += 1;
-            let key = key(&self.names, &feed.source, feed.read, &hit);
-            if !self.saved.given.contains(key) && own.insert(key) {
+            input.read += 1;
+            let key = key(&self.names, &input.source, input.read, &hit);
+            if !self.saved.returned.contains(key) && own.insert(key) {
                 state.keys.push_back(key);
-                feed.hits.push_back((feed.read, hit));
+                input.hits.push_back((input.read, hit));
             }
         }
-        feed.next = match page.next {
-            Some(SearchPosition(next)) if !next.is_empty() && !feed.trail.comes_back_to(&next) => {
-                Next::After(next)
-            }
+        input.next = match page.next {
+            Some(SearchPosition(next)) if !next.is_empty() && !input.cycles.visit(&next) => Next::After(next),
             _ => Next::End,
         };
     }
 
-    /// A source that could not be read. The search goes on without it, and asks it again for the next page.
+    /// Marks an input as failed. The search continues without it and reads it again for the next page.
     pub(super) fn fail(&mut self, number: usize) {
         if let Some(state) = self.state.get_mut(number) {
             state.has_failed = true;
@@ -185,46 +193,46 @@ impl Fusion {
         self.saved.is_partial = true;
     }
 
-    /// A source that has nothing to give.
+    /// Marks an input as ended.
     pub(super) fn end(&mut self, number: usize) {
-        if let Some(feed) = self.saved.feeds.get_mut(number) {
-            feed.next = Next::End;
+        if let Some(input) = self.saved.inputs.get_mut(number) {
+            input.next = Next::End;
         }
     }
 
-    /// Takes hits until there are `limit`, or until the next one is not known.
+    /// Takes hits until there are `limit`, or until the next hit of an input is unknown.
     pub(super) fn take(&mut self, limit: usize) {
         let mut ranked: Option<Vec<(Rank, Key)>> = None;
         while self.hits.len() < limit
-            && !self.saved.feeds.iter().zip(&self.state).any(|(feed, state)| is_awaited(feed, state))
+            && !self.saved.inputs.iter().zip(&self.state).any(|(input, state)| is_awaited(input, state))
         {
-            // Ranked once, best last; reading changes it, and then this is called again.
+            // Ranked once per call, because only `push_page` changes the ranking.
             let best = ranked.get_or_insert_with(|| self.ranked()).pop();
             let Some((_, key)) = best else { return };
-            self.give(key);
+            self.take_hit(key);
         }
     }
 
-    /// Every hit that was read and not given, the best last.
+    /// Ranks all hits that were read and not returned, best last.
     fn ranked(&self) -> Vec<(Rank, Key)> {
-        let feeds = || self.saved.feeds.iter().zip(&self.state);
+        let inputs = || self.saved.inputs.iter().zip(&self.state);
         let hits = || {
-            feeds().enumerate().flat_map(|(number, (feed, state))| {
-                let hits = feed.hits.iter().zip(&state.keys);
-                hits.map(move |((rank, hit), key)| ((number, &feed.source), *rank, hit, *key))
+            inputs().enumerate().flat_map(|(number, (input, state))| {
+                let hits = input.hits.iter().zip(&state.keys);
+                hits.map(move |((rank, hit), key)| ((number, &input.source), *rank, hit, *key))
             })
         };
-        let mut worth: HashMap<Key, u64> = HashMap::new();
+        let mut score: HashMap<Key, u64> = HashMap::new();
         for (_, rank, _, key) in hits() {
-            *worth.entry(key).or_default() += worth_of(rank);
+            *score.entry(key).or_default() += score_at(rank);
         }
         let mut ranked: HashMap<Key, Rank> = HashMap::new();
         for ((number, source), _, hit, key) in hits() {
             let rank = Rank {
-                worth: worth.get(&key).copied().unwrap_or_default(),
+                score: score.get(&key).copied().unwrap_or_default(),
                 time: hit.time.as_deref().map_or(SortValue::Missing, SortValue::text),
                 name: Reverse(name(&self.names, source, hit)),
-                feed: Reverse(number),
+                input: Reverse(number),
             };
             let known = ranked.entry(key).or_insert_with(|| rank.clone());
             if rank > *known {
@@ -236,40 +244,38 @@ impl Fusion {
         ranked
     }
 
-    /// Gives a hit once, and takes its doubles out of the other feeds.
-    fn give(&mut self, given: Key) {
+    /// Takes a hit and removes its copies from all inputs.
+    fn take_hit(&mut self, taken: Key) {
         let mut found: Option<Hit> = None;
-        for (feed, state) in self.saved.feeds.iter_mut().zip(&mut self.state) {
-            let place = state.keys.iter().position(|key| *key == given);
-            if let Some(place) = place
-                && let Some((_, hit)) = feed.hits.remove(place)
+        for (input, state) in self.saved.inputs.iter_mut().zip(&mut self.state) {
+            let index = state.keys.iter().position(|key| *key == taken);
+            if let Some(index) = index
+                && let Some((_, hit)) = input.hits.remove(index)
             {
-                state.keys.remove(place);
-                state.has_given = true;
+                state.keys.remove(index);
+                state.has_contributed = true;
                 found.get_or_insert(hit);
             }
         }
         if let Some(hit) = found {
             if hit.id != HitId::Nameless {
-                self.saved.given.insert(given);
+                self.saved.returned.insert(taken);
             }
             self.hits.push(hit);
         }
     }
 
-    /// Whether this many hits were taken.
+    /// Returns true if at least `hits` hits were taken.
     pub(super) fn has(&self, hits: usize) -> bool {
         self.hits.len() >= hits
     }
 
-    /// The page, and where the next one starts. Sources that failed do not make a search go on by themselves.
+    /// Returns the page and the position of the next one. Failed inputs alone do not cause a next page.
     pub(super) fn page(self) -> SearchPage {
-        let goes_on = self
-            .saved
-            .feeds
-            .iter()
-            .zip(&self.state)
-            .any(|(feed, state)| !feed.hits.is_empty() || (feed.next != Next::End && !state.has_failed));
+        let goes_on =
+            self.saved.inputs.iter().zip(&self.state).any(|(input, state)| {
+                !input.hits.is_empty() || (input.next != Next::End && !state.has_failed)
+            });
         let next = goes_on.then(|| serde_json::to_string(&self.saved).ok()).flatten();
         let count = self.saved.count.map(|(value, accuracy)| Count { value, accuracy });
         SearchPage {
@@ -282,27 +288,28 @@ impl Fusion {
     }
 }
 
-/// Whether the next hit of a feed is not known and will be. One that gives only empty pages does not hide what
-/// the others have: its hits come with a later page.
-fn is_awaited(feed: &Feed, state: &State) -> bool {
-    let is_empty = feed.hits.is_empty() && feed.next != Next::End && !state.has_failed;
-    is_empty && (state.reads < MAX_READS || state.has_given)
+/// Returns true if the next hit of an input is unknown and the search has to wait for it. An input that returns only
+/// empty pages is not waited for; its hits come with a later page.
+fn is_awaited(input: &Input, state: &InputState) -> bool {
+    let is_empty = input.hits.is_empty() && input.next != Next::End && !state.has_failed;
+    is_empty && (state.reads < MAX_READS || state.has_contributed)
 }
 
-/// What decides which hit comes first; the greater first.
+/// Sort key of a hit; the greatest comes first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    worth: u64,
+    score: u64,
     time: SortValue,
     name: Reverse<String>,
-    feed: Reverse<usize>,
+    input: Reverse<usize>,
 }
 
-fn worth_of(rank: u64) -> u64 {
+fn score_at(rank: u64) -> u64 {
     ONE / (K + rank)
 }
 
-/// The name of a hit, in which the connection has the id that the source itself gives it: two sources can have copies.
+/// Returns the name of a hit. It contains the source's own id of the connection, so that copies in two sources have the
+/// same name.
 fn name(names: &Names, source: &SourceName, hit: &Hit) -> String {
     match &hit.id {
         HitId::Record(address) => {
@@ -316,8 +323,8 @@ fn name(names: &Names, source: &SourceName, hit: &Hit) -> String {
     }
 }
 
-/// An id of a source's own is told apart from the same id of another; a record with its connection is the same
-/// record wherever it is found. A hit that names nothing is only counted, so it has no doubles.
+/// Returns the digest by which copies of a hit are recognized. A record with a connection is the same record in every
+/// source; other ids are distinct for each source; a hit without an id is never a copy.
 fn key(names: &Names, source: &SourceName, rank: u64, hit: &Hit) -> Key {
     let (name, rank) = (name(names, source, hit), rank.to_be_bytes());
     match &hit.id {
@@ -364,10 +371,10 @@ mod tests {
     fn the_first_page_of_two_sources_shows_both_fairly() {
         for b_first in [false, true] {
             let mut fusion = two();
-            let feeds = [("a", 0), ("b", 1)];
-            let order = if b_first { [feeds[1], feeds[0]] } else { feeds };
-            for (connection, feed) in order {
-                fusion.feed(feed, page((0..25).map(|n| hit(connection, n, None)), None));
+            let inputs = [("a", 0), ("b", 1)];
+            let order = if b_first { [inputs[1], inputs[0]] } else { inputs };
+            for (connection, input) in order {
+                fusion.push_page(input, page((0..25).map(|n| hit(connection, n, None)), None));
             }
             fusion.take(25);
             let first = fusion.page();
@@ -382,34 +389,38 @@ mod tests {
     }
 
     #[test]
-    fn what_two_sources_have_comes_first_and_once() {
+    fn hit_of_two_sources_comes_first_and_once() {
         let mut fusion = two();
-        fusion.feed(0, page([hit("a", 0, None), hit("x", 7, None)], None));
-        fusion.feed(1, page([hit("b", 0, None), hit("b", 1, None), hit("x", 7, None)], None));
+        fusion.push_page(0, page([hit("a", 0, None), hit("x", 7, None)], None));
+        fusion.push_page(1, page([hit("b", 0, None), hit("b", 1, None), hit("x", 7, None)], None));
         fusion.take(10);
         assert_eq!(names(&fusion.page()), ["x/s:r007", "a/s:r000", "b/s:r000", "b/s:r001"]);
     }
 
     #[test]
-    fn ties_go_to_the_newer() {
+    fn ties_go_to_the_newer_hit() {
         let mut fusion = two();
-        fusion.feed(0, page([hit("a", 0, Some("2026-01-01T00:00:00Z")), hit("a", 1, None)], None));
-        fusion
-            .feed(1, page([hit("b", 0, Some("2026-01-01T02:00:00+01:00")), hit("b", 1, Some("2020"))], None));
+        fusion.push_page(0, page([hit("a", 0, Some("2026-01-01T00:00:00Z")), hit("a", 1, None)], None));
+        fusion.push_page(
+            1,
+            page([hit("b", 0, Some("2026-01-01T02:00:00+01:00")), hit("b", 1, Some("2020"))], None),
+        );
         fusion.take(10);
         assert_eq!(names(&fusion.page()), ["b/s:r000", "a/s:r000", "b/s:r001", "a/s:r001"]);
     }
 
     #[test]
-    fn a_server_that_repeats_itself_or_goes_in_circles_ends() {
+    fn repeated_hits_and_cursor_cycles_end_the_search() {
         let mut fusion = Fusion::start(Arc::default(), ["a".parse().unwrap()]);
         let (mut reads, mut all) = (0, Vec::new());
         loop {
-            if let Some(hungry) = fusion.hungry().pop() {
+            if let Some(pending) = fusion.pending_reads().pop() {
                 reads += 1;
                 assert!(reads < 50);
-                fusion
-                    .feed(hungry.feed, page((0..5).map(|n| hit("a", n, None)), Some(["x", "y"][reads % 2])));
+                fusion.push_page(
+                    pending.input,
+                    page((0..5).map(|n| hit("a", n, None)), Some(["x", "y"][reads % 2])),
+                );
                 fusion.take(3);
                 continue;
             }
@@ -423,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_added_up_as_far_as_they_are_counted() {
+    fn counts_of_sources_are_added() {
         let counted = |count| SearchPage { count, ..page([hit("a", 0, None)], None) };
         let bound = |value| Count { value, accuracy: Accuracy::LowerBound };
         for (one, other, expect) in [
@@ -432,12 +443,12 @@ mod tests {
             (Some(Count::exact(4)), None, Count::exact(5)),
         ] {
             let mut fusion = two();
-            fusion.feed(0, counted(one));
-            fusion.feed(1, counted(other));
+            fusion.push_page(0, counted(one));
+            fusion.push_page(1, counted(other));
             assert_eq!(fusion.page().count, Some(expect));
         }
         let mut fusion = two();
-        fusion.feed(0, counted(Some(Count::exact(4))));
+        fusion.push_page(0, counted(Some(Count::exact(4))));
         fusion.fail(1);
         fusion.take(1);
         let page = fusion.page();
@@ -445,42 +456,42 @@ mod tests {
     }
 
     #[test]
-    fn a_source_of_empty_pages_hides_no_other() {
+    fn input_of_empty_pages_does_not_block_others() {
         let mut fusion = two();
-        fusion.feed(0, page((0..3).map(|n| hit("a", n, None)), None));
+        fusion.push_page(0, page((0..3).map(|n| hit("a", n, None)), None));
         for read in 0..MAX_READS {
             fusion.take(10);
             assert!(!fusion.has(1));
-            fusion.feed(1, page([], Some(&format!("page {read}"))));
+            fusion.push_page(1, page([], Some(&format!("page {read}"))));
         }
         fusion.take(10);
         assert_eq!(names(&fusion.page()), ["a/s:r000", "a/s:r001", "a/s:r002"]);
     }
 
     #[test]
-    fn a_count_without_a_source_is_a_bound_whoever_fails_first() {
+    fn count_without_a_source_is_a_lower_bound() {
         let mut fusion = two();
         fusion.fail(0);
         let count = Some(Count::exact(1));
-        fusion.feed(1, SearchPage { count, ..page([hit("b", 0, None)], None) });
+        fusion.push_page(1, SearchPage { count, ..page([hit("b", 0, None)], None) });
         fusion.take(5);
         assert_eq!(fusion.page().count, count.map(Count::at_least));
     }
 
     #[test]
-    fn a_source_that_failed_is_asked_again() {
+    fn failed_source_is_read_again() {
         let mut fusion = two();
         fusion.fail(1);
-        fusion.feed(0, page((0..5).map(|n| hit("a", n, None)), Some("more")));
+        fusion.push_page(0, page((0..5).map(|n| hit("a", n, None)), Some("more")));
         fusion.take(3);
         let next = fusion.page().next.unwrap();
         let fusion = Fusion::resume(Arc::default(), &next).unwrap();
-        let [hungry] = <[Hungry; 1]>::try_from(fusion.hungry()).unwrap();
-        assert_eq!((hungry.source.as_str(), hungry.position), ("b", None));
+        let [pending] = <[PendingRead; 1]>::try_from(fusion.pending_reads()).unwrap();
+        assert_eq!((pending.source.as_str(), pending.position), ("b", None));
     }
 
     #[test]
-    fn what_is_no_position_restarts_the_search() {
+    fn invalid_position_is_refused() {
         for text in ["", "{}", "null", "[1]"] {
             let refused = Fusion::resume(Arc::default(), &SearchPosition(text.to_owned())).unwrap_err();
             assert!(matches!(refused, SourceError::InvalidCursor), "{text}");

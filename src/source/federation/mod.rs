@@ -5,7 +5,7 @@
 //! slow or broken source costs the others nothing but its own rows.
 //!
 //! `guarded.rs` bounds each source; `routes.rs` knows which source has what; `fusion.rs` and
-//! the lanes of `merge` put pages together, and remember how far every source was read.
+//! the inputs of `merge` put pages together, and remember how far every source was read.
 
 mod aggregate;
 mod circuit;

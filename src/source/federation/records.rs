@@ -13,7 +13,7 @@ use super::names::Names;
 use super::{Federation, of};
 use crate::handle::{SourceName, StreamName};
 use crate::record::SortValue;
-use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row};
+use crate::source::merge::{InputPage, MergedList, PendingRead, Row, SortKey};
 use crate::source::{
     ChangesOrigin, Count, CountMode, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, Source,
     SourceError, Start, StreamQuery,
@@ -31,44 +31,44 @@ pub(super) async fn records(
         return source.records(query).await.map_err(|error| of(source, error));
     }
     federation.routes.freshen();
-    let mut lanes = match &query.start {
-        Start::First => Lanes::start(names(federation, query), query.direction),
-        Start::After(position) => Lanes::after(query, position)?,
+    let mut list = match &query.start {
+        Start::First => MergedList::start(names(federation, query), query.direction),
+        Start::After(position) => MergedList::after(query, position)?,
         Start::Changes(_) => return changes(federation, query).await,
     };
     let limit = query.limit.max(1);
     let each = federation.share_of(limit);
-    let count = if lanes.is_counted() { CountMode::None } else { query.count };
+    let count = if list.is_counted() { CountMode::None } else { query.count };
     let mut gathered = Gathered::default();
     let until = Instant::now() + federation.patience;
-    while !lanes.has(limit) && Instant::now() < until {
-        let hungry = lanes.hungry();
-        if hungry.is_empty() {
+    while !list.has(limit) && Instant::now() < until {
+        let pending = list.pending_reads();
+        if pending.is_empty() {
             break;
         }
         // What was given of a page comes again before what was not.
         let rows = |taken: usize| taken.saturating_add(each).min(MAX_ROWS);
-        let reads = hungry.into_iter().map(|hungry| {
-            let asked = RecordsQuery { limit: rows(hungry.taken), count, placed: true, ..query.clone() };
-            read(federation, hungry, asked, until)
+        let reads = pending.into_iter().map(|pending| {
+            let asked = RecordsQuery { limit: rows(pending.taken), count, placed: true, ..query.clone() };
+            read(federation, pending, asked, until)
         });
-        for (lane, source, read) in join_all(reads).await {
+        for (input, source, read) in join_all(reads).await {
             match read {
                 Ok(mut page) => {
                     gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     let connections = page.rows.iter().filter_map(|row| row.address().connection.as_ref());
                     federation.routes.saw(&source, connections);
-                    lanes.feed(lane, lane_page(&federation.routes.names(), &source, page));
+                    list.push_page(input, input_page(&federation.routes.names(), &source, page));
                 }
                 Err(error) => match gathered.failure(&source, error) {
-                    true => lanes.end(lane),
-                    false => lanes.fail(lane),
+                    true => list.end(input),
+                    false => list.fail(input),
                 },
             }
         }
-        lanes.take(limit);
+        list.take(limit);
     }
-    let page = lanes.page_of(query);
+    let page = list.page_of(query);
     if !gathered.answered && (!gathered.failed.is_empty() || query.start == Start::First) {
         return Err(federation.nobody(gathered.failed, "no source answered", Some(&query.stream)));
     }
@@ -85,17 +85,17 @@ pub(super) async fn records(
 /// Reads on in one source.
 async fn read(
     federation: &Federation,
-    hungry: Hungry<SourceName>,
+    pending: PendingRead<SourceName>,
     asked: RecordsQuery,
     until: Instant,
 ) -> (usize, SourceName, Result<RecordsPage, SourceError>) {
-    let Hungry { lane, name, cursor, .. } = hungry;
+    let PendingRead { input, name, cursor, .. } = pending;
     let Some(source) = federation.named(&name) else {
-        return (lane, name, Err(SourceError::InvalidCursor));
+        return (input, name, Err(SourceError::InvalidCursor));
     };
     let start = cursor.map_or(Start::First, |cursor| Start::After(RecordsPosition(cursor)));
     let page = federation.before(until, source.records(&RecordsQuery { start, ..asked })).await;
-    (lane, name, page)
+    (input, name, page)
 }
 
 /// The sources that can have the stream.
@@ -104,14 +104,14 @@ fn names(federation: &Federation, query: &RecordsQuery) -> Vec<SourceName> {
 }
 
 /// A page of a source. Copies of a record are known by the id that both sources have for its connection.
-fn lane_page(names: &Names, source: &SourceName, page: RecordsPage) -> LanePage {
+fn input_page(names: &Names, source: &SourceName, page: RecordsPage) -> InputPage {
     let values = page.places.into_iter().map(Some).chain(std::iter::repeat(None));
     let row = |(change, value): (_, Option<SortValue>)| {
-        let place = Place::of(&change, value.unwrap_or(SortValue::Missing));
+        let place = SortKey::new(&change, value.unwrap_or(SortValue::Missing));
         let own = change.address().connection.as_ref().map(|printed| names.own(source, printed));
         Some(Row::new(place, change, own.as_ref()))
     };
-    LanePage {
+    InputPage {
         rows: page.rows.into_iter().zip(values).map(row).collect(),
         next: page.next.map(|next| next.0),
         has_more: Some(page.has_more),

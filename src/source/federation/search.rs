@@ -32,28 +32,28 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
     fusion.take(limit);
     let until = Instant::now() + federation.patience;
     while !fusion.has(limit) && Instant::now() < until {
-        let hungry = fusion.hungry();
-        if hungry.is_empty() {
+        let pending = fusion.pending_reads();
+        if pending.is_empty() {
             break;
         }
-        let reads = hungry.into_iter().map(|hungry| async move {
-            let Some(source) = federation.named(&hungry.source) else {
-                return (hungry.feed, hungry.source, Err(SourceError::InvalidCursor));
+        let reads = pending.into_iter().map(|pending| async move {
+            let Some(source) = federation.named(&pending.source) else {
+                return (pending.input, pending.source, Err(SourceError::InvalidCursor));
             };
-            let query = SearchQuery { limit: each, position: hungry.position, ..query.clone() };
-            (hungry.feed, hungry.source, federation.before(until, source.search(&query)).await)
+            let query = SearchQuery { limit: each, position: pending.position, ..query.clone() };
+            (pending.input, pending.source, federation.before(until, source.search(&query)).await)
         });
-        for (feed, source, read) in join_all(reads).await {
+        for (input, source, read) in join_all(reads).await {
             match read {
                 Ok(mut page) => {
                     lexical_instead |= page.lexical_instead;
                     gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     federation.routes.saw(&source, page.hits.iter().filter_map(connection_of));
-                    fusion.feed(feed, page);
+                    fusion.push_page(input, page);
                 }
                 Err(error) => match gathered.failure(&source, error) {
-                    true => fusion.end(feed),
-                    false => fusion.fail(feed),
+                    true => fusion.end(input),
+                    false => fusion.fail(input),
                 },
             }
         }

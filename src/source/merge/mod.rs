@@ -1,28 +1,28 @@
 //! Merges several ordered, paginated lists into one, without gaps and without duplicates.
 //!
-//! It merges the connections of one record server and the sources of a federation. Nothing here does IO: `Lanes`
+//! It merges the connections of one record server and the sources of a federation. Nothing here does IO: `MergedList`
 //! returns the pages to read and accepts them.
 //!
-//! * `lanes`: the merge of all inputs
-//! * `lane`: one input
-//! * `place`: the sort key of a row
-//! * `saved`: the position after a page, as text
+//! * `merged_list`: the merge of all inputs
+//! * `input`: one input
+//! * `sort_key`: the sort key of a row
+//! * `position`: the position after a page, as text
 //! * `seen`: digests of rows that were returned, for deduplication
-//! * `trail`: cycle detection for the cursors of a server
+//! * `cycle`: cycle detection for the cursors of a server
 
-mod lane;
-mod lanes;
-mod place;
-mod saved;
+mod cycle;
+mod input;
+mod merged_list;
+mod position;
 mod seen;
-mod trail;
+mod sort_key;
 
 #[cfg(test)]
 mod tests;
 
-pub(super) use lane::{LanePage, Row};
-pub(super) use lanes::{Hungry, Lanes, left_out};
-pub(super) use place::{Place, sort_value};
-pub(super) use saved::Saved;
+pub(super) use cycle::CycleDetector;
+pub(super) use input::{InputPage, Row};
+pub(super) use merged_list::{MergedList, PendingRead, left_out};
+pub(super) use position::Saved;
 pub(super) use seen::{Key, Seen, digest};
-pub(super) use trail::Trail;
+pub(super) use sort_key::{SortKey, sort_value};

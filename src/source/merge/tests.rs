@@ -1,9 +1,9 @@
 //! Walks merged lists over servers that paginate, lose, repeat and fail.
 
-use super::lane::{LanePage, Row};
-use super::lanes::{Hungry, Lanes, MAX_READS};
-use super::place::{Place, sort_value};
-use super::saved::Saved;
+use super::input::{InputPage, Row};
+use super::merged_list::{MAX_READS, MergedList, PendingRead};
+use super::position::Saved;
+use super::sort_key::{SortKey, sort_value};
 use crate::handle::RecordAddress;
 use crate::record::{Record, RecordData};
 use crate::source::RecordsPosition;
@@ -23,16 +23,16 @@ fn row(connection: &str, key: &str, at: u8) -> Option<Row> {
     let data = RecordData::from_iter([("at".to_owned(), at.into())]);
     let change = Change::Present(Box::new(Record::of(address, data)));
     let connection = change.address().connection.clone();
-    Some(Row::new(Place::of(&change, sort_value(&change, Some("at"))), change, connection.as_ref()))
+    Some(Row::new(SortKey::new(&change, sort_value(&change, Some("at"))), change, connection.as_ref()))
 }
 
 /// Returns one page as a server splits it; cursors are `after:<key>`.
-fn page(rows: &[ServerRow], connection: &str, cursor: Option<&str>, limit: usize) -> LanePage {
+fn page(rows: &[ServerRow], connection: &str, cursor: Option<&str>, limit: usize) -> InputPage {
     let start = cursor
         .map_or(0, |cursor| rows.iter().position(|(key, _)| cursor == format!("after:{key}")).unwrap() + 1);
     let sent: Vec<_> = rows.iter().skip(start).take(limit).collect();
     let has_more = start + sent.len() < rows.len();
-    LanePage {
+    InputPage {
         next: sent.last().filter(|_| has_more).map(|(key, _)| format!("after:{key}")),
         has_more: Some(has_more),
         count: Some(Count::exact(rows.len() as u64)),
@@ -48,20 +48,20 @@ fn read(
     server_limit: usize,
     direction: Direction,
 ) -> (RecordsPage, usize) {
-    let mut lanes = match position {
-        None => Lanes::start((0..servers.len()).map(|number| format!("c{number}")), direction),
-        Some(position) => Lanes::resume(Saved::<String>::open(position).unwrap(), direction),
+    let mut list = match position {
+        None => MergedList::start((0..servers.len()).map(|number| format!("c{number}")), direction),
+        Some(position) => MergedList::resume(Saved::<String>::open(position).unwrap(), direction),
     };
     let mut reads = 0;
-    while !lanes.has(limit) && !lanes.hungry().is_empty() {
-        for Hungry { lane, name, cursor, .. } in lanes.hungry() {
+    while !list.has(limit) && !list.pending_reads().is_empty() {
+        for PendingRead { input, name, cursor, .. } in list.pending_reads() {
             let rows = &servers[name.trim_start_matches('c').parse::<usize>().unwrap()];
-            lanes.feed(lane, page(rows, &name, cursor.as_deref(), server_limit));
+            list.push_page(input, page(rows, &name, cursor.as_deref(), server_limit));
             reads += 1;
         }
-        lanes.take(limit);
+        list.take(limit);
     }
-    (lanes.page(), reads)
+    (list.page(), reads)
 }
 
 fn names(page: &RecordsPage) -> Vec<String> {
@@ -191,51 +191,51 @@ fn a_page_that_is_shorter_than_it_was_goes_on_with_the_next() {
 #[test]
 fn input_of_empty_pages_does_not_block_others() {
     let rows: Vec<ServerRow> = (0..4).map(|n| (format!("a{n}"), n)).collect();
-    let mut lanes = Lanes::start(["a".to_owned(), "b".to_owned()], Direction::Ascending);
-    lanes.feed(0, page(&rows, "a", None, 10));
+    let mut list = MergedList::start(["a".to_owned(), "b".to_owned()], Direction::Ascending);
+    list.push_page(0, page(&rows, "a", None, 10));
     for read in 0..MAX_READS {
-        lanes.take(10);
+        list.take(10);
         let next = Some(format!("page {read}"));
-        lanes.feed(1, LanePage { next, has_more: Some(true), ..LanePage::default() });
+        list.push_page(1, InputPage { next, has_more: Some(true), ..InputPage::default() });
     }
-    lanes.take(10);
-    let page = lanes.page();
+    list.take(10);
+    let page = list.page();
     assert_eq!(names(&page), ["0 a/a0", "1 a/a1", "2 a/a2", "3 a/a3"]);
     assert!(page.next.is_some());
 }
 
 #[test]
 fn endless_empty_pages_are_not_read_forever() {
-    let mut lanes = Lanes::start([String::new()], Direction::Descending);
-    let empty = |next: &str| LanePage { next: Some(next.to_owned()), ..LanePage::default() };
+    let mut list = MergedList::start([String::new()], Direction::Descending);
+    let empty = |next: &str| InputPage { next: Some(next.to_owned()), ..InputPage::default() };
     let mut reads = 0;
-    while let Some(hungry) = lanes.hungry().pop() {
+    while let Some(pending) = list.pending_reads().pop() {
         reads += 1;
-        lanes.feed(hungry.lane, empty(&format!("page {reads}")));
-        lanes.take(5);
+        list.push_page(pending.input, empty(&format!("page {reads}")));
+        list.take(5);
     }
     assert_eq!(reads, MAX_READS);
     // The list can be continued, but not within this call.
-    let page = lanes.page();
+    let page = list.page();
     assert!(page.rows.is_empty() && page.next.is_some());
 
-    let mut lanes = Lanes::start([String::new()], Direction::Descending);
-    lanes.feed(0, empty("same"));
-    lanes.feed(0, empty("same"));
-    assert_eq!(lanes.hungry(), []);
-    assert_eq!(lanes.page().next, None);
+    let mut list = MergedList::start([String::new()], Direction::Descending);
+    list.push_page(0, empty("same"));
+    list.push_page(0, empty("same"));
+    assert_eq!(list.pending_reads(), []);
+    assert_eq!(list.page().next, None);
 }
 
 #[test]
 fn cursor_cycle_ends_the_list() {
-    let mut lanes = Lanes::start(["c".to_owned()], Direction::Descending);
+    let mut list = MergedList::start(["c".to_owned()], Direction::Descending);
     let mut reads = 0;
     loop {
-        let Some(hungry) = lanes.hungry().pop() else {
+        let Some(pending) = list.pending_reads().pop() else {
             // Continues as a client does, page after page.
-            match lanes.page().next {
+            match list.page().next {
                 Some(next) => {
-                    lanes = Lanes::resume(Saved::<String>::open(&next).unwrap(), Direction::Descending);
+                    list = MergedList::resume(Saved::<String>::open(&next).unwrap(), Direction::Descending);
                 }
                 None => break,
             }
@@ -244,34 +244,34 @@ fn cursor_cycle_ends_the_list() {
         reads += 1;
         assert!(reads < 100);
         let next = format!("page {}", reads % 3);
-        lanes.feed(hungry.lane, LanePage { next: Some(next), ..LanePage::default() });
-        lanes.take(5);
+        list.push_page(pending.input, InputPage { next: Some(next), ..InputPage::default() });
+        list.take(5);
     }
 }
 
 #[test]
-fn copies_in_another_lane_are_given_once_across_pages() {
+fn copies_in_another_input_are_returned_once_across_pages() {
     let rows: Vec<ServerRow> = (0..6).map(|number| (format!("k{number}"), number / 3)).collect();
     let copies = |cursor: Option<&str>| {
         let limit = if cursor.is_some() { 4 } else { 2 };
-        LanePage { count: None, ..page(&rows, "c", cursor, limit) }
+        InputPage { count: None, ..page(&rows, "c", cursor, limit) }
     };
     for limit in 1..8 {
         let (mut all, mut position) = (Vec::new(), None);
         loop {
-            let mut lanes = match &position {
-                None => Lanes::start(["a".to_owned(), "b".to_owned()], Direction::Ascending),
+            let mut list = match &position {
+                None => MergedList::start(["a".to_owned(), "b".to_owned()], Direction::Ascending),
                 Some(position) => {
-                    Lanes::resume(Saved::<String>::open(position).unwrap(), Direction::Ascending)
+                    MergedList::resume(Saved::<String>::open(position).unwrap(), Direction::Ascending)
                 }
             };
-            while !lanes.has(limit) && !lanes.hungry().is_empty() {
-                for Hungry { lane, cursor, .. } in lanes.hungry() {
-                    lanes.feed(lane, copies(cursor.as_deref()));
+            while !list.has(limit) && !list.pending_reads().is_empty() {
+                for PendingRead { input, cursor, .. } in list.pending_reads() {
+                    list.push_page(input, copies(cursor.as_deref()));
                 }
-                lanes.take(limit);
+                list.take(limit);
             }
-            let page = lanes.page();
+            let page = list.page();
             all.extend(names(&page));
             position = page.next;
             if position.is_none() {
@@ -286,32 +286,33 @@ fn copies_in_another_lane_are_given_once_across_pages() {
 #[test]
 fn failed_input_does_not_block_and_comes_late() {
     let rows = |name: &str| -> Vec<ServerRow> { (0..4).map(|n| (format!("{name}{n}"), n)).collect() };
-    let mut lanes = Lanes::start(["a".to_owned(), "b".to_owned()], Direction::Ascending);
-    lanes.feed(0, page(&rows("a"), "a", None, 10));
-    lanes.fail(1);
-    lanes.take(2);
-    let first = lanes.page();
+    let mut list = MergedList::start(["a".to_owned(), "b".to_owned()], Direction::Ascending);
+    list.push_page(0, page(&rows("a"), "a", None, 10));
+    list.fail(1);
+    list.take(2);
+    let first = list.page();
     assert_eq!(names(&first), ["0 a/a0", "1 a/a1"]);
     assert_eq!(first.count, Some(Count::exact(4).at_least()));
-    let mut lanes = Lanes::resume(Saved::<String>::open(&first.next.unwrap()).unwrap(), Direction::Ascending);
-    lanes.feed(0, page(&rows("a"), "a", None, 10));
-    lanes.feed(1, page(&rows("b"), "b", None, 10));
-    lanes.take(10);
-    let second = lanes.page();
+    let mut list =
+        MergedList::resume(Saved::<String>::open(&first.next.unwrap()).unwrap(), Direction::Ascending);
+    list.push_page(0, page(&rows("a"), "a", None, 10));
+    list.push_page(1, page(&rows("b"), "b", None, 10));
+    list.take(10);
+    let second = list.page();
     assert_eq!(names(&second), ["0 b/b0", "1 b/b1", "2 a/a2", "2 b/b2", "3 a/a3", "3 b/b3"]);
     assert!(second.notes[0].starts_with("b did not answer for an earlier page"));
     // A failed input alone does not cause a next page.
-    let mut lanes = Lanes::start(["a".to_owned()], Direction::Ascending);
-    lanes.fail(0);
-    lanes.take(2);
-    assert_eq!(lanes.page().next, None);
+    let mut list = MergedList::start(["a".to_owned()], Direction::Ascending);
+    list.fail(0);
+    list.take(2);
+    assert_eq!(list.page().next, None);
 }
 
 #[test]
 fn has_more_without_a_cursor_is_noted() {
-    let mut lanes = Lanes::start([String::new()], Direction::Descending);
-    lanes.feed(0, LanePage { has_more: Some(true), ..LanePage::default() });
-    let page = lanes.page();
+    let mut list = MergedList::start([String::new()], Direction::Descending);
+    list.push_page(0, InputPage { has_more: Some(true), ..InputPage::default() });
+    let page = list.page();
     assert!(page.has_more && page.next.is_none());
     assert_eq!(page.notes.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Where lists go on: what a lane is of, and the state that changes are told from.
+//! Where lists go on: what a input is of, and the state that changes are told from.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use super::packed_text::{pack, unpack};
 use crate::handle::ConnectionId;
 use crate::source::{ChangesToken, QueryFault, SourceError};
 
-/// What a lane of a record server's list is of.
+/// What a input of a record server's list is of.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RemoteLane {
+pub(super) struct RemoteInput {
     /// The connection; `None` on a server that has only one, or names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) connection: Option<ConnectionId>,
@@ -24,7 +24,7 @@ pub(super) struct RemoteLane {
     pub(super) view: Option<Vec<String>>,
 }
 
-impl fmt::Display for RemoteLane {
+impl fmt::Display for RemoteInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.connection.as_ref().map_or("the server", |connection| connection.as_str()))
     }

@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use serde_json::json;
 use url::Url;
 
-use super::position::RemoteLane;
-use super::records::lane_page;
+use super::position::RemoteInput;
+use super::records::input_page;
 use super::wire;
 use crate::handle::SourceName;
 use crate::record::{Record, Schema, Window};
-use crate::source::merge::{Lanes, Saved};
+use crate::source::merge::{MergedList, Saved};
 use crate::source::{
     AggregateAnswer, AggregateQuery, QueryFault, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
@@ -59,17 +59,17 @@ impl Source for Recorded {
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        let mut lanes = match &query.start {
+        let mut list = match &query.start {
             Start::First | Start::Changes(_) => {
-                let lane = RemoteLane { connection: query.connection.clone(), ..RemoteLane::default() };
-                Lanes::start([lane], query.direction)
+                let input = RemoteInput { connection: query.connection.clone(), ..RemoteInput::default() };
+                MergedList::start([input], query.direction)
             }
-            Start::After(position) => Lanes::resume(Saved::open(position)?, query.direction),
+            Start::After(position) => MergedList::resume(Saved::open(position)?, query.direction),
         };
-        let list = wire::records(self.records.as_bytes(), &query.stream, query.connection.as_ref())?;
-        lanes.feed(0, lane_page(list, None));
-        lanes.take(query.limit);
-        Ok(lanes.page())
+        let records = wire::records(self.records.as_bytes(), &query.stream, query.connection.as_ref())?;
+        list.push_page(0, input_page(records, None));
+        list.take(query.limit);
+        Ok(list.page())
     }
 
     async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {

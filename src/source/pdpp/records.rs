@@ -1,7 +1,7 @@
 //! Lists of records: one connection as its server pages it, several as one list of our own.
 //!
 //! Over several connections the reference server applies the limit to each of them and gives no cursor. So each is read
-//! on its own, all at the same time as far as the transport permits, and merged by `Lanes`.
+//! on its own, all at the same time as far as the transport permits, and merged by `MergedList`.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::describe::Holders;
 use super::params::Params;
-use super::position::RemoteLane;
+use super::position::RemoteInput;
 use super::record_path::stream_path;
 use super::transport::{MAX_IN_FLIGHT, parsed};
 use super::{Pdpp, changes, describe, places, refused, wire};
 use crate::handle::ConnectionId;
 use crate::record::StreamDetail;
-use crate::source::merge::{Hungry, LanePage, Lanes, Place, Row, sort_value};
+use crate::source::merge::{InputPage, MergedList, PendingRead, Row, SortKey, sort_value};
 use crate::source::{
     Change, CountMode, Direction, QueryFault, RecordsPage, RecordsQuery, Selection, SourceError, Start,
 };
@@ -28,7 +28,7 @@ const MAX_READS_AT_ONCE: usize = MAX_IN_FLIGHT / 2;
 pub(super) async fn records(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
     match &query.start {
         Start::First => first(pdpp, query).await,
-        Start::After(position) => match merged(pdpp, query, Lanes::after(query, position)?).await {
+        Start::After(position) => match merged(pdpp, query, MergedList::after(query, position)?).await {
             Err(error) if query.connection.is_none() && places::is_about_a_place(&error) => {
                 Err(lost_connection())
             }
@@ -44,12 +44,12 @@ async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceE
         return merged(pdpp, query, single(query, query.connection.clone())).await;
     }
     let Holders { details, is_kept } = describe::holders(pdpp, &query.stream).await?;
-    let page = merged(pdpp, query, lanes(pdpp, query, &details).await?).await;
+    let page = merged(pdpp, query, inputs(pdpp, query, &details).await?).await;
     match page {
         Err(error) if is_kept && places::is_about_a_place(&error) => {
             pdpp.known.forget_streams(pdpp.transport.grant().await?);
             let Holders { details, .. } = describe::holders(pdpp, &query.stream).await?;
-            merged(pdpp, query, lanes(pdpp, query, &details).await?).await
+            merged(pdpp, query, inputs(pdpp, query, &details).await?).await
         }
         page => page,
     }
@@ -67,33 +67,33 @@ fn lost_connection() -> SourceError {
 async fn merged(
     pdpp: &Pdpp,
     query: &RecordsQuery,
-    mut lanes: Lanes<RemoteLane>,
+    mut list: MergedList<RemoteInput>,
 ) -> Result<RecordsPage, SourceError> {
     let limit = query.limit.max(1);
-    let count = if lanes.is_counted() { CountMode::None } else { query.count };
+    let count = if list.is_counted() { CountMode::None } else { query.count };
     let mut hidden: HashMap<Option<ConnectionId>, String> = HashMap::new();
-    while !lanes.has(limit) {
-        let hungry = lanes.hungry();
-        if hungry.is_empty() {
+    while !list.has(limit) {
+        let pending = list.pending_reads();
+        if pending.is_empty() {
             break;
         }
-        let mut reads = Vec::with_capacity(hungry.len());
-        for lane in hungry {
-            let selection = Selected::of(query, &lane.name);
+        let mut reads = Vec::with_capacity(pending.len());
+        for input in pending {
+            let selection = Selected::of(query, &input.name);
             if let Some(field) = selection.hidden {
-                hidden.insert(lane.name.connection.clone(), field);
+                hidden.insert(input.name.connection.clone(), field);
             }
             let params = Params::default().and("limit", &limit);
             let params = order(selected(params, &selection.asked, query, count), query);
-            reads.push(read(pdpp, query, params, lane));
+            reads.push(read(pdpp, query, params, input));
         }
         let pages: Vec<_> = stream::iter(reads).buffered(MAX_READS_AT_ONCE).try_collect().await?;
-        for (lane, page) in pages {
-            lanes.feed(lane, page);
+        for (input, page) in pages {
+            list.push_page(input, page);
         }
-        lanes.take(limit);
+        list.take(limit);
     }
-    let mut page = lanes.page_of(query);
+    let mut page = list.page_of(query);
     for row in &mut page.rows {
         if let Change::Present(record) = row
             && let Some(field) = hidden.get(&record.address.connection)
@@ -112,11 +112,11 @@ struct Selected {
 }
 
 impl Selected {
-    /// What is asked for, and the field that a lane is ordered by.
-    fn of(query: &RecordsQuery, lane: &RemoteLane) -> Self {
+    /// What is asked for, and the field that a input is ordered by.
+    fn of(query: &RecordsQuery, input: &RemoteInput) -> Self {
         let as_is = Self { asked: query.selection.clone(), hidden: None };
-        let Some(by) = &lane.by else { return as_is };
-        let mut fields = match (&query.selection, &lane.view) {
+        let Some(by) = &input.by else { return as_is };
+        let mut fields = match (&query.selection, &input.view) {
             (Selection::Fields(fields), _) | (Selection::View(_), Some(fields)) => fields.clone(),
             (Selection::All | Selection::View(_), _) => return as_is,
         };
@@ -132,26 +132,26 @@ async fn read(
     pdpp: &Pdpp,
     query: &RecordsQuery,
     params: Params,
-    hungry: Hungry<RemoteLane>,
-) -> Result<(usize, LanePage), SourceError> {
-    let RemoteLane { connection, by, .. } = hungry.name;
-    let params = params.connection(connection.as_ref()).each("cursor", &hungry.cursor);
+    pending: PendingRead<RemoteInput>,
+) -> Result<(usize, InputPage), SourceError> {
+    let RemoteInput { connection, by, .. } = pending.name;
+    let params = params.connection(connection.as_ref()).each("cursor", &pending.cursor);
     let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
     let reply = reply.map_err(refused::of_position)?;
     let stream = query.stream.clone();
     let list = parsed(reply.body, move |body| wire::records(body, &stream, connection.as_ref())).await?;
     let list = list.with_memory(&reply.memory);
-    Ok((hungry.lane, lane_page(list, by.as_deref())))
+    Ok((pending.input, input_page(list, by.as_deref())))
 }
 
-/// A server's page as a page of a lane that is ordered by a field.
-pub(super) fn lane_page(list: wire::RecordList, by: Option<&str>) -> LanePage {
+/// A server's page as a page of a input that is ordered by a field.
+pub(super) fn input_page(list: wire::RecordList, by: Option<&str>) -> InputPage {
     let row = |change: Change| {
         let (place, connection) =
-            (Place::of(&change, sort_value(&change, by)), change.address().connection.clone());
+            (SortKey::new(&change, sort_value(&change, by)), change.address().connection.clone());
         Row::new(place, change, connection.as_ref())
     };
-    LanePage {
+    InputPage {
         rows: list.items.into_iter().map(|item| item.map(row)).collect(),
         next: list.next_cursor,
         has_more: list.has_more,
@@ -159,37 +159,37 @@ pub(super) fn lane_page(list: wire::RecordList, by: Option<&str>) -> LanePage {
     }
 }
 
-/// One lane, which needs no merging.
-fn single(query: &RecordsQuery, connection: Option<ConnectionId>) -> Lanes<RemoteLane> {
-    Lanes::start([RemoteLane { connection, ..RemoteLane::default() }], query.direction)
+/// One input, which needs no merging.
+fn single(query: &RecordsQuery, connection: Option<ConnectionId>) -> MergedList<RemoteInput> {
+    MergedList::start([RemoteInput { connection, ..RemoteInput::default() }], query.direction)
 }
 
-/// The lanes of a list: every connection that has the stream, in the schema's order.
-async fn lanes(
+/// The inputs of a list: every connection that has the stream, in the schema's order.
+async fn inputs(
     pdpp: &Pdpp,
     query: &RecordsQuery,
     details: &[StreamDetail],
-) -> Result<Lanes<RemoteLane>, SourceError> {
+) -> Result<MergedList<RemoteInput>, SourceError> {
     match details {
         [] => Ok(single(query, None)),
         [only] if !query.placed => Ok(single(query, Some(only.connection_id.clone()))),
-        several => Ok(Lanes::start(merging(pdpp, query, several).await?, query.direction)),
+        several => Ok(MergedList::start(merging(pdpp, query, several).await?, query.direction)),
     }
 }
 
-/// A lane for each connection, with what its records are merged by. Connections of one connector have that in
+/// A input for each connection, with what its records are merged by. Connections of one connector have that in
 /// common, so it is asked once for each connector.
 async fn merging(
     pdpp: &Pdpp,
     query: &RecordsQuery,
     details: &[StreamDetail],
-) -> Result<Vec<RemoteLane>, SourceError> {
+) -> Result<Vec<RemoteInput>, SourceError> {
     let view = match &query.selection {
         Selection::View(view) => Some(view.as_str()),
         Selection::All | Selection::Fields(_) => None,
     };
     let mut known: HashMap<Option<&str>, describe::Ordering> = HashMap::new();
-    let mut lanes = Vec::with_capacity(details.len());
+    let mut inputs = Vec::with_capacity(details.len());
     for detail in details {
         let connector = detail.connector_key.as_deref();
         let ordering = match known.get(&connector) {
@@ -199,13 +199,13 @@ async fn merging(
         known.insert(connector, ordering.clone());
         // The server takes no `sort` but by the field that it orders by; `emitted_at` says that there is none.
         let sort = query.sort.clone().filter(|sort| sort != "emitted_at");
-        lanes.push(RemoteLane {
+        inputs.push(RemoteInput {
             connection: Some(detail.connection_id.clone()),
             by: ordering.by.or(sort),
             view: ordering.view,
         });
     }
-    Ok(lanes)
+    Ok(inputs)
 }
 
 /// What every kind of list can be asked.

@@ -10,14 +10,14 @@ use super::seen::{Key, digest};
 /// State of the cycle detection.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::source) struct Trail {
+pub(in crate::source) struct CycleDetector {
     mark: Key,
     steps: u32,
 }
 
-impl Trail {
+impl CycleDetector {
     /// Advances to a cursor. Returns true if it closes a cycle.
-    pub(in crate::source) fn comes_back_to(&mut self, cursor: &str) -> bool {
+    pub(in crate::source) fn visit(&mut self, cursor: &str) -> bool {
         let met = digest([cursor.as_bytes()]);
         if self.steps > 0 && met == self.mark {
             return true;
@@ -38,10 +38,10 @@ mod tests {
     fn cycles_of_any_length_are_detected() {
         for length in 1..50 {
             for before in [0, 1, 7] {
-                let mut trail = Trail::default();
+                let mut detector = CycleDetector::default();
                 let cursors = (0..before).map(|n| format!("before {n}"));
                 let circle = (0..length).map(|n| format!("circle {n}")).cycle();
-                let met = cursors.chain(circle).take(1_000).position(|cursor| trail.comes_back_to(&cursor));
+                let met = cursors.chain(circle).take(1_000).position(|cursor| detector.visit(&cursor));
                 assert!(met.is_some_and(|steps| steps <= 4 * (before + length)), "{length} {met:?}");
             }
         }
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn distinct_cursors_are_no_cycle() {
-        let mut trail = Trail::default();
-        assert!((0..10_000).all(|n| !trail.comes_back_to(&format!("page {n}"))));
+        let mut detector = CycleDetector::default();
+        assert!((0..10_000).all(|n| !detector.visit(&format!("page {n}"))));
     }
 }

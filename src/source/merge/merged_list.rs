@@ -2,7 +2,7 @@
 //!
 //! An input is a list with its own pages and order: one connection or one source. The first of the inputs' first rows
 //! is returned next, so an input with an unknown next row blocks the list until its page is read. The merge does no
-//! IO: `Lanes::hungry` returns the pages to read, `Lanes::feed` accepts a page, and `Lanes::fail` continues
+//! IO: `MergedList::pending_reads` returns the pages to read, `MergedList::push_page` accepts a page, and `MergedList::fail` continues
 //! without an input.
 
 use std::cmp::Ordering;
@@ -11,8 +11,8 @@ use std::fmt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::lane::{Lane, LanePage, Row, State};
-use super::saved::{Given, Saved, SavedLane};
+use super::input::{InputPage, MergeInput, Row, State};
+use super::position::{ReturnedRows, Saved, SavedInput};
 use super::seen::{Key, Seen, digest};
 use crate::source::{
     Count, CountMode, Direction, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, SourceError,
@@ -24,11 +24,11 @@ pub(super) const MAX_READS: usize = 8;
 
 /// Inputs of a merged list and the rows taken from them so far.
 #[derive(Debug)]
-pub(in crate::source) struct Lanes<Name> {
+pub(in crate::source) struct MergedList<Name> {
     direction: Direction,
-    lanes: Vec<Lane<Name>>,
+    inputs: Vec<MergeInput<Name>>,
     rows: Vec<Row>,
-    given: Option<Given>,
+    returned: Option<ReturnedRows>,
     since_failure: Option<Seen>,
     count: CountState,
     ended: bool,
@@ -40,9 +40,9 @@ pub(in crate::source) struct Lanes<Name> {
 
 /// Page that has to be read next from an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::source) struct Hungry<Name> {
+pub(in crate::source) struct PendingRead<Name> {
     /// Index of the input.
-    pub(in crate::source) lane: usize,
+    pub(in crate::source) input: usize,
     /// Name of the input.
     pub(in crate::source) name: Name,
     /// Server's cursor of the page, or `None` for its first page.
@@ -59,26 +59,29 @@ enum CountState {
     Unknown,
 }
 
-impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
+impl<Name: Clone + Serialize + DeserializeOwned> MergedList<Name> {
     /// Starts a list at its first record. Of rows with equal keys, the one of the later input is the greater.
-    pub(in crate::source) fn start(lanes: impl IntoIterator<Item = Name>, direction: Direction) -> Self {
-        let lanes = lanes.into_iter().map(SavedLane::start).collect();
-        Self::resume(Saved { count: None, ended: false, given: None, since_failure: None, lanes }, direction)
+    pub(in crate::source) fn start(inputs: impl IntoIterator<Item = Name>, direction: Direction) -> Self {
+        let inputs = inputs.into_iter().map(SavedInput::start).collect();
+        Self::resume(
+            Saved { count: None, ended: false, returned: None, since_failure: None, inputs },
+            direction,
+        )
     }
 
     /// Continues a list from a saved position.
     pub(in crate::source) fn resume(saved: Saved<Name>, direction: Direction) -> Self {
-        let lanes = saved.lanes.into_iter().map(|saved| Lane {
+        let inputs = saved.inputs.into_iter().map(|saved| MergeInput {
             saved,
             reads: 0,
-            has_given: false,
+            has_contributed: false,
             state: State::Unread,
         });
         Self {
             direction,
-            lanes: lanes.collect(),
+            inputs: inputs.collect(),
             rows: Vec::new(),
-            given: saved.given,
+            returned: saved.returned,
             since_failure: saved.since_failure,
             count: match saved.count {
                 Some((value, accuracy)) => CountState::Known(Count { value, accuracy }),
@@ -132,82 +135,82 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
     }
 
     /// Returns the pages to read: one for each input with an unknown next row.
-    pub(in crate::source) fn hungry(&self) -> Vec<Hungry<Name>> {
-        let lanes = self.lanes.iter().enumerate();
-        lanes
-            .filter(|(_, lane)| matches!(lane.state, State::Unread) && lane.reads < MAX_READS)
-            .map(|(number, lane)| Hungry {
-                lane: number,
-                name: lane.saved.name.clone(),
-                cursor: lane.saved.cursor.clone(),
-                taken: lane.saved.taken,
+    pub(in crate::source) fn pending_reads(&self) -> Vec<PendingRead<Name>> {
+        let inputs = self.inputs.iter().enumerate();
+        inputs
+            .filter(|(_, input)| matches!(input.state, State::Unread) && input.reads < MAX_READS)
+            .map(|(number, input)| PendingRead {
+                input: number,
+                name: input.saved.name.clone(),
+                cursor: input.saved.cursor.clone(),
+                taken: input.saved.taken,
             })
             .collect()
     }
 
     /// Accepts a page of an input.
-    pub(in crate::source) fn feed(&mut self, lane: usize, page: LanePage) {
-        let Some(lane) = self.lanes.get_mut(lane) else { return };
-        lane.reads += 1;
+    pub(in crate::source) fn push_page(&mut self, input: usize, page: InputPage) {
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        input.reads += 1;
         self.count = match (self.count, page.count) {
             // An input is counted with its first page.
-            (CountState::Sum(sum), _) if lane.reads > 1 => CountState::Sum(sum),
+            (CountState::Sum(sum), _) if input.reads > 1 => CountState::Sum(sum),
             (CountState::Sum(sum), Some(more)) => {
                 CountState::Sum(Some(sum.map_or(more, |sum| sum.and(more))))
             }
             (CountState::Sum(_), None) => CountState::Unknown,
             (known, _) => known,
         };
-        if std::mem::take(&mut lane.saved.late) {
-            self.behind.push(lane.saved.name.clone());
+        if std::mem::take(&mut input.saved.late) {
+            self.behind.push(input.saved.name.clone());
         }
         // A cursor that returns to itself or leads in a cycle would be read forever.
         let is_asked = |next: &String| {
             page.has_more != Some(false)
                 && !next.is_empty()
-                && Some(next) != lane.saved.cursor.as_ref()
-                && !lane.saved.trail.clone().comes_back_to(next)
+                && Some(next) != input.saved.cursor.as_ref()
+                && !input.saved.cycles.clone().visit(next)
         };
         let next = page.next.filter(is_asked);
         self.dead_end |= next.is_none() && page.has_more == Some(true);
-        self.nameless += lane.read(page.rows, next);
-        self.ended |= matches!(lane.state, State::Ended);
+        self.nameless += input.read(page.rows, next);
+        self.ended |= matches!(input.state, State::Ended);
     }
 
     /// Marks an input as failed. The list continues without it and tries it again for the next page.
-    pub(in crate::source) fn fail(&mut self, lane: usize) {
-        let Some(lane) = self.lanes.get_mut(lane) else { return };
-        lane.state = State::Failed;
+    pub(in crate::source) fn fail(&mut self, input: usize) {
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        input.state = State::Failed;
         self.remember();
     }
 
     /// Marks an input as ended.
-    pub(in crate::source) fn end(&mut self, lane: usize) {
-        if let Some(lane) = self.lanes.get_mut(lane) {
-            lane.state = State::Ended;
+    pub(in crate::source) fn end(&mut self, input: usize) {
+        if let Some(input) = self.inputs.get_mut(input) {
+            input.state = State::Ended;
         }
     }
 
     /// Takes rows until there are `limit`, or until the next row of an input is unknown.
     pub(in crate::source) fn take(&mut self, limit: usize) {
         self.skip_stalled_inputs();
-        while self.rows.len() < limit && !self.lanes.iter().any(|lane| lane.is_awaited(MAX_READS)) {
+        while self.rows.len() < limit && !self.inputs.iter().any(|input| input.is_awaited(MAX_READS)) {
             let heads =
-                self.lanes.iter().enumerate().filter_map(|(number, lane)| Some((lane.head()?, number)));
+                self.inputs.iter().enumerate().filter_map(|(number, input)| Some((input.head()?, number)));
             let first = match self.direction {
                 Direction::Ascending => heads.min(),
                 Direction::Descending => heads.max(),
             };
-            let Some(lane) = first.map(|(_, number)| number).and_then(|number| self.lanes.get_mut(number))
+            let Some(input) = first.map(|(_, number)| number).and_then(|number| self.inputs.get_mut(number))
             else {
                 return;
             };
-            let (row, nameless) = lane.pop();
+            let (row, nameless) = input.pop();
             let named = row.map(|(row, name)| (digest([name.as_bytes()]), row, name));
             // Rows that an input returned before appear again if its pages overlap.
-            let named = named.filter(|(key, ..)| lane.saved.recent.insert(*key));
+            let named = named.filter(|(key, ..)| input.saved.recent.insert(*key));
             self.nameless += nameless;
-            self.ended |= matches!(lane.state, State::Ended);
+            self.ended |= matches!(input.state, State::Ended);
             if let Some((key, row, name)) = named
                 && self.is_new(&row, key, name)
             {
@@ -219,11 +222,11 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
     /// Skips inputs that returned only empty pages, so that they do not block the others. Their rows come late.
     fn skip_stalled_inputs(&mut self) {
         let is_stalled =
-            |lane: &Lane<Name>| matches!(lane.state, State::Unread) && !lane.is_awaited(MAX_READS);
-        if self.lanes.len() > 1 && self.lanes.iter().any(is_stalled) {
+            |input: &MergeInput<Name>| matches!(input.state, State::Unread) && !input.is_awaited(MAX_READS);
+        if self.inputs.len() > 1 && self.inputs.iter().any(is_stalled) {
             self.remember();
-            for lane in self.lanes.iter_mut().filter(|lane| is_stalled(lane)) {
-                lane.saved.late = true;
+            for input in self.inputs.iter_mut().filter(|input| is_stalled(input)) {
+                input.saved.late = true;
             }
         }
     }
@@ -231,7 +234,7 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
     /// Starts to remember all returned rows, since rows can come late from here on.
     fn remember(&mut self) {
         let seen = self.since_failure.get_or_insert_default();
-        for name in self.given.iter().flat_map(|given| &given.names) {
+        for name in self.returned.iter().flat_map(|returned| &returned.names) {
             seen.insert(digest([name.as_bytes()]));
         }
     }
@@ -242,20 +245,20 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
         if !self.since_failure.as_mut().is_none_or(|seen| seen.insert(key)) {
             return false;
         }
-        let order = self.given.as_ref().map(|given| match self.direction {
-            Direction::Ascending => row.place.cmp(&given.place),
-            Direction::Descending => given.place.cmp(&row.place),
+        let order = self.returned.as_ref().map(|returned| match self.direction {
+            Direction::Ascending => row.sort_key.cmp(&returned.sort_key),
+            Direction::Descending => returned.sort_key.cmp(&row.sort_key),
         });
-        match (&mut self.given, order) {
-            (Some(given), Some(Ordering::Equal)) => {
-                let is_new = !given.names.contains(&name);
-                given.names.extend(is_new.then_some(name));
+        match (&mut self.returned, order) {
+            (Some(returned), Some(Ordering::Equal)) => {
+                let is_new = !returned.names.contains(&name);
+                returned.names.extend(is_new.then_some(name));
                 is_new
             }
             // The row is late, and copies of the row returned last may still follow.
             (Some(_), Some(Ordering::Less)) if self.since_failure.is_some() => true,
             _ => {
-                self.given = Some(Given { place: row.place.clone(), names: vec![name] });
+                self.returned = Some(ReturnedRows { sort_key: row.sort_key.clone(), names: vec![name] });
                 true
             }
         }
@@ -271,24 +274,25 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
     where
         Name: fmt::Display,
     {
-        let failed = self.lanes.iter().any(|lane| matches!(lane.state, State::Failed));
+        let failed = self.inputs.iter().any(|input| matches!(input.state, State::Failed));
         let count = match self.count {
             CountState::Known(count) => Some(count),
             CountState::Sum(sum) => sum.map(|sum| if failed { sum.at_least() } else { sum }),
             CountState::Unknown => None,
         };
-        let goes_on = self.lanes.iter().any(|lane| matches!(lane.state, State::Unread | State::Read { .. }));
-        let lanes = self.lanes.into_iter().filter(|lane| !matches!(lane.state, State::Ended));
-        let lanes = lanes.map(|Lane { saved, state, .. }| {
+        let goes_on =
+            self.inputs.iter().any(|input| matches!(input.state, State::Unread | State::Read { .. }));
+        let inputs = self.inputs.into_iter().filter(|input| !matches!(input.state, State::Ended));
+        let inputs = inputs.map(|MergeInput { saved, state, .. }| {
             let late = saved.late || matches!(state, State::Failed);
-            SavedLane { late, ..saved }
+            SavedInput { late, ..saved }
         });
         let saved = Saved {
             count: count.map(|count| (count.value, count.accuracy)),
             ended: self.ended,
-            given: self.given,
+            returned: self.returned,
             since_failure: self.since_failure,
-            lanes: lanes.collect(),
+            inputs: inputs.collect(),
         };
         let next = if goes_on { saved.seal() } else { None };
         let mut notes: Vec<String> = left_out(self.nameless).into_iter().collect();
@@ -299,7 +303,8 @@ impl<Name: Clone + Serialize + DeserializeOwned> Lanes<Name> {
             notes.push(format!("{name} did not answer for an earlier page, so its records come late."));
         }
         let has_more = next.is_some() || self.dead_end;
-        let (places, rows) = self.rows.into_iter().map(|row| (row.place.value().clone(), row.change)).unzip();
+        let (places, rows) =
+            self.rows.into_iter().map(|row| (row.sort_key.value().clone(), row.change)).unzip();
         RecordsPage { rows, places, next, has_more, count, notes, ..RecordsPage::default() }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::place::Place;
-use super::saved::SavedLane;
+use super::position::SavedInput;
+use super::sort_key::SortKey;
 use crate::handle::ConnectionId;
 use crate::source::{Change, Count};
 
@@ -12,7 +12,7 @@ const MAX_LAST_NAMES: usize = 4;
 
 /// One page of an input.
 #[derive(Debug, Default)]
-pub(in crate::source) struct LanePage {
+pub(in crate::source) struct InputPage {
     /// Rows in the order of the input; `None` stands for a record that no handle can name.
     pub(in crate::source) rows: Vec<Option<Row>>,
     /// Cursor of the next page.
@@ -27,7 +27,7 @@ pub(in crate::source) struct LanePage {
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::source) struct Row {
     /// Sort key of the row.
-    pub(in crate::source) place: Place,
+    pub(in crate::source) sort_key: SortKey,
     /// Record or deletion in the row.
     pub(in crate::source) change: Change,
     /// Name shared by copies of the row: connection and record id.
@@ -36,20 +36,24 @@ pub(in crate::source) struct Row {
 
 impl Row {
     /// Creates a row. `connection` is the id by which copies are recognized; the record itself may print another one.
-    pub(in crate::source) fn new(place: Place, change: Change, connection: Option<&ConnectionId>) -> Self {
+    pub(in crate::source) fn new(
+        sort_key: SortKey,
+        change: Change,
+        connection: Option<&ConnectionId>,
+    ) -> Self {
         let connection = connection.map_or("", |connection| connection.as_str());
         let name = format!("{connection}/{}", change.address().record);
-        Self { place, change, name }
+        Self { sort_key, change, name }
     }
 }
 
 /// Input of a merged list while one page of the list is assembled.
 #[derive(Debug)]
-pub(super) struct Lane<Name> {
-    pub(super) saved: SavedLane<Name>,
+pub(super) struct MergeInput<Name> {
+    pub(super) saved: SavedInput<Name>,
     pub(super) reads: usize,
     /// True if the input contributed a row to this page.
-    pub(super) has_given: bool,
+    pub(super) has_contributed: bool,
     pub(super) state: State,
 }
 
@@ -62,46 +66,47 @@ pub(super) enum State {
     Ended,
 }
 
-impl<Name> Lane<Name> {
+impl<Name> MergeInput<Name> {
     /// Accepts a page and skips the rows that were already returned. Returns the number of rows without a name that
     /// it skipped.
     pub(super) fn read(&mut self, rows: Vec<Option<Row>>, next: Option<String>) -> usize {
         let row_name = |row: &Option<Row>| row.as_ref().map(|row| row.name.clone());
-        let was_given = |row: &Option<Row>| row_name(row).is_some_and(|name| self.saved.last.contains(&name));
+        let was_returned =
+            |row: &Option<Row>| row_name(row).is_some_and(|name| self.saved.last.contains(&name));
         // Rows without a name are skipped together with the row before them.
-        let behind = |place| place + 1 + rows.iter().skip(place + 1).take_while(|row| row.is_none()).count();
-        let given = match rows.iter().rposition(was_given) {
+        let behind = |index| index + 1 + rows.iter().skip(index + 1).take_while(|row| row.is_none()).count();
+        let returned = match rows.iter().rposition(was_returned) {
             // The page was longer when it was returned, and the position is behind its end.
-            Some(place)
+            Some(index)
                 if self.saved.taken > rows.len()
-                    && rows.get(place).and_then(row_name).as_ref() != self.saved.last.back() =>
+                    && rows.get(index).and_then(row_name).as_ref() != self.saved.last.back() =>
             {
                 self.saved.taken
             }
-            Some(place) => behind(place),
+            Some(index) => behind(index),
             None => self.saved.taken,
         };
-        if given > rows.len() {
+        if returned > rows.len() {
             // The remaining rows to skip are on the next page.
-            self.saved.taken = given - rows.len();
+            self.saved.taken = returned - rows.len();
             self.turn_to(next);
             return 0;
         }
-        self.saved.taken = given;
-        self.state = State::Read { rows: rows.into_iter().skip(given).collect(), next };
+        self.saved.taken = returned;
+        self.state = State::Read { rows: rows.into_iter().skip(returned).collect(), next };
         self.settle()
     }
 
     /// Returns true if the next row is unknown and the merge has to wait for it. An input that gave nothing in
     /// `reads` pages is not waited for.
     pub(super) fn is_awaited(&self, reads: usize) -> bool {
-        matches!(self.state, State::Unread) && (self.reads < reads || self.has_given)
+        matches!(self.state, State::Unread) && (self.reads < reads || self.has_contributed)
     }
 
     /// Returns the sort key of the next row, if it is known.
-    pub(super) fn head(&self) -> Option<&Place> {
+    pub(super) fn head(&self) -> Option<&SortKey> {
         match &self.state {
-            State::Read { rows, .. } => rows.front()?.as_ref().map(|row| &row.place),
+            State::Read { rows, .. } => rows.front()?.as_ref().map(|row| &row.sort_key),
             State::Unread | State::Failed | State::Ended => None,
         }
     }
@@ -113,7 +118,7 @@ impl<Name> Lane<Name> {
             let name = row.name.clone();
             (row, name)
         });
-        self.has_given = true;
+        self.has_contributed = true;
         self.saved.taken += 1;
         self.saved.last.extend(row.as_ref().map(|(_, name)| name.clone()));
         if self.saved.last.len() > MAX_LAST_NAMES {
@@ -143,7 +148,7 @@ impl<Name> Lane<Name> {
     fn turn_to(&mut self, next: Option<String>) {
         match next {
             Some(next) => {
-                self.saved.trail.comes_back_to(&next);
+                self.saved.cycles.visit(&next);
                 self.saved.cursor = Some(next);
                 self.state = State::Unread;
             }

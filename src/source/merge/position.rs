@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
+use super::cycle::CycleDetector;
 use super::seen::{Recent, Seen};
-use super::trail::Trail;
+use super::sort_key::SortKey;
 use crate::source::{Accuracy, QueryFault, RecordsPosition, SourceError};
 
 /// Position of a merged list.
@@ -26,21 +26,23 @@ pub(in crate::source) struct Saved<Name> {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) ended: bool,
     /// Rows at the last sort key returned; other inputs may have copies of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) given: Option<Given>,
+    #[serde(rename = "given", default, skip_serializing_if = "Option::is_none")]
+    pub(super) returned: Option<ReturnedRows>,
     /// Rows returned since an input failed. Rows of that input come late and may be copies of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) since_failure: Option<Seen>,
     /// Inputs that have not ended; at least one.
-    pub(super) lanes: Vec<SavedLane<Name>>,
+    #[serde(rename = "lanes")]
+    pub(super) inputs: Vec<SavedInput<Name>>,
 }
 
 /// Rows returned at one sort key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::source) struct Given {
+pub(in crate::source) struct ReturnedRows {
     /// Sort key of these rows.
-    pub(super) place: Place,
+    #[serde(rename = "place")]
+    pub(super) sort_key: SortKey,
     /// Names of these rows.
     pub(super) names: Vec<String>,
 }
@@ -48,7 +50,7 @@ pub(in crate::source) struct Given {
 /// Position of one input.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::source) struct SavedLane<Name> {
+pub(in crate::source) struct SavedInput<Name> {
     /// Name of the input.
     pub(in crate::source) name: Name,
     /// Server's cursor of the page that is being read, or `None` for the first page.
@@ -64,14 +66,14 @@ pub(in crate::source) struct SavedLane<Name> {
     #[serde(default, skip_serializing_if = "Recent::is_empty")]
     pub(super) recent: Recent,
     /// Cycle detection for the cursors of the input.
-    #[serde(default)]
-    pub(super) trail: Trail,
+    #[serde(rename = "trail", default)]
+    pub(super) cycles: CycleDetector,
     /// True if the input failed while others continued, so that its rows are late.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) late: bool,
 }
 
-impl<Name> SavedLane<Name> {
+impl<Name> SavedInput<Name> {
     /// Creates the position at the start of an input.
     pub(in crate::source) fn start(name: Name) -> Self {
         Self {
@@ -80,7 +82,7 @@ impl<Name> SavedLane<Name> {
             taken: 0,
             last: VecDeque::new(),
             recent: Recent::default(),
-            trail: Trail::default(),
+            cycles: CycleDetector::default(),
             late: false,
         }
     }
@@ -90,7 +92,7 @@ impl<Name: Serialize + DeserializeOwned> Saved<Name> {
     /// Parses a position.
     pub(in crate::source) fn open(position: &RecordsPosition) -> Result<Self, SourceError> {
         match serde_json::from_str::<Self>(&position.0) {
-            Ok(saved) if !saved.lanes.is_empty() => Ok(saved),
+            Ok(saved) if !saved.inputs.is_empty() => Ok(saved),
             _ => Err(SourceError::InvalidQuery {
                 fault: QueryFault::MalformedCursor,
                 problem: "the cursor is not one that was given".to_owned(),
@@ -114,9 +116,9 @@ mod tests {
     proptest! {
         #[test]
         fn positions_round_trip(cursor in any::<Option<String>>(), taken in 0_usize..500, last in any::<Vec<String>>(), late in any::<bool>()) {
-            let lane = SavedLane { cursor, taken, last: last.into(), late, ..SavedLane::start("a".to_owned()) };
-            let lanes = vec![lane, SavedLane::start("b".to_owned())];
-            let saved = Saved { count: Some((4, Accuracy::Exact)), ended: true, given: None, since_failure: Some(Seen::default()), lanes };
+            let input = SavedInput { cursor, taken, last: last.into(), late, ..SavedInput::start("a".to_owned()) };
+            let inputs = vec![input, SavedInput::start("b".to_owned())];
+            let saved = Saved { count: Some((4, Accuracy::Exact)), ended: true, returned: None, since_failure: Some(Seen::default()), inputs };
             prop_assert_eq!(Saved::open(&saved.seal().unwrap()).unwrap(), saved);
         }
 

@@ -12,14 +12,14 @@ use crate::source::Change;
 
 /// Sort key in ascending order: the value, then the record id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(in crate::source) struct Place {
+pub(in crate::source) struct SortKey {
     value: SortValue,
     key: RecordId,
 }
 
-impl Place {
+impl SortKey {
     /// Creates the sort key of a record that is ordered by `value`.
-    pub(in crate::source) fn of(change: &Change, value: SortValue) -> Self {
+    pub(in crate::source) fn new(change: &Change, value: SortValue) -> Self {
         Self { value, key: change.address().record.clone() }
     }
 
@@ -58,19 +58,19 @@ mod tests {
         Change::Present(Box::new(Record { emitted_at, ..Record::of(address, data) }))
     }
 
-    fn place(change: &Change, by: Option<&str>) -> Place {
-        Place::of(change, sort_value(change, by))
+    fn sort_key(change: &Change, by: Option<&str>) -> SortKey {
+        SortKey::new(change, sort_value(change, by))
     }
 
     #[track_caller]
-    fn check(first: &Place, second: &Place, expect: Ordering) {
+    fn check(first: &SortKey, second: &SortKey, expect: Ordering) {
         assert_eq!(first.cmp(second), expect);
         assert_eq!(second.cmp(first), expect.reverse());
     }
 
     #[test]
     fn values_are_ordered_as_what_they_are() {
-        let at = |value: Value| place(&row("k", &value, None), Some("at"));
+        let at = |value: Value| sort_key(&row("k", &value, None), Some("at"));
         check(&at(json!(9)), &at(json!(10)), Ordering::Less);
         check(&at(json!(true)), &at(json!(1.0)), Ordering::Equal);
         check(&at(json!(-0.0)), &at(json!(0)), Ordering::Equal);
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn missing_value_is_least() {
-        let at = |value: Value, emitted| place(&row("k", &value, Some(emitted)), Some("at"));
+        let at = |value: Value, emitted| sort_key(&row("k", &value, Some(emitted)), Some("at"));
         for missing in [json!(null), json!([1]), json!({"x": 1})] {
             check(
                 &at(missing, "2026-02-01T00:00:00Z"),
@@ -98,15 +98,15 @@ mod tests {
 
     #[test]
     fn a_stream_without_a_field_is_ordered_by_when_records_were_emitted() {
-        let at = |emitted| place(&row("k", &json!(1), emitted), None);
+        let at = |emitted| sort_key(&row("k", &json!(1), emitted), None);
         check(&at(None), &at(Some("2026-01-01T00:00:00Z")), Ordering::Less);
         check(&at(Some("2026-01-01T03:00:00+03:00")), &at(Some("2026-01-01T00:00:01Z")), Ordering::Less);
     }
 
     #[test]
     fn ties_are_by_key() {
-        let of = |key| place(&row(key, &json!(1), None), Some("at"));
-        check(&of("k1"), &of("k2"), Ordering::Less);
-        check(&of(r#"["a","2"]"#), &of(r#"["a","10"]"#), Ordering::Greater);
+        let row_key = |key| sort_key(&row(key, &json!(1), None), Some("at"));
+        check(&row_key("k1"), &row_key("k2"), Ordering::Less);
+        check(&row_key(r#"["a","2"]"#), &row_key(r#"["a","10"]"#), Ordering::Greater);
     }
 }
