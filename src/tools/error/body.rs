@@ -121,7 +121,7 @@ impl ErrorBody {
             SourceError::InvalidCursor => self.reason = Some(CursorFault::Changed.reason()),
             SourceError::CircuitOpen { pause } => self.retry_after = Some(pause.as_secs().max(1)),
             SourceError::RateLimited { retry_after: Some(pause) } => {
-                self.retry_after = Some(pause.as_secs().max(1))
+                self.retry_after = Some(pause.as_secs().max(1));
             }
             _ => {}
         }

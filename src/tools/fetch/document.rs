@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::request::Request;
+use crate::callers::RecordPages;
 use crate::fit::{ChunkBudget, PageBudget, Shaping, Strategy, clip};
 use crate::handle::{ConnectionId, Handle};
 use crate::record::{Hit, Record, authored_at, document_text, fallback_title, own_link, own_title};
@@ -14,7 +15,6 @@ use crate::tools::answer::{Payload, cancelled, json_of, room_beside, within};
 use crate::tools::cache::{PartError, PartQuery, Parts};
 use crate::tools::error::{Overrun, ToolError};
 use crate::tools::profile::Profile;
-use crate::tools::record_pages::RecordPages;
 
 /// Maximum length of a title, in bytes of JSON.
 const MAX_TITLE_BYTES: usize = 300;

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::request::Request;
+use crate::callers::RecordPages;
 use crate::cursor::MAX_CURSOR_CHARS;
 use crate::fit::{
     PageBudget, PageItem, PagePlan, Pressure, Shaping, Strategy, clip, plan_page, tokens_within,
@@ -18,7 +19,6 @@ use crate::tools::cache::{MAX_OPAQUE_ID_BYTES, one_line};
 use crate::tools::error::{ShownUnavailable, ToolError, list_unavailable};
 use crate::tools::paging::{Continuation, PageState};
 use crate::tools::profile::Profile;
-use crate::tools::record_pages::RecordPages;
 use crate::tools::toolbox::Toolbox;
 
 /// Maximum length of a title in a list, in bytes of JSON.
