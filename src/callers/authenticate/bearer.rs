@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::{Denial, HeaderFault};
 
@@ -30,6 +30,18 @@ pub(super) fn parse_token(authorization: Option<&str>) -> Result<SecretString, D
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(HeaderFault::NotBearer.into());
     }
+    check_token(token)
+}
+
+/// Checks the length and the characters of a token that did not come in a header. White space at its end is ignored.
+pub(super) fn check_bare_token(token: &SecretString) -> Result<SecretString, Denial> {
+    match token.expose_secret().trim_end() {
+        "" => Err(HeaderFault::NotBearer.into()),
+        token => check_token(token),
+    }
+}
+
+fn check_token(token: &str) -> Result<SecretString, Denial> {
     let token = token.trim_start_matches(' ');
     if token.len() > MAX_TOKEN_BYTES {
         return Err(HeaderFault::TooLong.into());

@@ -124,6 +124,20 @@ impl Access {
         self.authenticate_at(authorization, client, Timestamp::now()).await
     }
 
+    /// Authenticates a token that did not come in the `Authorization` header, such as that of a browser's session.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::authenticate`].
+    pub async fn authenticate_token(
+        &self,
+        token: &SecretString,
+        client: IpAddr,
+    ) -> Result<AuthenticatedCaller, Denial> {
+        let token = bearer::check_bare_token(token)?;
+        self.authenticate_token_at(token, client, Timestamp::now()).await
+    }
+
     /// Returns the metadata with which clients find the authorization server of `resource`, a URL of this server.
     #[must_use]
     pub fn metadata(&self, resource: &str) -> ResourceMetadata {
@@ -153,6 +167,15 @@ impl Access {
             Denial::SignIn if !self.settings.has_authorization_server() => Denial::AskOperator,
             denial => denial,
         })?;
+        self.authenticate_token_at(token, client, now).await
+    }
+
+    async fn authenticate_token_at(
+        &self,
+        token: SecretString,
+        client: IpAddr,
+        now: Timestamp,
+    ) -> Result<AuthenticatedCaller, Denial> {
         if static_token::is_ours(&token) {
             let known = static_token::find(&self.settings.tokens, &token).ok_or(TokenFault::Unknown)?;
             let caller = Caller::Token { name: known.name.clone() };

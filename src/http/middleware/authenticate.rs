@@ -9,7 +9,6 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use secrecy::{ExposeSecret, SecretString};
 
 use super::rate_limit::RATE_LIMITED;
 use super::refusal::{ErrorContext, ErrorResponder, Refusal, refused};
@@ -116,16 +115,6 @@ async fn admit(
     client: IpAddr,
 ) -> Result<AuthenticatedCaller, Denial> {
     callers.access().authenticate(authorization(headers)?, client).await
-}
-
-/// Authenticates a token that did not come in the `Authorization` header.
-pub(in crate::http) async fn authenticate_token(
-    callers: &Callers,
-    token: &SecretString,
-    client: IpAddr,
-) -> Result<AuthenticatedCaller, Denial> {
-    let shown = SecretString::from(format!("Bearer {}", token.expose_secret()));
-    callers.access().authenticate(Some(shown.expose_secret()), client).await
 }
 
 /// Data with which a client can obtain a token; empty without an authorization server.

@@ -36,7 +36,7 @@ use crate::callers::{AdmissionError, Denial, GrantToken, LINK, Reader, RecordPag
 use crate::fit::Shaping;
 use crate::handle::Handle;
 use crate::http::body_size::size_of;
-use crate::http::middleware::authenticate::{authenticate_token, client_of};
+use crate::http::middleware::authenticate::client_of;
 use crate::http::middleware::served::{AuthMode, Callers};
 use crate::http::public_url::PublicUrl;
 use crate::http::server::connections::HeldUntilSent;
@@ -181,7 +181,7 @@ impl Pages {
             status: StatusCode::UNAUTHORIZED,
             problem: "What it was opened by has ended.".to_owned(),
         })?;
-        let caller = match authenticate_token(callers, &token, client).await {
+        let caller = match callers.access().authenticate_token(&token, client).await {
             Ok(caller) => caller,
             Err(denial) => {
                 if denial.retry_after().is_none() {
@@ -375,7 +375,7 @@ async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Ca
     let path = RecordPages::path(&handle);
     let AuthMode::Authenticated(callers) = &pages.served else { return moved(&path, None) };
     let token = SecretString::from(form_value(&form, "token").unwrap_or_default().trim().to_owned());
-    let caller = match authenticate_token(callers, &token, client_of(&request.extensions)).await {
+    let caller = match callers.access().authenticate_token(&token, client_of(&request.extensions)).await {
         Ok(caller) => caller,
         Err(denial) => return view::sign_in(&path, &sentence(&denial.to_string()), way_in(callers)),
     };

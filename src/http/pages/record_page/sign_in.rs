@@ -21,7 +21,7 @@ use crate::callers::{
     Access, Attempt, AuthenticatedCaller, AuthorizationReply, Denial, RecordPages, SignInFault,
 };
 use crate::handle::Handle;
-use crate::http::middleware::authenticate::{authenticate_token, client_of};
+use crate::http::middleware::authenticate::client_of;
 use crate::http::middleware::served::{AuthMode, Callers};
 use crate::telemetry::{Call, Endpoint, Origin};
 
@@ -163,7 +163,7 @@ impl Pages {
         let sign_in = access.sign_in().ok_or(SignInFault::Unavailable)?;
         let redirect_uri = self.public_url.at(CALLBACK);
         let token = sign_in.access_token(attempt, reply, &redirect_uri, client).await?;
-        Ok(authenticate_token(callers, &token, client).await?)
+        Ok(callers.access().authenticate_token(&token, client).await?)
     }
 
     /// Begins the session of a person and sends the browser to a page, unless the person has no records here.
