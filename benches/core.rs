@@ -11,7 +11,7 @@ use fetchwell::fit::{ChunkBudget, PageItem, Pressure, Shaping, chunk_end, plan_p
 use fetchwell::handle::Handle;
 use fetchwell::record::{Excerpt, RecordData};
 use fetchwell::source::pdpp::{Recorded, fat_records_reply, fat_search_reply, long_record_reply};
-use fetchwell::source::{SearchQuery, Source};
+use fetchwell::source::{BoundSource, SearchQuery};
 use fetchwell::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
 use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Profile, Toolbox};
 
@@ -40,8 +40,9 @@ fn search(criterion: &mut Criterion) {
         schema: String::new(),
     };
     let query = SearchQuery::of("x", 25);
+    let bound = BoundSource::from(source.clone());
     criterion.bench_function("search/normalise 200 fat hits", |bench| {
-        bench.iter(|| runtime.block_on(source.search(black_box(&query))).unwrap());
+        bench.iter(|| runtime.block_on(bound.search(black_box(&query))).unwrap());
     });
     let toolbox = Toolbox::new(Arc::new(source), DEFAULT_CALL_DEADLINE).unwrap();
     for limit in [None, Some(100)] {

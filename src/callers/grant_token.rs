@@ -17,16 +17,6 @@ use super::GrantId;
 /// Maximum number of grants with a token; the least recently used is evicted.
 const MAX_GRANTS: u64 = 10_000;
 
-tokio::task_local! {
-    /// Token of the call that the task belongs to.
-    static SHOWN: SecretString;
-}
-
-/// Runs a call with the token that it came with. Requests of this task to record servers send that token.
-pub async fn asking_with<Answer>(token: SecretString, call: impl Future<Output = Answer>) -> Answer {
-    SHOWN.scope(token, call).await
-}
-
 /// The latest token of one grant; empty where callers are not authenticated. Clones share the token.
 #[derive(Debug, Clone, Default)]
 pub struct GrantToken(Arc<ArcSwapOption<LatestToken>>);
@@ -68,11 +58,6 @@ impl GrantToken {
             self.0.compare_and_swap(&*latest, None);
         }
     }
-
-    /// Returns the token for a request to a record server: that of the call, otherwise the latest.
-    pub(crate) fn now(&self) -> Option<SecretString> {
-        SHOWN.try_with(SecretString::clone).ok().or_else(|| self.latest())
-    }
 }
 
 /// The latest tokens of all grants.
@@ -112,17 +97,15 @@ mod tests {
         Some(Timestamp::from_second(second).unwrap())
     }
 
-    #[tokio::test]
-    async fn a_call_is_made_with_the_token_it_came_with() {
+    #[test]
+    fn token_that_expires_first_does_not_replace_the_latest() {
         let cell = GrantToken::new("old".into(), at(10));
-        let now = || cell.now().unwrap().expose_secret().to_owned();
-        assert_eq!(now(), "old");
+        let latest = || cell.latest().unwrap().expose_secret().to_owned();
+        assert_eq!(latest(), "old");
         cell.replace("new".into(), at(20));
         cell.replace("older".into(), at(5));
-        assert_eq!(now(), "new");
-        assert_eq!(asking_with("shown".into(), async { now() }).await, "shown");
-        assert_eq!(now(), "new");
-        assert!(GrantToken::default().now().is_none());
+        assert_eq!(latest(), "new");
+        assert!(GrantToken::default().latest().is_none());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //!
 //! * `authenticate/`: authentication of bearer tokens
 //! * `authorize`: the sources that each caller may read
+//! * `context`: the context of one call
 //! * `limits`: the limit of concurrent calls of each person
 //! * `grant_token`: the latest token of a grant, for record servers that are read with it
 //! * `tokens/`: session tokens and links to record pages
@@ -13,6 +14,7 @@
 
 mod authenticate;
 mod authorize;
+mod context;
 mod grant_token;
 mod limits;
 mod tokens;
@@ -24,6 +26,7 @@ pub use self::authenticate::{
     Subject, TokenFault, UnknownAlgorithm, authorization,
 };
 pub use self::authorize::{AuthorizationPolicy, SourceCredential, SourceGrant};
-pub use self::grant_token::{GrantToken, GrantTokens, asking_with};
+pub use self::context::CallContext;
+pub use self::grant_token::{GrantToken, GrantTokens};
 pub use self::limits::{AdmissionError, CallLimiter};
 pub use self::tokens::{LINK, MAX_LINK_LIFE, Reader, RecordPages, TokenLimits, TokenStore};

@@ -7,6 +7,7 @@ use super::print::{Printer, STRONG, grouped};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::settings::SourceArgs;
+use crate::callers::CallContext;
 use crate::config::Environment;
 use crate::record::{ConnectionSchema, Schema};
 use crate::terminal::Line;
@@ -35,7 +36,7 @@ struct StreamOutput<'a> {
 impl Connections {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let source = self.source.open(environment)?;
-        let schema = runtime()?.block_on(source.schema())?;
+        let schema = runtime()?.block_on(source.schema(&CallContext::default()))?;
         if printer.json {
             printer.value(&schema.connections.iter().map(shown).collect::<Vec<_>>());
         } else {

@@ -17,6 +17,7 @@ use super::print::{Printer, grouped, note};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
+use crate::callers::CallContext;
 use crate::connectors::{
     FieldNames, ImportError, Input, Intake, Report, import_csv, import_json, import_markdown, import_mbox,
     import_records,
@@ -139,7 +140,7 @@ impl TargetArgs {
     async fn connector_mismatch_note(&self) -> Option<String> {
         let asked = self.connector.as_deref()?;
         let store = Store::open("store".parse().ok()?, &self.store).ok()?;
-        let connections = store.schema().await.ok()?.connections;
+        let connections = store.schema(&CallContext::default()).await.ok()?.connections;
         let known = connections.into_iter().find(|known| known.connection_id.as_str() == self.connection)?;
         let stays = known.connector_key.filter(|stays| stays != asked)?;
         Some(format!(

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::print::grouped;
 use crate::app::failure::Failure;
+use crate::callers::CallContext;
 use crate::config::{SourcePlace, SourceSettings};
 use crate::handle::StreamName;
 use crate::record::{Schema, StreamSchema};
@@ -29,7 +30,7 @@ pub(super) const OF_CALLERS: &str = "that of each caller, so only they can ask i
 /// Reads the schema of a source within its deadline.
 pub(super) async fn probe(source: &dyn Source, deadline: Duration) -> Result<(Schema, Extent), SourceError> {
     let started = Instant::now();
-    let schema = with_deadline(deadline, source.schema()).await?;
+    let schema = with_deadline(deadline, source.schema(&CallContext::default())).await?;
     let streams = schema.connections.iter().flat_map(|connection| &connection.streams);
     let extent = Extent {
         connections: schema.connections.len(),

@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use super::resources;
 use super::result::{failure, success, with_request_id};
 use super::tool_list::tool_list;
-use crate::callers::{AuthenticatedCaller, asking_with};
 use crate::fit::clip;
 use crate::record::RecordData;
 use crate::telemetry::{Endpoint, Origin, Refused, Telemetry};
@@ -107,13 +106,6 @@ impl Server {
         let endpoint = Endpoint::tool(known.map_or("unknown", |tool| tool.name));
         let record = self.telemetry.call(endpoint, origin(context));
         let call = Box::pin(toolbox.call(self.profile, name, arguments));
-        // The call runs in a separate task without the request's context, so the caller's token is set here.
-        let call = async {
-            match http_extension::<AuthenticatedCaller>(context) {
-                Some(caller) => asking_with(caller.token, call).await,
-                None => call.await,
-            }
-        };
         let answer = match AssertUnwindSafe(call).catch_unwind().await {
             Ok(Some(answer)) => answer,
             Ok(None) => {

@@ -7,6 +7,7 @@
 //! * `store`, `pdpp`: the embedded store and the client of a remote record server
 //! * `federation`, `merge`: several sources as one; the merge of ordered lists
 //! * `allowed_streams`, `unopened`: decorators that restrict a source or open it lazily
+//! * `bound`: a source with the context of one call
 //! * `query`, `error`, `unknown_place`: typed queries and answers, errors
 //! * `figure`: accumulators of aggregates
 //!
@@ -14,6 +15,7 @@
 //! instruction.
 
 mod allowed_streams;
+mod bound;
 mod error;
 pub mod federation;
 mod figure;
@@ -30,6 +32,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub use allowed_streams::AllowedStreams;
+pub use bound::BoundSource;
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
@@ -41,10 +44,12 @@ pub use query::{
 pub use unopened::Unopened;
 
 use self::federation::CircuitReport;
+use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
 
-/// Record server that can be read. Dropping the future of a call cancels the call.
+/// Record server that can be read, each time with the context of the call. Dropping the future of a call cancels the
+/// call.
 #[async_trait]
 pub trait Source: Send + Sync + fmt::Debug {
     /// Returns the name of the source in errors.
@@ -87,19 +92,23 @@ pub trait Source: Send + Sync + fmt::Debug {
     }
 
     /// Returns all connections with the names of their streams.
-    async fn schema(&self) -> Result<Schema, SourceError>;
+    async fn schema(&self, context: &CallContext) -> Result<Schema, SourceError>;
 
     /// Returns the schema and capabilities of a stream, for each connection that has it.
-    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError>;
+    async fn stream(&self, context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError>;
 
     /// Searches and returns a page of hits in rank order.
-    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError>;
+    async fn search(&self, context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError>;
 
     /// Returns the source and the connection whose changes a stream has.
-    async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
+    async fn changes_origin(
+        &self,
+        context: &CallContext,
+        query: &StreamQuery,
+    ) -> Result<ChangesOrigin, SourceError> {
         let connection = match &query.connection {
             Some(connection) => Some(connection.clone()),
-            None => match self.stream(query).await?.details.as_slice() {
+            None => match self.stream(context, query).await?.details.as_slice() {
                 [only] => Some(only.connection_id.clone()),
                 _ => None,
             },
@@ -108,20 +117,28 @@ pub trait Source: Send + Sync + fmt::Debug {
     }
 
     /// Returns a page of a stream's records or of its changes.
-    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError>;
+    async fn records(&self, context: &CallContext, query: &RecordsQuery) -> Result<RecordsPage, SourceError>;
 
     /// Returns one record.
-    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError>;
+    async fn record(&self, context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError>;
 
     /// Returns an opaque version tag that changes when the record changes, or `None` if the source cannot tell
     /// without reading the record, or the record does not exist.
-    async fn version(&self, _address: &RecordAddress) -> Result<Option<String>, SourceError> {
+    async fn version(
+        &self,
+        _context: &CallContext,
+        _address: &RecordAddress,
+    ) -> Result<Option<String>, SourceError> {
         Ok(None)
     }
 
     /// Returns a window of one text field of a record.
-    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError>;
+    async fn window(&self, context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError>;
 
     /// Returns an aggregate over the records of a stream.
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError>;
+    async fn aggregate(
+        &self,
+        context: &CallContext,
+        query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError>;
 }

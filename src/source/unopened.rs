@@ -13,6 +13,7 @@ use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
+use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
 
@@ -74,40 +75,52 @@ impl Source for Unopened {
         self.opened().await?.health().await
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
-        self.opened().await?.schema().await
+    async fn schema(&self, context: &CallContext) -> Result<Schema, SourceError> {
+        self.opened().await?.schema(context).await
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
-        self.opened().await?.stream(query).await
+    async fn stream(&self, context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+        self.opened().await?.stream(context, query).await
     }
 
-    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        self.opened().await?.search(query).await
+    async fn search(&self, context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        self.opened().await?.search(context, query).await
     }
 
-    async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
-        self.opened().await?.changes_origin(query).await
+    async fn changes_origin(
+        &self,
+        context: &CallContext,
+        query: &StreamQuery,
+    ) -> Result<ChangesOrigin, SourceError> {
+        self.opened().await?.changes_origin(context, query).await
     }
 
-    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        self.opened().await?.records(query).await
+    async fn records(&self, context: &CallContext, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        self.opened().await?.records(context, query).await
     }
 
-    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
-        self.opened().await?.record(query).await
+    async fn record(&self, context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
+        self.opened().await?.record(context, query).await
     }
 
-    async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
-        self.opened().await?.version(address).await
+    async fn version(
+        &self,
+        context: &CallContext,
+        address: &RecordAddress,
+    ) -> Result<Option<String>, SourceError> {
+        self.opened().await?.version(context, address).await
     }
 
-    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
-        self.opened().await?.window(query).await
+    async fn window(&self, context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
+        self.opened().await?.window(context, query).await
     }
 
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-        self.opened().await?.aggregate(query).await
+    async fn aggregate(
+        &self,
+        context: &CallContext,
+        query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
+        self.opened().await?.aggregate(context, query).await
     }
 }
 
@@ -129,7 +142,7 @@ mod tests {
             Ok(Arc::new(Store::open("notes".parse().unwrap(), &counted)?))
         });
         for _ in 0..2 {
-            let refused = source.schema().await;
+            let refused = source.schema(&CallContext::default()).await;
             assert!(matches!(refused, Err(SourceError::Store(StoreError::Missing(_)))), "{refused:?}");
         }
         let connection = NewConnection {
@@ -139,8 +152,8 @@ mod tests {
             manifest: None,
         };
         StoreWriter::open(&path, &connection).unwrap().finish().unwrap();
-        assert!(source.schema().await.is_ok());
-        assert!(source.search(&SearchQuery::of("x", 1)).await.is_ok());
+        assert!(source.schema(&CallContext::default()).await.is_ok());
+        assert!(source.search(&CallContext::default(), &SearchQuery::of("x", 1)).await.is_ok());
         assert_eq!(times.load(Ordering::SeqCst), 3);
         assert_eq!(source.identity(), "notes store");
     }

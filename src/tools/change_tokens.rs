@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::Toolbox;
 use crate::cursor::{CursorFault, Cursors, Sealed, is_own_text};
 use crate::source::{
-    ChangesOrigin, ChangesToken, QueryFault, RecordsQuery, Source, SourceError, Start, StreamQuery,
+    BoundSource, ChangesOrigin, ChangesToken, QueryFault, RecordsQuery, SourceError, Start, StreamQuery,
 };
 use crate::state::StateError;
 
@@ -32,7 +32,7 @@ impl ChangeTokenSealer {
     /// The token is refused, or the source does not say which connection it is of.
     pub async fn open(
         toolbox: &Toolbox,
-        source: &dyn Source,
+        source: &BoundSource,
         query: &mut RecordsQuery,
     ) -> Result<Option<Self>, SourceError> {
         let Start::Changes(since) = &mut query.start else { return Ok(None) };

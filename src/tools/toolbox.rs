@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use super::cache::{ChunkedTexts, KnownPreviews, Parts, Previews, SeenIds};
 use super::error::ToolError;
-use crate::callers::{GrantId, RecordPages};
+use crate::callers::{CallContext, GrantId, RecordPages};
 use crate::cursor::{Cursors, Skew};
 use crate::fit::{Limits, PageBudget, Protection};
 use crate::handle::SourceName;
-use crate::source::{Source, StreamQuery};
+use crate::source::{BoundSource, Source, StreamQuery};
 
 /// Default deadline of a call.
 pub const DEFAULT_CALL_DEADLINE: Duration = Duration::from_secs(20);
 
 /// Source, settings and caches of the calls of one grant.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Toolbox {
-    pub(super) source: Arc<dyn Source>,
+    pub(super) source: BoundSource,
     /// Grant of the caller; `None` if callers are not authenticated.
     grant: Option<GrantId>,
     /// Positions of cursors.
@@ -54,7 +54,7 @@ impl Toolbox {
     #[must_use]
     pub fn with_cursors(source: Arc<dyn Source>, cursors: Arc<Cursors>, call_deadline: Duration) -> Self {
         Self {
-            source,
+            source: BoundSource::new(source, CallContext::default()),
             grant: None,
             cursors,
             seen_ids: SeenIds::default(),
@@ -97,7 +97,7 @@ impl Toolbox {
         let is_same = source.identity() == self.source.identity();
         Self {
             seen_ids: if is_same { self.seen_ids.clone() } else { SeenIds::default() },
-            source,
+            source: BoundSource::new(source, CallContext::default()),
             grant: self.grant,
             cursors: Arc::clone(&self.cursors),
             parts: self.parts.clone(),
@@ -109,9 +109,15 @@ impl Toolbox {
         }
     }
 
+    /// Returns the toolbox for one call. It shares the caches, and reads its source in the context of the call.
+    #[must_use]
+    pub fn for_call(&self, context: CallContext) -> Self {
+        Self { source: self.source.with_context(context), ..self.clone() }
+    }
+
     /// Returns the source that calls read.
     #[must_use]
-    pub fn asked_source(&self) -> &Arc<dyn Source> {
+    pub fn asked_source(&self) -> &BoundSource {
         &self.source
     }
 
@@ -162,7 +168,7 @@ impl Toolbox {
 
     /// Returns the previews that a stream declares.
     pub(crate) async fn previews(&self, stream: StreamQuery) -> Arc<Previews> {
-        self.previews.read(self.source.as_ref(), stream).await
+        self.previews.read(&self.source, stream).await
     }
 
     /// Returns the budget of a tool.
@@ -180,14 +186,12 @@ impl Toolbox {
         &self,
         tool: &'static str,
         name: Option<&SourceName>,
-    ) -> Result<Arc<dyn Source>, ToolError> {
+    ) -> Result<BoundSource, ToolError> {
         match name {
-            None => Ok(Arc::clone(&self.source)),
+            None => Ok(self.source.clone()),
             Some(name) => match self.source.member(name) {
                 Some(member) => Ok(member),
-                None if name == self.source.name() && !self.source.is_several() => {
-                    Ok(Arc::clone(&self.source))
-                }
+                None if name == self.source.name() && !self.source.is_several() => Ok(self.source.clone()),
                 None => Err(ToolError::unknown_source(tool, name)),
             },
         }

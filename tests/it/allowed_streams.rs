@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use fetchwell::callers::CallContext;
 use fetchwell::handle::{RecordAddress, SourceName, StreamName};
 use fetchwell::record::{
     ConnectionSchema, Excerpt, Expanded, Hit, HitId, HttpRoute, Record, Relation, RelationKind, Schema,
@@ -10,9 +11,9 @@ use fetchwell::record::{
 };
 use fetchwell::source::store::Store;
 use fetchwell::source::{
-    AggregateAnswer, AggregateQuery, AllowedStreams, Change, ConnectionChoice, Count, Expansion, Filter,
-    Metric, QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchPage, SearchPosition,
-    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery, WindowStart,
+    AggregateAnswer, AggregateQuery, AllowedStreams, BoundSource, Change, ConnectionChoice, Count, Expansion,
+    Filter, Metric, QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchPage,
+    SearchPosition, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery, WindowStart,
 };
 use serde_json::json;
 
@@ -63,7 +64,7 @@ impl Source for Talkative {
         "talkative".to_owned()
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
+    async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {
         *self.schemas.lock().unwrap() += 1;
         let connection = |id: &str, streams: &[&str]| ConnectionSchema {
             connection_id: id.parse().unwrap(),
@@ -78,7 +79,7 @@ impl Source for Talkative {
         Ok(Schema { connections, ..Schema::default() })
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+    async fn stream(&self, _context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         if query.stream.as_str() != "messages" {
             return Err(Self::unknown(&query.stream));
         }
@@ -106,7 +107,7 @@ impl Source for Talkative {
         Ok(vec![detail].into())
     }
 
-    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let streams: Vec<&str> = query.streams.iter().map(StreamName::as_str).collect();
         self.searched.lock().unwrap().push(streams.join(" "));
         let hit = |id| Hit {
@@ -127,7 +128,11 @@ impl Source for Talkative {
         Ok(SearchPage { hits, next, count: Some(Count::exact(4)), ..SearchPage::default() })
     }
 
-    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(
+        &self,
+        _context: &CallContext,
+        _query: &RecordsQuery,
+    ) -> Result<RecordsPage, SourceError> {
         let gone = Change::Deleted { address: address("secrets", "s2"), deleted_at: None };
         let rows = vec![
             gone,
@@ -139,7 +144,7 @@ impl Source for Talkative {
         Ok(RecordsPage { rows, places, next, ..RecordsPage::default() })
     }
 
-    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+    async fn record(&self, _context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
         match query.address.record.as_str() {
             "elsewhere" => Ok(record("secrets", "s1")),
             "no connection" => Err(SourceError::ConnectionNotFound {
@@ -162,20 +167,24 @@ impl Source for Talkative {
         }
     }
 
-    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
+    async fn window(&self, _context: &CallContext, _query: &WindowQuery) -> Result<Window, SourceError> {
         let address = address("secrets", "s1");
         Ok(Window { address, text: "x".to_owned(), start_chars: 0, total_chars: 1, found_chars: None })
     }
 
-    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    async fn aggregate(
+        &self,
+        _context: &CallContext,
+        _query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
         Ok(AggregateAnswer::default())
     }
 }
 
-fn shown(streams: &[&str]) -> (Arc<Talkative>, AllowedStreams) {
+fn shown(streams: &[&str]) -> (Arc<Talkative>, BoundSource) {
     let inner = Arc::new(Talkative::default());
     let allowed = streams.iter().map(|stream| name(stream)).collect();
-    (Arc::clone(&inner), AllowedStreams::new(inner, allowed))
+    (Arc::clone(&inner), AllowedStreams::new(inner, allowed).into())
 }
 
 /// An error as a reader has it.
@@ -311,7 +320,8 @@ async fn a_store_shows_what_is_on_the_list() {
     let all = store.schema().await.unwrap();
     assert!(streams(&all).contains(&"files"), "{all:?}");
     // `tasks` is nowhere; a search in it would be refused.
-    let source = AllowedStreams::new(Arc::new(store), vec![name("messages"), name("tasks")]);
+    let source =
+        BoundSource::from(AllowedStreams::new(Arc::new(store), vec![name("messages"), name("tasks")]));
     assert_eq!(streams(&source.schema().await.unwrap()), ["messages", "messages"]);
     let found = source.search(&SearchQuery::of("invoice", 100)).await.unwrap();
     assert!(!found.hits.is_empty());

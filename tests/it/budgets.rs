@@ -220,7 +220,7 @@ async fn a_long_record_in_parts() {
 
 /// An error of a federation.
 fn of_several(error: SourceError) -> ToolError {
-    ToolError::from_source(&Federation::new("sources".parse().unwrap(), Vec::new()), error)
+    ToolError::from_source(&Federation::new("sources".parse().unwrap(), Vec::new()).into(), error)
 }
 
 /// Returns the hints of a tool.

@@ -9,9 +9,9 @@ use fetchwell::record::{Capability, HitId, Scalar};
 use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
 use fetchwell::source::store::Store;
 use fetchwell::source::{
-    AggregateQuery, Change, Count, CountMode, Direction, Expansion, Filter, Granularity, Grouping, Metric,
-    RecordQuery, RecordsQuery, SearchMode, SearchQuery, Selection, Source, SourceError, Start, StreamQuery,
-    WindowQuery, WindowStart,
+    AggregateQuery, BoundSource, Change, Count, CountMode, Direction, Expansion, Filter, Granularity,
+    Grouping, Metric, RecordQuery, RecordsQuery, SearchMode, SearchQuery, Selection, Source, SourceError,
+    Start, StreamQuery, WindowQuery, WindowStart,
 };
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ pub(crate) fn address(connection: &str, stream: &str, record: &str) -> RecordAdd
 }
 
 /// Every record of a question, page by page, as `connection/key`.
-pub(crate) async fn walk(source: &dyn Source, query: &RecordsQuery) -> Vec<String> {
+pub(crate) async fn walk(source: &BoundSource, query: &RecordsQuery) -> Vec<String> {
     let mut query = query.clone();
     let mut seen = Vec::new();
     for _ in 0..10_000 {
@@ -150,7 +150,7 @@ enum End {
     Further,
 }
 
-async fn check_described(source: &dyn Source, expect: &Described<'_>) {
+async fn check_described(source: &BoundSource, expect: &Described<'_>) {
     let schema = source.schema().await.unwrap();
     let ids: Vec<&str> = schema.connections.iter().map(|c| c.connection_id.as_str()).collect();
     assert_eq!(ids, expect.connections);
@@ -175,7 +175,7 @@ async fn check_described(source: &dyn Source, expect: &Described<'_>) {
 }
 
 /// The records of a question in exactly this order, page by page.
-async fn check_order(source: &dyn Source, query: &RecordsQuery, expect: &[String], end: End) {
+async fn check_order(source: &BoundSource, query: &RecordsQuery, expect: &[String], end: End) {
     let mut query = query.clone();
     let mut seen: Vec<String> = Vec::new();
     loop {
@@ -197,23 +197,23 @@ async fn check_order(source: &dyn Source, query: &RecordsQuery, expect: &[String
     assert_eq!(seen, expect, "{query:?}");
 }
 
-async fn check_record(source: &dyn Source, address: &RecordAddress, field: &str, expect: &Value) {
+async fn check_record(source: &BoundSource, address: &RecordAddress, field: &str, expect: &Value) {
     let record = source.record(&RecordQuery::of(address.clone())).await.unwrap();
     assert_eq!(&record.address, address);
     assert_eq!(&record.data[field], expect);
 }
 
-async fn check_record_refused(source: &dyn Source, query: &RecordQuery, expect: &str) {
+async fn check_record_refused(source: &BoundSource, query: &RecordQuery, expect: &str) {
     assert_eq!(code(source.record(query).await), expect, "{query:?}");
 }
 
-async fn check_records_refused(source: &dyn Source, query: &RecordsQuery, expect: &str) {
+async fn check_records_refused(source: &BoundSource, query: &RecordsQuery, expect: &str) {
     assert_eq!(code(source.records(query).await), expect, "{query:?}");
 }
 
 /// The text of a window, where it starts, and the place that was found.
 async fn check_window(
-    source: &dyn Source,
+    source: &BoundSource,
     query: &WindowQuery,
     expect: (&str, usize, Option<std::ops::Range<usize>>),
 ) {
@@ -221,7 +221,7 @@ async fn check_window(
     assert_eq!((&*window.text, window.start_chars, window.found_chars), expect, "{query:?}");
 }
 
-async fn check_figure(source: &dyn Source, query: &AggregateQuery, expect: &Scalar) {
+async fn check_figure(source: &BoundSource, query: &AggregateQuery, expect: &Scalar) {
     let answer = source.aggregate(query).await.unwrap();
     let same = match (&answer.value, expect) {
         (Some(Scalar::Number(a)), Scalar::Number(b)) => a.as_f64() == b.as_f64(),
@@ -232,7 +232,7 @@ async fn check_figure(source: &dyn Source, query: &AggregateQuery, expect: &Scal
 
 /// The groups of a question, the records of others, and all of them.
 async fn check_groups(
-    source: &dyn Source,
+    source: &BoundSource,
     query: &AggregateQuery,
     expect: &[(&str, &str)],
     others: Option<(u64, u64)>,
@@ -248,13 +248,13 @@ async fn check_groups(
     }
 }
 
-async fn check_aggregate_refused(source: &dyn Source, query: &AggregateQuery, expect: &[&str]) {
+async fn check_aggregate_refused(source: &BoundSource, query: &AggregateQuery, expect: &[&str]) {
     let refused = code(source.aggregate(query).await);
     assert!(expect.contains(&refused.as_str()), "{query:?}: {refused}");
 }
 
 /// So many different hits, page by page, each of which names its record.
-async fn check_search(source: &dyn Source, query: &SearchQuery, hits: usize, end: End) {
+async fn check_search(source: &BoundSource, query: &SearchQuery, hits: usize, end: End) {
     let mut query = query.clone();
     let mut seen = Vec::new();
     loop {
@@ -278,7 +278,7 @@ async fn check_search(source: &dyn Source, query: &SearchQuery, hits: usize, end
     assert_eq!(seen.len(), hits, "{query:?}: repeated");
 }
 
-async fn check_changes(source: &dyn Source, query: &RecordsQuery, expect: usize) {
+async fn check_changes(source: &BoundSource, query: &RecordsQuery, expect: usize) {
     let mut query = RecordsQuery { start: Start::Changes(None), ..query.clone() };
     let mut seen = Vec::new();
     let last = loop {
@@ -300,7 +300,7 @@ async fn check_changes(source: &dyn Source, query: &RecordsQuery, expect: usize)
 }
 
 /// All of it.
-async fn conforms(source: &dyn Source) {
+async fn conforms(source: &BoundSource) {
     describes_itself(source).await;
     pages(source).await;
     narrows(source).await;
@@ -313,7 +313,7 @@ async fn conforms(source: &dyn Source) {
     searches(source).await;
 }
 
-async fn describes_itself(source: &dyn Source) {
+async fn describes_itself(source: &BoundSource) {
     let expect = Described {
         connections: &["cin_work", "cin_home"],
         connector_key: "acme-mail",
@@ -345,7 +345,7 @@ fn messages_in_order(connections: &[&str], direction: Direction) -> Vec<String> 
     }
 }
 
-async fn pages(source: &dyn Source) {
+async fn pages(source: &BoundSource) {
     for direction in [Direction::Descending, Direction::Ascending] {
         for limit in [1, 7, 40, 100] {
             let both = RecordsQuery { direction, limit, ..records_of("messages") };
@@ -369,7 +369,7 @@ async fn pages(source: &dyn Source) {
     assert!(page.has_more && page.rows.len() == 3);
 }
 
-async fn narrows(source: &dyn Source) {
+async fn narrows(source: &BoundSource) {
     for (conditions, expect) in [
         (json!({"from_email": "billing1@acme.test"}), 26),
         (json!({"amount": 21}), 2),
@@ -399,7 +399,7 @@ async fn narrows(source: &dyn Source) {
     }
 }
 
-async fn refuses(source: &dyn Source) {
+async fn refuses(source: &BoundSource) {
     let messages = || records_of("messages");
     for (query, expect) in [
         (records_of("nope"), "stream_not_declared"),
@@ -447,7 +447,7 @@ async fn refuses(source: &dyn Source) {
     }
 }
 
-async fn expands(source: &dyn Source) {
+async fn expands(source: &BoundSource) {
     let expand = vec![Expansion { relation: "attachments".to_owned(), limit: Some(3) }];
     let query = RecordsQuery {
         connection: Some("cin_work".parse().unwrap()),
@@ -477,7 +477,7 @@ async fn expands(source: &dyn Source) {
     assert_eq!(record.expanded[0].records[0].address, address("cin_home", "messages", "m1"));
 }
 
-async fn reads_records(source: &dyn Source) {
+async fn reads_records(source: &BoundSource) {
     let compound = address("cin_work", "daily_stats", r#"["user_123","2026-04-01"]"#);
     check_record(source, &compound, "note", &json!("compound stat day 1")).await;
     let anywhere = RecordAddress { connection: None, ..address("cin_work", "messages", "m1") };
@@ -486,7 +486,7 @@ async fn reads_records(source: &dyn Source) {
     check_record_refused(source, &RecordQuery::of(nowhere), "not_found").await;
 }
 
-async fn reads_windows(source: &dyn Source) {
+async fn reads_windows(source: &BoundSource) {
     let of = |field: &str, start: WindowStart, limit_chars: usize| WindowQuery {
         address: address("cin_work", "messages", "m7"),
         field: field.to_owned(),
@@ -519,7 +519,7 @@ async fn reads_windows(source: &dyn Source) {
     assert_eq!(code(source.window(&of("nope", WindowStart::Offset(0), 10)).await), "field_not_found");
 }
 
-async fn counts(source: &dyn Source) {
+async fn counts(source: &BoundSource) {
     let of = |metric: Metric, field: Option<&str>, grouping: Option<Grouping>| AggregateQuery {
         stream: "messages".parse().unwrap(),
         connection: Some("cin_work".parse().unwrap()),
@@ -571,7 +571,7 @@ async fn counts(source: &dyn Source) {
     }
 }
 
-async fn tells_changes(source: &dyn Source) {
+async fn tells_changes(source: &BoundSource) {
     let of = |start: Start| RecordsQuery {
         connection: Some("cin_work".parse().unwrap()),
         limit: 15,
@@ -583,7 +583,7 @@ async fn tells_changes(source: &dyn Source) {
     assert_eq!(code(source.records(&of(nonsense)).await), "invalid_cursor");
 }
 
-async fn searches(source: &dyn Source) {
+async fn searches(source: &BoundSource) {
     let query = SearchQuery {
         streams: vec!["messages".parse().unwrap()],
         filter: filter(json!({"from_email": "billing1@acme.test"})),
@@ -609,15 +609,15 @@ async fn the_store_conforms_through_its_own_api() {
 }
 
 /// The client for a record server.
-fn remote(provider: &str, cache: &Path) -> Pdpp {
+fn remote(provider: &str, cache: &Path) -> BoundSource {
     connect(cache, provider, CREDENTIAL);
     let provider: ProviderUrl = provider.parse().unwrap();
     let credentials = Credentials::of(&provider, cache);
-    Pdpp::new("remote".parse().unwrap(), provider, credentials, Duration::from_secs(20))
+    Pdpp::new("remote".parse().unwrap(), provider, credentials, Duration::from_secs(20)).into()
 }
 
-fn open(path: &Path) -> Store {
-    Store::open("store".parse().unwrap(), path).unwrap()
+fn open(path: &Path) -> BoundSource {
+    Store::open("store".parse().unwrap(), path).unwrap().into()
 }
 
 /// The code, the message and the hint of a question to correct.

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use fetchwell::callers::CallContext;
 use fetchwell::handle::{Handle, SourceName};
 use fetchwell::record::{Record, Schema, Window};
 use fetchwell::source::federation::{CircuitState, Federation, Member};
 use fetchwell::source::{
-    AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
-    SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, BoundSource, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
+    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 use futures_util::future::join_all;
 use tokio::time::{sleep, timeout};
@@ -30,32 +31,44 @@ impl Source for Thinking {
         self.0.to_string()
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
+    async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {
         Ok(Schema::default())
     }
 
-    async fn stream(&self, _query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+    async fn stream(
+        &self,
+        _context: &CallContext,
+        _query: &StreamQuery,
+    ) -> Result<StreamAnswer, SourceError> {
         Err(SourceError::InvalidCursor)
     }
 
-    async fn search(&self, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    async fn search(&self, _context: &CallContext, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
         sleep(self.1).await;
         Ok(SearchPage::default())
     }
 
-    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(
+        &self,
+        _context: &CallContext,
+        _query: &RecordsQuery,
+    ) -> Result<RecordsPage, SourceError> {
         Err(SourceError::InvalidCursor)
     }
 
-    async fn record(&self, _query: &RecordQuery) -> Result<Record, SourceError> {
+    async fn record(&self, _context: &CallContext, _query: &RecordQuery) -> Result<Record, SourceError> {
         Err(SourceError::InvalidCursor)
     }
 
-    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
+    async fn window(&self, _context: &CallContext, _query: &WindowQuery) -> Result<Window, SourceError> {
         Err(SourceError::InvalidCursor)
     }
 
-    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    async fn aggregate(
+        &self,
+        _context: &CallContext,
+        _query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
         Err(SourceError::InvalidCursor)
     }
 }
@@ -90,7 +103,7 @@ impl Source for Silent {
         self.0.to_string()
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
+    async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {
         self.1.begun.fetch_add(1, Ordering::SeqCst);
         self.1.running.fetch_add(1, Ordering::SeqCst);
         let _running = Running(Arc::clone(&self.1.running));
@@ -98,34 +111,46 @@ impl Source for Silent {
         Ok(Schema::default())
     }
 
-    async fn stream(&self, _query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+    async fn stream(
+        &self,
+        _context: &CallContext,
+        _query: &StreamQuery,
+    ) -> Result<StreamAnswer, SourceError> {
         Err(SourceError::InvalidCursor)
     }
 
-    async fn search(&self, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    async fn search(&self, _context: &CallContext, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
         Err(SourceError::InvalidCursor)
     }
 
-    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(
+        &self,
+        _context: &CallContext,
+        _query: &RecordsQuery,
+    ) -> Result<RecordsPage, SourceError> {
         Err(SourceError::InvalidCursor)
     }
 
-    async fn record(&self, _query: &RecordQuery) -> Result<Record, SourceError> {
+    async fn record(&self, _context: &CallContext, _query: &RecordQuery) -> Result<Record, SourceError> {
         Err(SourceError::InvalidCursor)
     }
 
-    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
+    async fn window(&self, _context: &CallContext, _query: &WindowQuery) -> Result<Window, SourceError> {
         Err(SourceError::InvalidCursor)
     }
 
-    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    async fn aggregate(
+        &self,
+        _context: &CallContext,
+        _query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
         Err(SourceError::InvalidCursor)
     }
 }
 
-fn federation(thinks: Duration, deadline: Duration) -> Federation {
+fn federation(thinks: Duration, deadline: Duration) -> BoundSource {
     let source: Arc<dyn Source> = Arc::new(Thinking("slow".parse().unwrap(), thinks));
-    Federation::new("sources".parse().unwrap(), vec![Member { source, deadline }])
+    Federation::new("sources".parse().unwrap(), vec![Member { source, deadline }]).into()
 }
 
 fn state(federation: &Federation) -> CircuitState {
@@ -167,7 +192,8 @@ async fn schema_reads_end_with_the_deadline_of_their_source() {
         let source: Arc<dyn Source> = Arc::new(Silent(name.parse().unwrap(), reads.clone()));
         Member { source, deadline: DEADLINE }
     };
-    let federation = Federation::new("sources".parse().unwrap(), vec![silent("one"), silent("other")]);
+    let federation =
+        BoundSource::from(Federation::new("sources".parse().unwrap(), vec![silent("one"), silent("other")]));
     let query = RecordQuery::of("cin_x/things:t1".parse::<Handle>().unwrap().address().clone());
     let answers = join_all((0..2).map(|_| federation.record(&query))).await;
     assert!(answers.iter().all(Result::is_err));

@@ -9,15 +9,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use fetchwell::callers::CallContext;
 use fetchwell::handle::{RecordAddress, SourceName};
 use fetchwell::record::{
     ConnectionSchema, Excerpt, Hit, HitId, Record, RecordData, Schema, SortValue, StreamSchema, Window,
 };
 use fetchwell::source::federation::{Federation, Member};
 use fetchwell::source::{
-    AggregateAnswer, AggregateQuery, Change, Count, Direction, RecordQuery, RecordsPage, RecordsPosition,
-    RecordsQuery, SearchPage, SearchPosition, SearchQuery, Source, SourceError, Start, StreamAnswer,
-    StreamQuery, WindowQuery,
+    AggregateAnswer, AggregateQuery, BoundSource, Change, Count, Direction, RecordQuery, RecordsPage,
+    RecordsPosition, RecordsQuery, SearchPage, SearchPosition, SearchQuery, Source, SourceError, Start,
+    StreamAnswer, StreamQuery, WindowQuery,
 };
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -122,7 +123,7 @@ impl Source for InMemory {
         self.name.to_string()
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
+    async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {
         if self.account.health == Health::Broken {
             return Err(SourceError::Unreachable { problem: "it is made to fail".to_owned() });
         }
@@ -138,7 +139,7 @@ impl Source for InMemory {
         Ok(Schema { connections: connections.into_iter().map(connection).collect(), ..Schema::default() })
     }
 
-    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let range = self.answer(query.limit, query.position.as_ref().map(|start| start.0.as_str())).await?;
         let hit = |row: &Row| Hit {
             id: HitId::Record(address(*row)),
@@ -159,7 +160,11 @@ impl Source for InMemory {
         })
     }
 
-    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(
+        &self,
+        _context: &CallContext,
+        query: &RecordsQuery,
+    ) -> Result<RecordsPage, SourceError> {
         let start = match &query.start {
             Start::First => None,
             Start::After(position) => Some(position.0.as_str()),
@@ -183,24 +188,32 @@ impl Source for InMemory {
         })
     }
 
-    async fn stream(&self, _query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+    async fn stream(
+        &self,
+        _context: &CallContext,
+        _query: &StreamQuery,
+    ) -> Result<StreamAnswer, SourceError> {
         panic!("nobody asks for a stream")
     }
 
-    async fn record(&self, _query: &RecordQuery) -> Result<Record, SourceError> {
+    async fn record(&self, _context: &CallContext, _query: &RecordQuery) -> Result<Record, SourceError> {
         panic!("nobody asks for a record")
     }
 
-    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
+    async fn window(&self, _context: &CallContext, _query: &WindowQuery) -> Result<Window, SourceError> {
         panic!("nobody asks for a window")
     }
 
-    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    async fn aggregate(
+        &self,
+        _context: &CallContext,
+        _query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
         panic!("nobody asks for a figure")
     }
 }
 
-fn federation(accounts: &[Account], delays: u64) -> Federation {
+fn federation(accounts: &[Account], delays: u64) -> BoundSource {
     let member = |(number, account): (usize, &Account)| Member {
         source: Arc::new(InMemory {
             name: format!("source-{number}").parse().unwrap(),
@@ -210,7 +223,7 @@ fn federation(accounts: &[Account], delays: u64) -> Federation {
         }),
         deadline: Duration::from_secs(60),
     };
-    Federation::new("all".parse().unwrap(), accounts.iter().enumerate().map(member).collect())
+    Federation::new("all".parse().unwrap(), accounts.iter().enumerate().map(member).collect()).into()
 }
 
 /// What one page showed, and which sources it said were missing.

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use fetchwell::callers::CallContext;
 use fetchwell::fit::{Limits, Protection, count_tokens};
 use fetchwell::handle::{RecordAddress, SourceName};
 use fetchwell::http::{Guarded, RateLimiter, Site, bind, serve};
@@ -185,7 +186,7 @@ impl Source for Random {
         "random".to_owned()
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
+    async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {
         let payload = self.now();
         let streams = payload.records.iter().enumerate().map(|(number, _)| StreamSchema {
             name: format!("things{number}").parse().unwrap(),
@@ -202,7 +203,7 @@ impl Source for Random {
         Ok(Schema { connections: vec![connection; payload.records.len()], unavailable: Vec::new() })
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+    async fn stream(&self, _context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         let payload = self.now();
         let names = || payload.records.iter().flat_map(|record| record.data.keys());
         let field = |name: &String| FieldDetail { name: name.clone(), ..FieldDetail::default() };
@@ -222,7 +223,7 @@ impl Source for Random {
         Ok(StreamAnswer::from(vec![detail]))
     }
 
-    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let payload = self.now();
         let hit = |(record, text): (&Record, &String)| Hit {
             id: HitId::Record(record.address.clone()),
@@ -244,7 +245,11 @@ impl Source for Random {
         })
     }
 
-    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(
+        &self,
+        _context: &CallContext,
+        query: &RecordsQuery,
+    ) -> Result<RecordsPage, SourceError> {
         let payload = self.now();
         let start = match &query.start {
             Start::After(RecordsPosition(position)) => position.parse().unwrap(),
@@ -257,7 +262,7 @@ impl Source for Random {
         Ok(RecordsPage { rows, has_more: next.is_some(), next, ..RecordsPage::default() })
     }
 
-    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+    async fn record(&self, _context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
         let mut record = self.find(&query.address)?;
         if !query.fields.is_empty() {
             record.data.retain(|name, _| query.fields.contains(name));
@@ -265,7 +270,7 @@ impl Source for Random {
         Ok(record)
     }
 
-    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
+    async fn window(&self, _context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
         let record = self.find(&query.address)?;
         let Some(Value::String(text)) = record.data.get(&query.field) else {
             return Err(SourceError::InvalidQuery {
@@ -284,7 +289,11 @@ impl Source for Random {
         })
     }
 
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    async fn aggregate(
+        &self,
+        _context: &CallContext,
+        query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
         let payload = self.now();
         let group = |text: &String| Group { key: Some(Scalar::Text(text.clone())), value: None };
         Ok(AggregateAnswer {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use fetchwell::record::HttpRoute;
-use fetchwell::source::Source;
+use fetchwell::source::BoundSource;
 use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
 use serde_json::{Value, json};
 
@@ -107,7 +107,12 @@ fn another_server_passes_routes_on(server: &HttpServer, cache_root: &std::path::
     connect(cache_root, &url, CREDENTIAL);
     let provider: ProviderUrl = url.parse().unwrap();
     let credentials = Credentials::of(&provider, cache_root);
-    let remote = Pdpp::new("remote".parse().unwrap(), provider, credentials, Duration::from_secs(20));
+    let remote = BoundSource::from(Pdpp::new(
+        "remote".parse().unwrap(),
+        provider,
+        credentials,
+        Duration::from_secs(20),
+    ));
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let schema = runtime.block_on(remote.schema()).unwrap();
     let expect =

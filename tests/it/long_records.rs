@@ -5,7 +5,7 @@ use std::fmt::Write;
 use fetchwell::fit::count_tokens;
 use fetchwell::handle::Handle;
 use fetchwell::source::store::Store;
-use fetchwell::source::{Source, WindowQuery, WindowStart};
+use fetchwell::source::{BoundSource, Source, WindowQuery, WindowStart};
 use serde_json::{Value, json};
 
 use crate::support::{CREDENTIAL, FakeServer, Model, Reply, StdioServer, connect, import_records, text};
@@ -89,7 +89,7 @@ async fn a_field_is_put_together_from_its_windows() {
     for (number, body) in texts.iter().enumerate() {
         // The longest one in greater steps than a model may take, from the source itself.
         if body.len() > 1_000_000 {
-            let store = Store::open("store".parse().unwrap(), &path).unwrap();
+            let store = BoundSource::from(Store::open("store".parse().unwrap(), &path).unwrap());
             let address = format!("c/s:{number}").parse::<Handle>().unwrap().address().clone();
             let (mut whole, mut offset) = (String::new(), 0);
             while offset == 0 || whole.len() < body.len() {

@@ -5,9 +5,9 @@ use fetchwell::handle::RecordAddress;
 use fetchwell::record::{Capability, Record, Window};
 use fetchwell::source::pdpp::{Recorded, fat_records_reply};
 use fetchwell::source::{
-    AggregateQuery, Change, ChangesToken, Count, CountMode, Direction, Expansion, Filter, Granularity,
-    Grouping, Metric, QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchMode,
-    SearchPosition, SearchQuery, Selection, Source, SourceError, Start, StreamQuery, WindowQuery,
+    AggregateQuery, BoundSource, Change, ChangesToken, Count, CountMode, Direction, Expansion, Filter,
+    Granularity, Grouping, Metric, QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery,
+    SearchMode, SearchPosition, SearchQuery, Selection, Source, SourceError, Start, StreamQuery, WindowQuery,
     WindowStart,
 };
 use serde_json::{Value, json};
@@ -264,13 +264,13 @@ async fn a_server_without_a_schema_is_read_as_one_list() {
 
 #[tokio::test]
 async fn recorded_lists_are_read_as_remote_ones() {
-    let source = Recorded {
+    let source = BoundSource::from(Recorded {
         name: "fixture".parse().unwrap(),
         search: String::new(),
         record: String::new(),
         records: fat_records_reply(),
         schema: String::new(),
-    };
+    });
     let query = RecordsQuery { limit: 100, ..of_work() };
     let first = source.records(&query).await.unwrap();
     assert_eq!((first.rows.len(), first.has_more), (100, true));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fetchwell::source::store::{Store, StoreError};
-use fetchwell::source::{RecordQuery, SearchQuery, Source, SourceError};
+use fetchwell::source::{BoundSource, RecordQuery, SearchQuery, Source, SourceError};
 use serde_json::json;
 
 use crate::support::{StdioServer, fetchwell, import_records, stderr, stdout, text};
@@ -19,8 +19,8 @@ fn store_of(texts: &[&str]) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn open(path: &Path) -> Store {
-    Store::open("store".parse().unwrap(), path).unwrap()
+fn open(path: &Path) -> BoundSource {
+    Store::open("store".parse().unwrap(), path).unwrap().into()
 }
 
 fn query(words: &str) -> SearchQuery {

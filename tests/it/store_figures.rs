@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use fetchwell::source::store::Store;
 use fetchwell::source::{
-    AggregateAnswer, AggregateQuery, Change, Direction, Granularity, Grouping, Metric, QueryFault,
-    RecordsQuery, Source, SourceError, Start, StreamQuery,
+    AggregateAnswer, AggregateQuery, BoundSource, Change, Direction, Granularity, Grouping, Metric,
+    QueryFault, RecordsQuery, Source, SourceError, Start, StreamQuery,
 };
 use serde_json::{Value, json};
 
@@ -30,8 +30,8 @@ fn table_of(amounts: &[&str]) -> (tempfile::TempDir, PathBuf) {
     store_of(&amounts.iter().enumerate().map(row).collect::<Vec<_>>())
 }
 
-fn open(path: &Path) -> Store {
-    Store::open("store".parse().unwrap(), path).unwrap()
+fn open(path: &Path) -> BoundSource {
+    Store::open("store".parse().unwrap(), path).unwrap().into()
 }
 
 fn of(metric: Metric, field: Option<&str>, grouping: Option<Grouping>) -> AggregateQuery {

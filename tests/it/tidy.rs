@@ -136,9 +136,9 @@ fn walls_between_rooms_hold() {
             ("src/callers/authenticate/", "crate::handle"),
             ("src/source/", "crate::tools|crate::mcp|crate::http|crate::cli|crate::connectors"),
             ("src/connectors/", "crate::tools|crate::mcp|crate::http|crate::cli"),
-            ("src/tools/", "crate::mcp|crate::http|crate::cli|crate::connectors"),
-            ("src/mcp/", "crate::http|crate::cli|crate::connectors"),
-            ("src/http/", "crate::app|crate::cli|crate::connectors"),
+            ("src/tools/", "crate::mcp|crate::http|crate::cli|crate::connectors|source::pdpp"),
+            ("src/mcp/", "crate::http|crate::cli|crate::connectors|source::pdpp"),
+            ("src/http/", "crate::app|crate::cli|crate::connectors|source::pdpp"),
             ("src/app/", "crate::cli"),
         ] {
             for word in foreign.split('|').filter(|_| file.starts_with(room)) {

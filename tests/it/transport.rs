@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
-use fetchwell::source::{RecordsQuery, SearchPosition, SearchQuery, Source, SourceError, Start};
+use fetchwell::source::{BoundSource, RecordsQuery, SearchPosition, SearchQuery, Source, SourceError, Start};
 use futures_util::future::join_all;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ const MAX_IN_FLIGHT: usize = 16;
 fn client(
     deadline: Duration,
     answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
-) -> (Pdpp, FakeServer) {
+) -> (BoundSource, FakeServer) {
     let server = FakeServer::start(answer);
     let cache = tempfile::tempdir().unwrap();
     connect(cache.path(), &server.url, CREDENTIAL);
@@ -26,7 +26,7 @@ fn client(
     let credentials = Credentials::of(&provider, cache.path());
     // It is read once and kept as long as the file does not change.
     std::mem::forget(cache);
-    (Pdpp::new("provider".parse().unwrap(), provider, credentials, deadline), server)
+    (Pdpp::new("provider".parse().unwrap(), provider, credentials, deadline).into(), server)
 }
 
 fn search(position: Option<&str>) -> SearchQuery {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use fetchwell::callers::CallContext;
 use fetchwell::handle::{RecordAddress, SourceName};
 use fetchwell::http::{Guarded, RateLimiter, Site, bind, serve};
 use fetchwell::record::{
@@ -73,16 +74,16 @@ impl Source for Canned {
         self.name.to_string()
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
+    async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {
         (self.schema)()
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+    async fn stream(&self, _context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         self.note(query);
         (self.stream)().map(StreamAnswer::from)
     }
 
-    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         self.note(query);
         if query.text == "slow" {
             std::future::pending::<()>().await;
@@ -90,22 +91,30 @@ impl Source for Canned {
         Ok(SearchPage::default())
     }
 
-    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(
+        &self,
+        _context: &CallContext,
+        query: &RecordsQuery,
+    ) -> Result<RecordsPage, SourceError> {
         self.note(query);
         (self.records)()
     }
 
-    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+    async fn record(&self, _context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
         self.note(query);
         (self.record)()
     }
 
-    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
+    async fn window(&self, _context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
         self.note(query);
         (self.window)()
     }
 
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    async fn aggregate(
+        &self,
+        _context: &CallContext,
+        query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
         self.note(query);
         (self.aggregate)()
     }

@@ -14,6 +14,7 @@ use super::machine::Machine;
 use super::times::{Times, timed};
 use crate::app::failure::Failure;
 use crate::app::open::{call, runtime};
+use crate::callers::CallContext;
 use crate::cli::print::{FAINT, Printer, grouped};
 use crate::connectors::hostaway;
 use crate::cursor::{Cursors, Skew};
@@ -22,7 +23,7 @@ use crate::handle::{Handle, StreamName};
 use crate::http::InProcess;
 use crate::record::{Record, RecordData};
 use crate::source::store::Store;
-use crate::source::{Change, RecordQuery, RecordsQuery, Source};
+use crate::source::{BoundSource, Change, RecordQuery, RecordsQuery, Source};
 use crate::state::StateError;
 use crate::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
 use crate::terminal::Line;
@@ -69,7 +70,7 @@ struct CallTimes {
 pub(super) struct Server {
     pub(super) toolbox: Arc<Toolbox>,
     pub(super) routes: InProcess,
-    pub(super) source: Arc<dyn Source>,
+    pub(super) source: BoundSource,
     pub(super) runtime: Runtime,
     _folder: tempfile::TempDir,
 }
@@ -89,6 +90,7 @@ impl Server {
         let toolbox = Toolbox::with_cursors(Arc::clone(&source), Arc::new(cursors), DEFAULT_CALL_DEADLINE);
         let live = SharedToolbox::new(toolbox);
         let routes = InProcess::new(live.clone(), Telemetry::default());
+        let source = BoundSource::new(source, CallContext::default());
         Ok(Self { toolbox: live.now(), routes, source, runtime: runtime()?, _folder: folder })
     }
 

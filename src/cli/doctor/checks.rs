@@ -8,6 +8,7 @@ use tokio::task::spawn_blocking;
 
 use super::Check;
 use crate::app::open::{allowed, credentials, refuse_owner};
+use crate::callers::CallContext;
 use crate::cli::print::grouped;
 use crate::cli::probe::{OF_CALLERS, absent_streams, error_with_remedy, probe, with_deadline};
 use crate::config::{CredentialSettings, Environment, SourcePlace, SourceSettings};
@@ -120,7 +121,7 @@ async fn ask(settings: &SourceSettings, source: &dyn Source, checks: &mut Vec<Ch
 async fn searched(settings: &SourceSettings, source: &dyn Source) -> Result<String, SourceError> {
     let query = SearchQuery::of("fetchwell doctor", 1);
     let started = Instant::now();
-    let page = with_deadline(settings.deadline, source.search(&query)).await?;
+    let page = with_deadline(settings.deadline, source.search(&CallContext::default(), &query)).await?;
     if page.notes.iter().any(|note| note.contains("not searchable yet")) {
         return Ok(page.notes.join("; "));
     }

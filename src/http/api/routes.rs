@@ -18,7 +18,7 @@ use super::{BASE, Call};
 use crate::fit::{PageBudget, clip};
 use crate::handle::{RecordId, StreamName};
 use crate::http::v1::ApiError;
-use crate::source::Source;
+use crate::source::BoundSource;
 use crate::tools::Toolbox;
 
 /// Time to live of cached routes. A manifest changes with an import.
@@ -108,14 +108,14 @@ impl Routes {
         if let Some(known) = self.0.get(&identity) {
             return Ok(known);
         }
-        let routes = Arc::new(KnownRoutes::read(toolbox.asked_source().as_ref()).await?);
+        let routes = Arc::new(KnownRoutes::read(toolbox.asked_source()).await?);
         self.0.insert(identity, Arc::clone(&routes));
         Ok(routes)
     }
 }
 
 impl KnownRoutes {
-    async fn read(source: &dyn Source) -> Result<Self, Failure> {
+    async fn read(source: &BoundSource) -> Result<Self, Failure> {
         let schema = source.schema().await?;
         let mut routes: Vec<Route> = Vec::new();
         for route in schema.connections.iter().flat_map(|connection| &connection.routes) {

@@ -13,7 +13,7 @@ use axum::response::Response;
 use super::rate_limit::RATE_LIMITED;
 use super::refusal::{ErrorContext, ErrorResponder, Refusal, refused};
 use super::served::{AuthMode, Callers};
-use crate::callers::{AdmissionError, AuthenticatedCaller, Denial, asking_with, authorization};
+use crate::callers::{AdmissionError, AuthenticatedCaller, CallContext, Denial, authorization};
 use crate::http::body_size::size_of;
 use crate::http::resource_metadata::metadata_url;
 use crate::http::server::connections::{HeldUntilSent, TooMuchUnsent};
@@ -53,14 +53,13 @@ pub(in crate::http) async fn authenticate(
         Ok((caller, Permit { toolbox, permit, person })) => {
             // Handlers do not need the token, and a removed header cannot be logged.
             request.headers_mut().remove(header::AUTHORIZATION);
+            let toolbox = Arc::new(toolbox.for_call(CallContext::new(caller)));
             request.extensions_mut().insert(toolbox);
-            let token = caller.token.clone();
-            request.extensions_mut().insert(caller);
             // A streaming response starts before its call ends; the request keeps the permit until then.
             let turn = Arc::new(permit);
             request.extensions_mut().insert(Arc::clone(&turn));
             let context = ErrorContext::new(&request);
-            let mut response = asking_with(token, next.run(request)).await;
+            let mut response = next.run(request).await;
             let (unsent, bytes) = (callers.unsent_of(person), size_of(&response));
             match unsent.reserve(bytes).await {
                 Ok(share) => {

@@ -91,7 +91,7 @@ impl AuthMode {
     /// Returns the source that can be read without a caller, for health checks.
     pub(in crate::http) fn everything(&self) -> Option<Arc<dyn Source>> {
         match self {
-            Self::Unauthenticated(live) => Some(Arc::clone(live.now().asked_source())),
+            Self::Unauthenticated(live) => Some(Arc::clone(live.now().asked_source().shared())),
             Self::Authenticated(callers) => callers.settings().sources.everything(),
         }
     }

@@ -11,7 +11,7 @@ use super::error::ApiError;
 use super::parameters::Parameters;
 use crate::fit::{Shaping, Strategy};
 use crate::record::Unavailable;
-use crate::source::{Accuracy, Count, Source};
+use crate::source::{Accuracy, BoundSource, Count};
 use crate::tools::Toolbox;
 
 /// Version of the contract.
@@ -27,7 +27,7 @@ pub(in crate::http) const SEGMENT: &AsciiSet =
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     pub(super) toolbox: &'a Toolbox,
-    pub(super) source: &'a dyn Source,
+    pub(super) source: &'a BoundSource,
     pub(super) seal: &'a Seal,
     /// Path as sent, percent-encoded.
     pub(super) path: &'a str,

@@ -27,6 +27,7 @@ use super::{
     RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source, SourceError, Start, StreamAnswer,
     StreamQuery, WindowQuery,
 };
+use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{ConnectionSchema, Record, Schema, Unavailable, Window};
 
@@ -46,16 +47,16 @@ impl AllowedStreams {
     }
 
     /// Returns the visible schema, from the cache if it is recent.
-    async fn visible_schema(&self) -> Result<Arc<Schema>, SourceError> {
+    async fn visible_schema(&self, context: &CallContext) -> Result<Arc<Schema>, SourceError> {
         match self.cache.get() {
             Some(schema) => Ok(schema),
-            None => self.read_visible_schema().await,
+            None => self.read_visible_schema(context).await,
         }
     }
 
     /// Reads the visible schema and caches it.
-    async fn read_visible_schema(&self) -> Result<Arc<Schema>, SourceError> {
-        match self.inner.schema().await {
+    async fn read_visible_schema(&self, context: &CallContext) -> Result<Arc<Schema>, SourceError> {
+        match self.inner.schema(context).await {
             Ok(schema) => Ok(self.cache.put(self.allowed.schema(schema))),
             Err(error) => Err(rebuild(error, &Schema::default(), CallSubject::default())),
         }
@@ -64,6 +65,7 @@ impl AllowedStreams {
     /// Refuses a hidden connection or stream like one that does not exist. Returns the visible schema.
     async fn check(
         &self,
+        context: &CallContext,
         streams: &[StreamName],
         connection: Option<&ConnectionId>,
     ) -> Result<Arc<Schema>, SourceError> {
@@ -72,29 +74,32 @@ impl AllowedStreams {
                 streams.iter().filter_map(|stream| unknown_place(schema, connection, Some(stream)));
             of_streams.next().or_else(|| unknown_place(schema, connection, None))
         };
-        let mut schema = self.visible_schema().await?;
+        let mut schema = self.visible_schema(context).await?;
         // A connection, or a listed stream, may have been added since the schema was cached.
         if missing(&schema).is_some() && streams.iter().all(|stream| self.allowed.has(stream)) {
-            schema = self.read_visible_schema().await?;
+            schema = self.read_visible_schema(context).await?;
         }
         missing(&schema).map_or(Ok(schema), Err)
     }
 
-    async fn check_record(&self, address: &RecordAddress) -> Result<(), SourceError> {
-        self.check(std::slice::from_ref(&address.stream), address.connection.as_ref()).await.map(|_| ())
+    async fn check_record(&self, context: &CallContext, address: &RecordAddress) -> Result<(), SourceError> {
+        self.check(context, std::slice::from_ref(&address.stream), address.connection.as_ref())
+            .await
+            .map(|_| ())
     }
 
     /// Returns an answer of the source, or its error without hidden names.
     async fn sanitize_error<Answer>(
         &self,
+        context: &CallContext,
         answer: Result<Answer, SourceError>,
         subject: CallSubject<'_>,
     ) -> Result<Answer, SourceError> {
         let Err(error) = answer else { return answer };
         let schema = if is_about_a_place(&error) {
-            self.read_visible_schema().await?
+            self.read_visible_schema(context).await?
         } else {
-            self.visible_schema().await?
+            self.visible_schema(context).await?
         };
         Err(rebuild(error, &schema, subject))
     }
@@ -117,6 +122,7 @@ impl AllowedStreams {
     /// Refuses relations that lead to hidden streams like ones that do not exist.
     async fn check_expand(
         &self,
+        context: &CallContext,
         expand: &[Expansion],
         stream: &StreamName,
         connection: Option<&ConnectionId>,
@@ -125,7 +131,7 @@ impl AllowedStreams {
             return Ok(());
         }
         let query = StreamQuery { stream: stream.clone(), connection: connection.cloned() };
-        for detail in self.stream(&query).await?.details {
+        for detail in self.stream(context, &query).await?.details {
             check_relations(expand, &detail)?;
         }
         Ok(())
@@ -145,6 +151,7 @@ impl AllowedStreams {
 
     async fn search_in(
         &self,
+        context: &CallContext,
         query: &SearchQuery,
         streams: Vec<StreamName>,
     ) -> Result<SearchPage, SourceError> {
@@ -152,7 +159,7 @@ impl AllowedStreams {
             return Ok(SearchPage::default());
         }
         let narrowed = SearchQuery { streams, ..query.clone() };
-        Ok(self.allowed.hits(self.inner.search(&narrowed).await?))
+        Ok(self.allowed.hits(self.inner.search(context, &narrowed).await?))
     }
 }
 
@@ -179,80 +186,99 @@ impl Source for AllowedStreams {
         health.map_err(|error| rebuild(error, &Schema::default(), CallSubject::default()))
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
-        self.read_visible_schema().await.map(Arc::unwrap_or_clone)
+    async fn schema(&self, context: &CallContext) -> Result<Schema, SourceError> {
+        self.read_visible_schema(context).await.map(Arc::unwrap_or_clone)
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+    async fn stream(&self, context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         let streams = std::slice::from_ref(&query.stream);
         let subject = CallSubject { connection: query.connection.as_ref(), streams, record: None };
-        self.check(subject.streams, subject.connection).await?;
-        let mut answer = self.sanitize_error(self.inner.stream(query).await, subject).await?;
+        self.check(context, subject.streams, subject.connection).await?;
+        let mut answer =
+            self.sanitize_error(context, self.inner.stream(context, query).await, subject).await?;
         answer.details.retain(|detail| self.allowed.has(&detail.name));
         answer.details.iter_mut().for_each(|detail| self.allowed.hide_relations(detail));
         Ok(answer)
     }
 
-    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    async fn search(&self, context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let connection = query.connection.as_ref();
-        let schema = self.check(&query.streams, connection).await?;
+        let schema = self.check(context, &query.streams, connection).await?;
         let mut streams = self.searched(&schema, query);
-        let mut searched = self.search_in(query, streams.clone()).await;
+        let mut searched = self.search_in(context, query, streams.clone()).await;
         if query.streams.is_empty() && searched.as_ref().is_err_and(is_about_a_place) {
             // A stream was removed since the schema was cached.
-            let schema = self.read_visible_schema().await?;
+            let schema = self.read_visible_schema(context).await?;
             streams = self.searched(&schema, query);
-            searched = self.search_in(query, streams.clone()).await;
+            searched = self.search_in(context, query, streams.clone()).await;
         }
-        self.sanitize_error(searched, CallSubject { connection, streams: &streams, record: None }).await
+        self.sanitize_error(context, searched, CallSubject { connection, streams: &streams, record: None })
+            .await
     }
 
-    async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
+    async fn changes_origin(
+        &self,
+        context: &CallContext,
+        query: &StreamQuery,
+    ) -> Result<ChangesOrigin, SourceError> {
         let streams = std::slice::from_ref(&query.stream);
         let subject = CallSubject { connection: query.connection.as_ref(), streams, record: None };
         // Nothing is read for a connection that is named, so there is nothing to hide before the records are asked for.
         if subject.connection.is_none() {
-            self.check(subject.streams, None).await?;
+            self.check(context, subject.streams, None).await?;
         }
         // The list is no part of it: a change of other streams' visibility ends no token.
-        self.sanitize_error(self.inner.changes_origin(query).await, subject).await
+        self.sanitize_error(context, self.inner.changes_origin(context, query).await, subject).await
     }
 
-    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(&self, context: &CallContext, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
         let streams = std::slice::from_ref(&query.stream);
         let subject = CallSubject { connection: query.connection.as_ref(), streams, record: None };
-        self.check(subject.streams, subject.connection).await?;
-        self.check_expand(&query.expand, &query.stream, subject.connection).await?;
+        self.check(context, subject.streams, subject.connection).await?;
+        self.check_expand(context, &query.expand, &query.stream, subject.connection).await?;
         self.check_changes(&query.start)?;
-        let page = self.sanitize_error(self.inner.records(query).await, subject).await?;
+        let page = self.sanitize_error(context, self.inner.records(context, query).await, subject).await?;
         Ok(self.allowed.rows(page))
     }
 
-    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+    async fn record(&self, context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
         let RecordAddress { connection, stream, .. } = &query.address;
-        self.check_record(&query.address).await?;
-        self.check_expand(&query.expand, stream, connection.as_ref()).await?;
-        let record = self.inner.record(query).await;
-        let record = self.sanitize_error(record, CallSubject::from_record(&query.address)).await?;
+        self.check_record(context, &query.address).await?;
+        self.check_expand(context, &query.expand, stream, connection.as_ref()).await?;
+        let record = self.inner.record(context, query).await;
+        let record = self.sanitize_error(context, record, CallSubject::from_record(&query.address)).await?;
         self.allowed.record(record).ok_or_else(|| no_record(&query.address))
     }
 
-    async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
-        self.check_record(address).await?;
-        self.sanitize_error(self.inner.version(address).await, CallSubject::from_record(address)).await
+    async fn version(
+        &self,
+        context: &CallContext,
+        address: &RecordAddress,
+    ) -> Result<Option<String>, SourceError> {
+        self.check_record(context, address).await?;
+        self.sanitize_error(
+            context,
+            self.inner.version(context, address).await,
+            CallSubject::from_record(address),
+        )
+        .await
     }
 
-    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
-        self.check_record(&query.address).await?;
-        let window = self.inner.window(query).await;
-        let window = self.sanitize_error(window, CallSubject::from_record(&query.address)).await?;
+    async fn window(&self, context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
+        self.check_record(context, &query.address).await?;
+        let window = self.inner.window(context, query).await;
+        let window = self.sanitize_error(context, window, CallSubject::from_record(&query.address)).await?;
         if self.allowed.has(&window.address.stream) { Ok(window) } else { Err(no_record(&query.address)) }
     }
 
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    async fn aggregate(
+        &self,
+        context: &CallContext,
+        query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
         let streams = std::slice::from_ref(&query.stream);
         let subject = CallSubject { connection: query.connection.as_ref(), streams, record: None };
-        self.check(subject.streams, subject.connection).await?;
-        self.sanitize_error(self.inner.aggregate(query).await, subject).await
+        self.check(context, subject.streams, subject.connection).await?;
+        self.sanitize_error(context, self.inner.aggregate(context, query).await, subject).await
     }
 }

@@ -11,6 +11,7 @@ use super::failures::Failures;
 use super::groups::{GroupKey, Groups, adding, records};
 use super::guarded::Guarded;
 use super::{Federation, of};
+use crate::callers::CallContext;
 use crate::record::Scalar;
 use crate::source::{
     AggregateAnswer, AggregateQuery, Condition, Group, Grouping, Metric, Operator, QueryFault, Source,
@@ -28,29 +29,34 @@ type Answered<'a> = (&'a Arc<Guarded>, AggregateAnswer);
 
 pub(super) async fn aggregate(
     federation: &Federation,
+    context: &CallContext,
     query: &AggregateQuery,
 ) -> Result<AggregateAnswer, SourceError> {
     if let Some(connection) = &query.connection {
-        let source = federation.source_of(connection).await?;
-        return source.aggregate(query).await.map_err(|error| of(source, error));
+        let source = federation.source_of(context, connection).await?;
+        return source.aggregate(context, query).await.map_err(|error| of(source, error));
     }
     federation.routes.freshen();
     let sources: Vec<&Arc<Guarded>> = federation.with_stream(&query.stream).collect();
-    let (answers, failed) = ask(&sources, query).await;
+    let (answers, failed) = ask(context, &sources, query).await;
     let mut answer = match <[Answered<'_>; 1]>::try_from(answers) {
         Ok([(_, only)]) => only,
         Err(none) if none.is_empty() => {
             return Err(federation.nobody(failed, "no source answered", Some(&query.stream)));
         }
-        Err(several) => together(query, several).await?,
+        Err(several) => together(context, query, several).await?,
     };
     answer.unavailable.extend(failed.beside_an_answer());
     answer.notes.extend(federation.counted_twice());
     Ok(answer)
 }
 
-async fn ask<'a>(sources: &[&'a Arc<Guarded>], query: &AggregateQuery) -> (Vec<Answered<'a>>, Failures) {
-    let reads = sources.iter().map(|source| source.aggregate(query));
+async fn ask<'a>(
+    context: &CallContext,
+    sources: &[&'a Arc<Guarded>],
+    query: &AggregateQuery,
+) -> (Vec<Answered<'a>>, Failures) {
+    let reads = sources.iter().map(|source| source.aggregate(context, query));
     let (mut answers, mut failed) = (Vec::new(), Failures::default());
     for (source, read) in sources.iter().zip(join_all(reads).await) {
         match read {
@@ -62,6 +68,7 @@ async fn ask<'a>(sources: &[&'a Arc<Guarded>], query: &AggregateQuery) -> (Vec<A
 }
 
 async fn together(
+    context: &CallContext,
     query: &AggregateQuery,
     answers: Vec<Answered<'_>>,
 ) -> Result<AggregateAnswer, SourceError> {
@@ -74,7 +81,7 @@ async fn together(
         whole.notes.extend(answer.notes.iter().map(|note| format!("source `{}`: {note}", source.name())));
     }
     match (query.metric, &query.grouping) {
-        (Metric::CountDistinct, None) => whole.value = Some(distinct(query, &answers).await?),
+        (Metric::CountDistinct, None) => whole.value = Some(distinct(context, query, &answers).await?),
         (Metric::CountDistinct, Some(_)) => return Err(does_not_add_up("`count_distinct` in groups")),
         (metric, None) => {
             let mut figure = adding(metric);
@@ -88,7 +95,7 @@ async fn together(
             whole.other_count = others(query, &whole, &newest, groups.are_whole() && rest.is_empty());
             whole.groups = Some(newest);
         }
-        (_, Some(Grouping::Field(field))) => by_field(query, field, &answers, &mut whole).await?,
+        (_, Some(Grouping::Field(field))) => by_field(context, query, field, &answers, &mut whole).await?,
     }
     Ok(whole)
 }
@@ -103,6 +110,7 @@ fn others(query: &AggregateQuery, whole: &AggregateAnswer, told: &[Group], is_al
 
 /// The largest groups of a field, each of them whole.
 async fn by_field(
+    context: &CallContext,
     query: &AggregateQuery,
     field: &str,
     answers: &[Answered<'_>],
@@ -111,7 +119,7 @@ async fn by_field(
     let sources: Vec<&Arc<Guarded>> = answers.iter().map(|(source, _)| *source).collect();
     let mut groups = collected(query, answers, GroupKey::of);
     if !groups.are_whole() {
-        groups = told(&sources, &AggregateQuery { limit: MAX_GROUPS, ..query.clone() }).await?;
+        groups = told(context, &sources, &AggregateQuery { limit: MAX_GROUPS, ..query.clone() }).await?;
     }
     let (shown, missing) = groups.missing(query.limit, MAX_QUESTIONS);
     let asked = missing.iter().map(|missing| {
@@ -121,7 +129,7 @@ async fn by_field(
         let source = sources.get(missing.source);
         async move {
             match source {
-                Some(source) => source.aggregate(&one).await.map_err(|error| of(source, error)),
+                Some(source) => source.aggregate(context, &one).await.map_err(|error| of(source, error)),
                 None => Ok(AggregateAnswer::default()),
             }
         }
@@ -154,8 +162,12 @@ async fn by_field(
 }
 
 /// The groups that every source tells.
-async fn told(sources: &[&Arc<Guarded>], query: &AggregateQuery) -> Result<Groups, SourceError> {
-    let (answers, failed) = ask(sources, query).await;
+async fn told(
+    context: &CallContext,
+    sources: &[&Arc<Guarded>],
+    query: &AggregateQuery,
+) -> Result<Groups, SourceError> {
+    let (answers, failed) = ask(context, sources, query).await;
     if !failed.is_empty() {
         return Err(failed.instead_of_an_answer("a source stopped answering"));
     }
@@ -175,7 +187,11 @@ fn collected(
 }
 
 /// How many different values several sources have together.
-async fn distinct(query: &AggregateQuery, answers: &[Answered<'_>]) -> Result<Scalar, SourceError> {
+async fn distinct(
+    context: &CallContext,
+    query: &AggregateQuery,
+    answers: &[Answered<'_>],
+) -> Result<Scalar, SourceError> {
     let field = query.field.clone().unwrap_or_default();
     let sources: Vec<&Arc<Guarded>> = answers.iter().map(|(source, _)| *source).collect();
     let listed = AggregateQuery {
@@ -185,7 +201,7 @@ async fn distinct(query: &AggregateQuery, answers: &[Answered<'_>]) -> Result<Sc
         limit: MAX_GROUPS,
         ..query.clone()
     };
-    let groups = told(&sources, &listed).await?;
+    let groups = told(context, &sources, &listed).await?;
     if !groups.are_whole() {
         return Err(does_not_add_up(&format!("`count_distinct` of `{field}`")));
     }

@@ -7,13 +7,15 @@ use futures_util::future::join_all;
 use super::Federation;
 use super::failures::Failures;
 use super::of;
+use crate::callers::CallContext;
 use crate::handle::ConnectionId;
 use crate::record::Schema;
 use crate::source::{Source, SourceError, StreamAnswer, StreamQuery};
 
 /// The connections of all sources, in their order. One that two sources have says which source it is of.
-pub(super) async fn schema(federation: &Federation) -> Result<Schema, SourceError> {
-    let reads = federation.sources.iter().map(|source| async move { (source, source.own_schema().await) });
+pub(super) async fn schema(federation: &Federation, context: &CallContext) -> Result<Schema, SourceError> {
+    let reads =
+        federation.sources.iter().map(|source| async move { (source, source.own_schema(context).await) });
     let (mut all, mut failed) = (Schema::default(), Failures::default());
     let mut read = Vec::new();
     for (number, (source, answer)) in join_all(reads).await.into_iter().enumerate() {
@@ -48,15 +50,16 @@ pub(super) async fn schema(federation: &Federation) -> Result<Schema, SourceErro
 /// The stream of every source that has it.
 pub(super) async fn stream(
     federation: &Federation,
+    context: &CallContext,
     query: &StreamQuery,
 ) -> Result<StreamAnswer, SourceError> {
     if let Some(connection) = &query.connection {
-        let source = federation.source_of(connection).await?;
-        return source.stream(query).await.map_err(|error| of(source, error));
+        let source = federation.source_of(context, connection).await?;
+        return source.stream(context, query).await.map_err(|error| of(source, error));
     }
     federation.routes.freshen();
     let asked = federation.with_stream(&query.stream);
-    let reads = asked.map(|source| async move { (source, source.stream(query).await) });
+    let reads = asked.map(|source| async move { (source, source.stream(context, query).await) });
     let (mut all, mut failed) = (StreamAnswer::default(), Failures::default());
     for (source, read) in join_all(reads).await {
         match read {

@@ -11,6 +11,7 @@ use tokio::time::timeout_at;
 
 use super::circuit::{Circuit, CircuitState, Outcome, Pass};
 use super::names::Names;
+use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
 use crate::source::{
@@ -66,8 +67,8 @@ impl Guarded {
     }
 
     /// Reads the schema with the source's own ids.
-    pub(super) async fn own_schema(&self) -> Result<Schema, SourceError> {
-        self.ask(self.source.schema()).await
+    pub(super) async fn own_schema(&self, context: &CallContext) -> Result<Schema, SourceError> {
+        self.ask(self.source.schema(context)).await
     }
 
     /// Writes printed ids into a schema.
@@ -169,76 +170,92 @@ impl Source for Guarded {
         }
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
-        let mut schema = self.own_schema().await?;
+    async fn schema(&self, context: &CallContext) -> Result<Schema, SourceError> {
+        let mut schema = self.own_schema(context).await?;
         self.names.learn(self.name(), &schema);
         self.print_schema(&mut schema);
         Ok(schema)
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+    async fn stream(&self, context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         let own = StreamQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         let printer = self.names.printer(self.name(), query.connection.as_ref());
-        let mut answer = self.ask(self.source.stream(&own)).await.map_err(|error| printer.error(error))?;
+        let mut answer =
+            self.ask(self.source.stream(context, &own)).await.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         answer.details.iter_mut().for_each(|detail| printer.id(&mut detail.connection_id));
         Ok(answer)
     }
 
-    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    async fn search(&self, context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let own = SearchQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         let printer = self.names.printer(self.name(), query.connection.as_ref());
-        let page = self.ask_for(query.purpose, self.source.search(&own)).await;
+        let page = self.ask_for(query.purpose, self.source.search(context, &own)).await;
         let mut page = page.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         page.hits.iter_mut().for_each(|hit| printer.hit(hit));
         Ok(page)
     }
 
-    async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
+    async fn changes_origin(
+        &self,
+        context: &CallContext,
+        query: &StreamQuery,
+    ) -> Result<ChangesOrigin, SourceError> {
         let own = StreamQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         // A source is not asked about a connection that is named, so its answer says nothing of its health.
         if own.connection.is_some() {
-            return self.source.changes_origin(&own).await;
+            return self.source.changes_origin(context, &own).await;
         }
-        self.ask(self.source.changes_origin(&own)).await
+        self.ask(self.source.changes_origin(context, &own)).await
     }
 
-    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(&self, context: &CallContext, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
         let own = RecordsQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         let printer = self.names.printer(self.name(), query.connection.as_ref());
-        let mut page = self.ask(self.source.records(&own)).await.map_err(|error| printer.error(error))?;
+        let mut page =
+            self.ask(self.source.records(context, &own)).await.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         page.rows.iter_mut().for_each(|row| printer.change(row));
         Ok(page)
     }
 
-    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+    async fn record(&self, context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
         let own = RecordQuery { address: self.own_address(&query.address), ..query.clone() };
         let printer = self.names.printer(self.name(), query.address.connection.as_ref());
-        let mut record = self.ask(self.source.record(&own)).await.map_err(|error| printer.error(error))?;
+        let mut record =
+            self.ask(self.source.record(context, &own)).await.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         printer.record(&mut record);
         Ok(record)
     }
 
-    async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
-        self.ask(self.source.version(&self.own_address(address))).await
+    async fn version(
+        &self,
+        context: &CallContext,
+        address: &RecordAddress,
+    ) -> Result<Option<String>, SourceError> {
+        self.ask(self.source.version(context, &self.own_address(address))).await
     }
 
-    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
+    async fn window(&self, context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
         let own = WindowQuery { address: self.own_address(&query.address), ..query.clone() };
         let printer = self.names.printer(self.name(), query.address.connection.as_ref());
-        let mut window = self.ask(self.source.window(&own)).await.map_err(|error| printer.error(error))?;
+        let mut window =
+            self.ask(self.source.window(context, &own)).await.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         printer.address(&mut window.address);
         Ok(window)
     }
 
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    async fn aggregate(
+        &self,
+        context: &CallContext,
+        query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
         let own = AggregateQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         let printer = self.names.printer(self.name(), query.connection.as_ref());
-        let answer = self.ask_for(query.purpose, self.source.aggregate(&own)).await;
+        let answer = self.ask_for(query.purpose, self.source.aggregate(context, &own)).await;
         answer.map_err(|error| printer.error(error))
     }
 }

@@ -13,30 +13,43 @@ use futures_util::future::join_all;
 use super::failures::{Failures, is_elsewhere};
 use super::guarded::Guarded;
 use super::{Federation, of};
+use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Window};
 use crate::source::{ConnectionChoice, RecordQuery, Source, SourceError, WindowQuery};
 
-pub(super) async fn record(federation: &Federation, query: &RecordQuery) -> Result<Record, SourceError> {
-    find(federation, &query.address, |source| async move { source.record(query).await }).await
+pub(super) async fn record(
+    federation: &Federation,
+    context: &CallContext,
+    query: &RecordQuery,
+) -> Result<Record, SourceError> {
+    find(federation, context, &query.address, |source| async move { source.record(context, query).await })
+        .await
 }
 
-pub(super) async fn window(federation: &Federation, query: &WindowQuery) -> Result<Window, SourceError> {
-    find(federation, &query.address, |source| async move { source.window(query).await }).await
+pub(super) async fn window(
+    federation: &Federation,
+    context: &CallContext,
+    query: &WindowQuery,
+) -> Result<Window, SourceError> {
+    find(federation, context, &query.address, |source| async move { source.window(context, query).await })
+        .await
 }
 
 /// Only of a record whose connection is named, and so its source.
 pub(super) async fn version(
     federation: &Federation,
+    context: &CallContext,
     address: &RecordAddress,
 ) -> Result<Option<String>, SourceError> {
     let Some(connection) = &address.connection else { return Ok(None) };
-    let source = federation.source_of(connection).await?;
-    source.version(address).await.map_err(|error| of(source, error))
+    let source = federation.source_of(context, connection).await?;
+    source.version(context, address).await.map_err(|error| of(source, error))
 }
 
 async fn find<'a, Answer, Asked>(
     federation: &'a Federation,
+    context: &CallContext,
     address: &RecordAddress,
     ask: impl Fn(&'a Arc<Guarded>) -> Asked,
 ) -> Result<Answer, SourceError>
@@ -44,7 +57,7 @@ where
     Asked: Future<Output = Result<Answer, SourceError>>,
 {
     if let Some(connection) = &address.connection {
-        let source = federation.source_of(connection).await?;
+        let source = federation.source_of(context, connection).await?;
         return ask(source).await.map_err(|error| of(source, error));
     }
     federation.routes.freshen();

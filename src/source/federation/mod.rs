@@ -39,6 +39,7 @@ use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
     SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
+use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Unavailable, Window};
 
@@ -106,8 +107,12 @@ impl Federation {
     }
 
     /// The one source that has a connection.
-    async fn source_of(&self, connection: &ConnectionId) -> Result<&Arc<Guarded>, SourceError> {
-        let number = self.routes.source_of(connection).await?;
+    async fn source_of(
+        &self,
+        context: &CallContext,
+        connection: &ConnectionId,
+    ) -> Result<&Arc<Guarded>, SourceError> {
+        let number = self.routes.source_of(context, connection).await?;
         let gone = || SourceError::NotFound { what: format!("there is no connection `{connection}`") };
         self.sources.get(number).ok_or_else(gone)
     }
@@ -214,39 +219,51 @@ impl Source for Federation {
         Ok(impaired)
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
-        describe::schema(self).await
+    async fn schema(&self, context: &CallContext) -> Result<Schema, SourceError> {
+        describe::schema(self, context).await
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
-        describe::stream(self, query).await
+    async fn stream(&self, context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+        describe::stream(self, context, query).await
     }
 
-    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        search::search(self, query).await
+    async fn search(&self, context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        search::search(self, context, query).await
     }
 
-    async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
-        records::changes_origin(self, query).await
+    async fn changes_origin(
+        &self,
+        context: &CallContext,
+        query: &StreamQuery,
+    ) -> Result<ChangesOrigin, SourceError> {
+        records::changes_origin(self, context, query).await
     }
 
-    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        records::records(self, query).await
+    async fn records(&self, context: &CallContext, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        records::records(self, context, query).await
     }
 
-    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
-        lookup::record(self, query).await
+    async fn record(&self, context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
+        lookup::record(self, context, query).await
     }
 
-    async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
-        lookup::version(self, address).await
+    async fn version(
+        &self,
+        context: &CallContext,
+        address: &RecordAddress,
+    ) -> Result<Option<String>, SourceError> {
+        lookup::version(self, context, address).await
     }
 
-    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
-        lookup::window(self, query).await
+    async fn window(&self, context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
+        lookup::window(self, context, query).await
     }
 
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-        aggregate::aggregate(self, query).await
+    async fn aggregate(
+        &self,
+        context: &CallContext,
+        query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
+        aggregate::aggregate(self, context, query).await
     }
 }

@@ -11,6 +11,7 @@ use super::gathered::Gathered;
 use super::guarded::Guarded;
 use super::names::Names;
 use super::{Federation, of};
+use crate::callers::CallContext;
 use crate::handle::{SourceName, StreamName};
 use crate::record::SortValue;
 use crate::source::merge::{InputPage, MergedList, PendingRead, Row, SortKey};
@@ -24,17 +25,18 @@ const MAX_ROWS: usize = 100;
 
 pub(super) async fn records(
     federation: &Federation,
+    context: &CallContext,
     query: &RecordsQuery,
 ) -> Result<RecordsPage, SourceError> {
     if let Some(connection) = &query.connection {
-        let source = federation.source_of(connection).await?;
-        return source.records(query).await.map_err(|error| of(source, error));
+        let source = federation.source_of(context, connection).await?;
+        return source.records(context, query).await.map_err(|error| of(source, error));
     }
     federation.routes.freshen();
     let mut list = match &query.start {
         Start::First => MergedList::start(names(federation, query), query.direction),
         Start::After(position) => MergedList::after(query, position)?,
-        Start::Changes(_) => return changes(federation, query).await,
+        Start::Changes(_) => return changes(federation, context, query).await,
     };
     let limit = query.limit.max(1);
     let each = federation.share_of(limit);
@@ -50,7 +52,7 @@ pub(super) async fn records(
         let rows = |taken: usize| taken.saturating_add(each).min(MAX_ROWS);
         let reads = pending.into_iter().map(|pending| {
             let asked = RecordsQuery { limit: rows(pending.taken), count, placed: true, ..query.clone() };
-            read(federation, pending, asked, until)
+            read(federation, context, pending, asked, until)
         });
         for (input, source, read) in join_all(reads).await {
             match read {
@@ -85,6 +87,7 @@ pub(super) async fn records(
 /// Reads on in one source.
 async fn read(
     federation: &Federation,
+    context: &CallContext,
     pending: PendingRead<SourceName>,
     asked: RecordsQuery,
     until: Instant,
@@ -94,7 +97,7 @@ async fn read(
         return (input, name, Err(SourceError::InvalidCursor));
     };
     let start = cursor.map_or(Start::First, |cursor| Start::After(RecordsPosition(cursor)));
-    let page = federation.before(until, source.records(&RecordsQuery { start, ..asked })).await;
+    let page = federation.before(until, source.records(context, &RecordsQuery { start, ..asked })).await;
     (input, name, page)
 }
 
@@ -122,29 +125,35 @@ fn input_page(names: &Names, source: &SourceName, page: RecordsPage) -> InputPag
 /// Returns the source and the connection that tell the changes of a stream.
 pub(super) async fn changes_origin(
     federation: &Federation,
+    context: &CallContext,
     query: &StreamQuery,
 ) -> Result<ChangesOrigin, SourceError> {
     let source = match &query.connection {
-        Some(connection) => federation.source_of(connection).await?,
-        None => changes_holder(federation, &query.stream).await?,
+        Some(connection) => federation.source_of(context, connection).await?,
+        None => changes_holder(federation, context, &query.stream).await?,
     };
-    source.changes_origin(query).await.map_err(|error| of(source, error))
+    source.changes_origin(context, query).await.map_err(|error| of(source, error))
 }
 
-async fn changes(federation: &Federation, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-    let source = changes_holder(federation, &query.stream).await?;
-    source.records(query).await.map_err(|error| of(source, error))
+async fn changes(
+    federation: &Federation,
+    context: &CallContext,
+    query: &RecordsQuery,
+) -> Result<RecordsPage, SourceError> {
+    let source = changes_holder(federation, context, &query.stream).await?;
+    source.records(context, query).await.map_err(|error| of(source, error))
 }
 
 /// Returns the only source that has a stream. Changes are told of one connection at a time, so of one source. A source that does
 /// not answer may have the stream too.
 async fn changes_holder<'a>(
     federation: &'a Federation,
+    context: &CallContext,
     stream: &StreamName,
 ) -> Result<&'a Arc<Guarded>, SourceError> {
     let of_stream = &StreamQuery { stream: stream.clone(), connection: None };
     let asked = federation.with_stream(stream);
-    let reads = asked.map(|source| async move { (source, source.stream(of_stream).await) });
+    let reads = asked.map(|source| async move { (source, source.stream(context, of_stream).await) });
     let (mut holders, mut failed) = (Vec::new(), Failures::default());
     for (source, read) in join_all(reads).await {
         match read {

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::failures::Failures;
 use super::guarded::Guarded;
 use super::names::{Names, unqualified};
+use crate::callers::CallContext;
 use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{ConnectionSchema, Schema};
 use crate::source::{ConnectionChoice, Source, SourceError};
@@ -93,13 +94,13 @@ impl Slot {
 
     /// Reads the schema, unless another call has done so in the meantime. Waiting for that call counts as part of the
     /// source's deadline: reads that fail one after the other would go on beyond it.
-    async fn read(&self) -> Result<(), SourceError> {
+    async fn read(&self, context: &CallContext) -> Result<(), SourceError> {
         let after = self.source.deadline();
-        let read = timeout(after, self.read_in_turn()).await;
+        let read = timeout(after, self.read_in_turn(context)).await;
         read.unwrap_or(Err(SourceError::Timeout { after }))
     }
 
-    async fn read_in_turn(&self) -> Result<(), SourceError> {
+    async fn read_in_turn(&self, context: &CallContext) -> Result<(), SourceError> {
         let asked_at = Instant::now();
         let _reading = self.reading.lock().await;
         if asked_at.elapsed() >= self.source.deadline() {
@@ -109,7 +110,7 @@ impl Slot {
         if self.known.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(is_new) {
             return Ok(());
         }
-        self.learn(&self.source.own_schema().await?);
+        self.learn(&self.source.own_schema(context).await?);
         Ok(())
     }
 
@@ -117,7 +118,7 @@ impl Slot {
     /// without an answer would be asked again after its deadline, for no one.
     async fn read_beside(&self) {
         if let Ok(_reading) = self.reading.try_lock()
-            && let Ok(schema) = self.source.own_schema().await
+            && let Ok(schema) = self.source.own_schema(&CallContext::default()).await
         {
             self.learn(&schema);
         }
@@ -248,11 +249,15 @@ impl Routes {
     }
 
     /// The one source that has a connection.
-    pub(super) async fn source_of(&self, connection: &ConnectionId) -> Result<usize, SourceError> {
+    pub(super) async fn source_of(
+        &self,
+        context: &CallContext,
+        connection: &ConnectionId,
+    ) -> Result<usize, SourceError> {
         self.freshen();
         let (mut owners, mut failed) = (self.owners(connection), Failures::default());
         if owners.is_empty() && (self.has_unread() || self.qualified(connection).is_none()) {
-            failed = self.look_for(connection).await;
+            failed = self.look_for(context, connection).await;
             owners = self.owners(connection);
         }
         if owners.is_empty()
@@ -314,10 +319,10 @@ impl Routes {
     }
 
     /// Asks every source for its schema until one has the connection, and a little longer.
-    async fn look_for(&self, connection: &ConnectionId) -> Failures {
+    async fn look_for(&self, context: &CallContext, connection: &ConnectionId) -> Failures {
         let old = self.slots.iter().filter(|slot| slot.is_older_than(READ_AGAIN_AFTER));
         let mut reads: FuturesUnordered<_> =
-            old.map(|slot| async move { (slot, slot.read().await) }).collect();
+            old.map(|slot| async move { (slot, slot.read(context).await) }).collect();
         let mut failed = Failures::default();
         while let Some((slot, read)) = reads.next().await {
             if let Err(error) = read {

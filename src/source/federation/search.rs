@@ -8,14 +8,19 @@ use tokio::time::Instant;
 use super::fusion::Fusion;
 use super::gathered::Gathered;
 use super::{Federation, of};
+use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress};
 use crate::record::{Hit, HitId};
 use crate::source::{Count, SearchPage, SearchQuery, Source, SourceError};
 
-pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+pub(super) async fn search(
+    federation: &Federation,
+    context: &CallContext,
+    query: &SearchQuery,
+) -> Result<SearchPage, SourceError> {
     if let Some(connection) = &query.connection {
-        let source = federation.source_of(connection).await?;
-        return source.search(query).await.map_err(|error| of(source, error));
+        let source = federation.source_of(context, connection).await?;
+        return source.search(context, query).await.map_err(|error| of(source, error));
     }
     federation.routes.freshen();
     let mut fusion = match &query.position {
@@ -41,7 +46,7 @@ pub(super) async fn search(federation: &Federation, query: &SearchQuery) -> Resu
                 return (pending.input, pending.source, Err(SourceError::InvalidCursor));
             };
             let query = SearchQuery { limit: each, position: pending.position, ..query.clone() };
-            (pending.input, pending.source, federation.before(until, source.search(&query)).await)
+            (pending.input, pending.source, federation.before(until, source.search(context, &query)).await)
         });
         for (input, source, read) in join_all(reads).await {
             match read {

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use super::params::Params;
 use super::record_path::stream_path;
 use super::transport::parsed;
-use super::{Pdpp, refused, wire};
+use super::{Client, refused, wire};
 use crate::record::{Scalar, comparable};
 use crate::source::figure::Figure;
 use crate::source::{
@@ -24,7 +24,10 @@ const MAX_GROUPS: usize = 100;
 /// # Errors
 ///
 /// `invalid_argument` when the server gives only the oldest of many time groups, and the errors of the record server.
-pub(super) async fn aggregate(pdpp: &Pdpp, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+pub(super) async fn aggregate(
+    pdpp: &Client<'_>,
+    query: &AggregateQuery,
+) -> Result<AggregateAnswer, SourceError> {
     let mut answer = read(pdpp, query).await?;
     let Some(grouping) = &query.grouping else { return Ok(answer) };
     let groups = answer.groups.take().unwrap_or_default();
@@ -74,7 +77,7 @@ impl Counts {
     /// Takes counts from an answer that has them. Sums and extremes do not tell how many records they are of, so the
     /// server is asked.
     async fn read(
-        pdpp: &Pdpp,
+        pdpp: &Client<'_>,
         query: &AggregateQuery,
         answer: &AggregateAnswer,
         groups: &[Group],
@@ -101,7 +104,7 @@ impl Counts {
 }
 
 /// Asks for a figure, and for as many groups as the server gives.
-async fn read(pdpp: &Pdpp, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+async fn read(pdpp: &Client<'_>, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
     let params = Params::default().and("metric", query.metric.word()).each("field", &query.field);
     let params = match &query.grouping {
         None => params,
@@ -113,7 +116,7 @@ async fn read(pdpp: &Pdpp, query: &AggregateQuery) -> Result<AggregateAnswer, So
             .and("limit", &MAX_GROUPS),
     };
     let params = params.filter(&query.filter).connection(query.connection.as_ref());
-    let reply = pdpp.transport.get(&stream_path(&query.stream, "aggregate"), &params).await;
+    let reply = pdpp.requests.get(&stream_path(&query.stream, "aggregate"), &params).await;
     let (body, metric) = (reply.map_err(refused::of_question)?.body, query.metric);
     parsed(body, move |body| wire::aggregate(body, metric)).await
 }

@@ -9,7 +9,7 @@ use super::position::{ChangesStart, SavedChanges};
 use super::record_path::stream_path;
 use super::records::selected;
 use super::transport::parsed;
-use super::{Pdpp, describe, refused, wire};
+use super::{Client, describe, refused, wire};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::StreamDetail;
 use crate::source::merge::left_out;
@@ -26,14 +26,14 @@ const MAX_CHOICES: usize = 12;
 ///
 /// `invalid_argument` when several connections have the stream, and the errors of the record server.
 pub(super) async fn changes(
-    pdpp: &Pdpp,
+    pdpp: &Client<'_>,
     query: &RecordsQuery,
     since: Option<&ChangesToken>,
 ) -> Result<RecordsPage, SourceError> {
     let from = SavedChanges::open(since)?;
     let connection = connection_of(pdpp, &query.stream, query.connection.as_ref()).await?;
     let params = params(query, &from, connection.as_ref());
-    let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
+    let reply = pdpp.requests.get(&stream_path(&query.stream, "records"), &params).await;
     let reply = reply.map_err(refused::of_changes)?;
     let stream = query.stream.clone();
     let list = parsed(reply.body, move |body| wire::records(body, &stream, connection.as_ref())).await?;
@@ -50,7 +50,7 @@ pub(super) async fn changes(
 ///
 /// `invalid_argument` when several connections have the stream, and the errors of the record server.
 pub(super) async fn connection_of(
-    pdpp: &Pdpp,
+    pdpp: &Client<'_>,
     stream: &StreamName,
     connection: Option<&ConnectionId>,
 ) -> Result<Option<ConnectionId>, SourceError> {

@@ -6,24 +6,24 @@ use std::sync::Arc;
 use super::known::StreamKey;
 use super::params::Params;
 use super::transport::parsed;
-use super::{Pdpp, wire};
+use super::{Client, wire};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{Schema, StreamDetail};
 use crate::source::unknown_place::{unknown_place, unknown_stream};
 use crate::source::{ProtocolFault, SourceError, StreamQuery};
 
 /// The connections and the names of their streams, without counts.
-pub(super) async fn schema(pdpp: &Pdpp) -> Result<Schema, SourceError> {
+pub(super) async fn schema(pdpp: &Client<'_>) -> Result<Schema, SourceError> {
     let compact = Params::default().and("view", "compact");
-    let grant = pdpp.transport.grant().await?;
-    let reply = pdpp.transport.get_metadata("/v1/schema", &compact).await?;
+    let grant = pdpp.requests.grant().await?;
+    let reply = pdpp.requests.get_metadata("/v1/schema", &compact).await?;
     let schema = parsed(reply.body, |body| wire::schema(body, None)).await?;
     pdpp.known.keep_schema(grant, &schema);
     Ok(schema)
 }
 
 /// One description for each connection that has the stream, at least one.
-pub(super) async fn stream(pdpp: &Pdpp, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
+pub(super) async fn stream(pdpp: &Client<'_>, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
     let asked = query.connection.as_ref();
     let is_asked = |detail: &StreamDetail| asked.is_none_or(|asked| *asked == detail.connection_id);
     let mut details = match asked {
@@ -43,24 +43,24 @@ pub(super) async fn stream(pdpp: &Pdpp, query: &StreamQuery) -> Result<Vec<Strea
 
 /// The stream as a compact schema has it; `None` when it is not there.
 async fn compact(
-    pdpp: &Pdpp,
+    pdpp: &Client<'_>,
     stream: &StreamName,
     connection: Option<&ConnectionId>,
 ) -> Result<Option<Vec<StreamDetail>>, SourceError> {
     let params = Params::default().and("view", "compact").and("stream", stream).connection(connection);
-    let reply = pdpp.transport.get_metadata("/v1/schema", &params).await?;
+    let reply = pdpp.requests.get_metadata("/v1/schema", &params).await?;
     let stream = stream.clone();
     parsed(reply.body, move |body| wire::stream(body, &stream)).await
 }
 
 /// The stream with all that its connector declares; nothing from a server that does not tell it.
 async fn full(
-    pdpp: &Pdpp,
+    pdpp: &Client<'_>,
     stream: &StreamName,
     connection: &ConnectionId,
 ) -> Result<Vec<StreamDetail>, SourceError> {
     let params = Params::default().and("detail", "full").and("stream", stream).connection(Some(connection));
-    let reply = pdpp.transport.get_metadata("/v1/schema", &params).await;
+    let reply = pdpp.requests.get_metadata("/v1/schema", &params).await;
     let details = match reply {
         Ok(reply) => {
             let stream = stream.clone();
@@ -95,8 +95,8 @@ pub(super) struct Holders {
 }
 
 /// The connections that have a stream, as they were lately.
-pub(super) async fn holders(pdpp: &Pdpp, stream: &StreamName) -> Result<Holders, SourceError> {
-    let key = StreamKey { grant: pdpp.transport.grant().await?, stream: stream.clone(), full_of: None };
+pub(super) async fn holders(pdpp: &Client<'_>, stream: &StreamName) -> Result<Holders, SourceError> {
+    let key = StreamKey { grant: pdpp.requests.grant().await?, stream: stream.clone(), full_of: None };
     if let Some(details) = pdpp.known.stream(&key) {
         return Ok(Holders { details, is_kept: true });
     }
@@ -115,11 +115,11 @@ pub(super) async fn holders(pdpp: &Pdpp, stream: &StreamName) -> Result<Holders,
 
 /// The full description of a stream of one connection, as it was lately.
 async fn lately_full(
-    pdpp: &Pdpp,
+    pdpp: &Client<'_>,
     stream: &StreamName,
     connection: &ConnectionId,
 ) -> Result<Arc<Vec<StreamDetail>>, SourceError> {
-    let grant = pdpp.transport.grant().await?;
+    let grant = pdpp.requests.grant().await?;
     let key = StreamKey { grant, stream: stream.clone(), full_of: Some(connection.clone()) };
     match pdpp.known.stream(&key) {
         Some(details) => Ok(details),
@@ -138,7 +138,7 @@ pub(super) struct Ordering {
 
 /// What has to be known of a stream to merge its records, as far as the server tells it.
 pub(super) async fn ordering(
-    pdpp: &Pdpp,
+    pdpp: &Client<'_>,
     known: &StreamDetail,
     view: Option<&str>,
 ) -> Result<Ordering, SourceError> {
@@ -158,7 +158,7 @@ pub(super) async fn ordering(
 }
 
 /// Why there is no such stream, with the streams there are.
-async fn missing(pdpp: &Pdpp, stream: &StreamName, connection: Option<&ConnectionId>) -> SourceError {
+async fn missing(pdpp: &Client<'_>, stream: &StreamName, connection: Option<&ConnectionId>) -> SourceError {
     match schema(pdpp).await {
         Ok(schema) => unknown_place(&schema, connection, Some(stream)).unwrap_or_else(|| {
             // The server contradicts its own schema.

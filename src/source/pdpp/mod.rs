@@ -35,13 +35,14 @@ pub use transport::{Connections, DEFAULT_DEADLINE, MAX_BODY_BYTES};
 use self::known::KnownSchemas;
 use self::params::Params;
 use self::record_path::{encoded_twice, record_path};
-use self::transport::{Reply, Transport, parsed};
+use self::transport::{Reply, Requests, Transport, parsed};
 use super::query::share;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, QueryFault, RecordQuery, RecordsPage, RecordsQuery,
     SearchMode, SearchPage, SearchPosition, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery,
     WindowQuery, WindowStart,
 };
+use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Window};
 
@@ -55,6 +56,14 @@ pub struct Pdpp {
     name: SourceName,
     transport: Transport,
     known: KnownSchemas,
+}
+
+/// A client of a record server in the context of one call, whose token it sends.
+#[derive(Debug, Clone, Copy)]
+struct Client<'a> {
+    name: &'a SourceName,
+    requests: Requests<'a>,
+    known: &'a KnownSchemas,
 }
 
 impl Pdpp {
@@ -82,65 +91,9 @@ impl Pdpp {
         format!("{name} {provider}")
     }
 
-    /// `GET` of a record, or of what is below it. A server that decodes paths twice is asked again when it
-    /// did not find a key with a percent sign.
-    ///
-    /// A proxy may resolve a key such as `../a` as part of the path, and answer with another record. Encoded twice such a
-    /// key passes it. An answer that does not name the record is not taken.
-    async fn get_record(
-        &self,
-        address: &RecordAddress,
-        below: &str,
-        params: &Params,
-    ) -> Result<Reply, SourceError> {
-        let has_dots = address.record.has_dot_segment();
-        // A body is cloned by reference.
-        let is_other = async |reply: &Reply| {
-            let asked = address.clone();
-            let names = parsed(reply.body.clone(), move |body| Ok(wire::names(body, &asked)));
-            Ok::<bool, SourceError>(has_dots && !names.await?)
-        };
-        let once = self.transport.get(&format!("{}{below}", record_path(address)), params).await;
-        let is_worth_another = match &once {
-            Ok(reply) => is_other(reply).await?,
-            Err(SourceError::Refused(refusal)) => {
-                (has_dots || address.record.as_str().contains('%')) && refusal.blames_path()
-            }
-            Err(_) => false,
-        };
-        if !is_worth_another {
-            return once;
-        }
-        match self.transport.get(&format!("{}{below}", encoded_twice(address)), params).await {
-            Ok(reply) if is_other(&reply).await? => Err(SourceError::NotFound {
-                what: format!(
-                    "the record server, or a proxy before it, gives another record for the key `{}`",
-                    address.record
-                ),
-            }),
-            twice => twice,
-        }
-    }
-
-    /// Returns an answer, or its error with the connections or streams there are when it names one that is not there.
-    async fn explained<Answer>(
-        &self,
-        answer: Result<Answer, SourceError>,
-        connection: Option<&ConnectionId>,
-        streams: &[StreamName],
-    ) -> Result<Answer, SourceError> {
-        match answer {
-            Ok(answer) => Ok(answer),
-            Err(error) => Err(places::explain(self, error, connection, streams).await),
-        }
-    }
-
-    async fn explained_record(
-        &self,
-        reply: Result<Reply, SourceError>,
-        address: &RecordAddress,
-    ) -> Result<Reply, SourceError> {
-        self.explained(reply, address.connection.as_ref(), slice::from_ref(&address.stream)).await
+    /// Returns the client for the calls of one context.
+    fn client<'a>(&'a self, context: &'a CallContext) -> Client<'a> {
+        Client { name: &self.name, requests: self.transport.requests(context), known: &self.known }
     }
 }
 
@@ -154,12 +107,54 @@ impl Source for Pdpp {
         Self::identity_at(&self.name, self.transport.provider())
     }
 
+    async fn schema(&self, context: &CallContext) -> Result<Schema, SourceError> {
+        self.client(context).schema().await
+    }
+
+    async fn stream(&self, context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+        self.client(context).stream(query).await
+    }
+
+    async fn search(&self, context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        self.client(context).search(query).await
+    }
+
+    async fn changes_origin(
+        &self,
+        context: &CallContext,
+        query: &StreamQuery,
+    ) -> Result<ChangesOrigin, SourceError> {
+        self.client(context).changes_origin(query).await
+    }
+
+    async fn records(&self, context: &CallContext, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        self.client(context).records(query).await
+    }
+
+    async fn record(&self, context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
+        self.client(context).record(query).await
+    }
+
+    async fn window(&self, context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
+        self.client(context).window(query).await
+    }
+
+    async fn aggregate(
+        &self,
+        context: &CallContext,
+        query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
+        self.client(context).aggregate(query).await
+    }
+}
+
+impl Client<'_> {
     async fn schema(&self) -> Result<Schema, SourceError> {
         let (compact, everything) = (Params::default().and("view", "compact"), Params::default());
-        let grant = self.transport.grant().await?;
+        let grant = self.requests.grant().await?;
         let (schema, counts) = tokio::join!(
-            self.transport.get_metadata("/v1/schema", &compact),
-            self.transport.get_metadata("/v1/streams", &everything),
+            self.requests.get_metadata("/v1/schema", &compact),
+            self.requests.get_metadata("/v1/streams", &everything),
         );
         // The counts are a courtesy: a server that does not list its streams still has a schema.
         let counts = counts.ok().map(|reply| reply.body);
@@ -196,7 +191,10 @@ impl Source for Pdpp {
         let connection = changes::connection_of(self, &query.stream, query.connection.as_ref()).await;
         let connection =
             self.explained(connection, query.connection.as_ref(), slice::from_ref(&query.stream));
-        Ok(ChangesOrigin { source: self.identity(), connection: connection.await? })
+        Ok(ChangesOrigin {
+            source: Pdpp::identity_at(self.name, self.requests.provider()),
+            connection: connection.await?,
+        })
     }
 
     async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
@@ -245,9 +243,68 @@ impl Source for Pdpp {
         let answer = aggregate::aggregate(self, query).await;
         self.explained(answer, query.connection.as_ref(), slice::from_ref(&query.stream)).await
     }
-}
 
-impl Pdpp {
+    /// `GET` of a record, or of what is below it. A server that decodes paths twice is asked again when it
+    /// did not find a key with a percent sign.
+    ///
+    /// A proxy may resolve a key such as `../a` as part of the path, and answer with another record. Encoded twice such a
+    /// key passes it. An answer that does not name the record is not taken.
+    async fn get_record(
+        &self,
+        address: &RecordAddress,
+        below: &str,
+        params: &Params,
+    ) -> Result<Reply, SourceError> {
+        let has_dots = address.record.has_dot_segment();
+        // A body is cloned by reference.
+        let is_other = async |reply: &Reply| {
+            let asked = address.clone();
+            let names = parsed(reply.body.clone(), move |body| Ok(wire::names(body, &asked)));
+            Ok::<bool, SourceError>(has_dots && !names.await?)
+        };
+        let once = self.requests.get(&format!("{}{below}", record_path(address)), params).await;
+        let is_worth_another = match &once {
+            Ok(reply) => is_other(reply).await?,
+            Err(SourceError::Refused(refusal)) => {
+                (has_dots || address.record.as_str().contains('%')) && refusal.blames_path()
+            }
+            Err(_) => false,
+        };
+        if !is_worth_another {
+            return once;
+        }
+        match self.requests.get(&format!("{}{below}", encoded_twice(address)), params).await {
+            Ok(reply) if is_other(&reply).await? => Err(SourceError::NotFound {
+                what: format!(
+                    "the record server, or a proxy before it, gives another record for the key `{}`",
+                    address.record
+                ),
+            }),
+            twice => twice,
+        }
+    }
+
+    /// Returns an answer, or its error with the connections or streams there are when it names one that is not there.
+    async fn explained<Answer>(
+        &self,
+        answer: Result<Answer, SourceError>,
+        connection: Option<&ConnectionId>,
+        streams: &[StreamName],
+    ) -> Result<Answer, SourceError> {
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(places::explain(self, error, connection, streams).await),
+        }
+    }
+
+    async fn explained_record(
+        &self,
+        reply: Result<Reply, SourceError>,
+        address: &RecordAddress,
+    ) -> Result<Reply, SourceError> {
+        self.explained(reply, address.connection.as_ref(), slice::from_ref(&address.stream)).await
+    }
+
     async fn search_by(&self, mode: SearchMode, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let path = match mode {
             SearchMode::Lexical => "/v1/search",
@@ -262,7 +319,7 @@ impl Pdpp {
             .each("streams", &query.streams)
             .filter(&query.filter)
             .each("cursor", position.map(|position| &position.0));
-        let reply = self.transport.get(path, &params).await;
+        let reply = self.requests.get(path, &params).await;
         let reply = reply.map_err(|error| refused::of_search(error, mode));
         let reply = self.explained(reply, query.connection.as_ref(), &query.streams).await?;
         let mut page = parsed(reply.body, wire::search_page).await?;

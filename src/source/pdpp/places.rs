@@ -3,7 +3,7 @@
 //! Servers refuse an unknown place with many codes, of which 401 `context.instance_mismatch` says nothing of what there
 //! is instead. The schema does.
 
-use super::{Pdpp, describe};
+use super::{Client, describe};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::Schema;
 use crate::source::unknown_place::unknown_place;
@@ -13,13 +13,13 @@ use crate::source::{ProtocolFault, Refusal, SourceError};
 ///
 /// `streams` are those of the call, `connection` the one it named.
 pub(super) async fn explain(
-    pdpp: &Pdpp,
+    pdpp: &Client<'_>,
     error: SourceError,
     connection: Option<&ConnectionId>,
     streams: &[StreamName],
 ) -> SourceError {
     if matches!(error, SourceError::Refused(_) | SourceError::Reauthorize { .. })
-        && let Ok(grant) = pdpp.transport.grant().await
+        && let Ok(grant) = pdpp.requests.grant().await
     {
         pdpp.known.forget_streams(grant);
     }
@@ -32,7 +32,7 @@ pub(super) async fn explain(
             streams.iter().filter_map(|stream| unknown_place(schema, connection, Some(stream)));
         of_streams.next().or_else(|| unknown_place(schema, connection, None))
     };
-    let kept = match pdpp.transport.grant().await {
+    let kept = match pdpp.requests.grant().await {
         Ok(grant) => pdpp.known.schema(grant),
         Err(error) => return error,
     };

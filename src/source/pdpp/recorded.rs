@@ -7,6 +7,7 @@ use url::Url;
 use super::position::RemoteInput;
 use super::records::input_page;
 use super::wire;
+use crate::callers::CallContext;
 use crate::handle::SourceName;
 use crate::record::{Record, Schema, Window};
 use crate::source::merge::{MergedList, Saved};
@@ -40,25 +41,29 @@ impl Source for Recorded {
         self.name.to_string()
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
+    async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {
         wire::schema(self.schema.as_bytes(), None)
     }
 
-    async fn search(&self, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    async fn search(&self, _context: &CallContext, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
         wire::search_page(self.search.as_bytes())
     }
 
-    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+    async fn record(&self, _context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
         let url = Url::parse("https://records.example.com/v1/streams/s/records/r");
         let url = url.map_err(|error| SourceError::Unreachable { problem: error.to_string() })?;
         wire::record(self.record.as_bytes(), &query.address, url)
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+    async fn stream(&self, _context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         wire::stream(self.schema.as_bytes(), &query.stream)?.map(StreamAnswer::from).ok_or_else(not_supported)
     }
 
-    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(
+        &self,
+        _context: &CallContext,
+        query: &RecordsQuery,
+    ) -> Result<RecordsPage, SourceError> {
         let mut list = match &query.start {
             Start::First | Start::Changes(_) => {
                 let input = RemoteInput { connection: query.connection.clone(), ..RemoteInput::default() };
@@ -72,11 +77,15 @@ impl Source for Recorded {
         Ok(list.page())
     }
 
-    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
+    async fn window(&self, _context: &CallContext, _query: &WindowQuery) -> Result<Window, SourceError> {
         Err(not_supported())
     }
 
-    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    async fn aggregate(
+        &self,
+        _context: &CallContext,
+        _query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
         Err(not_supported())
     }
 }

@@ -12,7 +12,7 @@ use super::params::Params;
 use super::position::RemoteInput;
 use super::record_path::stream_path;
 use super::transport::{MAX_IN_FLIGHT, parsed};
-use super::{Pdpp, changes, describe, places, refused, wire};
+use super::{Client, changes, describe, places, refused, wire};
 use crate::handle::ConnectionId;
 use crate::record::StreamDetail;
 use crate::source::merge::{InputPage, MergedList, PendingRead, Row, SortKey, sort_value};
@@ -25,7 +25,7 @@ use crate::source::{
 const MAX_READS_AT_ONCE: usize = MAX_IN_FLIGHT / 2;
 
 /// A page of a stream's records, or of what changed in it.
-pub(super) async fn records(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+pub(super) async fn records(pdpp: &Client<'_>, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
     match &query.start {
         Start::First => first(pdpp, query).await,
         Start::After(position) => match merged(pdpp, query, MergedList::after(query, position)?).await {
@@ -39,7 +39,7 @@ pub(super) async fn records(pdpp: &Pdpp, query: &RecordsQuery) -> Result<Records
 }
 
 /// The first page. Connections that are known from an earlier call may be gone: then they are looked up again.
-async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+async fn first(pdpp: &Client<'_>, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
     if query.connection.is_some() {
         return merged(pdpp, query, single(query, query.connection.clone())).await;
     }
@@ -47,7 +47,7 @@ async fn first(pdpp: &Pdpp, query: &RecordsQuery) -> Result<RecordsPage, SourceE
     let page = merged(pdpp, query, inputs(pdpp, query, &details).await?).await;
     match page {
         Err(error) if is_kept && places::is_about_a_place(&error) => {
-            pdpp.known.forget_streams(pdpp.transport.grant().await?);
+            pdpp.known.forget_streams(pdpp.requests.grant().await?);
             let Holders { details, .. } = describe::holders(pdpp, &query.stream).await?;
             merged(pdpp, query, inputs(pdpp, query, &details).await?).await
         }
@@ -65,7 +65,7 @@ fn lost_connection() -> SourceError {
 }
 
 async fn merged(
-    pdpp: &Pdpp,
+    pdpp: &Client<'_>,
     query: &RecordsQuery,
     mut list: MergedList<RemoteInput>,
 ) -> Result<RecordsPage, SourceError> {
@@ -129,14 +129,14 @@ impl Selected {
 }
 
 async fn read(
-    pdpp: &Pdpp,
+    pdpp: &Client<'_>,
     query: &RecordsQuery,
     params: Params,
     pending: PendingRead<RemoteInput>,
 ) -> Result<(usize, InputPage), SourceError> {
     let RemoteInput { connection, by, .. } = pending.name;
     let params = params.connection(connection.as_ref()).each("cursor", &pending.cursor);
-    let reply = pdpp.transport.get(&stream_path(&query.stream, "records"), &params).await;
+    let reply = pdpp.requests.get(&stream_path(&query.stream, "records"), &params).await;
     let reply = reply.map_err(refused::of_position)?;
     let stream = query.stream.clone();
     let list = parsed(reply.body, move |body| wire::records(body, &stream, connection.as_ref())).await?;
@@ -166,7 +166,7 @@ fn single(query: &RecordsQuery, connection: Option<ConnectionId>) -> MergedList<
 
 /// The inputs of a list: every connection that has the stream, in the schema's order.
 async fn inputs(
-    pdpp: &Pdpp,
+    pdpp: &Client<'_>,
     query: &RecordsQuery,
     details: &[StreamDetail],
 ) -> Result<MergedList<RemoteInput>, SourceError> {
@@ -180,7 +180,7 @@ async fn inputs(
 /// A input for each connection, with what its records are merged by. Connections of one connector have that in
 /// common, so it is asked once for each connector.
 async fn merging(
-    pdpp: &Pdpp,
+    pdpp: &Client<'_>,
     query: &RecordsQuery,
     details: &[StreamDetail],
 ) -> Result<Vec<RemoteInput>, SourceError> {

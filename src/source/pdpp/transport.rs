@@ -17,6 +17,7 @@ use url::Url;
 use super::credentials::{Credentials, bearer};
 use super::params::Params;
 use super::{ProviderUrl, wire};
+use crate::callers::CallContext;
 use crate::memory::MemoryPermit;
 use crate::outbound::{BodyFault, BodyReader, Redactor, build_client, innermost};
 use crate::source::{ProtocolFault, SourceError};
@@ -106,6 +107,13 @@ impl SentTokens {
     }
 }
 
+/// The requests of one call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Requests<'a> {
+    transport: &'a Transport,
+    context: &'a CallContext,
+}
+
 /// The connections to servers, which those of one server can share whoever asks it: nothing of a caller is in them.
 #[derive(Debug, Clone, Default)]
 pub struct Connections {
@@ -129,54 +137,9 @@ impl Transport {
         &self.provider
     }
 
-    /// `GET path?params`. One retry when the server cannot be reached, says 502, 503 or 504, asks for a
-    /// pause that the deadline leaves room for, or refuses a token for which there is another by now.
-    pub(super) async fn get(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {
-        self.request(path, params).await.map(|(reply, _)| reply)
-    }
-
-    /// The same for what describes connections and streams, of which errors are made later: ids, labels and names have no
-    /// token in them.
-    pub(super) async fn get_metadata(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {
-        let (reply, redactor) = self.request(path, params).await?;
-        Ok(Reply { body: redacted(reply.body, redactor).await?, ..reply })
-    }
-
-    /// Returns the grant that the next request is made with.
-    pub(super) async fn grant(&self) -> Result<Grant, SourceError> {
-        Ok(Grant::new(&self.credentials.token(Timestamp::now()).await?))
-    }
-
-    async fn request(&self, path: &str, params: &Params) -> Result<(Reply, Arc<Redactor>), SourceError> {
-        let mut url = self.provider.endpoint(path).map_err(|problem| unreachable(&problem.to_string()))?;
-        if !params.is_empty() {
-            url.query_pairs_mut().extend_pairs(params.pairs());
-        }
-        let until = Instant::now() + self.deadline;
-        let timed = async {
-            let token = self.credentials.token(Timestamp::now()).await?;
-            match self.attempt(&url, &token).await {
-                Err(Failure { error, retry_after: Some(pause) }) => {
-                    if Instant::now().checked_add(pause).is_none_or(|then| then >= until) {
-                        return Err(error);
-                    }
-                    sleep(pause).await;
-                    let token = self.credentials.token(Timestamp::now()).await?;
-                    self.attempt(&url, &token).await.map_err(|failure| failure.error)
-                }
-                Err(Failure { error: error @ SourceError::Reauthorize { .. }, .. }) => {
-                    let newer = self.credentials.other_than(&token, Timestamp::now()).await.ok_or(error)?;
-                    self.attempt(&url, &newer).await.map_err(|failure| failure.error)
-                }
-                other => other.map_err(|failure| failure.error),
-            }
-        };
-        match timeout_at(until, timed).await {
-            Ok(answer) => {
-                answer.map(|(Body { bytes: body, memory }, redactor)| (Reply { body, url, memory }, redactor))
-            }
-            Err(_elapsed) => Err(SourceError::Timeout { after: self.deadline }),
-        }
+    /// Returns the requests of a call, which are sent with its token.
+    pub(super) fn requests<'a>(&'a self, context: &'a CallContext) -> Requests<'a> {
+        Requests { transport: self, context }
     }
 
     async fn attempt(&self, url: &Url, token: &SecretString) -> Result<(Body, Arc<Redactor>), Failure> {
@@ -219,6 +182,69 @@ impl Transport {
         }
         let client = build_client(self.provider.url()).map_err(|problem| unreachable(&problem))?;
         Ok(self.client.client.get_or_init(|| client))
+    }
+}
+
+impl Requests<'_> {
+    /// Returns the record server's URL.
+    pub(super) fn provider(&self) -> &ProviderUrl {
+        self.transport.provider()
+    }
+
+    /// `GET path?params`. One retry when the server cannot be reached, says 502, 503 or 504, asks for a
+    /// pause that the deadline leaves room for, or refuses a token for which there is another by now.
+    pub(super) async fn get(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {
+        self.request(path, params).await.map(|(reply, _)| reply)
+    }
+
+    /// The same for what describes connections and streams, of which errors are made later: ids, labels and names have no
+    /// token in them.
+    pub(super) async fn get_metadata(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {
+        let (reply, redactor) = self.request(path, params).await?;
+        Ok(Reply { body: redacted(reply.body, redactor).await?, ..reply })
+    }
+
+    /// Returns the grant that the next request is made with.
+    pub(super) async fn grant(&self) -> Result<Grant, SourceError> {
+        Ok(Grant::new(&self.transport.credentials.token(self.context, Timestamp::now()).await?))
+    }
+
+    async fn request(&self, path: &str, params: &Params) -> Result<(Reply, Arc<Redactor>), SourceError> {
+        let mut url =
+            self.transport.provider.endpoint(path).map_err(|problem| unreachable(&problem.to_string()))?;
+        if !params.is_empty() {
+            url.query_pairs_mut().extend_pairs(params.pairs());
+        }
+        let until = Instant::now() + self.transport.deadline;
+        let timed = async {
+            let token = self.transport.credentials.token(self.context, Timestamp::now()).await?;
+            match self.transport.attempt(&url, &token).await {
+                Err(Failure { error, retry_after: Some(pause) }) => {
+                    if Instant::now().checked_add(pause).is_none_or(|then| then >= until) {
+                        return Err(error);
+                    }
+                    sleep(pause).await;
+                    let token = self.transport.credentials.token(self.context, Timestamp::now()).await?;
+                    self.transport.attempt(&url, &token).await.map_err(|failure| failure.error)
+                }
+                Err(Failure { error: error @ SourceError::Reauthorize { .. }, .. }) => {
+                    let newer = self
+                        .transport
+                        .credentials
+                        .other_than(self.context, &token, Timestamp::now())
+                        .await
+                        .ok_or(error)?;
+                    self.transport.attempt(&url, &newer).await.map_err(|failure| failure.error)
+                }
+                other => other.map_err(|failure| failure.error),
+            }
+        };
+        match timeout_at(until, timed).await {
+            Ok(answer) => {
+                answer.map(|(Body { bytes: body, memory }, redactor)| (Reply { body, url, memory }, redactor))
+            }
+            Err(_elapsed) => Err(SourceError::Timeout { after: self.transport.deadline }),
+        }
     }
 }
 

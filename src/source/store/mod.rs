@@ -49,6 +49,7 @@ use super::{
     AggregateAnswer, AggregateQuery, RecordQuery, RecordsPage, RecordsQuery, SearchPage, SearchQuery, Source,
     SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
 };
+use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
 use crate::memory::{MemoryPermit, UNCOUNTED_BYTES};
 use crate::record::{Record, Schema, Unavailable, Window};
@@ -194,11 +195,11 @@ impl Source for Store {
         Ok(found.await?.map(missing).into_iter().collect())
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
+    async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {
         self.blocking(|inner, _| schema::schema(&inner.database)).await
     }
 
-    async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let query = query.clone();
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
             inner.searching.search(&inner.database, &query, bounds.allowance)
@@ -206,7 +207,7 @@ impl Source for Store {
         Ok(self.reading(read).await?.0)
     }
 
-    async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+    async fn record(&self, _context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {
         let query = query.clone();
         let read =
             move |inner: &Inner, bounds: ReadBounds<'_>| record::record(&inner.database, &query, bounds);
@@ -214,17 +215,25 @@ impl Source for Store {
         Ok(Record { memory, ..record })
     }
 
-    async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
+    async fn version(
+        &self,
+        _context: &CallContext,
+        address: &RecordAddress,
+    ) -> Result<Option<String>, SourceError> {
         let address = address.clone();
         self.blocking(move |inner, _| record::version(&inner.database, &address)).await
     }
 
-    async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+    async fn stream(&self, _context: &CallContext, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
         let query = query.clone();
         self.blocking(move |inner, _| streams::streams(&inner.database, &query).map(StreamAnswer::from)).await
     }
 
-    async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(
+        &self,
+        _context: &CallContext,
+        query: &RecordsQuery,
+    ) -> Result<RecordsPage, SourceError> {
         let query = query.clone();
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
             let database = &inner.database;
@@ -238,7 +247,7 @@ impl Source for Store {
         Ok(page.with_memory(&memory))
     }
 
-    async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
+    async fn window(&self, _context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
         let query = query.clone();
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
             window::window(&inner.database, &query, bounds.allowance)
@@ -246,7 +255,11 @@ impl Source for Store {
         Ok(self.reading(read).await?.0)
     }
 
-    async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    async fn aggregate(
+        &self,
+        _context: &CallContext,
+        query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
         let query = query.clone();
         self.blocking(move |inner, interrupt| aggregate::aggregate(&inner.database, &query, interrupt)).await
     }
@@ -264,8 +277,11 @@ mod tests {
         let store = Store::open("notes".parse().unwrap(), &path).unwrap();
         let all = store.inner.permits.acquire_many(READERS.try_into().unwrap()).await.unwrap();
         assert!(store.health().await.unwrap().is_empty());
-        assert_eq!(store.schema().await.unwrap_err().code(), SourceError::NoPermit.code());
+        assert_eq!(
+            store.schema(&CallContext::default()).await.unwrap_err().code(),
+            SourceError::NoPermit.code()
+        );
         drop(all);
-        assert!(store.schema().await.unwrap().connections.is_empty());
+        assert!(store.schema(&CallContext::default()).await.unwrap().connections.is_empty());
     }
 }

@@ -167,13 +167,13 @@ async fn aggregate(
 ) -> Result<Payload, ToolError> {
     let source = toolbox.source("aggregate", source.as_ref())?;
     let answer = source.aggregate(&query).await;
-    let mut answer = answer.map_err(|error| ToolError::from_source(source.as_ref(), error))?;
+    let mut answer = answer.map_err(|error| ToolError::from_source(&source, error))?;
     answer.notes.splice(0..0, warnings);
     let mut explanation = NoResults::default();
     if is_empty(&answer) {
         let AggregateQuery { stream, connection, filter, .. } = &query;
         explanation = NoRecords { stream, connection: connection.as_ref(), filter }
-            .explain(source.as_ref(), explanation_timeout(toolbox.call_deadline(), started))
+            .explain(&source, explanation_timeout(toolbox.call_deadline(), started))
             .await;
     }
     let budget = toolbox.budget("aggregate");

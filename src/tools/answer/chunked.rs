@@ -15,7 +15,7 @@ use crate::cursor::{CursorFault, Kind};
 use crate::fit::ContentChunks;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{RecordData, document_text};
-use crate::source::{QueryFault, RecordQuery, Source, SourceError};
+use crate::source::{BoundSource, QueryFault, RecordQuery, SourceError};
 use crate::tools::cache::{ChunkStart, ChunkedText, TextQuery};
 use crate::tools::error::ToolError;
 use crate::tools::paging::{binding, load};
@@ -71,7 +71,7 @@ impl ChunkedText {
 /// Reads the text of a field, or of a whole record, and divides it.
 pub(crate) async fn read_chunked(
     toolbox: &Toolbox,
-    source: &dyn Source,
+    source: &BoundSource,
     query: TextQuery,
 ) -> Result<Arc<ChunkedText>, ToolError> {
     let failed = |error| ToolError::from_source(source, error).with_record(&query.address);
@@ -123,7 +123,7 @@ pub(crate) async fn continue_chunked(
     let source = toolbox.source("read_record_field", position.source.as_ref())?;
     let ChunkPosition { address, field, most, .. } = &position;
     let query = TextQuery { address: address.clone(), field: field.clone(), most: *most };
-    let text = read_chunked(toolbox, source.as_ref(), query).await?;
+    let text = read_chunked(toolbox, &source, query).await?;
     if text.version != position.version || position.index >= text.chunks.len() {
         return Err(ToolError::InvalidTextCursor(CursorFault::RecordChanged));
     }

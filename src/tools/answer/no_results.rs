@@ -18,7 +18,8 @@ use crate::fit::clip;
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{ConnectionSchema, Hit, HitId, RecordData, Scalar};
 use crate::source::{
-    AggregateQuery, Filter, Grouping, Metric, Operator, Purpose, SearchPage, SearchQuery, Source, SourceError,
+    AggregateQuery, BoundSource, Filter, Grouping, Metric, Operator, Purpose, SearchPage, SearchQuery,
+    SourceError,
 };
 
 /// Maximum time for the reads of an explanation.
@@ -67,14 +68,14 @@ pub(crate) fn explanation_timeout(call_deadline: Duration, started: Instant) -> 
 }
 
 /// Explains why a search found nothing.
-pub(crate) async fn explain_search(source: &dyn Source, query: &SearchQuery, within: Duration) -> NoResults {
+pub(crate) async fn explain_search(source: &BoundSource, query: &SearchQuery, within: Duration) -> NoResults {
     let hint = timeout(within, search_hint(source, query)).await;
     NoResults::hint(hint.unwrap_or_else(|_elapsed| NOTHING.to_owned()))
 }
 
 const NOTHING: &str = "Nothing matches. Search for fewer or other words.";
 
-async fn search_hint(source: &dyn Source, query: &SearchQuery) -> String {
+async fn search_hint(source: &BoundSource, query: &SearchQuery) -> String {
     match matches_elsewhere(source, query).await {
         Elsewhere::Found(hint) => hint,
         Elsewhere::Unknown => NOTHING.to_owned(),
@@ -93,7 +94,7 @@ enum Elsewhere {
 }
 
 /// Searches without the narrowing arguments and names the streams of the matches.
-async fn matches_elsewhere(source: &dyn Source, query: &SearchQuery) -> Elsewhere {
+async fn matches_elsewhere(source: &BoundSource, query: &SearchQuery) -> Elsewhere {
     let narrowing = [
         ("`streams`", !query.streams.is_empty()),
         ("`connection_id`", query.connection.is_some()),
@@ -123,7 +124,7 @@ async fn matches_elsewhere(source: &dyn Source, query: &SearchQuery) -> Elsewher
 }
 
 /// Searches for each word of a query by itself.
-async fn words_without_match(source: &dyn Source, query: &SearchQuery) -> String {
+async fn words_without_match(source: &BoundSource, query: &SearchQuery) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in query.text.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)) {
         if !words.contains(&word) {
@@ -157,7 +158,7 @@ async fn words_without_match(source: &dyn Source, query: &SearchQuery) -> String
     }
 }
 
-async fn ask(source: &dyn Source, query: SearchQuery) -> Result<SearchPage, SourceError> {
+async fn ask(source: &BoundSource, query: SearchQuery) -> Result<SearchPage, SourceError> {
     source.search(&query).await
 }
 
@@ -170,7 +171,7 @@ pub(crate) struct NoRecords<'a> {
 
 impl NoRecords<'_> {
     /// Explains why there is no record.
-    pub(crate) async fn explain(&self, source: &dyn Source, within: Duration) -> NoResults {
+    pub(crate) async fn explain(&self, source: &BoundSource, within: Duration) -> NoResults {
         if self.filter.is_empty() {
             let others = timeout(within, self.streams(source)).await;
             return NoResults::hint(
@@ -187,7 +188,7 @@ impl NoRecords<'_> {
     }
 
     /// Names the streams that have records.
-    async fn streams(&self, source: &dyn Source) -> String {
+    async fn streams(&self, source: &BoundSource) -> String {
         let schema = source.schema().await.unwrap_or_default();
         let is_asked = |connection: &&ConnectionSchema| {
             self.connection.is_none_or(|asked| *asked == connection.connection_id)
@@ -218,7 +219,7 @@ impl NoRecords<'_> {
     }
 
     /// Returns values of the filtered fields: the most frequent ones, or the minimum and maximum of a range.
-    async fn values(&self, source: &dyn Source) -> RecordData {
+    async fn values(&self, source: &BoundSource) -> RecordData {
         let mut fields: Vec<(&str, bool)> = Vec::new();
         for condition in &self.filter.0 {
             let is_range = condition.operator != Operator::Equal;
@@ -236,7 +237,7 @@ impl NoRecords<'_> {
     /// Returns the values of one field with its name.
     async fn field_values(
         &self,
-        source: &dyn Source,
+        source: &BoundSource,
         field: &str,
         is_range: bool,
     ) -> Option<(String, Value)> {
@@ -245,7 +246,7 @@ impl NoRecords<'_> {
         Some((clip(field, MAX_VALUE_BYTES), values?))
     }
 
-    async fn frequent(&self, source: &dyn Source, field: &str) -> Option<Value> {
+    async fn frequent(&self, source: &BoundSource, field: &str) -> Option<Value> {
         let query = AggregateQuery {
             grouping: Some(Grouping::Field(field.to_owned())),
             limit: MAX_VALUES,
@@ -256,7 +257,7 @@ impl NoRecords<'_> {
         (!keys.is_empty()).then(|| Value::Array(keys.into_iter().take(MAX_VALUES).collect()))
     }
 
-    async fn bounds(&self, source: &dyn Source, field: &str) -> Option<Value> {
+    async fn bounds(&self, source: &BoundSource, field: &str) -> Option<Value> {
         let value = async |metric| {
             let query = self.query(metric, Some(field.to_owned()));
             source.aggregate(&query).await.ok()?.value.map(shown)

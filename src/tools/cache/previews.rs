@@ -12,7 +12,7 @@ use moka::sync::Cache;
 
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{FieldGroup, FieldPath, StreamDetail};
-use crate::source::{Source, StreamQuery};
+use crate::source::{BoundSource, StreamQuery};
 
 /// Name of the view that declares a preview.
 const VIEW: &str = "preview";
@@ -79,12 +79,12 @@ impl Previews {
 
 impl KnownPreviews {
     /// Returns the cached declarations of a stream.
-    pub(crate) fn known(&self, source: &dyn Source, query: &StreamQuery) -> Option<Arc<Previews>> {
+    pub(crate) fn known(&self, source: &BoundSource, query: &StreamQuery) -> Option<Arc<Previews>> {
         self.0.get(&(source.name().clone(), query.clone()))
     }
 
     /// Reads the declarations of a stream. Empty if the source fails, because an answer does not depend on them.
-    pub(crate) async fn read(&self, source: &dyn Source, query: StreamQuery) -> Arc<Previews> {
+    pub(crate) async fn read(&self, source: &BoundSource, query: StreamQuery) -> Arc<Previews> {
         let key = (source.name().clone(), query);
         if let Some(known) = self.0.get(&key) {
             return known;

@@ -19,7 +19,7 @@ pub(crate) use unavailable::list_unavailable;
 use crate::cursor::CursorFault;
 use crate::fit::clip;
 use crate::handle::{ConnectionId, InvalidHandle, RecordAddress, SourceName, StreamName};
-use crate::source::{ConnectionChoice, Source, SourceError};
+use crate::source::{BoundSource, ConnectionChoice, SourceError};
 use crate::state::StateError;
 use body::MAX_LABEL_BYTES;
 
@@ -157,7 +157,7 @@ pub enum Overrun {
 impl ToolError {
     /// Creates the error of a source. For a federation, it names the member that failed.
     #[must_use]
-    pub fn from_source(source: &dyn Source, error: SourceError) -> Self {
+    pub fn from_source(source: &BoundSource, error: SourceError) -> Self {
         let mut source_name = (!source.is_several()).then(|| source.name().clone());
         let mut error = error;
         while let SourceError::FromSource { source_name: name, error: inner } = error {

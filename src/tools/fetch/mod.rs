@@ -87,7 +87,7 @@ async fn fetch(toolbox: &Toolbox, profile: Profile, args: FetchArgs) -> Result<P
         fields: request.fields.clone(),
         expand: request.expand.clone(),
     };
-    let failed = |error| ToolError::from_source(source.as_ref(), error).with_record(&request.named);
+    let failed = |error| ToolError::from_source(&source, error).with_record(&request.named);
     let record = source.record(&query).await.map_err(failed)?;
     let context = DocumentContext {
         parts: toolbox.parts.clone(),

@@ -27,7 +27,7 @@ use super::tool::{Tool, ToolCall, ToolSpec};
 use super::toolbox::Toolbox;
 use crate::fit::{PageBudget, bytes_of};
 use crate::record::RecordData;
-use crate::source::{Accuracy, RecordsPage, RecordsPosition, RecordsQuery, Source, Start, StreamQuery};
+use crate::source::{Accuracy, BoundSource, RecordsPage, RecordsPosition, RecordsQuery, Start, StreamQuery};
 
 /// The tool `query_records`.
 pub(super) struct QueryRecords;
@@ -63,27 +63,22 @@ async fn query_records(
     if let Some(ListState { position }) = rest {
         query.start = Start::After(position);
     }
-    let changes = ChangeTokenSealer::open(toolbox, source.as_ref(), &mut query).await;
-    let changes = changes.map_err(|error| ToolError::from_source(source.as_ref(), error))?;
+    let changes = ChangeTokenSealer::open(toolbox, &source, &mut query).await;
+    let changes = changes.map_err(|error| ToolError::from_source(&source, error))?;
     loop {
         let answer = source.records(&query).await;
-        let mut answer = answer.map_err(|error| ToolError::from_source(source.as_ref(), error))?;
+        let mut answer = answer.map_err(|error| ToolError::from_source(&source, error))?;
         answer.notes.splice(0..0, warnings.iter().cloned());
         let limit = answer.rows.len().min(query.limit);
         let mut explanation = NoResults::default();
         if is_first && answer.rows.is_empty() && answer.next.is_none() && answer.unavailable.is_empty() {
             let RecordsQuery { stream, connection, filter, .. } = &query;
             explanation = NoRecords { stream, connection: connection.as_ref(), filter }
-                .explain(source.as_ref(), explanation_timeout(toolbox.call_deadline(), started))
+                .explain(&source, explanation_timeout(toolbox.call_deadline(), started))
                 .await;
         }
-        let context = PageContext {
-            toolbox,
-            source: source.as_ref(),
-            request: &request,
-            budget,
-            changes: changes.as_ref(),
-        };
+        let context =
+            PageContext { toolbox, source: &source, request: &request, budget, changes: changes.as_ref() };
         match fit_answer(context, answer, explanation, so_far.clone()).await? {
             Fitted::Page { payload, .. } => return Ok(payload),
             // The source is read again for as many as fit, so that its position is after the last record shown.
@@ -103,7 +98,7 @@ async fn query_records(
 #[derive(Clone, Copy)]
 struct PageContext<'a> {
     toolbox: &'a Toolbox,
-    source: &'a dyn Source,
+    source: &'a BoundSource,
     request: &'a Request,
     budget: PageBudget,
     /// Seals the token of a query for changes.

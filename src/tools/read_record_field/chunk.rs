@@ -56,7 +56,7 @@ pub(super) async fn read_chunk(toolbox: &Toolbox, request: ChunkRequest) -> Resu
         None => {
             let reader = toolbox.source("read_record_field", source.as_ref())?;
             let query = TextQuery { address, field: Some(field), most: max_chunk_bytes(budget) };
-            (read_chunked(toolbox, reader.as_ref(), query).await?, ChunkStart::default(), source)
+            (read_chunked(toolbox, &reader, query).await?, ChunkStart::default(), source)
         }
         Some(cursor) => {
             let ContinuedText { text, start, source: named } =

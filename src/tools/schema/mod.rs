@@ -159,7 +159,7 @@ impl Tool for Schema {
 async fn schema(toolbox: &Toolbox, arguments: Args) -> Result<Payload, ToolError> {
     let Args { stream, connection_id, detail, source } = arguments;
     let source = toolbox.source("schema", source.as_ref())?;
-    let failed = |error| ToolError::from_source(source.as_ref(), error);
+    let failed = |error| ToolError::from_source(&source, error);
     let Some(stream) = stream else {
         if detail == Detail::Full {
             let problem = "`full` is about one stream, and none is named".to_owned();

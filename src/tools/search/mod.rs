@@ -79,7 +79,7 @@ async fn search(
         let query =
             SearchQuery { position: found.position.take(), ..request.criteria.query(wanted.min(MAX_LIMIT)) };
         let page = source.search(&query).await;
-        let page = page.map_err(|error| ToolError::from_source(source.as_ref(), error))?;
+        let page = page.map_err(|error| ToolError::from_source(&source, error))?;
         found.hits.extend(page.hits);
         found.position = page.next;
         found.count = page.count.map(|count| (count.value, count.accuracy)).or(found.count);
@@ -90,7 +90,7 @@ async fn search(
     }
     if is_first_page && found.hits.is_empty() && found.position.is_none() && notes.unavailable.is_empty() {
         let within = explanation_timeout(toolbox.call_deadline(), started);
-        notes.explanation = explain_search(source.as_ref(), &request.criteria.query(1), within).await;
+        notes.explanation = explain_search(&source, &request.criteria.query(1), within).await;
     }
     if notes.lexical_instead {
         let sources = if source.is_several() { "sources without it were" } else { "this source was" };

@@ -186,7 +186,7 @@ impl CallerToolboxes {
         let source = match known {
             // An unchanged source keeps its circuit breakers and its knowledge of connections.
             Some(state) if Arc::ptr_eq(&state.settings.sources, &settings.sources) => {
-                Arc::clone(state.toolbox.asked_source())
+                Arc::clone(state.toolbox.asked_source().shared())
             }
             _ => settings.sources.granted(&caller.caller, &token)?,
         };
@@ -265,7 +265,7 @@ mod tests {
         });
         let later = toolbox("ann").await;
         assert_eq!((later.call_deadline().as_secs(), later.identity()), (2, ann.identity()));
-        assert!(Arc::ptr_eq(later.asked_source(), ann.asked_source()));
+        assert!(Arc::ptr_eq(later.asked_source().shared(), ann.asked_source().shared()));
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use fetchwell::callers::CallContext;
 use fetchwell::handle::SourceName;
 use fetchwell::http::{Guarded, Limits, RateLimiter, Site, Tls, bind, serve};
 use fetchwell::record::{Record, Schema, Window};
@@ -67,33 +68,45 @@ impl Source for Gate {
         self.name.to_string()
     }
 
-    async fn schema(&self) -> Result<Schema, SourceError> {
+    async fn schema(&self, _context: &CallContext) -> Result<Schema, SourceError> {
         Ok(Schema::default())
     }
 
-    async fn stream(&self, _query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+    async fn stream(
+        &self,
+        _context: &CallContext,
+        _query: &StreamQuery,
+    ) -> Result<StreamAnswer, SourceError> {
         panic!("a defect")
     }
 
-    async fn search(&self, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
+    async fn search(&self, _context: &CallContext, _query: &SearchQuery) -> Result<SearchPage, SourceError> {
         self.came.notify_one();
         self.go.notified().await;
         Ok(SearchPage::default())
     }
 
-    async fn records(&self, _query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+    async fn records(
+        &self,
+        _context: &CallContext,
+        _query: &RecordsQuery,
+    ) -> Result<RecordsPage, SourceError> {
         panic!("a defect")
     }
 
-    async fn record(&self, _query: &RecordQuery) -> Result<Record, SourceError> {
+    async fn record(&self, _context: &CallContext, _query: &RecordQuery) -> Result<Record, SourceError> {
         panic!("a defect")
     }
 
-    async fn window(&self, _query: &WindowQuery) -> Result<Window, SourceError> {
+    async fn window(&self, _context: &CallContext, _query: &WindowQuery) -> Result<Window, SourceError> {
         panic!("a defect")
     }
 
-    async fn aggregate(&self, _query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+    async fn aggregate(
+        &self,
+        _context: &CallContext,
+        _query: &AggregateQuery,
+    ) -> Result<AggregateAnswer, SourceError> {
         panic!("a defect")
     }
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use fetchwell::source::BoundSource;
 use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
 
 use super::{CREDENTIAL, FakeServer, Reply, Request, connect};
 
 /// A client of a fake record server.
 pub(crate) struct Remote {
-    pub(crate) pdpp: Pdpp,
+    pub(crate) pdpp: BoundSource,
     pub(crate) server: FakeServer,
     cache: tempfile::TempDir,
 }
@@ -21,7 +22,8 @@ impl Remote {
         connect(cache.path(), &server.url, CREDENTIAL);
         let provider: ProviderUrl = server.url.parse().unwrap();
         let credentials = Credentials::of(&provider, cache.path());
-        let pdpp = Pdpp::new("provider".parse().unwrap(), provider, credentials, Duration::from_secs(30));
+        let pdpp =
+            Pdpp::new("provider".parse().unwrap(), provider, credentials, Duration::from_secs(30)).into();
         Self { pdpp, server, cache }
     }
 

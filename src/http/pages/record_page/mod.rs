@@ -32,7 +32,9 @@ use self::cookies::Cookies;
 use self::sessions::{Session, Sessions};
 use self::sign_in::{CALLBACK, SIGNED_IN};
 use self::view::{Around, Document, WayIn};
-use crate::callers::{AdmissionError, Denial, GrantToken, LINK, Reader, RecordPages, asking_with};
+use crate::callers::{
+    AdmissionError, AuthenticatedCaller, CallContext, Denial, GrantToken, LINK, Reader, RecordPages,
+};
 use crate::fit::Shaping;
 use crate::handle::Handle;
 use crate::http::body_size::size_of;
@@ -154,9 +156,9 @@ impl Pages {
         record: &mut Call,
     ) -> (&'static str, Response) {
         match self.turn_of(callers, session.token(), client, record).await {
-            Ok((token, turn)) => {
-                let (code, mut response) =
-                    asking_with(token, self.fetched(&turn.toolbox, handle, true)).await;
+            Ok((caller, turn)) => {
+                let toolbox = turn.toolbox.for_call(CallContext::new(caller));
+                let (code, mut response) = self.fetched(&toolbox, handle, true).await;
                 // A page is at most a part of a document, so its bytes are not counted.
                 response.extensions_mut().insert(HeldUntilSent::new(Arc::new(turn.permit), None));
                 (code, response)
@@ -176,7 +178,7 @@ impl Pages {
         cell: &GrantToken,
         client: IpAddr,
         record: &mut Call,
-    ) -> Result<(SecretString, Permit), PageRefusal> {
+    ) -> Result<(AuthenticatedCaller, Permit), PageRefusal> {
         let token = cell.latest().ok_or_else(|| PageRefusal {
             status: StatusCode::UNAUTHORIZED,
             problem: "What it was opened by has ended.".to_owned(),
@@ -192,7 +194,7 @@ impl Pages {
         };
         record.is_by(caller.caller.grant_id());
         let turn = callers.toolboxes.admit(&caller).await?;
-        Ok((caller.token, turn))
+        Ok((caller, turn))
     }
 
     /// The record, by the tool that models read it with: within the same bounds, in the same parts.

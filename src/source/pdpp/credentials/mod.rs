@@ -23,7 +23,7 @@ use self::command::TokenCommand;
 use self::kept_file::{KeptFile, Shape};
 use self::token::Credential;
 use super::ProviderUrl;
-use crate::callers::GrantToken;
+use crate::callers::{CallContext, GrantToken};
 use crate::source::SourceError;
 
 /// Where the credential for one provider comes from, and the last one that came from there.
@@ -84,7 +84,7 @@ impl Credentials {
     ///
     /// There is none, or it is expired, malformed, or an owner's.
     pub fn check_kept(&self, now: Timestamp) -> Result<Option<Timestamp>, CredentialError> {
-        match self.kept(now) {
+        match self.kept(&CallContext::default(), now) {
             None => Ok(None),
             Some(kept) => Ok(self.good_at(now, kept)?.expires_at),
         }
@@ -96,7 +96,7 @@ impl Credentials {
     ///
     /// There is none, or it is expired, malformed, or an owner's, or the command fails.
     pub async fn check(&self, now: Timestamp) -> Result<Option<Timestamp>, CredentialError> {
-        self.current(now, None).await.map(|credential| credential.expires_at)
+        self.current(&CallContext::default(), now, None).await.map(|credential| credential.expires_at)
     }
 
     /// The file it is kept in, when others than its owner can read that.
@@ -109,13 +109,22 @@ impl Credentials {
     }
 
     /// The token, if it is good at `now`.
-    pub(super) async fn token(&self, now: Timestamp) -> Result<SecretString, CredentialError> {
-        self.current(now, None).await.map(|credential| credential.token)
+    pub(super) async fn token(
+        &self,
+        context: &CallContext,
+        now: Timestamp,
+    ) -> Result<SecretString, CredentialError> {
+        self.current(context, now, None).await.map(|credential| credential.token)
     }
 
     /// The token as it is now, got anew, if it is good at `now` and another than `refused`.
-    pub(super) async fn other_than(&self, refused: &SecretString, now: Timestamp) -> Option<SecretString> {
-        let token = self.current(now, Some(refused)).await.ok()?.token;
+    pub(super) async fn other_than(
+        &self,
+        context: &CallContext,
+        refused: &SecretString,
+        now: Timestamp,
+    ) -> Option<SecretString> {
+        let token = self.current(context, now, Some(refused)).await.ok()?.token;
         (token.expose_secret() != refused.expose_secret()).then_some(token)
     }
 
@@ -129,6 +138,7 @@ impl Credentials {
 
     async fn current(
         &self,
+        context: &CallContext,
         now: Timestamp,
         refused: Option<&SecretString>,
     ) -> Result<Credential, CredentialError> {
@@ -136,7 +146,7 @@ impl Credentials {
             // A file that was replaced within the clock's tick looks unchanged.
             file.forget();
         }
-        let found = match (&self.kind, self.kept(now)) {
+        let found = match (&self.kind, self.kept(context, now)) {
             (Kind::Command(command), _) => command.current(now, refused).await,
             (_, kept) => kept.unwrap_or(Err(CredentialFault::Missing)),
         };
@@ -144,7 +154,7 @@ impl Credentials {
     }
 
     /// What lies there; `None` when a command has to be run for it.
-    fn kept(&self, now: Timestamp) -> Option<Result<Credential, CredentialFault>> {
+    fn kept(&self, context: &CallContext, now: Timestamp) -> Option<Result<Credential, CredentialFault>> {
         match &self.kind {
             Kind::PdppCache(file) | Kind::File(file) => Some(file.read()),
             Kind::Variable { value: None, .. } => Some(Err(CredentialFault::Missing)),
@@ -153,7 +163,7 @@ impl Credentials {
             }
             Kind::Command(_) => None,
             // Whether it is still good was asked when the caller was let in.
-            Kind::Caller(token) => Some(match token.now() {
+            Kind::Caller(token) => Some(match context.token().cloned().or_else(|| token.latest()) {
                 Some(token) => Ok(Credential { token, expires_at: None }),
                 None => Err(CredentialFault::Missing),
             }),
@@ -201,7 +211,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_variable_holds_a_token_or_json() {
-        let token = async |value| variable(Some(value)).token(now()).await.unwrap();
+        let token = async |value| variable(Some(value)).token(&CallContext::default(), now()).await.unwrap();
         assert_eq!(token("tok_1").await.expose_secret(), "tok_1");
         assert_eq!(token(r#"{"access_token":"tok_2","expires_in":60}"#).await.expose_secret(), "tok_2");
     }

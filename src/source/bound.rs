@@ -1,0 +1,167 @@
+//! A source with the context of one call.
+//!
+//! The tools and the HTTP APIs read a `BoundSource`, so that every read of a request has the context that was created for
+//! it, and none of them passes it on.
+
+use std::sync::Arc;
+
+use super::federation::CircuitReport;
+use super::{
+    AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
+    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+};
+use crate::callers::CallContext;
+use crate::handle::{RecordAddress, SourceName};
+use crate::record::{Record, Schema, Window};
+
+/// A source that is read in the context of one call. Clones share the source.
+#[derive(Debug, Clone)]
+pub struct BoundSource {
+    source: Arc<dyn Source>,
+    context: CallContext,
+}
+
+impl BoundSource {
+    /// Binds a source to the context of a call.
+    #[must_use]
+    pub fn new(source: Arc<dyn Source>, context: CallContext) -> Self {
+        Self { source, context }
+    }
+
+    /// Returns the same source in the context of another call.
+    #[must_use]
+    pub fn with_context(&self, context: CallContext) -> Self {
+        Self { source: Arc::clone(&self.source), context }
+    }
+
+    /// Returns the source, which other calls share.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
+    /// See [`Source::name`].
+    #[must_use]
+    pub fn name(&self) -> &SourceName {
+        self.source.name()
+    }
+
+    /// See [`Source::identity`].
+    #[must_use]
+    pub fn identity(&self) -> String {
+        self.source.identity()
+    }
+
+    /// See [`Source::is_several`].
+    #[must_use]
+    pub fn is_several(&self) -> bool {
+        self.source.is_several()
+    }
+
+    /// See [`Source::hides_streams`].
+    #[must_use]
+    pub fn hides_streams(&self) -> bool {
+        self.source.hides_streams()
+    }
+
+    /// See [`Source::circuits`].
+    #[must_use]
+    pub fn circuits(&self) -> Vec<CircuitReport> {
+        self.source.circuits()
+    }
+
+    /// Returns the source of a name in a federation, in the same context.
+    #[must_use]
+    pub fn member(&self, name: &SourceName) -> Option<Self> {
+        let source = self.source.member(name)?;
+        Some(Self { source, context: self.context.clone() })
+    }
+
+    /// See [`Source::schema`].
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn schema(&self) -> Result<Schema, SourceError> {
+        self.source.schema(&self.context).await
+    }
+
+    /// See [`Source::version`].
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
+        self.source.version(&self.context, address).await
+    }
+
+    /// See [`Source::stream`].
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
+        self.source.stream(&self.context, query).await
+    }
+
+    /// See [`Source::search`].
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        self.source.search(&self.context, query).await
+    }
+
+    /// See [`Source::changes_origin`].
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
+        self.source.changes_origin(&self.context, query).await
+    }
+
+    /// See [`Source::records`].
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
+        self.source.records(&self.context, query).await
+    }
+
+    /// See [`Source::record`].
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
+        self.source.record(&self.context, query).await
+    }
+
+    /// See [`Source::window`].
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
+        self.source.window(&self.context, query).await
+    }
+
+    /// See [`Source::aggregate`].
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
+        self.source.aggregate(&self.context, query).await
+    }
+}
+
+impl<Read: Source + 'static> From<Read> for BoundSource {
+    /// Binds a source to the context of no call.
+    fn from(source: Read) -> Self {
+        Self::new(Arc::new(source), CallContext::default())
+    }
+}
