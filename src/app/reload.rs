@@ -75,7 +75,7 @@ impl Reload {
                 let now = live.now();
                 // The source is kept, with its circuit breakers, caches and positions of lists.
                 let source = if has_same_sources(before, &settings) {
-                    Arc::clone(now.asked_source().shared())
+                    Arc::clone(now.source().shared())
                 } else {
                     let opened = reopen_sources(&settings, &self.environment, &self.opened)?;
                     let source = joined(opened.clone(), settings.call_deadline)?;
@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn asked(reload: &Reload) -> Arc<dyn Source> {
-        Arc::clone(now(reload).asked_source().shared())
+        Arc::clone(now(reload).source().shared())
     }
 
     fn open(reload: &Reload) -> Vec<Arc<dyn Source>> {

@@ -193,7 +193,7 @@ pub(super) fn binding(toolbox: &Toolbox) -> String {
         Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     };
     let caller = toolbox.caller().map(|caller| digest(&caller)).unwrap_or_default();
-    format!("{}:{caller}", digest(&toolbox.asked_source().identity()))
+    format!("{}:{caller}", digest(&toolbox.source().identity()))
 }
 
 /// Returns the reason why a position that was saved with one binding cannot be used under another.

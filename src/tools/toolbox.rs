@@ -115,9 +115,9 @@ impl Toolbox {
         Self { source: self.source.with_context(context), ..self.clone() }
     }
 
-    /// Returns the source that calls read.
+    /// Returns the source that tool calls read from, in the context of the call.
     #[must_use]
-    pub fn asked_source(&self) -> &BoundSource {
+    pub fn source(&self) -> &BoundSource {
         &self.source
     }
 
@@ -182,7 +182,7 @@ impl Toolbox {
     }
 
     /// Returns the source of a call: the named member of a federation, or the source of the toolbox.
-    pub(super) fn source(
+    pub(super) fn named_source(
         &self,
         tool: &'static str,
         name: Option<&SourceName>,

@@ -397,7 +397,7 @@ impl Checked<'_> {
     /// What stands in place of what was left out leads to it.
     async fn follow(&mut self, record: &Value, dice: &mut Dice) {
         let id = &record["id"];
-        let whole = self.toolbox.asked_source();
+        let whole = self.toolbox.source();
         let handle: fetchwell::handle::Handle = id.as_str().unwrap().parse().unwrap();
         let whole = whole.record(&RecordQuery::of(handle.address().clone())).await.unwrap().data;
         if record.get("more_fields").is_some() && dice.below(4) == 0 {

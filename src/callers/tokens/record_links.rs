@@ -1,9 +1,9 @@
-//! Pages on which people read the records that a model cites.
+//! Links to record pages.
 //!
-//! A page has the address of its record and is for the people whose record it is. A person who follows a citation has no
-//! token at hand, so tools give a link that opens the page. A link is authenticated by a MAC over its grant, its record
-//! and the day, so none is kept in memory and none is evicted: it opens until the end of the day after the one on which it
-//! was given. On one day, the link of one record and grant is always the same: a citation of `search` is that of `fetch`.
+//! A page has the URL of its record and is only for people who may read the record. A person who follows a citation has no
+//! token at hand, so tools add a link key that opens the page. The key is a MAC over the grant, the record and the day, so
+//! no link is stored and none is evicted: it opens the page until the end of the next day (UTC). All links to one record
+//! for one grant on one day are equal.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,55 +22,56 @@ use subtle::ConstantTimeEq;
 use crate::callers::{Caller, GrantId, GrantToken};
 use crate::handle::{Handle, RecordAddress};
 
-/// What comes before the handle.
+/// Path prefix of record pages.
 const PATH: &str = "/records/";
 
-/// The parameter that opens a page.
+/// Query parameter with the link key.
 pub const LINK: &str = "link";
 
-/// What a handle may have in a path as it is. A percent sign of its own is encoded, so that decoding gives the handle.
+/// Characters of a handle that are encoded in a path. That includes the percent sign, so that decoding gives the handle.
 const IN_PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b':');
 
-/// The longest address, in bytes. A longer one is not given.
-const MAX_URL: usize = 2_500;
+/// Maximum length of a URL in bytes. A longer one is omitted.
+const MAX_URL_BYTES: usize = 2_500;
 
-/// Bytes of a link that name its grant: 10,000 grants never have one of 2^48 numbers in common.
+/// Bytes of a link key that identify the grant: among 10,000 grants, no two share one of 2^48 values.
 const ALIAS_BYTES: usize = 6;
 
-/// Bytes of a link that authenticate it.
+/// Bytes of a link key that authenticate it.
 const TAG_BYTES: usize = 12;
 
-/// Characters of what opens a page, in Base64.
+/// Length of a link key in Base64 characters.
 const KEY_CHARS: usize = (ALIAS_BYTES + TAG_BYTES) * 4 / 3;
 
-/// Grants with links; the least recently used is evicted, and its links open again once it is given another.
+/// Maximum number of grants with links; the least recently used is evicted. Its links open again after it gets another
+/// link.
 const MAX_READERS: u64 = 10_000;
 
-/// The longest that a link opens: the day on which it was given, and the next.
+/// Maximum lifetime of a link: the day on which it was issued, and the next.
 pub const MAX_LINK_LIFE: Duration = Duration::from_secs(2 * SECONDS_OF_DAY.unsigned_abs());
 
 const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
 
-/// Names a grant in its links.
+/// Identifies a grant in its links.
 type Alias = [u8; ALIAS_BYTES];
 
-/// The pages of a server.
+/// The record pages of a server.
 #[derive(Debug, Clone)]
 pub struct RecordPages {
-    /// Where the server is, without a slash at the end.
+    /// URL of the server, without a slash at the end.
     base: Arc<str>,
-    /// The grants that have links.
+    /// Readers by the alias of their grant.
     readers: Cache<Alias, Reader>,
-    /// What links are made with; `None` where the system gave no random bytes.
+    /// Secret of link keys; `None` if the system provided no random bytes.
     secret: Option<Secret>,
-    /// The grant that links are made for. Where callers are not told apart pages open for everybody.
+    /// Reader that links are issued to. Without authentication there is none, and pages need no link key.
     reader: Option<Reader>,
-    /// People sign in at the authorization server, so those who can need no link.
+    /// True if people sign in at the authorization server, so that those with an account there need no link key.
     has_sign_in: bool,
 }
 
-/// The secret of links, which ends with the process.
+/// The secret of link keys, which is random for each process.
 #[derive(Clone)]
 struct Secret(Hmac<Sha256>);
 
@@ -87,12 +88,12 @@ impl Secret {
         Some(Self(Hmac::new(&block.into())))
     }
 
-    /// Returns the name of a grant in its links.
+    /// Returns the alias of a grant in its links.
     fn alias(&self, grant: GrantId) -> Alias {
         self.mac(&["grant", &grant.to_string()])
     }
 
-    /// Returns what authenticates the link of a record that was given to a grant on a day.
+    /// Returns the MAC of the link to a record that a grant gets on a day.
     fn tag(&self, grant: GrantId, record: &RecordAddress, day: i64) -> [u8; TAG_BYTES] {
         let RecordAddress { connection, stream, record } = record;
         let connection = connection.as_ref().map_or_else(String::new, |connection| format!("/{connection}"));
@@ -101,7 +102,7 @@ impl Secret {
         self.mac(&["link", &grant.to_string(), connection, stream, record, day])
     }
 
-    /// Returns the first bytes of a MAC over texts, each with its length.
+    /// Returns the first bytes of a MAC over strings, each prefixed with its length.
     fn mac<const BYTES: usize>(&self, texts: &[&str]) -> [u8; BYTES] {
         let mut mac = self.0.clone();
         for text in texts {
@@ -113,30 +114,30 @@ impl Secret {
     }
 }
 
-/// Whose records a page shows.
+/// The grant with which a page reads its record.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    /// By which grant.
+    /// Id of the grant.
     pub grant: GrantId,
-    /// Who has it.
+    /// Id of the person who has the grant.
     pub person: GrantId,
-    /// By which token.
+    /// Latest token of the grant.
     pub token: GrantToken,
-    /// The reader is known to an authorization server, and can sign in there.
+    /// True for a subject of an authorization server, who can sign in there.
     pub can_sign_in: bool,
 }
 
 impl Reader {
-    /// A caller, by this token.
+    /// Creates the reader for a caller with a token.
     #[must_use]
-    pub fn of(caller: &Caller, token: GrantToken) -> Self {
+    pub fn new(caller: &Caller, token: GrantToken) -> Self {
         let can_sign_in = matches!(caller, Caller::Subject(_));
         Self { grant: caller.grant_id(), person: caller.person_id(), token, can_sign_in }
     }
 }
 
 impl RecordPages {
-    /// Pages below `base`, the origin of the server.
+    /// Creates the pages below `base`, the origin of the server.
     #[must_use]
     pub fn new(base: &str) -> Self {
         let readers = Cache::builder().max_capacity(MAX_READERS).time_to_idle(MAX_LINK_LIFE);
@@ -144,7 +145,7 @@ impl RecordPages {
         Self { base: base.into(), readers, secret: Secret::random(), reader: None, has_sign_in: false }
     }
 
-    /// The same for one reader.
+    /// Returns the same pages with links for a reader.
     #[must_use]
     pub fn read_by(&self, reader: Reader) -> Self {
         if let Some(secret) = &self.secret {
@@ -153,37 +154,37 @@ impl RecordPages {
         Self { reader: Some(reader), ..self.clone() }
     }
 
-    /// The same where people sign in for pages, or do not.
+    /// Sets whether people sign in for pages.
     #[must_use]
     pub fn with_sign_in(&self, has_sign_in: bool) -> Self {
         Self { has_sign_in, ..self.clone() }
     }
 
-    /// The path of a record's page.
+    /// Returns the path of a record's page.
     #[must_use]
     pub fn path(handle: &Handle) -> String {
         format!("{PATH}{}", utf8_percent_encode(handle.as_str(), IN_PATH))
     }
 
-    /// The URL of a record's page; nothing when it is too long for one.
+    /// Returns the URL of a record's page, or `None` if it would be too long.
     #[must_use]
     pub fn url(&self, handle: &Handle) -> Option<String> {
         let url = format!("{}{}", self.base, Self::path(handle));
-        (url.len() <= MAX_URL).then_some(url)
+        (url.len() <= MAX_URL_BYTES).then_some(url)
     }
 
-    /// The same with what opens it for the reader, unless the reader signs in for it. Links of one record are equally long, and
-    /// each reader's has its own end.
+    /// Returns the URL with the link key of the reader, or without one if the reader signs in. All links to one record
+    /// are equally long.
     #[must_use]
     pub fn link(&self, handle: &Handle) -> Option<String> {
         let url = self.url(handle)?;
-        // Without random bytes there is no link, and the page can be opened with a token.
+        // Without random bytes there is no link key, and the page can be opened with a token.
         let Some((reader, secret)) = self.reader.as_ref().zip(self.secret.as_ref()) else { return Some(url) };
         if self.signs_in(reader) {
             return Some(url);
         }
         let alias = secret.alias(reader.grant);
-        // A grant whose links are used stays.
+        // A grant that gets links stays in the cache.
         self.readers.get_with(alias, || reader.clone());
         let tag = secret.tag(reader.grant, handle.address(), today());
         let key = URL_SAFE_NO_PAD.encode([&alias[..], &tag].concat());
@@ -194,7 +195,8 @@ impl RecordPages {
         self.has_sign_in && reader.can_sign_in
     }
 
-    /// Returns the reader whose link to this record `key` is. `None` for one who has to sign in.
+    /// Returns the reader that a link key for this record was issued to, or `None` if the key is invalid or the reader
+    /// signs in.
     #[must_use]
     pub fn reader_of(&self, key: &str, record: &RecordAddress) -> Option<Reader> {
         self.reader_on(key, record, today())
@@ -208,12 +210,12 @@ impl RecordPages {
         [day, day - 1].iter().any(is_of).then_some(reader).filter(|reader| !self.signs_in(reader))
     }
 
-    /// What is the same in every link of a record. The rest is always as many letters, and not as many tokens.
+    /// Returns a link without its key. Keys always have the same number of characters, but not of model tokens.
     #[must_use]
-    pub fn steady<'a>(&self, link: &'a str) -> &'a str {
+    pub fn without_key<'a>(&self, link: &'a str) -> &'a str {
         let is_ours = self.reader.is_some() && link.starts_with(&*self.base);
-        let (steady, _) = link.rsplit_once(&format!("?{LINK}=")).filter(|_| is_ours).unwrap_or((link, ""));
-        steady
+        let (url, _) = link.rsplit_once(&format!("?{LINK}=")).filter(|_| is_ours).unwrap_or((link, ""));
+        url
     }
 }
 
@@ -237,7 +239,7 @@ mod tests {
     }
 
     fn reader() -> Reader {
-        Reader::of(&Caller::Token { name: "ann".to_owned() }, GrantToken::default())
+        Reader::new(&Caller::Token { name: "ann".to_owned() }, GrantToken::default())
     }
 
     #[test]
@@ -261,7 +263,7 @@ mod tests {
         let pages = pages().read_by(reader());
         let (one, other) = (pages.link(&handle).unwrap(), pages.link(&handle).unwrap());
         assert_eq!(one, other);
-        let bob = Reader::of(&Caller::Token { name: "bob".to_owned() }, GrantToken::default());
+        let bob = Reader::new(&Caller::Token { name: "bob".to_owned() }, GrantToken::default());
         let of_bob = pages.read_by(bob).link(&handle).unwrap();
         let second = pages.link(&"cin_home/messages:m2".parse().unwrap()).unwrap();
         assert!(
@@ -311,17 +313,20 @@ mod tests {
     fn the_letters_that_open_a_page_are_a_token_each_at_most() {
         let handle: Handle = "cin_home/messages:m1".parse().unwrap();
         let open = pages();
-        assert_eq!(open.steady("https://records.example.com/?link=x"), "https://records.example.com/?link=x");
+        assert_eq!(
+            open.without_key("https://records.example.com/?link=x"),
+            "https://records.example.com/?link=x"
+        );
         let pages = pages().read_by(reader());
-        assert_eq!(pages.steady("https://example.com/?link=x"), "https://example.com/?link=x");
+        assert_eq!(pages.without_key("https://example.com/?link=x"), "https://example.com/?link=x");
         for number in 0..1_000 {
-            let reader = Reader::of(&Caller::Token { name: format!("{number}") }, GrantToken::default());
+            let reader = Reader::new(&Caller::Token { name: format!("{number}") }, GrantToken::default());
             let pages = pages.read_by(reader);
             let link = pages.link(&handle).unwrap();
-            let steady = pages.steady(&link);
-            assert_eq!(steady, pages.url(&handle).unwrap());
+            let url = pages.without_key(&link);
+            assert_eq!(url, pages.url(&handle).unwrap());
             let json = |url: &str| count_tokens(&json!({"url": url, "title": ""}).to_string());
-            assert!(json(&link) <= json(steady) + link.len() - steady.len(), "{link}");
+            assert!(json(&link) <= json(url) + link.len() - url.len(), "{link}");
         }
     }
 

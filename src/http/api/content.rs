@@ -76,7 +76,7 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Fa
     let (text, piece) = match cursor {
         None => {
             let query = TextQuery { address: handle.address().clone(), field, most: max_chunk_bytes(budget) };
-            (read_chunked(toolbox, toolbox.asked_source(), query).await?, piece)
+            (read_chunked(toolbox, toolbox.source(), query).await?, piece)
         }
         Some(cursor) => {
             if index.is_some() || first.is_some() || last.is_some() {

@@ -60,7 +60,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
     });
     let connection = connection.transpose()?;
     call.parameters.reject_remaining()?;
-    let source = call.toolbox.asked_source();
+    let source = call.toolbox.source();
     let address = RecordAddress { connection: connection.clone(), stream: route.stream.clone(), record };
     let key = percent_encoding::utf8_percent_encode(address.record.as_str(), SEGMENT);
     let endpoint = format!("{}/{key}", call.path);

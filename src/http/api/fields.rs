@@ -97,7 +97,7 @@ pub(super) async fn known(
     if missing.is_empty() {
         return Ok(());
     }
-    let details = call.toolbox.asked_source().stream(stream).await?.details;
+    let details = call.toolbox.source().stream(stream).await?.details;
     let unknown = |field: String, known: Vec<String>| -> Failure {
         SourceError::UnknownField { stream: stream.stream.to_string(), field, known }.into()
     };

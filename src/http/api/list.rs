@@ -260,7 +260,7 @@ async fn read(
     wanted: usize,
     in_pages: bool,
 ) -> Result<RecordBatch, Failure> {
-    let source = call.toolbox.asked_source();
+    let source = call.toolbox.source();
     let mut read = RecordBatch::default();
     let mut query = query.clone();
     let mut bytes = 0;

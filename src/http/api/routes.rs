@@ -108,7 +108,7 @@ impl Routes {
         if let Some(known) = self.0.get(&identity) {
             return Ok(known);
         }
-        let routes = Arc::new(KnownRoutes::read(toolbox.asked_source()).await?);
+        let routes = Arc::new(KnownRoutes::read(toolbox.source()).await?);
         self.0.insert(identity, Arc::clone(&routes));
         Ok(routes)
     }

@@ -83,7 +83,7 @@ impl AuthMode {
     #[must_use]
     pub fn circuits(&self) -> Vec<CircuitReport> {
         match self {
-            Self::Unauthenticated(live) => live.now().asked_source().circuits(),
+            Self::Unauthenticated(live) => live.now().source().circuits(),
             Self::Authenticated(callers) => callers.toolboxes.circuits(),
         }
     }
@@ -91,7 +91,7 @@ impl AuthMode {
     /// Returns the source that can be read without a caller, for health checks.
     pub(in crate::http) fn everything(&self) -> Option<Arc<dyn Source>> {
         match self {
-            Self::Unauthenticated(live) => Some(Arc::clone(live.now().asked_source().shared())),
+            Self::Unauthenticated(live) => Some(Arc::clone(live.now().source().shared())),
             Self::Authenticated(callers) => callers.settings().sources.everything(),
         }
     }

@@ -50,7 +50,7 @@ impl Seal {
     /// Creates a seal for the positions of a toolbox's source.
     pub(super) fn new(toolbox: &Toolbox) -> Self {
         let cursors = Arc::clone(toolbox.cursors());
-        let is_sealed = toolbox.is_granted() || toolbox.asked_source().hides_streams();
+        let is_sealed = toolbox.is_granted() || toolbox.source().hides_streams();
         Self { cursors, sources: toolbox.identity(), is_sealed }
     }
 

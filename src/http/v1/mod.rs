@@ -211,7 +211,7 @@ async fn handle(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) ->
     };
     let (path, query) = (request.uri.path(), request.uri.query());
     let parameters = Parameters::read(query, operation.parameters)?;
-    let source = toolbox.asked_source();
+    let source = toolbox.source();
     let seal = Seal::new(toolbox);
     let mut call = Call { toolbox, source, seal: &seal, path, query, parameters };
     let answered = tokio::time::timeout(toolbox.call_deadline(), dispatch(&mut call, route)).await;

@@ -165,7 +165,7 @@ async fn aggregate(
     ToolCall { toolbox, warnings, started }: ToolCall<'_>,
     Request { source, query }: Request,
 ) -> Result<Payload, ToolError> {
-    let source = toolbox.source("aggregate", source.as_ref())?;
+    let source = toolbox.named_source("aggregate", source.as_ref())?;
     let answer = source.aggregate(&query).await;
     let mut answer = answer.map_err(|error| ToolError::from_source(&source, error))?;
     answer.notes.splice(0..0, warnings);

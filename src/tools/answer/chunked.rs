@@ -120,7 +120,7 @@ pub(crate) async fn continue_chunked(
 ) -> Result<ContinuedText, ToolError> {
     let (_, position) =
         load::<ChunkPosition>(toolbox, Kind::Chunk, ToolError::InvalidTextCursor, cursor).await?;
-    let source = toolbox.source("read_record_field", position.source.as_ref())?;
+    let source = toolbox.named_source("read_record_field", position.source.as_ref())?;
     let ChunkPosition { address, field, most, .. } = &position;
     let query = TextQuery { address: address.clone(), field: field.clone(), most: *most };
     let text = read_chunked(toolbox, &source, query).await?;

@@ -123,7 +123,7 @@ pub(super) fn document(
     part.metadata.next = Some(longest_part.to_string());
     part.id = longest_part.as_str();
     // Nor on the random key in the link of a record page: one token is reserved for each of its characters.
-    let steady = pages.as_ref().map_or(url.as_str(), |pages| pages.steady(&url));
+    let steady = pages.as_ref().map_or(url.as_str(), |pages| pages.without_key(&url));
     let room = room_beside(&json_of(&Document { text: "", url: steady, ..part.clone() })?, *budget);
     let least = MIN_TEXT_BYTES.min(budget.tokens / 2);
     let left = |room: usize| room.saturating_sub(url.len() - steady.len()).max(least);

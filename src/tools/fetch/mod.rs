@@ -80,7 +80,7 @@ async fn fetch(toolbox: &Toolbox, profile: Profile, args: FetchArgs) -> Result<P
     if let Some(hit) = toolbox.seen_ids.get(&args.id) {
         return hit_document(&args.id, &hit, toolbox.budget("fetch"));
     }
-    let source = toolbox.source("fetch", args.source.as_ref())?;
+    let source = toolbox.named_source("fetch", args.source.as_ref())?;
     let request = resolve(args)?;
     let query = RecordQuery {
         address: request.address.clone(),

@@ -57,7 +57,7 @@ async fn query_records(
     Page { request, rest, so_far }: Page<Request, ListState>,
 ) -> Result<Payload, ToolError> {
     let is_first = rest.is_none() && request.query.start == Start::First;
-    let source = toolbox.source("query_records", request.source.as_ref())?;
+    let source = toolbox.named_source("query_records", request.source.as_ref())?;
     let budget = request.budget(&toolbox.limits("query_records"));
     let mut query = request.query.clone();
     if let Some(ListState { position }) = rest {

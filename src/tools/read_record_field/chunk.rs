@@ -54,7 +54,7 @@ pub(super) async fn read_chunk(toolbox: &Toolbox, request: ChunkRequest) -> Resu
     let budget = toolbox.budget("read_record_field");
     let (text, start, named) = match cursor {
         None => {
-            let reader = toolbox.source("read_record_field", source.as_ref())?;
+            let reader = toolbox.named_source("read_record_field", source.as_ref())?;
             let query = TextQuery { address, field: Some(field), most: max_chunk_bytes(budget) };
             (read_chunked(toolbox, &reader, query).await?, ChunkStart::default(), source)
         }

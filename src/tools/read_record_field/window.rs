@@ -44,7 +44,7 @@ pub(super) async fn read_window(
     ToolCall { toolbox, warnings, .. }: ToolCall<'_>,
     request: WindowRequest,
 ) -> Result<Payload, ToolError> {
-    let source = toolbox.source("read_record_field", request.source.as_ref())?;
+    let source = toolbox.named_source("read_record_field", request.source.as_ref())?;
     let query = &request.query;
     let failed = |error| ToolError::from_source(&source, error).with_record(&query.address);
     let window = source.window(query).await.map_err(failed)?;

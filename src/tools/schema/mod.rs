@@ -158,7 +158,7 @@ impl Tool for Schema {
 
 async fn schema(toolbox: &Toolbox, arguments: Args) -> Result<Payload, ToolError> {
     let Args { stream, connection_id, detail, source } = arguments;
-    let source = toolbox.source("schema", source.as_ref())?;
+    let source = toolbox.named_source("schema", source.as_ref())?;
     let failed = |error| ToolError::from_source(&source, error);
     let Some(stream) = stream else {
         if detail == Detail::Full {

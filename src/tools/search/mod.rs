@@ -66,7 +66,7 @@ async fn search(
     let wanted = request.max_hits();
     let is_first_page = rest.is_none();
     let mut found: SearchState = rest.unwrap_or_default();
-    let source = toolbox.source("search", request.criteria.source.as_ref())?;
+    let source = toolbox.named_source("search", request.criteria.source.as_ref())?;
     let mut notes = SearchNotes { notes: warnings, ..SearchNotes::default() };
     for round in 0..MAX_READS {
         let fetchable = found.hits.iter().filter(|hit| fetchable_id(hit).is_some()).count();

@@ -136,7 +136,7 @@ impl CallerToolboxes {
     #[must_use]
     pub fn circuits(&self) -> Vec<CircuitReport> {
         let mut worst: Vec<CircuitReport> = Vec::new();
-        for circuit in self.states.iter().flat_map(|(_, state)| state.toolbox.asked_source().circuits()) {
+        for circuit in self.states.iter().flat_map(|(_, state)| state.toolbox.source().circuits()) {
             match worst.iter_mut().find(|known| known.source == circuit.source) {
                 Some(known) if known.failures < circuit.failures => *known = circuit,
                 Some(_) => {}
@@ -186,7 +186,7 @@ impl CallerToolboxes {
         let source = match known {
             // An unchanged source keeps its circuit breakers and its knowledge of connections.
             Some(state) if Arc::ptr_eq(&state.settings.sources, &settings.sources) => {
-                Arc::clone(state.toolbox.asked_source().shared())
+                Arc::clone(state.toolbox.source().shared())
             }
             _ => settings.sources.granted(&caller.caller, &token)?,
         };
@@ -198,7 +198,7 @@ impl CallerToolboxes {
                 .granted_to(grant),
         };
         self.tokens.insert(grant, token.clone());
-        let reader = Reader::of(&caller.caller, token);
+        let reader = Reader::new(&caller.caller, token);
         let toolbox = toolbox.with_pages(settings.pages.as_ref().map(|pages| pages.read_by(reader.clone())));
         Some(CallerState { settings, toolbox: Arc::new(toolbox), reader })
     }
@@ -265,7 +265,7 @@ mod tests {
         });
         let later = toolbox("ann").await;
         assert_eq!((later.call_deadline().as_secs(), later.identity()), (2, ann.identity()));
-        assert!(Arc::ptr_eq(later.asked_source().shared(), ann.asked_source().shared()));
+        assert!(Arc::ptr_eq(later.source().shared(), ann.source().shared()));
     }
 
     #[tokio::test]

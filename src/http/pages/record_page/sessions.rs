@@ -84,7 +84,7 @@ impl Session {
     /// Of somebody who showed a token.
     pub(super) fn signed_in(caller: AuthenticatedCaller) -> Self {
         let token = GrantToken::new(caller.token, caller.expires_at);
-        Self { reader: Reader::of(&caller.caller, token), scope: Scope::Grant }
+        Self { reader: Reader::new(&caller.caller, token), scope: Scope::Grant }
     }
 
     /// Of somebody who followed a link, with what they could read `before`.
@@ -138,7 +138,7 @@ mod tests {
 
     fn follow(name: &str, handle: &str, before: Option<Session>) -> Session {
         let handle: Handle = handle.parse().unwrap();
-        let reader = Reader::of(&caller(name).caller, GrantToken::default());
+        let reader = Reader::new(&caller(name).caller, GrantToken::default());
         Session::of_link(reader, handle.address(), before)
     }
 
