@@ -11,12 +11,15 @@
 //! * `ops`: health, metrics and their listener
 //! * `site`, `router`, `serve`: settings, routes and start of a server
 //! * `public_url`, `resource_metadata`, `probes`, `headers`: URLs, paths and header names that several of these use
+//! * `error`, `encoding`: errors of requests for records, and percent-encoding, for both APIs
 //! * `error_format`: formats of the errors of middleware
 //! * `body_size`: sizes of responses for telemetry
 //! * `in_process`: the APIs without a socket
 
 mod api;
 mod body_size;
+mod encoding;
+mod error;
 mod error_format;
 mod headers;
 mod in_process;

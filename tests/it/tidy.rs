@@ -286,7 +286,7 @@ fn every_code_of_a_route_is_counted_by_its_name() {
     for file in rust_files("src/http") {
         let code: String = read(&file).split_whitespace().collect();
         let refusals = code
-            .split("ApiError::")
+            .split("RequestError::")
             .skip(1)
             .filter(|call| ["new(", "bad("].iter().any(|made| call.starts_with(made)));
         let other = code.split("Refusal::new(").skip(1);

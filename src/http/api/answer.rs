@@ -5,10 +5,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
 
-use super::error::Failure;
+use super::error::ApiError;
 use crate::fit::{PageBudget, Shaping, tokens_within};
+use crate::http::error::RequestError;
 use crate::http::headers::{ORIGINAL_TOKENS, RETURNED_TOKENS};
-use crate::http::v1::ApiError;
 
 /// Response body, with the shaping that produced it.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Serializes a body of `items` items without any shaping.
-    pub(super) fn new(body: &impl Serialize, items: usize) -> Result<Self, Failure> {
-        let body = serde_json::to_string(body).map_err(|_unwritable| ApiError::internal())?;
+    pub(super) fn new(body: &impl Serialize, items: usize) -> Result<Self, ApiError> {
+        let body = serde_json::to_string(body).map_err(|_unwritable| RequestError::internal())?;
         Ok(Self::with_shaping(body, Shaping { items, ..Shaping::default() }))
     }
 

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::Call;
 use super::answer::Answer;
-use super::error::Failure;
+use super::error::ApiError;
 use crate::fit::{PageBudget, Shaping, Strategy, clip, tokens_within};
 use crate::handle::Handle;
-use crate::http::v1::ApiError;
+use crate::http::error::RequestError;
 use crate::tools::{ChunkStart, ChunkedText, TextQuery, continue_chunked, max_chunk_bytes, read_chunked};
 
 /// A piece of a long text.
@@ -51,7 +51,7 @@ enum Piece {
     Lines(usize, usize),
 }
 
-pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Failure> {
+pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, ApiError> {
     let handle = handle(sent)?;
     let field = call.parameters.take("field");
     let cursor = call.parameters.take("cursor");
@@ -59,7 +59,7 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Fa
     let (first, last) = (call.parameters.number("startLine")?, call.parameters.number("endLine")?);
     call.parameters.reject_remaining()?;
     let wrong = |param: &str, problem: &str| {
-        Failure::from(ApiError::bad("invalid_argument", problem.to_owned()).about(param))
+        ApiError::from(RequestError::bad("invalid_argument", problem.to_owned()).about(param))
     };
     let piece = match (index, first, last) {
         (index, None, None) => Piece::Chunk(ChunkStart::new(index.unwrap_or(0))),
@@ -93,12 +93,12 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Fa
 }
 
 /// Parses a handle, either as it is printed or percent-encoded as a whole.
-fn handle(sent: &str) -> Result<Handle, Failure> {
+fn handle(sent: &str) -> Result<Handle, ApiError> {
     let decoded = percent_decode_str(sent).decode_utf8_lossy();
     let read = if sent.contains('/') { sent.parse().or_else(|_| decoded.parse()) } else { decoded.parse() };
     read.map_err(|problem: crate::handle::InvalidHandle| {
         let problem = format!("`{}` is no id: {problem}", clip(&decoded, 200));
-        ApiError::bad("invalid_handle", problem).hinting("Use an `id` as it was printed.").into()
+        RequestError::bad("invalid_handle", problem).hinting("Use an `id` as it was printed.").into()
     })
 }
 
@@ -107,12 +107,12 @@ async fn chunk(
     text: &ChunkedText,
     start: ChunkStart,
     budget: PageBudget,
-) -> Result<Answer, Failure> {
+) -> Result<Answer, ApiError> {
     // An empty text is one empty chunk.
     let total_chunks = text.chunks.len().max(1);
     if start.index >= total_chunks {
         let problem = format!("the text has {total_chunks} chunks, numbered from 0");
-        return Err(ApiError::bad("invalid_argument", problem).about("chunkIndex").into());
+        return Err(RequestError::bad("invalid_argument", problem).about("chunkIndex").into());
     }
     let at = text.chunk_from(start);
     let content = text.piece(at.as_ref());
@@ -140,11 +140,11 @@ async fn lines(
     text: &ChunkedText,
     Range { start: first, end }: Range<usize>,
     budget: PageBudget,
-) -> Result<Answer, Failure> {
+) -> Result<Answer, ApiError> {
     let total_lines = text.chunks.total_lines();
     if first >= total_lines.max(1) {
         let problem = format!("the text has {total_lines} lines, numbered from 0");
-        return Err(ApiError::bad("invalid_argument", problem).about("startLine").into());
+        return Err(RequestError::bad("invalid_argument", problem).about("startLine").into());
     }
     let end = end.min(total_lines);
     let bytes = text.chunks.lines(&text.text, first..end);
@@ -175,7 +175,7 @@ fn written(
     by_lines: bool,
     is_piece: bool,
     budget: PageBudget,
-) -> Result<Answer, Failure> {
+) -> Result<Answer, ApiError> {
     let too_large = || {
         let count = body.content.lines().count();
         let problem = format!("{count} lines take more than the hard cap of {} tokens", budget.tokens);
@@ -184,12 +184,12 @@ fn written(
         } else {
             "Raise `hard_cap` for this path in the configuration."
         };
-        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem).hinting(hint)
+        RequestError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem).hinting(hint)
     };
     if body.content.len() > budget.bytes {
         return Err(too_large().into());
     }
-    let json = serde_json::to_string(body).map_err(|_unwritable| ApiError::internal())?;
+    let json = serde_json::to_string(body).map_err(|_unwritable| RequestError::internal())?;
     let tokens = tokens_within(&json, budget.tokens).map_err(|_over| too_large())?;
     let strategy = if is_piece { Strategy::Chunked } else { Strategy::Whole };
     Ok(Answer::with_shaping(json, Shaping { items: 1, strategy, tokens, ..Shaping::default() }))

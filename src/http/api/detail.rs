@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::Call;
 use super::answer::Answer;
-use super::error::Failure;
+use super::error::ApiError;
 use super::fields::{Fields, known, only_id, select_paths, with_id};
 use super::marks;
 use super::meta::{BudgetMeta, Details, Naming, RecordMeta, groups, token_budget};
@@ -22,7 +22,8 @@ use crate::fit::{
     LeftOut, PageBudget, Preview, Shaping, TokenBudget, count_tokens, left_out, preview, tokens_within,
 };
 use crate::handle::{ConnectionId, Handle, RecordAddress, RecordId};
-use crate::http::v1::{ApiError, SEGMENT};
+use crate::http::encoding::SEGMENT;
+use crate::http::error::RequestError;
 use crate::record::{FieldPath, Record, RecordData};
 use crate::source::{RecordQuery, StreamQuery};
 use crate::tools::{Previews, run_blocking};
@@ -50,13 +51,13 @@ struct RecordRequest {
     endpoint: String,
 }
 
-pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId) -> Result<Answer, Failure> {
+pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId) -> Result<Answer, ApiError> {
     let fields = Fields::read(call.parameters.take("fields").as_deref())?;
     let with_meta = call.parameters.flag("meta")?.unwrap_or_default();
     // Accepted and ignored, because clients may send the parameter of lists here too.
     call.parameters.flag("summary")?;
     let connection = call.parameters.take("connection_id").map(|id| {
-        id.parse::<ConnectionId>().map_err(|problem| ApiError::connection_not_found(&id, &problem))
+        id.parse::<ConnectionId>().map_err(|problem| RequestError::connection_not_found(&id, &problem))
     });
     let connection = connection.transpose()?;
     call.parameters.reject_remaining()?;
@@ -101,9 +102,9 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
     shaped.await??.ok_or_else(|| too_large(cap).into())
 }
 
-fn too_large(budget: PageBudget) -> ApiError {
+fn too_large(budget: PageBudget) -> RequestError {
     let problem = format!("not even the id of the record fits into the hard cap of {} tokens", budget.tokens);
-    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
+    RequestError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
         .hinting("Raise `hard_cap` for this path in the configuration.")
 }
 

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use super::answer::written;
 use crate::cursor::CursorFault;
 use crate::fit::{budget, clip};
+use crate::http::error::{OfferedConnection, RequestError};
 use crate::http::middleware::refusal::Refusal;
-use crate::http::v1::{ApiError, OfferedConnection};
 use crate::source::SourceError;
 use crate::telemetry::RequestId;
 use crate::tools::ToolError;
@@ -21,8 +21,8 @@ const MAX_HINT_BYTES: usize = 600;
 
 /// Reason why a request fails.
 #[derive(Debug)]
-pub(super) struct Failure {
-    error: Box<ApiError>,
+pub(super) struct ApiError {
+    error: Box<RequestError>,
     /// Title of the error; `None` derives it from the code.
     title: Option<&'static str>,
 }
@@ -49,7 +49,7 @@ pub(super) struct ErrorBody {
     available_connections: Vec<OfferedConnection>,
 }
 
-impl Failure {
+impl ApiError {
     /// Sets a title that clients recognize.
     pub(super) fn with_title(self, title: &'static str) -> Self {
         Self { title: Some(title), ..self }
@@ -90,24 +90,24 @@ impl Failure {
     }
 }
 
-impl From<ApiError> for Failure {
-    fn from(error: ApiError) -> Self {
+impl From<RequestError> for ApiError {
+    fn from(error: RequestError) -> Self {
         Self { error: Box::new(error), title: None }
     }
 }
 
-impl From<SourceError> for Failure {
+impl From<SourceError> for ApiError {
     fn from(error: SourceError) -> Self {
-        ApiError::from(error).into()
+        RequestError::from(error).into()
     }
 }
 
-impl From<ToolError> for Failure {
+impl From<ToolError> for ApiError {
     fn from(error: ToolError) -> Self {
         let body = error.body();
         let invalid_cursor = |fault: CursorFault| {
             let problem = format!("Invalid cursor: {fault}. Re-query from the beginning, without `cursor`.");
-            Self::from(ApiError::cursor(fault, problem))
+            Self::from(RequestError::cursor(fault, problem))
         };
         match error {
             ToolError::Source { error, .. } => error.into(),
@@ -115,10 +115,10 @@ impl From<ToolError> for Failure {
             | ToolError::InvalidSearchCursor(fault)
             | ToolError::InvalidTextCursor(fault) => invalid_cursor(fault),
             ToolError::InvalidArgument { param, problem, .. } if param == "filter" => {
-                ApiError::bad("invalid_filter", problem).about(&param).into()
+                RequestError::bad("invalid_filter", problem).about(&param).into()
             }
             ToolError::InvalidArgument { param, problem, .. } => {
-                ApiError::bad("invalid_argument", problem).about(&param).into()
+                RequestError::bad("invalid_argument", problem).about(&param).into()
             }
             other => {
                 let status = match other {
@@ -130,14 +130,14 @@ impl From<ToolError> for Failure {
                     ToolError::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
                     _ => StatusCode::INTERNAL_SERVER_ERROR,
                 };
-                ApiError::new(status, body.code, body.message).hinting(&body.hint).into()
+                RequestError::new(status, body.code, body.message).hinting(&body.hint).into()
             }
         }
     }
 }
 
 /// Builds the response to a request that fails.
-pub(super) fn refusal(failure: &Failure, body: Vec<u8>) -> Response {
+pub(super) fn refusal(failure: &ApiError, body: Vec<u8>) -> Response {
     let error = &failure.error;
     let mut response = written(error.status, body);
     error.add_headers(response.headers_mut());

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::Call;
-use super::error::Failure;
+use super::error::ApiError;
 use crate::fit::shortened;
-use crate::http::v1::ApiError;
+use crate::http::error::RequestError;
 use crate::record::{FieldGroup, FieldPath, Record, RecordData, project};
 use crate::source::{SourceError, StreamQuery};
 use crate::tools::Previews;
@@ -35,13 +35,13 @@ pub(super) enum Fields {
 
 impl Fields {
     /// Parses `all`, or names and paths separated by commas.
-    pub(super) fn read(text: Option<&str>) -> Result<Self, ApiError> {
+    pub(super) fn read(text: Option<&str>) -> Result<Self, RequestError> {
         let Some(text) = text else { return Ok(Self::Unspecified) };
         if text == "all" {
             return Ok(Self::All);
         }
         let paths: Result<Vec<FieldPath>, _> = split(text).map(str::parse).collect();
-        let wrong = |problem: String| ApiError::bad("invalid_argument", problem).about("fields");
+        let wrong = |problem: String| RequestError::bad("invalid_argument", problem).about("fields");
         let paths = paths.map_err(|problem| wrong(problem.to_string()))?;
         if paths.len() > MAX_FIELDS {
             return Err(wrong(format!("it names more than {MAX_FIELDS} fields")));
@@ -88,7 +88,7 @@ pub(super) async fn known(
     stream: &StreamQuery,
     records: &[Record],
     paths: &[FieldPath],
-) -> Result<(), Failure> {
+) -> Result<(), ApiError> {
     let has = |path: &&FieldPath| {
         let path = std::slice::from_ref(*path);
         !records.iter().any(|record| !project(&record.data, path).is_empty())
@@ -98,7 +98,7 @@ pub(super) async fn known(
         return Ok(());
     }
     let details = call.toolbox.source().stream(stream).await?.details;
-    let unknown = |field: String, known: Vec<String>| -> Failure {
+    let unknown = |field: String, known: Vec<String>| -> ApiError {
         SourceError::UnknownField { stream: stream.stream.to_string(), field, known }.into()
     };
     let mut known: Vec<String> = Vec::new();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answer::Answer;
-use super::error::Failure;
+use super::error::ApiError;
 use super::fields::{Fields, known};
 use super::meta::{BudgetMeta, Missing, PageMeta};
 use super::page::{FitResult, PageWork, PaginatedResponse};
@@ -20,7 +20,7 @@ use super::{Call, parameters};
 use crate::cursor::Kind;
 use crate::fit::{FieldWidth, Limits, PageBudget, bytes_of};
 use crate::handle::ConnectionId;
-use crate::http::v1::ApiError;
+use crate::http::error::RequestError;
 use crate::record::{Record, RecordData, Unavailable};
 use crate::source::{
     Accuracy, Change, Count, CountMode, Direction, Filter, RecordsPosition, RecordsQuery, SourceError, Start,
@@ -80,7 +80,7 @@ struct RecordBatch {
     notes: Vec<String>,
 }
 
-pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer, Failure> {
+pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer, ApiError> {
     let sent = raw_arguments(call)?;
     let Page { request, rest, so_far } = begin(call.toolbox, &PAGING, sent).await?;
     let limits = call.limits;
@@ -133,7 +133,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer,
 }
 
 /// Returns the arguments in the form that a cursor keeps for the next page.
-fn raw_arguments(call: &mut Call<'_>) -> Result<RecordData, Failure> {
+fn raw_arguments(call: &mut Call<'_>) -> Result<RecordData, ApiError> {
     let parameters = &mut call.parameters;
     let mut sent = RecordData::from_iter([("path".to_owned(), Value::from(call.path.clone()))]);
     for name in ["limit", "cursor", "fields", "order_by", "connection_id"] {
@@ -204,8 +204,9 @@ fn order(order_by: Option<&str>) -> Result<(Option<String>, bool), String> {
 }
 
 /// Returns the number of records that the page should have.
-fn size(request: &ListRequest, limits: &Limits) -> Result<usize, Failure> {
-    let wrong = |problem: String| Failure::from(ApiError::bad("invalid_argument", problem).about("limit"));
+fn size(request: &ListRequest, limits: &Limits) -> Result<usize, ApiError> {
+    let wrong =
+        |problem: String| ApiError::from(RequestError::bad("invalid_argument", problem).about("limit"));
     match request.limit {
         Some(0) => Err(wrong("Limit must be at least 1".to_owned())),
         Some(limit) if limit > limits.max_page_size => {
@@ -234,15 +235,15 @@ fn narrowing(request: &ListRequest, limits: &Limits) -> Narrowing {
     if limits.summarization && request.fields != Fields::All { Narrowing::Rows } else { Narrowing::None }
 }
 
-fn too_many(limits: &Limits) -> ApiError {
+fn too_many(limits: &Limits) -> RequestError {
     let problem = format!("the list does not fit into the hard cap of {} tokens", limits.hard_cap);
-    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
+    RequestError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
         .hinting("Name `fields`, or let this path be paginated and summarised in the configuration.")
 }
 
 /// Rewrites an error about the sort field as one about `order_by`.
-fn sort_error(error: SourceError) -> Failure {
-    let error = ApiError::from(error);
+fn sort_error(error: SourceError) -> ApiError {
+    let error = RequestError::from(error);
     if error.code != "invalid_sort" {
         return error.into();
     }
@@ -250,7 +251,7 @@ fn sort_error(error: SourceError) -> Failure {
     let sorted_by = hint.split_once(';').map_or(hint, |(sorted_by, _how)| sorted_by);
     let hint =
         format!("{sorted_by}; use `created_desc`, `created_asc`, or that field with `_desc` or `_asc`.");
-    ApiError::bad("invalid_sort", error.message().to_owned()).about("order_by").hinting(&hint).into()
+    RequestError::bad("invalid_sort", error.message().to_owned()).about("order_by").hinting(&hint).into()
 }
 
 /// Reads records from the position of a page.
@@ -259,7 +260,7 @@ async fn read(
     query: &RecordsQuery,
     wanted: usize,
     in_pages: bool,
-) -> Result<RecordBatch, Failure> {
+) -> Result<RecordBatch, ApiError> {
     let source = call.toolbox.source();
     let mut read = RecordBatch::default();
     let mut query = query.clone();
@@ -312,7 +313,7 @@ async fn page(
     read: RecordBatch,
     PageContext { request, previews, so_far }: PageContext<'_>,
     PageConstraints { narrowing, budget, in_pages }: PageConstraints,
-) -> Result<FitResult, Failure> {
+) -> Result<FitResult, ApiError> {
     let RecordBatch { records, next, count, unavailable, notes } = read;
     // Clients take a page without a cursor as the last one, so every other page needs a cursor.
     let next_cursor = match (next, so_far) {

@@ -9,7 +9,7 @@ use super::BASE;
 use super::fields::only_id;
 use crate::fit::{FIELD_WIDTHS, FieldWidth, PageBudget, field_len, narrow, shortened, tokens_within};
 use crate::handle::Handle;
-use crate::http::v1::SEGMENT;
+use crate::http::encoding::SEGMENT;
 use crate::record::{FieldPath, Record, RecordData};
 
 /// Bytes of text that a placeholder shows, measured as JSON of the whole placeholder.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::fields::MAX_FIELDS;
 use crate::fit::{LeftOut, Limits, TokenBudget, bytes_of};
 use crate::handle::ConnectionId;
-use crate::http::v1::ApiError;
+use crate::http::error::RequestError;
 use crate::record::{FieldGroup, FieldPath, RecordData, Unavailable, project};
 
 /// Maximum number of omitted fields that are named one by one.
@@ -53,10 +53,10 @@ impl From<&TokenBudget> for BudgetMeta {
 }
 
 /// Relates a number of estimated tokens to the limits.
-pub(super) fn token_budget(limits: &Limits, estimated: usize) -> Result<TokenBudget, ApiError> {
+pub(super) fn token_budget(limits: &Limits, estimated: usize) -> Result<TokenBudget, RequestError> {
     let budget = TokenBudget::new(limits.threshold, limits.hard_cap.max(limits.threshold), estimated);
     // Limits are validated when the configuration is loaded.
-    budget.map_err(|_unsound| ApiError::internal())
+    budget.map_err(|_unsound| RequestError::internal())
 }
 
 /// Metadata of a page.

@@ -40,12 +40,12 @@ pub(super) use self::error::refused;
 pub(super) use self::meta::Missing;
 
 use self::answer::{Answer, response};
-use self::error::{Failure, refusal};
+use self::error::{ApiError, refusal};
 use self::parameters::Parameters;
 use self::routes::{Routes, Target};
-use super::v1::ApiError;
 use crate::fit::Limits;
 use crate::http::body_size::sent_bytes;
+use crate::http::error::RequestError;
 use crate::http::headers::CONTEXT_BUDGET;
 use crate::http::middleware::authenticate::toolbox_of;
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
@@ -101,40 +101,40 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
         dispatch(&toolbox, target, &request).await
     };
     let call = AssertUnwindSafe(call).catch_unwind();
-    match call.await.unwrap_or_else(|_panic| Err(ApiError::internal().into())) {
+    match call.await.unwrap_or_else(|_panic| Err(RequestError::internal().into())) {
         Ok(answer) => {
             record.answered(&answer.shaping);
             response(answer)
         }
-        Err(failure) => {
-            let body = failure.body(id.as_str());
+        Err(error) => {
+            let body = error.body(id.as_str());
             record.refused(
-                failure.code(),
-                Refused { bytes: sent_bytes(&request.method, body.len()), reason: failure.reason() },
+                error.code(),
+                Refused { bytes: sent_bytes(&request.method, body.len()), reason: error.reason() },
             );
-            refusal(&failure, body)
+            refusal(&error, body)
         }
     }
 }
 
-fn check_method(request: &Parts) -> Result<(), ApiError> {
+fn check_method(request: &Parts) -> Result<(), RequestError> {
     if request.method != Method::GET {
         let problem = "records are read with GET".to_owned();
-        return Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
+        return Err(RequestError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
     }
     Ok(())
 }
 
 /// Resolves the target of a request and the toolbox of its caller.
-async fn find(api: &Api, request: &Parts) -> Result<(Arc<Toolbox>, Target), Failure> {
+async fn find(api: &Api, request: &Parts) -> Result<(Arc<Toolbox>, Target), ApiError> {
     check_method(request)?;
-    let toolbox = toolbox_of(&request.extensions).ok_or_else(ApiError::internal)?;
+    let toolbox = toolbox_of(&request.extensions).ok_or_else(RequestError::internal)?;
     let target = target_of(api, &toolbox, request.uri.path()).await?;
     Ok((toolbox, target))
 }
 
 /// Resolves the target of a path.
-async fn target_of(api: &Api, toolbox: &Toolbox, path: &str) -> Result<Target, Failure> {
+async fn target_of(api: &Api, toolbox: &Toolbox, path: &str) -> Result<Target, ApiError> {
     // One slash is accepted before and after the path. More slashes make it a different path.
     let rest = path.strip_prefix(BASE).unwrap_or_default();
     let rest = rest.strip_prefix('/').unwrap_or(rest);
@@ -150,7 +150,7 @@ async fn target_of(api: &Api, toolbox: &Toolbox, path: &str) -> Result<Target, F
     routes.target(rest).ok_or_else(|| routes.unknown(rest).into())
 }
 
-async fn dispatch(toolbox: &Toolbox, target: Target, request: &Parts) -> Result<Answer, Failure> {
+async fn dispatch(toolbox: &Toolbox, target: Target, request: &Parts) -> Result<Answer, ApiError> {
     let compares = request.headers.get(CONTEXT_BUDGET).is_some_and(|asked| asked == "compare");
     let mut call = Call {
         toolbox,
@@ -171,7 +171,7 @@ async fn dispatch(toolbox: &Toolbox, target: Target, request: &Parts) -> Result<
     answered.unwrap_or_else(|_late| Err(timeout_error(toolbox)))
 }
 
-fn timeout_error(toolbox: &Toolbox) -> Failure {
+fn timeout_error(toolbox: &Toolbox) -> ApiError {
     let problem = format!("no answer within {} seconds", toolbox.call_deadline().as_secs());
-    ApiError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem).into()
+    RequestError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem).into()
 }

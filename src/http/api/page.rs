@@ -16,7 +16,7 @@ use crate::fit::{
     PageBudget, Shaping, Strategy, bytes_of, count_tokens, fit_rows, narrow, value_len,
 };
 use crate::handle::ConnectionId;
-use crate::http::v1::ApiError;
+use crate::http::error::RequestError;
 use crate::record::{FieldPath, Record, RecordData};
 use crate::tools::Previews;
 
@@ -59,8 +59,8 @@ pub(super) struct PageWork {
 }
 
 impl PageWork {
-    pub(super) fn fit(mut self) -> Result<FitResult, ApiError> {
-        let unwritable = |_| ApiError::internal();
+    pub(super) fn fit(mut self) -> Result<FitResult, RequestError> {
+        let unwritable = |_| RequestError::internal();
         let written = |records: &[Record]| {
             let whole: Vec<&RecordData> = records.iter().map(|record| &record.data).collect();
             serde_json::to_string(&whole).map_err(unwritable)

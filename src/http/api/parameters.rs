@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
-use super::error::Failure;
+use super::error::ApiError;
 use crate::fit::clip;
-use crate::http::v1::ApiError;
+use crate::http::error::RequestError;
 use crate::record::RecordData;
 
 /// Maximum number of parameters of a request.
@@ -19,16 +19,16 @@ pub(super) struct Parameters(VecDeque<(String, String)>);
 
 impl Parameters {
     /// Parses a query string.
-    pub(super) fn read(query: Option<&str>) -> Result<Self, Failure> {
+    pub(super) fn read(query: Option<&str>) -> Result<Self, ApiError> {
         let mut read: VecDeque<(String, String)> = VecDeque::new();
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             if read.len() == MAX_PARAMETERS {
                 let problem = format!("there are more than {MAX_PARAMETERS} parameters");
-                return Err(ApiError::bad("invalid_argument", problem).into());
+                return Err(RequestError::bad("invalid_argument", problem).into());
             }
             if read.iter().any(|(known, _)| *known == name) {
                 let problem = format!("`{}` is there twice; send it once", clip(&name, 80));
-                return Err(ApiError::bad("invalid_argument", problem).about(&name).into());
+                return Err(RequestError::bad("invalid_argument", problem).about(&name).into());
             }
             read.push_back((name.into_owned(), value.into_owned()));
         }
@@ -42,7 +42,7 @@ impl Parameters {
     }
 
     /// Removes a flag: `true`, `1` or an empty value for true; `None` if it was not sent.
-    pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, Failure> {
+    pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
         let Some(at) = self.0.iter().position(|(known, _)| known == name) else { return Ok(None) };
         let Some((_, value)) = self.0.remove(at) else { return Ok(None) };
         match value.as_str() {
@@ -50,30 +50,30 @@ impl Parameters {
             "false" | "0" => Ok(Some(false)),
             other => {
                 let problem = format!("`{}` is neither `true` nor `false`", clip(other, 80));
-                Err(ApiError::bad("invalid_argument", problem).about(name).into())
+                Err(RequestError::bad("invalid_argument", problem).about(name).into())
             }
         }
     }
 
     /// Removes a parameter and parses it as an unsigned integer.
-    pub(super) fn number(&mut self, name: &str) -> Result<Option<usize>, Failure> {
+    pub(super) fn number(&mut self, name: &str) -> Result<Option<usize>, ApiError> {
         self.take(name).map(|text| number(name, &text)).transpose()
     }
 
     /// Refuses parameters that were not read.
-    pub(super) fn reject_remaining(&mut self) -> Result<(), Failure> {
+    pub(super) fn reject_remaining(&mut self) -> Result<(), ApiError> {
         match self.0.pop_front() {
             None => Ok(()),
             Some((name, _)) => {
                 let problem = format!("there is no parameter `{}` here; leave it out", clip(&name, 80));
-                Err(ApiError::bad("invalid_argument", problem).about(&name).into())
+                Err(RequestError::bad("invalid_argument", problem).about(&name).into())
             }
         }
     }
 
     /// Converts all remaining parameters to a filter: `status=confirmed`, `totalPrice[gte]=100`, or either inside
     /// `filter[...]` for a field with the name of a parameter.
-    pub(super) fn filter(&mut self) -> Result<RecordData, Failure> {
+    pub(super) fn filter(&mut self) -> Result<RecordData, ApiError> {
         let mut filter = Map::new();
         for (name, value) in std::mem::take(&mut self.0) {
             let wrong = || {
@@ -81,7 +81,7 @@ impl Parameters {
                     "`{}` is no filter; write `field=value`, `field[gte]=value` or `filter[field][gte]=value`",
                     clip(&name, 80)
                 );
-                Failure::from(ApiError::bad("invalid_filter", problem).about(&name))
+                ApiError::from(RequestError::bad("invalid_filter", problem).about(&name))
             };
             let (field, operator) = field_and_operator(&name).ok_or_else(wrong)?;
             let before = match operator {
@@ -95,7 +95,7 @@ impl Parameters {
             if before.is_some() {
                 let problem =
                     format!("`{}` says again what another parameter says; send one", clip(&name, 80));
-                return Err(ApiError::bad("invalid_filter", problem).about(&name).into());
+                return Err(RequestError::bad("invalid_filter", problem).about(&name).into());
             }
         }
         Ok(filter)
@@ -103,10 +103,10 @@ impl Parameters {
 }
 
 /// Parses an unsigned integer of a parameter.
-pub(super) fn number(name: &str, text: &str) -> Result<usize, Failure> {
+pub(super) fn number(name: &str, text: &str) -> Result<usize, ApiError> {
     text.parse().map_err(|_no_number| {
         let problem = format!("`{}` is no whole number from 0 on", clip(text, 80));
-        ApiError::bad("invalid_argument", problem).about(name).into()
+        RequestError::bad("invalid_argument", problem).about(name).into()
     })
 }
 

@@ -13,11 +13,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer::Answer;
-use super::error::Failure;
+use super::error::ApiError;
 use super::{BASE, Call};
 use crate::fit::{PageBudget, clip};
 use crate::handle::{RecordId, StreamName};
-use crate::http::v1::ApiError;
+use crate::http::error::RequestError;
 use crate::source::BoundSource;
 use crate::tools::Toolbox;
 
@@ -103,7 +103,7 @@ struct IndexRow<'a> {
 
 impl Routes {
     /// Returns the routes of a toolbox, from the cache if they are recent.
-    pub(super) async fn get(&self, toolbox: &Toolbox) -> Result<Arc<KnownRoutes>, Failure> {
+    pub(super) async fn get(&self, toolbox: &Toolbox) -> Result<Arc<KnownRoutes>, ApiError> {
         let identity = toolbox.identity();
         if let Some(known) = self.0.get(&identity) {
             return Ok(known);
@@ -115,7 +115,7 @@ impl Routes {
 }
 
 impl KnownRoutes {
-    async fn read(source: &BoundSource) -> Result<Self, Failure> {
+    async fn read(source: &BoundSource) -> Result<Self, ApiError> {
         let schema = source.schema().await?;
         let mut routes: Vec<Route> = Vec::new();
         for route in schema.connections.iter().flat_map(|connection| &connection.routes) {
@@ -157,17 +157,17 @@ impl KnownRoutes {
     }
 
     /// Returns the error for a path without a target.
-    pub(super) fn unknown(&self, rest: &str) -> ApiError {
+    pub(super) fn unknown(&self, rest: &str) -> RequestError {
         let paths: Vec<&str> =
             self.0.iter().take(MAX_NAMED_ROUTES).map(|route| route.path.as_str()).collect();
         let problem = format!("there is nothing at `{BASE}/{}`", clip(rest, 200));
-        ApiError::not_found(problem).hinting(&match paths.as_slice() {
+        RequestError::not_found(problem).hinting(&match paths.as_slice() {
             [] => "No stream is served: import one.".to_owned(),
             paths => format!("There are {}, and records below them by their id.", paths.join(", ")),
         })
     }
 
-    pub(super) fn index(&self, call: &mut Call<'_>) -> Result<Answer, Failure> {
+    pub(super) fn index(&self, call: &mut Call<'_>) -> Result<Answer, ApiError> {
         call.parameters.reject_remaining()?;
         let row = |route| -> IndexRow<'_> {
             let Route { path, stream, record_type, .. }: &Route = route;
@@ -184,7 +184,7 @@ impl KnownRoutes {
             }
             if shown == 0 {
                 let problem = format!("not one route fits into the hard cap of {} tokens", cap.tokens);
-                return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
+                return Err(RequestError::new(StatusCode::PAYLOAD_TOO_LARGE, "response_too_large", problem)
                     .hinting("Raise `hard_cap` for this path in the configuration.")
                     .into());
             }

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::envelope::{Answer, Call, Links, Meta};
-use super::error::ApiError;
 use super::openapi::Operation;
 use super::parameters::{Parameters, exclusive};
 use super::table::{CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, MAX_LIMIT, Parameter, Takes};
 use crate::handle::StreamName;
+use crate::http::error::RequestError;
 use crate::record::Scalar;
 use crate::source::{AggregateQuery, Granularity, Group, Grouping, Metric, Purpose, TimeZoneName};
 
@@ -119,7 +119,7 @@ struct GroupRow {
     value: Option<Nullable>,
 }
 
-pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
+pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, RequestError> {
     let query = parse_query(&mut call.parameters, stream)?;
     let found = call.source.aggregate(&query).await?;
     call.warn_unavailable(&found.unavailable);
@@ -158,17 +158,17 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
     Ok(answer.with_items(items))
 }
 
-fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQuery, ApiError> {
+fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQuery, RequestError> {
     let connection = sent.connection()?;
     let word = sent.needed("metric")?;
     let metric = Metric::ALL.into_iter().find(|metric| metric.word() == word);
-    let metric = metric.ok_or_else(|| ApiError::request(format!("there is no metric {word}")))?;
+    let metric = metric.ok_or_else(|| RequestError::request(format!("there is no metric {word}")))?;
     let field = sent.text("field").filter(|field| !field.is_empty()).map(str::to_owned);
     if field.is_none() && metric != Metric::Count {
-        return Err(ApiError::request(format!("field is required for {word}")).about("field"));
+        return Err(RequestError::request(format!("field is required for {word}")).about("field"));
     }
     let limit = sent.whole("limit", 1, MAX_LIMIT);
-    let limit = limit.map_err(|problem| ApiError::request(problem).about("limit"))?;
+    let limit = limit.map_err(|problem| RequestError::request(problem).about("limit"))?;
     Ok(AggregateQuery {
         stream,
         connection,
@@ -181,8 +181,8 @@ fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQue
     })
 }
 
-fn grouping(sent: &Parameters) -> Result<Option<Grouping>, ApiError> {
-    let refused = |param: &str, problem: String| ApiError::request(problem).about(param);
+fn grouping(sent: &Parameters) -> Result<Option<Grouping>, RequestError> {
+    let refused = |param: &str, problem: String| RequestError::request(problem).about(param);
     let field = match (sent.text("group_by"), sent.text("group_by_time")) {
         (Some(_), Some(_)) => return Err(exclusive("group_by", "group_by_time")),
         (None, Some(field)) => field,

@@ -18,8 +18,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use super::envelope::Warning;
-use super::error::ApiError;
 use crate::cursor::{CursorFault, Cursors, Kind, NoPosition, PREFIX};
+use crate::http::error::RequestError;
 use crate::tools::Toolbox;
 
 /// Maximum length in bytes of a position inside a cursor. Servers and proxies accept URLs of 8,000 bytes.
@@ -61,7 +61,7 @@ impl Seal {
     }
 
     /// Returns the position of a cursor of the search `question`.
-    pub(super) async fn open(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
+    pub(super) async fn open(&self, question: &str, cursor: &str) -> Result<String, RequestError> {
         match self.kept(Kind::V1Search, question, cursor).await {
             Some(position) => position,
             None => self.unseal(question, cursor).await,
@@ -81,12 +81,12 @@ impl Seal {
     }
 
     /// Returns the position of a list cursor.
-    pub(super) async fn open_list(&self, cursor: &str) -> Result<String, ApiError> {
+    pub(super) async fn open_list(&self, cursor: &str) -> Result<String, RequestError> {
         match (self.kept(Kind::V1Records, "", cursor).await, cursor.strip_prefix(SEALED)) {
             (Some(position), _) => position,
             (None, Some(sealed)) => self.unseal(LIST, sealed).await,
             (None, None) if cursor.contains(' ') || self.is_sealed => {
-                Err(ApiError::cursor(CursorFault::Malformed, "Cursor is malformed".to_owned()))
+                Err(RequestError::cursor(CursorFault::Malformed, "Cursor is malformed".to_owned()))
             }
             (None, None) => Ok(cursor.to_owned()),
         }
@@ -107,19 +107,19 @@ impl Seal {
     }
 
     /// Returns the kept position of a cursor, or `None` if the cursor contains its position itself.
-    async fn kept(&self, kind: Kind, question: &str, cursor: &str) -> Option<Result<String, ApiError>> {
+    async fn kept(&self, kind: Kind, question: &str, cursor: &str) -> Option<Result<String, RequestError>> {
         if !cursor.starts_with(PREFIX) {
             return None;
         }
         let again = |problem: &dyn fmt::Display| format!("Cursor: {problem}; ask again without it");
-        let invalid = |fault: CursorFault| ApiError::cursor(fault, again(&fault));
+        let invalid = |fault: CursorFault| RequestError::cursor(fault, again(&fault));
         Some(match self.cursors.position(kind, cursor).await {
             Ok(position) if position.binding == self.binding(question) => Ok(position.text),
             Ok(_) => Err(invalid(CursorFault::Mismatched)),
             Err(NoPosition::Refused(fault)) => Err(invalid(fault)),
             Err(NoPosition::State(error)) => {
                 tracing::warn!(%error, "cursor store");
-                Err(ApiError::bad("invalid_cursor", again(&"it cannot be read now")).about("cursor"))
+                Err(RequestError::bad("invalid_cursor", again(&"it cannot be read now")).about("cursor"))
             }
         })
     }
@@ -135,13 +135,13 @@ impl Seal {
         self.cursors.seal_text(&["v1 search", &self.sources, question], position).await
     }
 
-    async fn unseal(&self, question: &str, cursor: &str) -> Result<String, ApiError> {
+    async fn unseal(&self, question: &str, cursor: &str) -> Result<String, RequestError> {
         let context = ["v1 search", &self.sources, question];
         self.cursors.open_text(&context, cursor).await.map_err(|fault| match fault {
-            CursorFault::Malformed => ApiError::cursor(fault, "Cursor is malformed".to_owned()),
+            CursorFault::Malformed => RequestError::cursor(fault, "Cursor is malformed".to_owned()),
             _ => {
                 let problem = "Cursor is of another search, or too old; search again without it";
-                ApiError::cursor(CursorFault::Mismatched, problem.to_owned())
+                RequestError::cursor(CursorFault::Mismatched, problem.to_owned())
             }
         })
     }

@@ -2,14 +2,15 @@
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cursor::Seal;
-use super::error::ApiError;
 use super::parameters::Parameters;
 use crate::fit::{Shaping, Strategy};
+use crate::http::encoding::SEGMENT;
+use crate::http::error::RequestError;
 use crate::record::Unavailable;
 use crate::source::{Accuracy, BoundSource, Count};
 use crate::tools::Toolbox;
@@ -18,10 +19,6 @@ use crate::tools::Toolbox;
 pub(super) const VERSION: &str = "2026-04-06";
 
 pub(super) const PDPP_VERSION: HeaderName = HeaderName::from_static("pdpp-version");
-
-/// Characters that are not percent-encoded in a path segment or a query value.
-pub(in crate::http) const SEGMENT: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// One request in the form that handlers use.
 #[derive(Debug)]
@@ -170,8 +167,8 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Serializes a response that is not a list.
-    pub(super) fn new(body: &impl Serialize) -> Result<Self, ApiError> {
-        serde_json::to_vec(body).map(Self::from_json).map_err(|_unwritable| ApiError::internal())
+    pub(super) fn new(body: &impl Serialize) -> Result<Self, RequestError> {
+        serde_json::to_vec(body).map(Self::from_json).map_err(|_unwritable| RequestError::internal())
     }
 
     /// Creates a response from JSON text.

@@ -43,14 +43,14 @@ use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
 
 use self::cursor::Seal;
-pub(super) use self::envelope::SEGMENT;
-pub(super) use self::error::{ApiError, OfferedConnection};
 
 use self::envelope::{Answer, Call, response};
+use self::error::ErrorEnvelope;
 use self::openapi::Operation;
 use self::parameters::Parameters;
 use crate::cursor::CursorFault;
 use crate::http::body_size::sent_bytes;
+use crate::http::error::RequestError;
 use crate::http::middleware::authenticate::toolbox_of;
 use crate::http::middleware::refusal::Refusal;
 use crate::source::SearchMode;
@@ -156,10 +156,10 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
         Origin::of(&request.extensions),
     );
     let toolbox = toolbox_of(&request.extensions);
-    let call = async { handle(&*toolbox.ok_or_else(ApiError::internal)?, route, &request).await };
+    let call = async { handle(&*toolbox.ok_or_else(RequestError::internal)?, route, &request).await };
     let answered = match AssertUnwindSafe(call).catch_unwind().await {
         Ok(answered) => answered,
-        Err(_panic) => Err(ApiError::internal()),
+        Err(_panic) => Err(RequestError::internal()),
     };
     match answered {
         Ok(Answer { body, shaping }) => {
@@ -167,7 +167,7 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
             response(StatusCode::OK, body)
         }
         Err(error) => {
-            let body = serde_json::to_vec(&error.body(id.as_str())).unwrap_or_default();
+            let body = serde_json::to_vec(&ErrorEnvelope::new(&error, id.as_str())).unwrap_or_default();
             let bytes = sent_bytes(&request.method, body.len());
             record
                 .refused(&error.code, Refused { bytes, reason: error.cursor_fault.map(CursorFault::reason) });
@@ -183,28 +183,32 @@ pub(super) fn is_contract(path: &str) -> bool {
 
 /// Builds the response to a request that middleware refused, in the format of the contract.
 pub(super) fn refused(refused: &Refusal, id: &RequestId) -> Response {
-    let error = ApiError::new(refused.status, refused.code, refused.problem.clone());
-    let mut body = serde_json::to_value(error.body(id.as_str())).unwrap_or_default();
+    let error = RequestError::new(refused.status, refused.code, refused.problem.clone());
+    let mut body = serde_json::to_value(ErrorEnvelope::new(&error, id.as_str())).unwrap_or_default();
     if let (Some(error), Some(url)) = (body.get_mut("error"), &refused.resource_metadata) {
         error["resource_metadata"] = url.as_str().into();
     }
     refusal(&error, body.to_string().into_bytes())
 }
 
-fn refusal(error: &ApiError, body: Vec<u8>) -> Response {
+fn refusal(error: &RequestError, body: Vec<u8>) -> Response {
     let mut response = response(error.status, body);
     error.add_headers(response.headers_mut());
     response
 }
 
-async fn handle(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) -> Result<Answer, ApiError> {
+async fn handle(
+    toolbox: &Toolbox,
+    route: Option<Route<'_>>,
+    request: &Parts,
+) -> Result<Answer, RequestError> {
     let Some(route) = route else {
         let problem = "there is no such route; /openapi.json lists the routes there are".to_owned();
-        return Err(ApiError::not_found(problem));
+        return Err(RequestError::not_found(problem));
     };
     if request.method != Method::GET {
         let problem = "this contract is read with GET".to_owned();
-        return Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
+        return Err(RequestError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
     }
     let Some(operation) = route.operation() else {
         return Ok(Answer::from_json(openapi::DOCUMENT.as_bytes().to_vec()));
@@ -217,13 +221,13 @@ async fn handle(toolbox: &Toolbox, route: Option<Route<'_>>, request: &Parts) ->
     let answered = tokio::time::timeout(toolbox.call_deadline(), dispatch(&mut call, route)).await;
     answered.unwrap_or_else(|_late| {
         let problem = format!("no answer within {} seconds", toolbox.call_deadline().as_secs());
-        Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem))
+        Err(RequestError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem))
     })
 }
 
-async fn dispatch(call: &mut Call<'_>, route: Route<'_>) -> Result<Answer, ApiError> {
+async fn dispatch(call: &mut Call<'_>, route: Route<'_>) -> Result<Answer, RequestError> {
     match route {
-        Route::OpenApi => Err(ApiError::internal()),
+        Route::OpenApi => Err(RequestError::internal()),
         Route::Schema => schema::answer(call).await,
         Route::Search(mode) => search::answer(call, mode).await,
         Route::Streams => streams::list(call).await,
@@ -236,13 +240,13 @@ async fn dispatch(call: &mut Call<'_>, route: Route<'_>) -> Result<Answer, ApiEr
 }
 
 /// Decodes and parses a name in a path. An invalid name is reported as not found.
-fn name<Name: FromStr<Err: std::fmt::Display>>(segment: &str) -> Result<Name, ApiError> {
+fn name<Name: FromStr<Err: std::fmt::Display>>(segment: &str) -> Result<Name, RequestError> {
     let decoded = percent_decode_str(segment).decode_utf8();
     let decoded =
-        decoded.map_err(|_bytes| ApiError::not_found("a name in the path is not UTF-8".to_owned()))?;
+        decoded.map_err(|_bytes| RequestError::not_found("a name in the path is not UTF-8".to_owned()))?;
     decoded
         .parse()
-        .map_err(|problem| ApiError::not_found(format!("a name in the path cannot be one: {problem}")))
+        .map_err(|problem| RequestError::not_found(format!("a name in the path cannot be one: {problem}")))
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@
 use percent_encoding::percent_decode_str;
 
 use super::envelope::Warning;
-use super::error::ApiError;
 use super::table::{CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, LIMIT, MAX_LIMIT, Parameter, Takes};
 use crate::handle::ConnectionId;
+use crate::http::error::RequestError;
 use crate::source::{Condition, Filter, Operator};
 
 /// Maximum number of conditions of one filter.
@@ -36,25 +36,27 @@ impl Parameters {
     ///
     /// Returns an error if it is not UTF-8, or contains a parameter that is not in the table, a repeated parameter
     /// that may be there once, or a value that is not one of the choices.
-    pub(super) fn read(raw: Option<&str>, table: &'static [Parameter]) -> Result<Self, ApiError> {
+    pub(super) fn read(raw: Option<&str>, table: &'static [Parameter]) -> Result<Self, RequestError> {
         let mut given: Vec<RawParameter> = Vec::new();
         for pair in raw.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decode(name)?, decode(value)?);
             let Some((parameter, key)) = table.iter().find_map(|row| row.key_of(&name).map(|key| (row, key)))
             else {
-                return Err(ApiError::request(format!("Unsupported query parameter: {name}")).about(&name));
+                return Err(
+                    RequestError::request(format!("Unsupported query parameter: {name}")).about(&name)
+                );
             };
             let repeats =
                 matches!(parameter.takes, Takes::Names | Takes::Repeated | Takes::Keyed | Takes::KeyedCounts);
             if !repeats && given.iter().any(|before| before.name == parameter.name) {
-                return Err(ApiError::request(format!("`{name}` is given more than once")).about(&name));
+                return Err(RequestError::request(format!("`{name}` is given more than once")).about(&name));
             }
             if let Takes::Choice(words) | Takes::NeededChoice(words) = parameter.takes
                 && !words.contains(&value.as_str())
             {
                 return Err(
-                    ApiError::request(format!("{name} must be one of {}", words.join(", "))).about(&name)
+                    RequestError::request(format!("{name} must be one of {}", words.join(", "))).about(&name)
                 );
             }
             given.push(RawParameter { name: parameter.name, key: key.to_owned(), value });
@@ -68,9 +70,9 @@ impl Parameters {
     }
 
     /// Returns the value of a required parameter; an empty value is an error.
-    pub(super) fn needed(&self, name: &str) -> Result<&str, ApiError> {
+    pub(super) fn needed(&self, name: &str) -> Result<&str, RequestError> {
         let value = self.text(name).filter(|value| !value.is_empty());
-        value.ok_or_else(|| ApiError::request(format!("{name} is required")).about(name))
+        value.ok_or_else(|| RequestError::request(format!("{name} is required")).about(name))
     }
 
     /// Returns every value of a repeated parameter.
@@ -79,11 +81,11 @@ impl Parameters {
     }
 
     /// Returns the names in a parameter that may be repeated or contain commas.
-    pub(super) fn names(&self, name: &str) -> Result<Vec<String>, ApiError> {
+    pub(super) fn names(&self, name: &str) -> Result<Vec<String>, RequestError> {
         let names: Vec<String> =
             self.repeated(name).flat_map(|value| value.split(',')).map(str::to_owned).collect();
         if names.iter().any(String::is_empty) {
-            return Err(ApiError::request(format!("`{name}` holds an empty name")).about(name));
+            return Err(RequestError::request(format!("`{name}` holds an empty name")).about(name));
         }
         Ok(names)
     }
@@ -125,12 +127,12 @@ impl Parameters {
     }
 
     /// Returns the requested connection, by the current or the deprecated parameter name.
-    pub(super) fn connection(&mut self) -> Result<Option<ConnectionId>, ApiError> {
+    pub(super) fn connection(&mut self) -> Result<Option<ConnectionId>, RequestError> {
         let alias = self.text(CONNECTION_ALIAS.name).map(str::to_owned);
         let asked = match (self.text(CONNECTION.name), &alias) {
             (Some(asked), Some(alias)) if asked != alias => {
                 let problem = "connection_id and its older name connector_instance_id differ";
-                return Err(ApiError::request(problem.to_owned()).about(CONNECTION_ALIAS.name));
+                return Err(RequestError::request(problem.to_owned()).about(CONNECTION_ALIAS.name));
             }
             (Some(asked), _) => Some(asked.to_owned()),
             (None, alias) => alias.clone(),
@@ -141,11 +143,11 @@ impl Parameters {
         }
         let Some(asked) = asked else { return Ok(None) };
         // A value that cannot be an id names no connection.
-        asked.parse().map(Some).map_err(|problem| ApiError::connection_not_found(&asked, &problem))
+        asked.parse().map(Some).map_err(|problem| RequestError::connection_not_found(&asked, &problem))
     }
 
     /// Returns the filter. Values are texts; the source converts them to the type of the field.
-    pub(super) fn filter(&self) -> Result<Filter, ApiError> {
+    pub(super) fn filter(&self) -> Result<Filter, RequestError> {
         let mut conditions = Vec::new();
         for (key, value) in self.keyed(FILTER.name) {
             let (field, operator) = match key.split_once("][") {
@@ -168,15 +170,16 @@ impl Parameters {
     }
 }
 
-fn invalid_filter(problem: String) -> ApiError {
-    ApiError::bad("invalid_filter", problem).about(FILTER.name)
+fn invalid_filter(problem: String) -> RequestError {
+    RequestError::bad("invalid_filter", problem).about(FILTER.name)
 }
 
 /// Decodes a name or value of a query string, in the form encoding of browsers.
-fn decode(text: &str) -> Result<String, ApiError> {
+fn decode(text: &str) -> Result<String, RequestError> {
     let spaced = text.replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8();
-    let decoded = decoded.map_err(|_broken| ApiError::request("the query string is not UTF-8".to_owned()))?;
+    let decoded =
+        decoded.map_err(|_broken| RequestError::request("the query string is not UTF-8".to_owned()))?;
     Ok(decoded.into_owned())
 }
 
@@ -187,6 +190,6 @@ fn digits(text: &str) -> Option<usize> {
 }
 
 /// Creates the error of two parameters that exclude each other.
-pub(super) fn exclusive(one: &str, other: &str) -> ApiError {
-    ApiError::request(format!("{one} and {other} are mutually exclusive")).about(one)
+pub(super) fn exclusive(one: &str, other: &str) -> RequestError {
+    RequestError::request(format!("{one} and {other} are mutually exclusive")).about(one)
 }

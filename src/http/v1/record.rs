@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::envelope::{Answer, Call, Links, Meta};
-use super::error::ApiError;
 use super::openapi::Operation;
 use super::records::expansions;
 use super::rows::RecordRow;
 use super::table::{CONNECTION, CONNECTION_ALIAS, EXPAND, EXPAND_LIMIT, FIELDS};
 use crate::handle::{RecordAddress, RecordId, StreamName};
+use crate::http::error::RequestError;
 use crate::source::RecordQuery;
 
 pub(super) const OPERATION: Operation = Operation {
@@ -37,7 +37,7 @@ pub(super) async fn answer(
     call: &mut Call<'_>,
     stream: StreamName,
     record: RecordId,
-) -> Result<Answer, ApiError> {
+) -> Result<Answer, RequestError> {
     let connection = call.parameters.connection()?;
     let query = RecordQuery {
         address: RecordAddress { connection, stream, record },

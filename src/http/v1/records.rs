@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::envelope::{Answer, Call, ListLinks, Meta, Warning};
-use super::error::ApiError;
 use super::openapi::Operation;
 use super::parameters::{Parameters, exclusive};
 use super::rows::Row;
@@ -13,6 +12,7 @@ use super::table::{
 };
 use crate::fit::Strategy;
 use crate::handle::StreamName;
+use crate::http::error::RequestError;
 use crate::source::{
     ChangesToken, CountMode, Direction, Expansion, RecordsPosition, RecordsQuery, Selection, Start,
 };
@@ -77,7 +77,7 @@ struct RecordList {
     meta: Meta,
 }
 
-pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
+pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, RequestError> {
     let mut query = parse_query(&mut call.parameters, stream)?;
     if let Start::After(RecordsPosition(cursor)) = &mut query.start {
         *cursor = call.seal.open_list(cursor).await?;
@@ -95,7 +95,7 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
     };
     let next_changes_since = match (&page.next_changes, &changes) {
         (Some(next), Some(changes)) => {
-            let token = changes.seal(next).await.map_err(|_no_random_bytes| ApiError::internal())?;
+            let token = changes.seal(next).await.map_err(|_no_random_bytes| RequestError::internal())?;
             if token.len() > MAX_CHANGES_TOKEN {
                 let problem = "changes cannot go on: the token of the source is too long";
                 call.parameters.warnings.push(Warning::new("changes_token_too_long", problem.to_owned()));
@@ -127,11 +127,12 @@ pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<An
 /// records.
 const NOT_WITH_CHANGES: [&str; 4] = ["order", "sort", "count", EXPAND.name];
 
-fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery, ApiError> {
+fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery, RequestError> {
     if sent.text("changes_since").is_some()
         && let Some(name) = NOT_WITH_CHANGES.into_iter().find(|name| sent.text(name).is_some())
     {
-        let refused = ApiError::bad("invalid_argument", format!("`{name}` does not go with changes_since"));
+        let refused =
+            RequestError::bad("invalid_argument", format!("`{name}` does not go with changes_since"));
         return Err(refused.about(name).hinting(&format!("Leave `{name}` out.")));
     }
     let (direction, sort) = order(sent.text("order"), sent.text("sort"))?;
@@ -170,8 +171,8 @@ fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery
 }
 
 /// Returns the direction and the field to sort by. `sort=-field` determines both; `order` must not contradict it.
-fn order(order: Option<&str>, sort: Option<&str>) -> Result<(Direction, Option<String>), ApiError> {
-    let invalid = |problem: &str| Err(ApiError::bad("invalid_sort", problem.to_owned()).about("sort"));
+fn order(order: Option<&str>, sort: Option<&str>) -> Result<(Direction, Option<String>), RequestError> {
+    let invalid = |problem: &str| Err(RequestError::bad("invalid_sort", problem.to_owned()).about("sort"));
     let asked = match order {
         Some("asc") => Some(Direction::Ascending),
         Some(_) => Some(Direction::Descending),
@@ -190,8 +191,8 @@ fn order(order: Option<&str>, sort: Option<&str>) -> Result<(Direction, Option<S
 }
 
 /// Returns the relations to expand, each with its limit.
-pub(super) fn expansions(sent: &Parameters) -> Result<Vec<Expansion>, ApiError> {
-    let invalid = |problem: String| ApiError::bad("invalid_expand", problem).about(EXPAND_LIMIT.name);
+pub(super) fn expansions(sent: &Parameters) -> Result<Vec<Expansion>, RequestError> {
+    let invalid = |problem: String| RequestError::bad("invalid_expand", problem).about(EXPAND_LIMIT.name);
     let mut asked: Vec<Expansion> = Vec::new();
     for relation in sent.repeated(EXPAND.name) {
         if asked.iter().all(|before| before.relation != relation) {

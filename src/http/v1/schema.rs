@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::connector::Connector;
 use super::envelope::{Answer, Call, Links, Meta};
-use super::error::{ApiError, OfferedConnection};
 use super::openapi::Operation;
 use super::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
 use crate::handle::StreamName;
+use crate::http::error::{OfferedConnection, RequestError};
 use crate::record::{ConnectionSchema, Schema, StreamDetail};
 use crate::source::{ConnectionChoice, QueryFault, SourceError, StreamQuery};
 
@@ -67,14 +67,14 @@ struct Bearer {
     token_kind: &'static str,
 }
 
-pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
+pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, RequestError> {
     let all = call.parameters.text("detail").is_some();
     let compact = !all && call.parameters.text("view") == Some("compact");
     let asked = call.parameters.text("stream").map(str::to_owned);
     if all && asked.is_none() {
         let problem =
             "detail=full needs `stream`; view=compact without it lists the streams there are".to_owned();
-        return Err(ApiError::request(problem).about("detail"));
+        return Err(RequestError::request(problem).about("detail"));
     }
     let mut known = asked_connections(call).await?;
     for connection in &mut known {
@@ -108,7 +108,7 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, ApiError> {
 }
 
 /// Returns all connections, or the requested one.
-pub(super) async fn asked_connections(call: &mut Call<'_>) -> Result<Vec<ConnectionSchema>, ApiError> {
+pub(super) async fn asked_connections(call: &mut Call<'_>) -> Result<Vec<ConnectionSchema>, RequestError> {
     let asked = call.parameters.connection()?;
     let Schema { connections: mut known, unavailable } = call.source.schema().await?;
     call.warn_unavailable(&unavailable);
@@ -121,7 +121,7 @@ pub(super) async fn asked_connections(call: &mut Call<'_>) -> Result<Vec<Connect
     Ok(known)
 }
 
-fn ambiguous_detail(known: &[ConnectionSchema]) -> ApiError {
+fn ambiguous_detail(known: &[ConnectionSchema]) -> RequestError {
     let problem = "that stream is under more than one connection. Retry with `connection_id`.".to_owned();
     let offered = known.iter().map(|connection| OfferedConnection {
         connection_id: connection.connection_id.to_string(),
@@ -129,7 +129,7 @@ fn ambiguous_detail(known: &[ConnectionSchema]) -> ApiError {
         connector_key: connection.connector_key.clone(),
         stream: connection.streams.first().map(|stream| stream.name.to_string()),
     });
-    ApiError::new(StatusCode::CONFLICT, "ambiguous_schema_detail", problem).offering(offered.collect())
+    RequestError::new(StatusCode::CONFLICT, "ambiguous_schema_detail", problem).offering(offered.collect())
 }
 
 /// Groups connections by connector, in the order in which connectors first occur.
@@ -149,7 +149,7 @@ fn by_connector(known: &[ConnectionSchema]) -> Vec<(&str, Vec<&ConnectionSchema>
 async fn streams_of(
     call: &Call<'_>,
     connections: &[&ConnectionSchema],
-) -> Result<Vec<(StreamName, Vec<StreamDetail>)>, ApiError> {
+) -> Result<Vec<(StreamName, Vec<StreamDetail>)>, RequestError> {
     let mut described: Vec<(StreamName, Vec<StreamDetail>)> = Vec::new();
     for connection in connections {
         for stream in &connection.streams {

@@ -8,13 +8,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::envelope::{Answer, Call, ListLinks, SEGMENT, Warning};
-use super::error::ApiError;
+use super::envelope::{Answer, Call, ListLinks, Warning};
 use super::openapi::Operation;
 use super::parameters::Parameters;
 use super::table::{CONNECTION, CONNECTION_ALIAS, CURSOR, FILTER, LIMIT, Parameter, Takes};
 use crate::fit::Strategy;
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
+use crate::http::encoding::SEGMENT;
+use crate::http::error::RequestError;
 use crate::record::{ConnectionSchema, Excerpt, Hit, HitId};
 use crate::source::{Accuracy, Count, SearchMode, SearchPosition, SearchQuery};
 
@@ -161,7 +162,7 @@ fn question_of(query: &SearchQuery) -> String {
 }
 
 /// Answers a search; `mode` is the way that the route names.
-pub(super) async fn answer(call: &mut Call<'_>, mode: SearchMode) -> Result<Answer, ApiError> {
+pub(super) async fn answer(call: &mut Call<'_>, mode: SearchMode) -> Result<Answer, RequestError> {
     let mut query = SearchQuery { mode, ..question(&mut call.parameters)? };
     // What a cursor is good for: everything of the question but how many are on a page.
     let asked = question_of(&query);
@@ -234,14 +235,14 @@ fn accuracy(count: Option<Count>) -> CountAccuracy {
     }
 }
 
-fn question(sent: &mut Parameters) -> Result<SearchQuery, ApiError> {
+fn question(sent: &mut Parameters) -> Result<SearchQuery, RequestError> {
     let connection = sent.connection()?;
     let text = sent.needed("q")?.to_owned();
     let mut streams: Vec<StreamName> = Vec::new();
     for name in sent.repeated("streams") {
         let stream = name.parse().map_err(|problem| {
             let problem = format!("there is no stream `{name}`: {problem}");
-            ApiError::new(StatusCode::NOT_FOUND, "stream_not_declared", problem).about("streams")
+            RequestError::new(StatusCode::NOT_FOUND, "stream_not_declared", problem).about("streams")
         })?;
         if !streams.contains(&stream) {
             streams.push(stream);
@@ -250,7 +251,7 @@ fn question(sent: &mut Parameters) -> Result<SearchQuery, ApiError> {
     let filter = sent.filter()?;
     if !filter.is_empty() && streams.len() != 1 {
         let problem = "a filter is about the fields of one stream, and the search names none or several";
-        let refused = ApiError::bad("invalid_filter", problem.to_owned()).about(FILTER.name);
+        let refused = RequestError::bad("invalid_filter", problem.to_owned()).about(FILTER.name);
         return Err(refused.hinting("Set `streams` to the one stream that has these fields."));
     }
     let limit = sent.page_limit();

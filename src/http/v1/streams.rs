@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::envelope::{Answer, Call, Links, ListLinks, Meta};
-use super::error::ApiError;
 use super::metadata::{Freshness, StreamMetadata};
 use super::openapi::Operation;
 use super::table::{CONNECTION, CONNECTION_ALIAS};
 use crate::handle::StreamName;
+use crate::http::error::RequestError;
 use crate::record::ConnectionSchema;
 use crate::source::{StreamAnswer, StreamQuery};
 
@@ -63,7 +63,7 @@ struct StreamObject {
     meta: Meta,
 }
 
-pub(super) async fn list(call: &mut Call<'_>) -> Result<Answer, ApiError> {
+pub(super) async fn list(call: &mut Call<'_>) -> Result<Answer, RequestError> {
     let connections = super::schema::asked_connections(call).await?;
     let data = rows(&connections);
     let items = data.len();
@@ -99,7 +99,7 @@ fn rows(connections: &[ConnectionSchema]) -> Vec<StreamRow> {
     rows
 }
 
-pub(super) async fn one(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, ApiError> {
+pub(super) async fn one(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, RequestError> {
     let query = StreamQuery { stream, connection: call.parameters.connection()? };
     let StreamAnswer { details, unavailable } = call.source.stream(&query).await?;
     call.warn_unavailable(&unavailable);

@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::envelope::{Answer, Call, Links, Meta};
-use super::error::ApiError;
 use super::openapi::Operation;
 use super::parameters::Parameters;
 use super::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
 use crate::fit::Strategy;
 use crate::handle::{RecordAddress, RecordId, StreamName};
+use crate::http::error::RequestError;
 use crate::record::Window;
 use crate::source::{WindowQuery, WindowStart};
 
@@ -106,7 +106,7 @@ pub(super) async fn answer(
     call: &mut Call<'_>,
     stream: StreamName,
     record: RecordId,
-) -> Result<Answer, ApiError> {
+) -> Result<Answer, RequestError> {
     let connection = call.parameters.connection()?;
     let query = parse_query(&mut call.parameters, RecordAddress { connection, stream, record })?;
     let window = call.source.window(&query).await?;
@@ -126,12 +126,12 @@ pub(super) async fn answer(
     Ok(answer.with_strategy(strategy))
 }
 
-fn parse_query(sent: &mut Parameters, address: RecordAddress) -> Result<WindowQuery, ApiError> {
+fn parse_query(sent: &mut Parameters, address: RecordAddress) -> Result<WindowQuery, RequestError> {
     let Some(field) = sent.text("field").filter(|field| !field.is_empty()).map(str::to_owned) else {
         let problem = "field is required and must be a non-empty string".to_owned();
-        return Err(ApiError::bad("invalid_field_path", problem).about("field"));
+        return Err(RequestError::bad("invalid_field_path", problem).about("field"));
     };
-    let invalid = |param: &str, problem: String| ApiError::bad("invalid_window", problem).about(param);
+    let invalid = |param: &str, problem: String| RequestError::bad("invalid_window", problem).about(param);
     let whole =
         |name: &str, least, most| sent.whole(name, least, most).map_err(|problem| invalid(name, problem));
     let offset = whole("offset_chars", 0, usize::MAX)?;
