@@ -6,6 +6,7 @@ use axum::http::{Request, header};
 use tower::Service;
 
 use super::api::Api;
+use super::openapi;
 use super::v1::RecordServer;
 use crate::telemetry::Telemetry;
 use crate::tools::SharedToolbox;
@@ -21,7 +22,8 @@ impl InProcess {
     /// Creates the routes over a toolbox.
     #[must_use]
     pub fn new(live: SharedToolbox, telemetry: Telemetry) -> Self {
-        let routes = Api::new(telemetry.clone()).routes().merge(RecordServer::new(telemetry).routes());
+        let routes =
+            Api::new(telemetry.clone()).routes().merge(RecordServer::new(telemetry, openapi::json).routes());
         Self { live, routes }
     }
 

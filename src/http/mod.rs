@@ -14,10 +14,12 @@
 //! * `error`, `encoding`: errors of requests for records, and percent-encoding, for both APIs
 //! * `error_format`: formats of the errors of middleware
 //! * `body_size`: sizes of responses for telemetry
+//! * `openapi`, `description`: `/openapi.json`, assembled from what the endpoints describe
 //! * `in_process`: the APIs without a socket
 
 mod api;
 mod body_size;
+mod description;
 mod encoding;
 mod error;
 mod error_format;
@@ -25,6 +27,7 @@ mod headers;
 mod in_process;
 mod mcp;
 mod middleware;
+mod openapi;
 mod ops;
 mod pages;
 mod probes;

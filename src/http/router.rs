@@ -6,7 +6,6 @@ use axum::routing::any;
 use tokio_util::sync::CancellationToken;
 
 use super::api::Api;
-use super::error_format;
 use super::mcp::{Mcp, answer_message, unknown_path};
 use super::middleware::authenticate::{authenticate, authorize_ops};
 use super::middleware::catch_panic::catch_panic;
@@ -23,6 +22,7 @@ use super::pages::{record_page, root, well_known};
 use super::server::forwarded::resolve_client_ip;
 use super::site::Site;
 use super::v1::RecordServer;
+use super::{error_format, openapi};
 use crate::mcp::McpService;
 use crate::tools::Profile;
 
@@ -57,7 +57,7 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .route("/mcp/openai", mcp(Profile::OpenAi))
         .route("/mcp/openai/", mcp(Profile::OpenAi))
         .merge(Api::new(telemetry.clone()).routes())
-        .merge(RecordServer::new(telemetry.clone()).routes())
+        .merge(RecordServer::new(telemetry.clone(), openapi::json).routes())
         .layer(from_fn_with_state((served.clone(), responder.clone()), authenticate))
         .merge(open)
         .merge(root::routes(public_url.clone()))

@@ -11,6 +11,7 @@ use super::detail::SummaryResponse;
 use super::error::ErrorBody;
 use super::page::PaginatedResponse;
 use super::routes::Index;
+use crate::http::description::describe_response;
 
 /// Upper limit for `limit` that no configuration exceeds.
 const MAX_LIMIT: usize = 200;
@@ -166,7 +167,7 @@ fn path_parameter(name: &str, about: &str) -> Value {
 }
 
 fn response(about: &str, schema: Value, status: u16) -> Value {
-    let described = described_answer(about, "application/json", schema);
+    let described = describe_response(about, "application/json", schema);
     let extra: &[&str] = match status {
         429 => &["Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"],
         503 => &["Retry-After"],
@@ -174,17 +175,6 @@ fn response(about: &str, schema: Value, status: u16) -> Value {
         _ => &[],
     };
     with_headers(described, extra)
-}
-
-/// Describes a response of a media type, with the headers that every response has.
-pub(in crate::http) fn described_answer(about: &str, media: &str, schema: impl Into<Value>) -> Value {
-    let mut headers = Map::new();
-    for name in ["Request-Id", "X-Correlation-ID"] {
-        headers.insert(name.to_owned(), json!({ "required": true, "schema": text() }));
-    }
-    let mut content = Map::new();
-    content.insert(media.to_owned(), json!({ "schema": schema.into() }));
-    json!({ "description": about, "headers": headers, "content": content })
 }
 
 fn with_headers(mut response: Value, names: &[&str]) -> Value {

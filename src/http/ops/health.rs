@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::http::api::Missing;
-use crate::http::api::openapi::described_answer;
+use crate::http::description::describe_response;
 use crate::http::probes::PROBES;
 use crate::http::site::Site;
 use crate::record::Unavailable;
@@ -97,14 +97,14 @@ pub(in crate::http) const REFUSED: &str = "`Host` or `Origin` is not allowed, th
 /// Describes `/health` for `/openapi.json`.
 pub(in crate::http) fn described(generator: &mut SchemaGenerator) -> Value {
     let health = generator.subschema_for::<Health>();
-    let answer = |about| described_answer(about, "application/json", health.clone());
+    let answer = |about| describe_response(about, "application/json", health.clone());
     json!({ "get": {
         "operationId": "getHealth",
         "summary": "Whether records can be read, and what all calls come to",
         "responses": {
             "200": answer("Records of at least one source can be read"),
-            "401": described_answer(TOKEN_NEEDED, "application/json", json!({ "type": "object" })),
-            "403": described_answer(REFUSED, "application/json", json!({ "type": "object" })),
+            "401": describe_response(TOKEN_NEEDED, "application/json", json!({ "type": "object" })),
+            "403": describe_response(REFUSED, "application/json", json!({ "type": "object" })),
             "503": answer("No record can be read"),
         },
     } })

@@ -8,7 +8,7 @@ use axum::routing::get;
 use serde_json::{Value, json};
 
 use super::health::{REFUSED, TOKEN_NEEDED};
-use crate::http::api::openapi::described_answer;
+use crate::http::description::describe_response;
 use crate::telemetry::Telemetry;
 
 /// Returns the route of `/metrics`. Its requests are not recorded as calls.
@@ -18,13 +18,13 @@ pub(in crate::http) fn routes(telemetry: Telemetry) -> Router {
 
 /// Describes `/metrics` for `/openapi.json`.
 pub(in crate::http) fn described() -> Value {
-    let text = |about| described_answer(about, "text/plain", json!({ "type": "string" }));
+    let text = |about| describe_response(about, "text/plain", json!({ "type": "string" }));
     json!({ "get": {
         "operationId": "getMetrics",
         "summary": "The counters of this process in Prometheus' text format",
         "responses": { "200": text("The counters"), 
-            "401": described_answer(TOKEN_NEEDED, "application/json", json!({ "type": "object" })),
-            "403": described_answer(REFUSED, "application/json", json!({ "type": "object" })),
+            "401": describe_response(TOKEN_NEEDED, "application/json", json!({ "type": "object" })),
+            "403": describe_response(REFUSED, "application/json", json!({ "type": "object" })),
         },
     } })
 }

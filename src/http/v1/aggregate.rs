@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::envelope::{Answer, Call, Links, Meta};
-use super::openapi::Operation;
+use super::operation::Operation;
 use super::parameters::{Parameters, exclusive};
 use super::table::{CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, MAX_LIMIT, Parameter, Takes};
 use crate::handle::StreamName;

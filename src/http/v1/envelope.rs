@@ -16,7 +16,7 @@ use crate::source::{Accuracy, BoundSource, Count};
 use crate::tools::Toolbox;
 
 /// Version of the contract.
-pub(super) const VERSION: &str = "2026-04-06";
+pub(in crate::http) const VERSION: &str = "2026-04-06";
 
 pub(super) const PDPP_VERSION: HeaderName = HeaderName::from_static("pdpp-version");
 

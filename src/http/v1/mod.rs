@@ -9,7 +9,7 @@
 //! * `table`, `parameters`: parameters of all routes, and parsing of query strings
 //! * `cursor`: cursors of lists and searches
 //! * `envelope`, `error`: responses
-//! * `openapi`: the document at `/openapi.json`
+//! * `operation`, `openapi`: descriptions of the routes in `/openapi.json`
 
 mod aggregate;
 mod capabilities;
@@ -19,7 +19,8 @@ mod envelope;
 mod error;
 mod http_route;
 mod metadata;
-mod openapi;
+pub(super) mod openapi;
+mod operation;
 mod parameters;
 mod record;
 mod records;
@@ -42,11 +43,12 @@ use axum::routing::any;
 use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
 
-use self::cursor::Seal;
+pub(super) use self::envelope::VERSION;
 
+use self::cursor::Seal;
 use self::envelope::{Answer, Call, response};
 use self::error::ErrorEnvelope;
-use self::openapi::Operation;
+use self::operation::Operation;
 use self::parameters::Parameters;
 use crate::cursor::CursorFault;
 use crate::http::body_size::sent_bytes;
@@ -61,11 +63,13 @@ use crate::tools::Toolbox;
 #[derive(Debug, Clone)]
 pub(super) struct RecordServer {
     telemetry: Telemetry,
+    /// Function that returns the document at `/openapi.json`.
+    openapi: fn() -> &'static str,
 }
 
 impl RecordServer {
-    pub(super) fn new(telemetry: Telemetry) -> Self {
-        Self { telemetry }
+    pub(super) fn new(telemetry: Telemetry, openapi: fn() -> &'static str) -> Self {
+        Self { telemetry, openapi }
     }
 
     /// Routes `/v1`, everything below it, and `/openapi.json`.
@@ -156,7 +160,7 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
         Origin::of(&request.extensions),
     );
     let toolbox = toolbox_of(&request.extensions);
-    let call = async { handle(&*toolbox.ok_or_else(RequestError::internal)?, route, &request).await };
+    let call = async { server.handle(&*toolbox.ok_or_else(RequestError::internal)?, route, &request).await };
     let answered = match AssertUnwindSafe(call).catch_unwind().await {
         Ok(answered) => answered,
         Err(_panic) => Err(RequestError::internal()),
@@ -197,32 +201,36 @@ fn refusal(error: &RequestError, body: Vec<u8>) -> Response {
     response
 }
 
-async fn handle(
-    toolbox: &Toolbox,
-    route: Option<Route<'_>>,
-    request: &Parts,
-) -> Result<Answer, RequestError> {
-    let Some(route) = route else {
-        let problem = "there is no such route; /openapi.json lists the routes there are".to_owned();
-        return Err(RequestError::not_found(problem));
-    };
-    if request.method != Method::GET {
-        let problem = "this contract is read with GET".to_owned();
-        return Err(RequestError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
+impl RecordServer {
+    /// Answers a request of a caller.
+    async fn handle(
+        &self,
+        toolbox: &Toolbox,
+        route: Option<Route<'_>>,
+        request: &Parts,
+    ) -> Result<Answer, RequestError> {
+        let Some(route) = route else {
+            let problem = "there is no such route; /openapi.json lists the routes there are".to_owned();
+            return Err(RequestError::not_found(problem));
+        };
+        if request.method != Method::GET {
+            let problem = "this contract is read with GET".to_owned();
+            return Err(RequestError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", problem));
+        }
+        let Some(operation) = route.operation() else {
+            return Ok(Answer::from_json((self.openapi)().as_bytes().to_vec()));
+        };
+        let (path, query) = (request.uri.path(), request.uri.query());
+        let parameters = Parameters::read(query, operation.parameters)?;
+        let source = toolbox.source();
+        let seal = Seal::new(toolbox);
+        let mut call = Call { toolbox, source, seal: &seal, path, query, parameters };
+        let answered = tokio::time::timeout(toolbox.call_deadline(), dispatch(&mut call, route)).await;
+        answered.unwrap_or_else(|_late| {
+            let problem = format!("no answer within {} seconds", toolbox.call_deadline().as_secs());
+            Err(RequestError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem))
+        })
     }
-    let Some(operation) = route.operation() else {
-        return Ok(Answer::from_json(openapi::DOCUMENT.as_bytes().to_vec()));
-    };
-    let (path, query) = (request.uri.path(), request.uri.query());
-    let parameters = Parameters::read(query, operation.parameters)?;
-    let source = toolbox.source();
-    let seal = Seal::new(toolbox);
-    let mut call = Call { toolbox, source, seal: &seal, path, query, parameters };
-    let answered = tokio::time::timeout(toolbox.call_deadline(), dispatch(&mut call, route)).await;
-    answered.unwrap_or_else(|_late| {
-        let problem = format!("no answer within {} seconds", toolbox.call_deadline().as_secs());
-        Err(RequestError::new(StatusCode::GATEWAY_TIMEOUT, "source_timeout", problem))
-    })
 }
 
 async fn dispatch(call: &mut Call<'_>, route: Route<'_>) -> Result<Answer, RequestError> {

@@ -1,37 +1,17 @@
-//! `/openapi.json`: the `OpenAPI` 3.1 description of everything that is served over HTTP.
-//!
-//! It is generated from the response types and the tables of parameters that requests are parsed with.
+//! Description of `/v1` in `/openapi.json`, generated from the response types and the tables of parameters that requests
+//! are parsed with.
 
-use std::sync::LazyLock;
-
-use schemars::generate::SchemaSettings;
-use schemars::transform::RecursiveTransform;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::envelope::VERSION;
 use super::error::ErrorEnvelope;
+use super::operation::Operation;
 use super::table::{DEFAULT_LIMIT, MAX_LIMIT, Parameter, Takes};
 use super::{aggregate, record, records, schema, search, streams, window};
-use crate::http::api;
-use crate::http::ops::{health, metrics};
-
-/// Route with its description and its query parameters.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Operation {
-    /// Path with the placeholders `{stream}` and `{id}`.
-    pub(super) path: &'static str,
-    pub(super) id: &'static str,
-    pub(super) summary: &'static str,
-    pub(super) parameters: &'static [Parameter],
-    /// Status codes of errors specific to the route.
-    pub(super) statuses: &'static [u16],
-    /// Function that returns the schema of the response.
-    pub(super) answer: fn(&mut SchemaGenerator) -> Schema,
-}
 
 /// All routes of the contract.
-pub(super) const OPERATIONS: [Operation; 10] = [
+const OPERATIONS: [Operation; 10] = [
     schema::OPERATION,
     streams::LIST,
     streams::ONE,
@@ -47,42 +27,14 @@ pub(super) const OPERATIONS: [Operation; 10] = [
 /// Status codes of errors that every route can return.
 const COMMON_STATUSES: [u16; 6] = [403, 429, 500, 502, 503, 504];
 
-/// The document, serialized once.
-pub(super) static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
-
-fn document() -> Value {
-    let mut settings = SchemaSettings::draft2020_12().for_serialize();
-    settings.definitions_path = "/components/schemas".into();
-    settings.meta_schema = None;
-    let mut generator = settings.with_transform(RecursiveTransform(close)).into_generator();
+/// Returns the paths with their descriptions; adds their schemas to `generator`.
+pub(in crate::http) fn paths(generator: &mut SchemaGenerator) -> Vec<(&'static str, Value)> {
     let error = generator.subschema_for::<ErrorEnvelope>();
-    let mut paths = Map::new();
-    for operation in OPERATIONS {
-        let described = describe(&operation, &mut generator, &error);
-        paths.insert(operation.path.to_owned(), json!({ "get": described }));
-    }
-    let others = api::openapi::paths(&mut generator).into_iter();
-    let watched = [("/health", health::described(&mut generator)), ("/metrics", metrics::described())];
-    paths.extend(others.chain(watched).map(|(path, described)| (path.to_owned(), described)));
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "fetchwell",
-            "version": VERSION,
-            "description": "Reading the records of connected accounts on this machine: the PDPP read contract at `/v1`, and at \
-                `/api/v1` the same records under the paths of their connectors, within the budget of a model's context.",
-        },
-        "paths": paths,
-        "components": { "schemas": generator.take_definitions(true) },
-    })
-}
-
-/// Sets `additionalProperties` to false for objects with known members, because the response types have no others.
-fn close(schema: &mut Schema) {
-    let has = |name: &str| schema.get(name).is_some();
-    if has("properties") && !has("additionalProperties") {
-        schema.insert("additionalProperties".to_owned(), Value::Bool(false));
-    }
+    let described = |operation: Operation| {
+        let described = describe(&operation, generator, &error);
+        (operation.path, json!({ "get": described }))
+    };
+    OPERATIONS.into_iter().map(described).collect()
 }
 
 fn describe(operation: &Operation, generator: &mut SchemaGenerator, error: &Schema) -> Value {

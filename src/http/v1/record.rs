@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::envelope::{Answer, Call, Links, Meta};
-use super::openapi::Operation;
+use super::operation::Operation;
 use super::records::expansions;
 use super::rows::RecordRow;
 use super::table::{CONNECTION, CONNECTION_ALIAS, EXPAND, EXPAND_LIMIT, FIELDS};

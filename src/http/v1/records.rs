@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::envelope::{Answer, Call, ListLinks, Meta, Warning};
-use super::openapi::Operation;
+use super::operation::Operation;
 use super::parameters::{Parameters, exclusive};
 use super::rows::Row;
 use super::table::{

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::connector::Connector;
 use super::envelope::{Answer, Call, Links, Meta};
-use super::openapi::Operation;
+use super::operation::Operation;
 use super::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
 use crate::handle::StreamName;
 use crate::http::error::{OfferedConnection, RequestError};

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::envelope::{Answer, Call, ListLinks, Warning};
-use super::openapi::Operation;
+use super::operation::Operation;
 use super::parameters::Parameters;
 use super::table::{CONNECTION, CONNECTION_ALIAS, CURSOR, FILTER, LIMIT, Parameter, Takes};
 use crate::fit::Strategy;

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::envelope::{Answer, Call, Links, ListLinks, Meta};
 use super::metadata::{Freshness, StreamMetadata};
-use super::openapi::Operation;
+use super::operation::Operation;
 use super::table::{CONNECTION, CONNECTION_ALIAS};
 use crate::handle::StreamName;
 use crate::http::error::RequestError;

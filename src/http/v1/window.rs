@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::envelope::{Answer, Call, Links, Meta};
-use super::openapi::Operation;
+use super::operation::Operation;
 use super::parameters::Parameters;
 use super::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
 use crate::fit::Strategy;
