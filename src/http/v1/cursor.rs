@@ -17,7 +17,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use super::envelope::Warning;
+use super::warning::Warning;
 use crate::cursor::{CursorFault, Cursors, Kind, NoPosition, PREFIX};
 use crate::http::error::RequestError;
 use crate::tools::Toolbox;

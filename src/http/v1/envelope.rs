@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::cursor::Seal;
 use super::parameters::Parameters;
+use super::warning::Warning;
 use crate::fit::{Shaping, Strategy};
 use crate::http::encoding::SEGMENT;
 use crate::http::error::RequestError;
@@ -74,26 +75,6 @@ enum CountMeta {
     LowerBound {
         value: u64,
     },
-}
-
-/// A warning that is not an error.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Warning {
-    code: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    param: Option<String>,
-}
-
-impl Warning {
-    pub(super) fn new(code: &'static str, message: String) -> Self {
-        Self { code, message, param: None }
-    }
-
-    pub(super) fn about(mut self, param: &str) -> Self {
-        self.param = Some(param.to_owned());
-        self
-    }
 }
 
 impl Call<'_> {

@@ -3,33 +3,21 @@
 //! Paths are split as sent and decoded once per segment, so that a key may contain any character, including `/`.
 //! Every response is JSON in the envelope of the contract, including errors and panics.
 //!
-//! * `schema`, `connector`, `metadata`, `capabilities`, `http_route`: `/v1/schema` and the objects in it
-//! * `streams`, `records`, `record`, `window`, `aggregate`, `search`: one route each
-//! * `rows`: records in lists
+//! * `routes`: a file for each route
 //! * `table`, `parameters`: parameters of all routes, and parsing of query strings
 //! * `cursor`: cursors of lists and searches
-//! * `envelope`, `error`: responses
+//! * `envelope`, `warning`, `error`: responses
 //! * `operation`, `openapi`: descriptions of the routes in `/openapi.json`
 
-mod aggregate;
-mod capabilities;
-mod connector;
 mod cursor;
 mod envelope;
 mod error;
-mod http_route;
-mod metadata;
 pub(super) mod openapi;
 mod operation;
 mod parameters;
-mod record;
-mod records;
-mod rows;
-mod schema;
-mod search;
-mod streams;
+mod routes;
 mod table;
-mod window;
+mod warning;
 
 use std::panic::AssertUnwindSafe;
 use std::str::FromStr;
@@ -50,6 +38,7 @@ use self::envelope::{Answer, Call, response};
 use self::error::ErrorEnvelope;
 use self::operation::Operation;
 use self::parameters::Parameters;
+use self::routes::{aggregate, record, records, schema, search, streams, window};
 use crate::cursor::CursorFault;
 use crate::http::body_size::sent_bytes;
 use crate::http::error::RequestError;

@@ -7,22 +7,8 @@ use serde_json::{Map, Value, json};
 use super::envelope::VERSION;
 use super::error::ErrorEnvelope;
 use super::operation::Operation;
+use super::routes::OPERATIONS;
 use super::table::{DEFAULT_LIMIT, MAX_LIMIT, Parameter, Takes};
-use super::{aggregate, record, records, schema, search, streams, window};
-
-/// All routes of the contract.
-const OPERATIONS: [Operation; 10] = [
-    schema::OPERATION,
-    streams::LIST,
-    streams::ONE,
-    records::OPERATION,
-    record::OPERATION,
-    window::OPERATION,
-    aggregate::OPERATION,
-    search::OPERATION,
-    search::SEMANTIC,
-    search::HYBRID,
-];
 
 /// Status codes of errors that every route can return.
 const COMMON_STATUSES: [u16; 6] = [403, 429, 500, 502, 503, 504];

@@ -5,8 +5,8 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::envelope::Warning;
 use super::table::{CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, LIMIT, MAX_LIMIT, Parameter, Takes};
+use super::warning::Warning;
 use crate::handle::ConnectionId;
 use crate::http::error::RequestError;
 use crate::source::{Condition, Filter, Operator};

@@ -3,22 +3,23 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::envelope::{Answer, Call, ListLinks, Meta, Warning};
-use super::operation::Operation;
-use super::parameters::{Parameters, exclusive};
 use super::rows::Row;
-use super::table::{
-    CONNECTION, CONNECTION_ALIAS, CURSOR, EXPAND, EXPAND_LIMIT, FIELDS, FILTER, LIMIT, Parameter, Takes,
-};
 use crate::fit::Strategy;
 use crate::handle::StreamName;
 use crate::http::error::RequestError;
+use crate::http::v1::envelope::{Answer, Call, ListLinks, Meta};
+use crate::http::v1::operation::Operation;
+use crate::http::v1::parameters::{Parameters, exclusive};
+use crate::http::v1::table::{
+    CONNECTION, CONNECTION_ALIAS, CURSOR, EXPAND, EXPAND_LIMIT, FIELDS, FILTER, LIMIT, Parameter, Takes,
+};
+use crate::http::v1::warning::Warning;
 use crate::source::{
     ChangesToken, CountMode, Direction, Expansion, RecordsPosition, RecordsQuery, Selection, Start,
 };
 use crate::tools::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
 
-pub(super) const OPERATION: Operation = Operation {
+pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/streams/{stream}/records",
     id: "listRecords",
     summary: "A page of the records of a stream, over every connection that has it, or of what changed in it",
@@ -77,7 +78,10 @@ struct RecordList {
     meta: Meta,
 }
 
-pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, RequestError> {
+pub(in crate::http::v1) async fn answer(
+    call: &mut Call<'_>,
+    stream: StreamName,
+) -> Result<Answer, RequestError> {
     let mut query = parse_query(&mut call.parameters, stream)?;
     if let Start::After(RecordsPosition(cursor)) = &mut query.start {
         *cursor = call.seal.open_list(cursor).await?;
@@ -191,7 +195,7 @@ fn order(order: Option<&str>, sort: Option<&str>) -> Result<(Direction, Option<S
 }
 
 /// Returns the relations to expand, each with its limit.
-pub(super) fn expansions(sent: &Parameters) -> Result<Vec<Expansion>, RequestError> {
+pub(in crate::http::v1) fn expansions(sent: &Parameters) -> Result<Vec<Expansion>, RequestError> {
     let invalid = |problem: String| RequestError::bad("invalid_expand", problem).about(EXPAND_LIMIT.name);
     let mut asked: Vec<Expansion> = Vec::new();
     for relation in sent.repeated(EXPAND.name) {

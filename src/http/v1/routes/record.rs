@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::envelope::{Answer, Call, Links, Meta};
-use super::operation::Operation;
 use super::records::expansions;
 use super::rows::RecordRow;
-use super::table::{CONNECTION, CONNECTION_ALIAS, EXPAND, EXPAND_LIMIT, FIELDS};
 use crate::handle::{RecordAddress, RecordId, StreamName};
 use crate::http::error::RequestError;
+use crate::http::v1::envelope::{Answer, Call, Links, Meta};
+use crate::http::v1::operation::Operation;
+use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, EXPAND, EXPAND_LIMIT, FIELDS};
 use crate::source::RecordQuery;
 
-pub(super) const OPERATION: Operation = Operation {
+pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/streams/{stream}/records/{id}",
     id: "getRecord",
     summary: "One record, by its canonical key, percent-encoded as one path segment",
@@ -33,7 +33,7 @@ struct RecordObject {
     meta: Meta,
 }
 
-pub(super) async fn answer(
+pub(in crate::http::v1) async fn answer(
     call: &mut Call<'_>,
     stream: StreamName,
     record: RecordId,

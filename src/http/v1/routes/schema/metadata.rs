@@ -11,7 +11,7 @@ use crate::record::{ConnectionSchema, FieldDetail, Relation, RelationKind, Strea
 
 /// Metadata of a stream.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct StreamMetadata {
+pub(in crate::http::v1) struct StreamMetadata {
     #[schemars(extend("const" = "stream_metadata"))]
     object: &'static str,
     name: String,
@@ -44,7 +44,7 @@ struct QueryHints {}
 
 /// A relation that `expand` takes.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct ExpandCapability {
+pub(in crate::http::v1) struct ExpandCapability {
     name: String,
     stream: String,
     cardinality: Cardinality,
@@ -78,30 +78,34 @@ struct ViewRow {
 
 /// Freshness of a stream, which sources here do not report.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Freshness {
+pub(in crate::http::v1) struct Freshness {
     #[schemars(extend("const" = "unknown"))]
     status: &'static str,
     captured_at: Option<String>,
 }
 
 impl Freshness {
-    pub(super) const UNKNOWN: Self = Self { status: "unknown", captured_at: None };
+    pub(in crate::http::v1) const UNKNOWN: Self = Self { status: "unknown", captured_at: None };
 }
 
 /// A connection that has the stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(super) struct Connection {
-    pub(super) connection_id: String,
-    pub(super) display_name: Option<String>,
+pub(in crate::http::v1) struct Connection {
+    pub(in crate::http::v1) connection_id: String,
+    pub(in crate::http::v1) display_name: Option<String>,
     /// In a schema: the paths of the connector's own API for these records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) http_routes: Vec<HttpRouteRow>,
+    pub(in crate::http::v1) http_routes: Vec<HttpRouteRow>,
 }
 
 impl StreamMetadata {
     /// Creates the metadata from the details of each connection with the stream; `details` has at least one. Routes
     /// are taken from the connections in `known`.
-    pub(super) fn new(name: &str, details: &[StreamDetail], known: &[&ConnectionSchema]) -> Self {
+    pub(in crate::http::v1) fn new(
+        name: &str,
+        details: &[StreamDetail],
+        known: &[&ConnectionSchema],
+    ) -> Self {
         let fields = fields(details);
         Self {
             object: "stream_metadata",
@@ -131,7 +135,7 @@ impl StreamMetadata {
     }
 }
 
-pub(super) fn connections(details: &[StreamDetail]) -> Vec<Connection> {
+pub(in crate::http::v1) fn connections(details: &[StreamDetail]) -> Vec<Connection> {
     let connection = |detail: &StreamDetail| Connection {
         connection_id: detail.connection_id.to_string(),
         display_name: detail.display_name.clone(),
@@ -141,7 +145,7 @@ pub(super) fn connections(details: &[StreamDetail]) -> Vec<Connection> {
 }
 
 /// Adds to connections their routes, or those of one stream.
-pub(super) fn with_routes(
+pub(in crate::http::v1) fn with_routes(
     mut connections: Vec<Connection>,
     known: &[&ConnectionSchema],
     stream: Option<&str>,
@@ -153,7 +157,7 @@ pub(super) fn with_routes(
 }
 
 /// Merges the fields of all connections; a merged field has every type and capability that one of them has.
-pub(super) fn fields(details: &[StreamDetail]) -> BTreeMap<String, FieldDetail> {
+pub(in crate::http::v1) fn fields(details: &[StreamDetail]) -> BTreeMap<String, FieldDetail> {
     let mut fields: BTreeMap<String, FieldDetail> = BTreeMap::new();
     for field in details.iter().flat_map(|detail| &detail.fields) {
         let merged = fields
@@ -169,12 +173,12 @@ pub(super) fn fields(details: &[StreamDetail]) -> BTreeMap<String, FieldDetail> 
     fields
 }
 
-pub(super) fn primary_key(details: &[StreamDetail]) -> Vec<String> {
+pub(in crate::http::v1) fn primary_key(details: &[StreamDetail]) -> Vec<String> {
     let known = details.iter().find(|detail| !detail.primary_key.is_empty());
     known.map(|detail| detail.primary_key.clone()).unwrap_or_default()
 }
 
-pub(super) fn expand_capabilities(details: &[StreamDetail]) -> Vec<ExpandCapability> {
+pub(in crate::http::v1) fn expand_capabilities(details: &[StreamDetail]) -> Vec<ExpandCapability> {
     let capability = |relation: &Relation| ExpandCapability {
         name: relation.name.clone(),
         stream: relation.stream.to_string(),

@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::envelope::{Answer, Call, Links, ListLinks, Meta};
-use super::metadata::{Freshness, StreamMetadata};
-use super::operation::Operation;
-use super::table::{CONNECTION, CONNECTION_ALIAS};
+use super::schema::metadata::{Freshness, StreamMetadata};
 use crate::handle::StreamName;
 use crate::http::error::RequestError;
+use crate::http::v1::envelope::{Answer, Call, Links, ListLinks, Meta};
+use crate::http::v1::operation::Operation;
+use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS};
 use crate::record::ConnectionSchema;
 use crate::source::{StreamAnswer, StreamQuery};
 
-pub(super) const LIST: Operation = Operation {
+pub(in crate::http::v1) const LIST: Operation = Operation {
     path: "/v1/streams",
     id: "listStreams",
     summary: "A row for each stream of each connection",
@@ -21,7 +21,7 @@ pub(super) const LIST: Operation = Operation {
     answer: |generator| generator.subschema_for::<StreamList>(),
 };
 
-pub(super) const ONE: Operation = Operation {
+pub(in crate::http::v1) const ONE: Operation = Operation {
     path: "/v1/streams/{stream}",
     id: "getStream",
     summary: "What a stream can be asked, over every connection that has it",
@@ -63,7 +63,7 @@ struct StreamObject {
     meta: Meta,
 }
 
-pub(super) async fn list(call: &mut Call<'_>) -> Result<Answer, RequestError> {
+pub(in crate::http::v1) async fn list(call: &mut Call<'_>) -> Result<Answer, RequestError> {
     let connections = super::schema::asked_connections(call).await?;
     let data = rows(&connections);
     let items = data.len();
@@ -99,7 +99,10 @@ fn rows(connections: &[ConnectionSchema]) -> Vec<StreamRow> {
     rows
 }
 
-pub(super) async fn one(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, RequestError> {
+pub(in crate::http::v1) async fn one(
+    call: &mut Call<'_>,
+    stream: StreamName,
+) -> Result<Answer, RequestError> {
     let query = StreamQuery { stream, connection: call.parameters.connection()? };
     let StreamAnswer { details, unavailable } = call.source.stream(&query).await?;
     call.warn_unavailable(&unavailable);

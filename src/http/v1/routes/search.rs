@@ -8,14 +8,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::envelope::{Answer, Call, ListLinks, Warning};
-use super::operation::Operation;
-use super::parameters::Parameters;
-use super::table::{CONNECTION, CONNECTION_ALIAS, CURSOR, FILTER, LIMIT, Parameter, Takes};
 use crate::fit::Strategy;
 use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::http::encoding::SEGMENT;
 use crate::http::error::RequestError;
+use crate::http::v1::envelope::{Answer, Call, ListLinks};
+use crate::http::v1::operation::Operation;
+use crate::http::v1::parameters::Parameters;
+use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, CURSOR, FILTER, LIMIT, Parameter, Takes};
+use crate::http::v1::warning::Warning;
 use crate::record::{ConnectionSchema, Excerpt, Hit, HitId};
 use crate::source::{Accuracy, Count, SearchMode, SearchPosition, SearchQuery};
 
@@ -25,7 +26,7 @@ const Q: Parameter =
 const STREAMS: Parameter =
     Parameter { name: "streams", takes: Takes::Repeated, about: "Only streams of these names." };
 
-pub(super) const OPERATION: Operation = Operation {
+pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/search",
     id: "search",
     summary: "Records that hold the words of a query, best first",
@@ -34,14 +35,14 @@ pub(super) const OPERATION: Operation = Operation {
     answer: |generator| generator.subschema_for::<SearchList>(),
 };
 
-pub(super) const SEMANTIC: Operation = Operation {
+pub(in crate::http::v1) const SEMANTIC: Operation = Operation {
     path: "/v1/search/semantic",
     id: "searchSemantic",
     summary: "Records by the meaning of a query; by its words, with a warning, where there are no embeddings",
     ..OPERATION
 };
 
-pub(super) const HYBRID: Operation = Operation {
+pub(in crate::http::v1) const HYBRID: Operation = Operation {
     path: "/v1/search/hybrid",
     id: "searchHybrid",
     summary: "Records by words and meaning, without further pages; by words, with a warning, where there are no embeddings",
@@ -162,7 +163,10 @@ fn question_of(query: &SearchQuery) -> String {
 }
 
 /// Answers a search; `mode` is the way that the route names.
-pub(super) async fn answer(call: &mut Call<'_>, mode: SearchMode) -> Result<Answer, RequestError> {
+pub(in crate::http::v1) async fn answer(
+    call: &mut Call<'_>,
+    mode: SearchMode,
+) -> Result<Answer, RequestError> {
     let mut query = SearchQuery { mode, ..question(&mut call.parameters)? };
     // What a cursor is good for: everything of the question but how many are on a page.
     let asked = question_of(&query);

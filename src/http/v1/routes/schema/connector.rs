@@ -14,16 +14,16 @@ use crate::handle::StreamName;
 use crate::record::{ConnectionSchema, StreamDetail};
 
 /// Streams, each with the details from every connection that has it.
-pub(super) type Described = [(StreamName, Vec<StreamDetail>)];
+pub(in crate::http::v1) type Described = [(StreamName, Vec<StreamDetail>)];
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Connector {
+pub(in crate::http::v1) struct Connector {
     #[schemars(extend("const" = "connector"))]
     object: &'static str,
     connector_key: String,
     connector_id: String,
     source: ConnectorSource,
-    pub(super) stream_count: usize,
+    pub(in crate::http::v1) stream_count: usize,
     streams: Vec<StreamEntry>,
     /// With `view=compact`: the connections of its streams, unless a stream says otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,14 +70,14 @@ impl Connector {
         }
     }
 
-    pub(super) fn full(key: &str, streams: &Described, known: &[&ConnectionSchema]) -> Self {
+    pub(in crate::http::v1) fn full(key: &str, streams: &Described, known: &[&ConnectionSchema]) -> Self {
         let entry = |(name, details): &(StreamName, Vec<StreamDetail>)| {
             StreamEntry::Full(Box::new(StreamMetadata::new(name.as_str(), details, known)))
         };
         Self::new(key, streams.iter().map(entry).collect())
     }
 
-    pub(super) fn compact(key: &str, streams: &Described, known: &[&ConnectionSchema]) -> Self {
+    pub(in crate::http::v1) fn compact(key: &str, streams: &Described, known: &[&ConnectionSchema]) -> Self {
         let mut shared: Vec<Connection> = Vec::new();
         for connection in streams.iter().flat_map(|(_, details)| connections(details)) {
             if !shared.contains(&connection) {

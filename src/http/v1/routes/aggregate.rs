@@ -3,19 +3,21 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::envelope::{Answer, Call, Links, Meta};
-use super::operation::Operation;
-use super::parameters::{Parameters, exclusive};
-use super::table::{CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, MAX_LIMIT, Parameter, Takes};
 use crate::handle::StreamName;
 use crate::http::error::RequestError;
+use crate::http::v1::envelope::{Answer, Call, Links, Meta};
+use crate::http::v1::operation::Operation;
+use crate::http::v1::parameters::{Parameters, exclusive};
+use crate::http::v1::table::{
+    CONNECTION, CONNECTION_ALIAS, DEFAULT_LIMIT, FILTER, MAX_LIMIT, Parameter, Takes,
+};
 use crate::record::Scalar;
 use crate::source::{AggregateQuery, Granularity, Group, Grouping, Metric, Purpose, TimeZoneName};
 
 const METRICS: &[&str] = &["count", "sum", "min", "max", "count_distinct"];
 const GRANULARITIES: &[&str] = &["minute", "hour", "day", "week", "month", "quarter", "year"];
 
-pub(super) const OPERATION: Operation = Operation {
+pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/streams/{stream}/aggregate",
     id: "aggregateRecords",
     summary: "A figure over the records of a stream, over every connection that has it",
@@ -119,7 +121,10 @@ struct GroupRow {
     value: Option<Nullable>,
 }
 
-pub(super) async fn answer(call: &mut Call<'_>, stream: StreamName) -> Result<Answer, RequestError> {
+pub(in crate::http::v1) async fn answer(
+    call: &mut Call<'_>,
+    stream: StreamName,
+) -> Result<Answer, RequestError> {
     let query = parse_query(&mut call.parameters, stream)?;
     let found = call.source.aggregate(&query).await?;
     call.warn_unavailable(&found.unavailable);

@@ -10,7 +10,7 @@ use crate::source::Change;
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(super) enum Row {
+pub(in crate::http::v1) enum Row {
     Present(Box<RecordRow>),
     Deleted(DeletedRow),
 }
@@ -18,7 +18,7 @@ pub(super) enum Row {
 /// A record of a stream.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Record")]
-pub(super) struct RecordRow {
+pub(in crate::http::v1) struct RecordRow {
     #[schemars(extend("const" = "record"))]
     object: &'static str,
     /// Canonical key of the record.
@@ -37,7 +37,7 @@ pub(super) struct RecordRow {
 
 /// A record that was deleted.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct DeletedRow {
+pub(in crate::http::v1) struct DeletedRow {
     #[schemars(extend("const" = "record"))]
     object: &'static str,
     id: String,
@@ -64,7 +64,7 @@ struct RelatedList {
 }
 
 impl Row {
-    pub(super) fn new(change: Change) -> Self {
+    pub(in crate::http::v1) fn new(change: Change) -> Self {
         match change {
             Change::Present(record) => Self::Present(Box::new(RecordRow::new(*record))),
             Change::Deleted { address, deleted_at } => Self::Deleted(DeletedRow {
@@ -79,7 +79,7 @@ impl Row {
 }
 
 impl RecordRow {
-    pub(super) fn new(record: Record) -> Self {
+    pub(in crate::http::v1) fn new(record: Record) -> Self {
         let connection_id: Option<String> = record.address.connection.map(String::from);
         Self {
             object: "record",

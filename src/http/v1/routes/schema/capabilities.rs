@@ -10,7 +10,7 @@ use crate::source::Operator;
 
 /// Capabilities of a field.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct FieldCapabilities {
+pub(in crate::http::v1) struct FieldCapabilities {
     schema: FieldSchema,
     granted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,7 +24,7 @@ pub(super) struct FieldCapabilities {
 
 /// A field's JSON Schema, as far as its types are known.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub(super) struct FieldSchema {
+pub(in crate::http::v1) struct FieldSchema {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<Types>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ const AGGREGATIONS: [(Capability, &str); 6] = [
 ];
 
 impl FieldCapabilities {
-    pub(super) fn new(field: &FieldDetail) -> Self {
+    pub(in crate::http::v1) fn new(field: &FieldDetail) -> Self {
         let has = |capability| field.capabilities.contains(&capability);
         let support = |capability| Support { declared: has(capability), usable: has(capability) };
         Self {
@@ -100,7 +100,7 @@ impl FieldCapabilities {
 }
 
 impl FieldSchema {
-    pub(super) fn from_types(types: &[String]) -> Self {
+    pub(in crate::http::v1) fn from_types(types: &[String]) -> Self {
         let is_time = |name: &String| name == "date-time";
         let format =
             (types.iter().any(is_time) && !types.iter().any(|name| name == "string")).then_some("date-time");
@@ -118,7 +118,7 @@ impl FieldSchema {
 
 /// Returns the flags of a field: `t=number,eq,r=gte|gt|lte|lt,a=max|min|sum`, or `declared` if nothing is known of
 /// it.
-pub(super) fn flags(field: &FieldDetail) -> String {
+pub(in crate::http::v1) fn flags(field: &FieldDetail) -> String {
     let has = |capability| field.capabilities.contains(&capability);
     let mut flags = Vec::new();
     if !field.types.is_empty() {

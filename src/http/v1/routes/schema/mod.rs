@@ -1,19 +1,29 @@
 //! `GET /v1/schema`: connectors, their streams and the capabilities of fields, complete or compact.
+//!
+//! * `connector`: connectors with their streams
+//! * `metadata`: streams with their connections and fields
+//! * `capabilities`: what fields can be asked for
+//! * `http_route`: paths of the connectors' own APIs
+
+mod capabilities;
+mod connector;
+mod http_route;
+pub(in crate::http::v1) mod metadata;
 
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::connector::Connector;
-use super::envelope::{Answer, Call, Links, Meta};
-use super::operation::Operation;
-use super::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
+use self::connector::Connector;
 use crate::handle::StreamName;
 use crate::http::error::{OfferedConnection, RequestError};
+use crate::http::v1::envelope::{Answer, Call, Links, Meta};
+use crate::http::v1::operation::Operation;
+use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
 use crate::record::{ConnectionSchema, Schema, StreamDetail};
 use crate::source::{ConnectionChoice, QueryFault, SourceError, StreamQuery};
 
-pub(super) const OPERATION: Operation = Operation {
+pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/schema",
     id: "getSchema",
     summary: "Connectors, their streams, and what fields can be asked for",
@@ -67,7 +77,7 @@ struct Bearer {
     token_kind: &'static str,
 }
 
-pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, RequestError> {
+pub(in crate::http::v1) async fn answer(call: &mut Call<'_>) -> Result<Answer, RequestError> {
     let all = call.parameters.text("detail").is_some();
     let compact = !all && call.parameters.text("view") == Some("compact");
     let asked = call.parameters.text("stream").map(str::to_owned);
@@ -108,7 +118,9 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Answer, RequestError> 
 }
 
 /// Returns all connections, or the requested one.
-pub(super) async fn asked_connections(call: &mut Call<'_>) -> Result<Vec<ConnectionSchema>, RequestError> {
+pub(in crate::http::v1) async fn asked_connections(
+    call: &mut Call<'_>,
+) -> Result<Vec<ConnectionSchema>, RequestError> {
     let asked = call.parameters.connection()?;
     let Schema { connections: mut known, unavailable } = call.source.schema().await?;
     call.warn_unavailable(&unavailable);

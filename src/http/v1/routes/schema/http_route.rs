@@ -7,7 +7,7 @@ use crate::record::{ConnectionSchema, HttpRoute};
 
 /// A path of the connector's own API, with the stream that is served there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(super) struct HttpRouteRow {
+pub(in crate::http::v1) struct HttpRouteRow {
     /// Path below `/api/v1/`.
     path: String,
     stream: String,
@@ -27,7 +27,7 @@ impl HttpRouteRow {
 }
 
 /// Returns the routes of a connection, or those of one of its streams.
-pub(super) fn routes_of(
+pub(in crate::http::v1) fn routes_of(
     known: &[&ConnectionSchema],
     connection_id: &str,
     stream: Option<&str>,

@@ -4,13 +4,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::envelope::{Answer, Call, Links, Meta};
-use super::operation::Operation;
-use super::parameters::Parameters;
-use super::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
 use crate::fit::Strategy;
 use crate::handle::{RecordAddress, RecordId, StreamName};
 use crate::http::error::RequestError;
+use crate::http::v1::envelope::{Answer, Call, Links, Meta};
+use crate::http::v1::operation::Operation;
+use crate::http::v1::parameters::Parameters;
+use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, Parameter, Takes};
 use crate::record::Window;
 use crate::source::{WindowQuery, WindowStart};
 
@@ -26,7 +26,7 @@ const MAX_AROUND: usize = 8_192;
 /// Default number of code points on either side of a match: a paragraph or two.
 const DEFAULT_AROUND: usize = 1_024;
 
-pub(super) const OPERATION: Operation = Operation {
+pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/streams/{stream}/records/{id}/field-window",
     id: "readFieldWindow",
     summary: "A piece of one text field of a record; offsets count code points",
@@ -102,7 +102,7 @@ struct Piece {
     previous_offset_chars: Option<usize>,
 }
 
-pub(super) async fn answer(
+pub(in crate::http::v1) async fn answer(
     call: &mut Call<'_>,
     stream: StreamName,
     record: RecordId,
