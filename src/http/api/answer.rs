@@ -1,14 +1,17 @@
-//! Response bodies of `/api/v1` with the data that is recorded about their size.
+//! Responses of `/api/v1`, with the data that is recorded about their size.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::error::ApiError;
+use super::error::{ApiError, title};
 use crate::fit::{PageBudget, Shaping, tokens_within};
 use crate::http::error::RequestError;
 use crate::http::headers::{ORIGINAL_TOKENS, RETURNED_TOKENS};
+use crate::http::middleware::refusal::Refusal;
+use crate::telemetry::RequestId;
 
 /// Response body, with the shaping that produced it.
 #[derive(Debug)]
@@ -48,7 +51,28 @@ pub(super) fn response(answer: Answer) -> Response {
     response
 }
 
-pub(super) fn written(status: StatusCode, body: Vec<u8>) -> Response {
+/// Builds the response to a request that fails.
+pub(super) fn refusal(error: &ApiError, body: Vec<u8>) -> Response {
+    let mut response = written(error.status(), body);
+    error.add_headers(response.headers_mut());
+    response
+}
+
+/// Builds the response to a request that middleware refused.
+pub(in crate::http) fn refused(refusal: &Refusal, id: &RequestId) -> Response {
+    let mut body = Map::new();
+    body.insert("error".to_owned(), title(refusal.code).into());
+    body.insert("detail".to_owned(), refusal.problem.as_str().into());
+    body.insert("code".to_owned(), refusal.code.to_ascii_uppercase().into());
+    body.insert("request_id".to_owned(), id.as_str().into());
+    if let Some(url) = &refusal.resource_metadata {
+        body.insert("resource_metadata".to_owned(), url.as_str().into());
+    }
+    let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    (refusal.status, json, Value::from(body).to_string()).into_response()
+}
+
+fn written(status: StatusCode, body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();

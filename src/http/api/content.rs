@@ -7,8 +7,8 @@ use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Call;
 use super::answer::Answer;
+use super::call::Call;
 use super::error::ApiError;
 use crate::fit::{PageBudget, Shaping, Strategy, clip, tokens_within};
 use crate::handle::Handle;

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Call;
 use super::answer::Answer;
+use super::call::Call;
 use super::error::ApiError;
 use super::fields::{Fields, known, only_id, select_paths, with_id};
 use super::marks;

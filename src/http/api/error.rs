@@ -1,18 +1,13 @@
-//! Error responses of `/api/v1`: `{"error", "detail", "code", "request_id"}`.
+//! Errors of `/api/v1`: `{"error", "detail", "code", "request_id"}`.
 
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use super::answer::written;
 use crate::cursor::CursorFault;
 use crate::fit::{budget, clip};
 use crate::http::error::{OfferedConnection, RequestError};
-use crate::http::middleware::refusal::Refusal;
 use crate::source::SourceError;
-use crate::telemetry::RequestId;
 use crate::tools::ToolError;
 
 /// Maximum bytes of the message and of the hint, so that the body stays within its budget.
@@ -61,6 +56,15 @@ impl ApiError {
 
     pub(super) fn reason(&self) -> Option<&'static str> {
         self.error.cursor_fault.map(CursorFault::reason)
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.error.status
+    }
+
+    /// Adds the headers that belong to the status.
+    pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
+        self.error.add_headers(headers);
     }
 
     pub(super) fn body(&self, id: &str) -> Vec<u8> {
@@ -136,30 +140,8 @@ impl From<ToolError> for ApiError {
     }
 }
 
-/// Builds the response to a request that fails.
-pub(super) fn refusal(failure: &ApiError, body: Vec<u8>) -> Response {
-    let error = &failure.error;
-    let mut response = written(error.status, body);
-    error.add_headers(response.headers_mut());
-    response
-}
-
-/// Builds the response to a request that middleware refused.
-pub(in crate::http) fn refused(refusal: &Refusal, id: &RequestId) -> Response {
-    let mut body = Map::new();
-    body.insert("error".to_owned(), title(refusal.code).into());
-    body.insert("detail".to_owned(), refusal.problem.as_str().into());
-    body.insert("code".to_owned(), refusal.code.to_ascii_uppercase().into());
-    body.insert("request_id".to_owned(), id.as_str().into());
-    if let Some(url) = &refusal.resource_metadata {
-        body.insert("resource_metadata".to_owned(), url.as_str().into());
-    }
-    let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (refusal.status, json, Value::from(body).to_string()).into_response()
-}
-
 /// Returns a code as a title: `invalid_cursor` becomes `Invalid cursor`.
-fn title(code: &str) -> String {
+pub(super) fn title(code: &str) -> String {
     let mut words = code.replace('_', " ");
     if let Some(first) = words.get_mut(..1) {
         first.make_ascii_uppercase();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Call;
+use super::call::Call;
 use super::error::ApiError;
 use crate::fit::shortened;
 use crate::http::error::RequestError;

@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answer::Answer;
+use super::call::{BASE, Call};
 use super::error::ApiError;
 use super::fields::{Fields, known};
 use super::meta::{BudgetMeta, Missing, PageMeta};
 use super::page::{FitResult, PageWork, PaginatedResponse};
+use super::parameters;
 use super::routes::Route;
-use super::{Call, parameters};
 use crate::cursor::Kind;
 use crate::fit::{FieldWidth, Limits, PageBudget, bytes_of};
 use crate::handle::ConnectionId;
@@ -156,7 +157,7 @@ fn resolve(mut arguments: RecordData) -> Result<ListRequest, ToolError> {
     let filter = arguments.remove("filter");
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
     let wrong = |param: &str, problem: String| ToolError::InvalidArgument {
-        tool: super::BASE,
+        tool: BASE,
         param: param.to_owned(),
         problem,
         hint: String::new(),

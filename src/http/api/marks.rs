@@ -5,7 +5,7 @@
 use percent_encoding::utf8_percent_encode;
 use serde_json::Value;
 
-use super::BASE;
+use super::call::BASE;
 use super::fields::only_id;
 use crate::fit::{FIELD_WIDTHS, FieldWidth, PageBudget, field_len, narrow, shortened, tokens_within};
 use crate::handle::Handle;

@@ -4,7 +4,7 @@
 //! returned in chunks. The manifests of connectors define the paths; a stream without a path is available under its
 //! name.
 //!
-//! * `routes`, `parameters`: path and query string of a request
+//! * `routes`, `parameters`, `call`: path and query string of a request, and the request as handlers get it
 //! * `list`, `page`: a page of records and its fitting
 //! * `detail`: one record
 //! * `content`: a long text by chunks
@@ -13,6 +13,7 @@
 //! * `openapi`: the description in `/openapi.json`
 
 mod answer;
+mod call;
 mod content;
 mod detail;
 mod error;
@@ -36,14 +37,14 @@ use axum::response::Response;
 use axum::routing::any;
 use futures_util::FutureExt;
 
-pub(super) use self::error::refused;
+pub(super) use self::answer::refused;
 pub(super) use self::meta::Missing;
 
-use self::answer::{Answer, response};
-use self::error::{ApiError, refusal};
+use self::answer::{Answer, refusal, response};
+use self::call::{BASE, Call};
+use self::error::ApiError;
 use self::parameters::Parameters;
 use self::routes::{Routes, Target};
-use crate::fit::Limits;
 use crate::http::body_size::sent_bytes;
 use crate::http::error::RequestError;
 use crate::http::headers::CONTEXT_BUDGET;
@@ -51,26 +52,11 @@ use crate::http::middleware::authenticate::toolbox_of;
 use crate::telemetry::{Endpoint, Origin, Refused, RequestId, Telemetry};
 use crate::tools::Toolbox;
 
-/// Path prefix of the API.
-const BASE: &str = "/api/v1";
-
 /// State of the API: telemetry and the cache of known routes.
 #[derive(Debug, Clone)]
 pub(super) struct Api {
     telemetry: Telemetry,
     routes: Arc<Routes>,
-}
-
-/// One request in the form that handlers use.
-#[derive(Debug)]
-struct Call<'a> {
-    toolbox: &'a Toolbox,
-    limits: Limits,
-    /// Path of the list, as clients write it.
-    path: String,
-    parameters: Parameters,
-    /// True if the caller asks for the size of the response without any shaping.
-    compares: bool,
 }
 
 impl Api {

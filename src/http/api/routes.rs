@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer::Answer;
+use super::call::{BASE, Call};
 use super::error::ApiError;
-use super::{BASE, Call};
 use crate::fit::{PageBudget, clip};
 use crate::handle::{RecordId, StreamName};
 use crate::http::error::RequestError;
