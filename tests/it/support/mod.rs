@@ -7,6 +7,7 @@ mod fake_server;
 mod faulty_server;
 mod federation_client;
 pub(crate) mod hosted;
+pub(crate) mod import_cycles;
 mod own_server;
 mod plain_http;
 mod processes;
