@@ -70,15 +70,16 @@ pub(crate) fn explanation_timeout(call_deadline: Duration, started: Instant) -> 
 /// Explains why a search found nothing.
 pub(crate) async fn explain_search(source: &BoundSource, query: &SearchQuery, within: Duration) -> NoResults {
     let hint = timeout(within, search_hint(source, query)).await;
-    NoResults::hint(hint.unwrap_or_else(|_elapsed| NOTHING.to_owned()))
+    NoResults::hint(hint.unwrap_or_else(|_elapsed| NO_MATCH.to_owned()))
 }
 
-const NOTHING: &str = "Nothing matches. Search for fewer or other words.";
+/// Hint without an explanation.
+const NO_MATCH: &str = "Nothing matches. Search for fewer or other words.";
 
 async fn search_hint(source: &BoundSource, query: &SearchQuery) -> String {
     match matches_elsewhere(source, query).await {
         Elsewhere::Found(hint) => hint,
-        Elsewhere::Unknown => NOTHING.to_owned(),
+        Elsewhere::Unknown => NO_MATCH.to_owned(),
         Elsewhere::Nothing => words_without_match(source, query).await,
     }
 }
@@ -134,12 +135,12 @@ async fn words_without_match(source: &BoundSource, query: &SearchQuery) -> Strin
     match words.as_slice() {
         [] => return "The query has no letters or digits to search for.".to_owned(),
         [word] => return format!("No record has {}. Search for another word.", names([*word])),
-        [_, _, ..] if words.len() > MAX_WORDS => return NOTHING.to_owned(),
+        [_, _, ..] if words.len() > MAX_WORDS => return NO_MATCH.to_owned(),
         _ => {}
     }
     let one =
         |word: &str| SearchQuery { text: word.to_owned(), limit: 1, purpose: Purpose::Hint, ..query.clone() };
-    let searches: Vec<_> = words.iter().map(|word| ask(source, one(word))).collect();
+    let searches: Vec<_> = words.iter().map(|word| search(source, one(word))).collect();
     let found: Vec<_> = stream::iter(searches).buffered(MAX_AT_ONCE).collect().await;
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for (word, page) in words.into_iter().zip(found) {
@@ -147,8 +148,8 @@ async fn words_without_match(source: &BoundSource, query: &SearchQuery) -> Strin
             Ok(page) if !page.hits.is_empty() => with.push(word),
             Ok(page) if page.unavailable.is_empty() => without.push(word),
             // A source that did not answer may have the word.
-            Ok(_incomplete) => return NOTHING.to_owned(),
-            Err(_unknown) => return NOTHING.to_owned(),
+            Ok(_incomplete) => return NO_MATCH.to_owned(),
+            Err(_unknown) => return NO_MATCH.to_owned(),
         }
     }
     match (with.is_empty(), without.is_empty()) {
@@ -158,7 +159,7 @@ async fn words_without_match(source: &BoundSource, query: &SearchQuery) -> Strin
     }
 }
 
-async fn ask(source: &BoundSource, query: SearchQuery) -> Result<SearchPage, SourceError> {
+async fn search(source: &BoundSource, query: SearchQuery) -> Result<SearchPage, SourceError> {
     source.search(&query).await
 }
 
@@ -202,19 +203,19 @@ impl NoRecords<'_> {
         let stream = names([self.stream.as_str()]);
         let here = filled(&asked);
         if self.connection.is_none() {
-            return match here.is_empty() {
-                true => format!("Stream {stream} has no records."),
-                false => format!("Stream {stream} has no records; there are some in {here}."),
-            };
+            let elsewhere =
+                if here.is_empty() { String::new() } else { format!("; there are some in {here}") };
+            return format!("Stream {stream} has no records{elsewhere}.");
         }
         let mut streams_of_others = others.iter().flat_map(|connection| &connection.streams);
-        let nothing = format!("This connection has no records in stream {stream}");
+        let no_records = format!("This connection has no records in stream {stream}");
         if streams_of_others.any(|other| other.name == *self.stream && other.record_count != Some(0)) {
-            return format!("{nothing}, another one has. Leave out `connection_id`.");
+            return format!("{no_records}, another one has. Leave out `connection_id`.");
         }
-        match here.is_empty() {
-            true => format!("{nothing}."),
-            false => format!("{nothing}; it has some in {here}."),
+        if here.is_empty() {
+            format!("{no_records}.")
+        } else {
+            format!("{no_records}; it has some in {here}.")
         }
     }
 

@@ -1,4 +1,4 @@
-//! Typed arguments.
+//! Typed arguments of tools.
 //!
 //! `parse` deserializes normalized arguments. Their names and JSON types have been checked by then, so what is refused
 //! here is a value with a grammar of its own: the name of a stream, a filter.

@@ -26,7 +26,7 @@ use super::toolbox::Toolbox;
 use crate::record::{Record, RecordData};
 use crate::source::RecordQuery;
 
-/// Maximum size of a record whose document is built on the thread of the call, in bytes.
+/// Maximum size, in bytes, of a record that is made into a document on the thread of the call.
 const MAX_INLINE_BYTES: usize = 4 * 1024;
 
 /// Minimum size that a value counts for, in bytes.

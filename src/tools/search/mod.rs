@@ -67,7 +67,7 @@ async fn search(
     let is_first_page = rest.is_none();
     let mut found: SearchState = rest.unwrap_or_default();
     let source = toolbox.named_source("search", request.criteria.source.as_ref())?;
-    let mut notes = SearchNotes { notes: warnings, ..SearchNotes::default() };
+    let mut notes = SearchNotes { warnings, ..SearchNotes::default() };
     for round in 0..MAX_READS {
         let fetchable = found.hits.iter().filter(|hit| fetchable_id(hit).is_some()).count();
         let is_first_read = round == 0 && is_first_page;
@@ -85,7 +85,7 @@ async fn search(
         found.count = page.count.map(|count| (count.value, count.accuracy)).or(found.count);
         notes.windowed |= page.windowed;
         notes.lexical_instead |= page.lexical_instead;
-        notes.notes.extend(page.notes);
+        notes.warnings.extend(page.notes);
         notes.unavailable.extend(page.unavailable);
     }
     if is_first_page && found.hits.is_empty() && found.position.is_none() && notes.unavailable.is_empty() {
@@ -95,7 +95,7 @@ async fn search(
     if notes.lexical_instead {
         let sources = if source.is_several() { "sources without it were" } else { "this source was" };
         let mode = request.criteria.mode.as_str();
-        notes.notes.push(format!("`mode` {mode} is not available: {sources} searched by words"));
+        notes.warnings.push(format!("`mode` {mode} is not available: {sources} searched by words"));
     }
     build_page(toolbox, &request, so_far, found, notes).await
 }

@@ -40,12 +40,11 @@ pub(crate) struct SearchState {
 /// Facts about a search that an answer has next to its hits.
 #[derive(Debug, Default)]
 pub(super) struct SearchNotes {
-    /// A source searched only its newest records.
+    /// A source ranked only a part of its matches.
     pub(super) windowed: bool,
     /// A source without the requested mode searched by words.
     pub(super) lexical_instead: bool,
-    /// Warnings.
-    pub(super) notes: Vec<String>,
+    pub(super) warnings: Vec<String>,
     pub(super) unavailable: Vec<Unavailable>,
     pub(super) explanation: NoResults,
 }
@@ -109,7 +108,7 @@ pub(super) async fn build_page(
         recall: notes.windowed.then_some("window"),
         count: count.map(|(value, _)| value),
         count_accuracy: count.map(|(_, accuracy)| accuracy).filter(|known| *known != Accuracy::Exact),
-        warnings: notes.notes.into_iter().chain(more).collect(),
+        warnings: notes.warnings.into_iter().chain(more).collect(),
         explanation: notes.explanation,
     };
     // Everything next to the results is measured first, at its maximum length.
