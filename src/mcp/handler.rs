@@ -113,9 +113,7 @@ impl Server {
                 record.refused("unknown_tool", Refused { bytes: error.message.len(), reason: None });
                 return Err(error);
             }
-            Err(_panic) => {
-                Err(ToolError::Internal { problem: "it stopped at a defect of its own".to_owned() })
-            }
+            Err(_panic) => Err(ToolError::Internal { problem: "internal error".to_owned() }),
         };
         match &answer {
             Ok(payload) => record.answered(payload.shaping()),

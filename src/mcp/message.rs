@@ -99,9 +99,9 @@ pub(crate) fn outline(text: &[u8]) -> Result<Option<RequestId>, NoMessage> {
     }
     match (&outline.method, outline.id.is_some()) {
         (Some(Value::String(_)), true) if id.is_some() => Ok(id),
-        (Some(Value::String(_)), true) => invalid("the id of a request is a text or a whole number"),
+        (Some(Value::String(_)), true) => invalid("the id of a request is a string or an integer"),
         (Some(Value::String(_)), false) => Ok(None),
-        (Some(_), _) => invalid("the method of a message is a text"),
+        (Some(_), _) => invalid("the method of a message is a string"),
         (None, _) if outline.result.is_some() || outline.error.is_some() => Ok(None),
         (None, _) => invalid("the message has no method"),
     }

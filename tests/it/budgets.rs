@@ -554,7 +554,7 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
                 problem: "a file of it is damaged".to_owned(),
             })),
         ),
-        ("internal_error", ToolError::Internal { problem: "it stopped at a defect of its own".to_owned() }),
+        ("internal_error", ToolError::Internal { problem: "internal error".to_owned() }),
     ]
 }
 

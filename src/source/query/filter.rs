@@ -151,14 +151,14 @@ impl<'de> Deserialize<'de> for Comparison {
                         ))
                     })?;
                     let value = serde_json::from_value(value).map_err(|_not_scalar| {
-                        D::Error::custom(format!("`{word}` compares with a text, a number or a boolean"))
+                        D::Error::custom(format!("`{word}` compares with a string, a number or a boolean"))
                     })?;
                     compared.push((operator, value));
                 }
                 Ok(Self(compared))
             }
             RawComparison::Other(_) => Err(D::Error::custom(
-                "a field is compared with a text, a number, a boolean, or {\"gte\": value}",
+                "a field is compared with a string, a number, a boolean, or {\"gte\": value}",
             )),
         }
     }
@@ -197,8 +197,8 @@ mod tests {
         refuses(r#"{"n":{"like":1}}"#, "no operator `like`");
         refuses(r#"{"n":{"eq":1}}"#, "no operator `eq`");
         refuses(r#"{"n":{"gte":[1]}}"#, "`gte` compares with");
-        refuses(r#"{"n":[1]}"#, "is compared with a text");
-        refuses(r#"{"n":null}"#, "is compared with a text");
+        refuses(r#"{"n":[1]}"#, "is compared with a string");
+        refuses(r#"{"n":null}"#, "is compared with a string");
         refuses(r#"{"n[gte]":1}"#, "{\"n\": {\"gte\": value}}");
         refuses(r#"{"":1}"#, "without a name");
     }

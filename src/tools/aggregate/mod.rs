@@ -21,7 +21,7 @@ pub(super) struct Aggregate;
 const AGGREGATE: ToolSpec = ToolSpec {
     name: "aggregate",
     title: "Count and sum up records",
-    description: "One figure over a stream, or one for each group of its records: with `group_by` the largest first, with \
+    description: "One value over a stream, or one for each group of its records: with `group_by` the largest first, with \
         `group_by_time` the newest `limit` in the order of time. `other_count` counts the records of groups not shown, \
         `records` those that passed `filter`. `schema` tells which fields can be aggregated.",
     input_schema: include_str!("input.json"),

@@ -42,7 +42,7 @@ enum ValueType {
     String(Vec<String>),
     /// An integer within these bounds.
     Integer { minimum: u64, maximum: Option<u64> },
-    /// Any number.
+    /// A number of any kind.
     Number,
     /// `true` or `false`.
     Boolean,
@@ -120,9 +120,9 @@ impl ValueType {
     fn name(&self) -> &'static str {
         match self {
             Self::String(_) => "a string",
-            Self::Integer { .. } => "a whole number",
+            Self::Integer { .. } => "an integer",
             Self::Number => "a number",
-            Self::Boolean => "true or false",
+            Self::Boolean => "a boolean",
             Self::List(item) if matches!(**item, Self::String(_)) => "an array of strings",
             Self::List(_) => "an array",
             Self::Object(_) => "an object",
@@ -230,12 +230,12 @@ impl Normalizer<'_> {
             None => format!("from {minimum} on"),
         };
         let Some(count) = whole(number) else {
-            return Err(format!("{number} is not a whole number {bounds}"));
+            return Err(format!("{number} is not an integer {bounds}"));
         };
         match maximum {
             // 0 for a limit with a minimum of 1 means no limit.
             _ if count == 0 && minimum > 0 => Ok(None),
-            _ if count < minimum => Err(format!("{number} is not a whole number {bounds}")),
+            _ if count < minimum => Err(format!("{number} is not an integer {bounds}")),
             Some(maximum) if count > maximum => {
                 let number = clip(&number.to_string(), MAX_QUOTE_BYTES);
                 self.warnings.push(format!("`{}` {number} is over the maximum: {maximum} used", self.name));
@@ -408,7 +408,7 @@ mod tests {
             );
         }
         for sent in [json!(2.5), json!(-1), json!("-1.0")] {
-            refuses("search", json!({"query": "x", "limit": sent}), "not a whole number between 1 and 100");
+            refuses("search", json!({"query": "x", "limit": sent}), "not an integer between 1 and 100");
         }
         refuses("read_record_field", json!({"field": "f", "offset_chars": -1}), "from 0 on");
     }
@@ -417,8 +417,8 @@ mod tests {
     fn values_of_another_type_are_refused() {
         for (sent, part) in [
             (json!({"query": 7}), "it is a number, not a string"),
-            (json!({"query": "x", "limit": "ten"}), "it is the string \"ten\", not a whole number"),
-            (json!({"query": "x", "limit": [1]}), "it is an array, not a whole number"),
+            (json!({"query": "x", "limit": "ten"}), "it is the string \"ten\", not an integer"),
+            (json!({"query": "x", "limit": [1]}), "it is an array, not an integer"),
             (json!({"query": "x", "streams": 7}), "it is a number, not an array of strings"),
             (json!({"query": "x", "streams": [7]}), "it is a number, not a string"),
             (json!({"query": "x", "streams": [null]}), "it has null among its values"),

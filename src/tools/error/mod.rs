@@ -50,7 +50,7 @@ pub enum ToolError {
         param: String,
         /// Description of the problem.
         problem: String,
-        /// Corrected call.
+        /// The corrected call.
         hint: String,
     },
     /// The `connection_id` argument and the connection of the handle differ.
@@ -86,7 +86,7 @@ pub enum ToolError {
     ResponseTooLarge {
         /// Exceeded budget, and by how much.
         overrun: Overrun,
-        /// Smaller call.
+        /// A call with a smaller answer.
         hint: String,
     },
     /// The document has fewer parts.
@@ -244,7 +244,7 @@ impl ToolError {
                 "Call again with `connection_id` set to one of available_connections.".to_owned()
             }
             Self::PartNotFound { last, .. } => format!("The last part is `{last}`."),
-            Self::PartOutOfRange { first } => format!("Fetch `{first}`, and go on with each `metadata.next`."),
+            Self::PartOutOfRange { first } => format!("Fetch `{first}`, then each `metadata.next`."),
             Self::Timeout { .. } => "Call again, or ask for less at once.".to_owned(),
             Self::Internal { .. } => {
                 "Call again; if it stays, report it with the server's log of this call.".to_owned()
@@ -261,7 +261,7 @@ impl ToolError {
                 Some("Copy the `id` of a search result exactly; search again if you have none.")
             }
             Self::PartNotFound { .. } | Self::PartOutOfRange { .. } => {
-                Some("Fetch the id without its part, and go on with each `metadata.next`.")
+                Some("Fetch the id without its part, then each `metadata.next`.")
             }
             Self::ResponseTooLarge { .. } => Some("Ask for less: fewer fields, or a smaller limit."),
             _ => None,

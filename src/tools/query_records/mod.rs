@@ -127,7 +127,8 @@ async fn fit_answer(
         if token.len() <= MAX_CHANGES_TOKEN {
             page.next_changes_since = Some(token);
         } else {
-            page.warnings.push("Changes cannot go on: the token of the source is too long.".to_owned());
+            page.warnings
+                .push("Changes cannot be continued: the token of the source is too long.".to_owned());
         }
     }
     if let (Some(position), Some(so_far)) = (answer.next, so_far) {

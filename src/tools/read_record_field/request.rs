@@ -87,7 +87,7 @@ pub(super) fn resolve(args: Args) -> Result<Request, ToolError> {
     if let (Unit::Chunk, Some((name, _))) = (unit, character_arguments.into_iter().find(|(_, given)| *given))
     {
         return Err(READ_RECORD_FIELD
-            .invalid_argument(name, "it does not go with `unit` \"chunk\", which goes on by `cursor`"));
+            .invalid_argument(name, "it does not go with `unit` \"chunk\", which continues by `cursor`"));
     }
     if unit == Unit::Chars && args.cursor.is_some() {
         return Err(READ_RECORD_FIELD.invalid_argument("cursor", "it only goes with `unit` \"chunk\""));

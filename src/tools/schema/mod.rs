@@ -1,6 +1,6 @@
 //! `schema`: the connections with their streams, or the fields of one stream.
 //!
-//! Connections whose stream is declared equally share a variant. An answer over the budget loses names of streams or
+//! Connections with equal declarations of a stream share a variant. An answer over the budget loses names of streams or
 //! fields first, then connections.
 
 use std::borrow::Cow;
@@ -27,8 +27,8 @@ pub(super) struct Schema;
 const SCHEMA: ToolSpec = ToolSpec {
     name: "schema",
     title: "Show accounts, streams and fields",
-    description: "What there is. Without `stream`: every connected account with its streams and their record counts. \
-        With `stream`: its fields with what each can be asked for (`legend` explains), its views and relations.",
+    description: "Without `stream`: every connected account with its streams and their record counts. With `stream`: its \
+        fields with what each can be asked for (`legend` explains), its views and relations.",
     input_schema: include_str!("input.json"),
     aliases: &[],
     output_schema: include_str!("output.json"),
@@ -65,6 +65,7 @@ pub(super) struct Args {
     source: Option<SourceName>,
 }
 
+/// Amount of detail for a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Detail {
@@ -88,6 +89,7 @@ struct Overview {
     hint: Option<&'static str>,
 }
 
+/// A connection in an overview.
 #[derive(Debug, Serialize)]
 struct ShownConnection {
     connection_id: String,
@@ -117,6 +119,7 @@ struct DescribedStream {
     warnings: Vec<String>,
 }
 
+/// A declaration of a stream, with the connections that have it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Variant {
     connections: Vec<VariantConnection>,
@@ -133,6 +136,7 @@ struct Variant {
     declaration: Option<RecordData>,
 }
 
+/// A connection of a variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct VariantConnection {
     connection_id: String,
