@@ -111,8 +111,7 @@ fn audiences(settings: &FileSettings, auth: &AuthSettings) -> Result<Vec<String>
     let has_authority = auth.issuer.is_some() || auth.introspection.is_some();
     match (auth.audience.as_slice(), &settings.http.public_url) {
         ([], None) if has_authority => Err(Failure::usage(
-            &"[auth] names an authorization server, and nothing says what its tokens have to be for; set public_url, or \
-              audience in [auth]",
+            &"[auth] names an authorization server, but the audience of its tokens is unknown; set public_url, or audience in [auth]",
         )),
         ([], None) => Ok(Vec::new()),
         ([], Some(url)) => Ok(["", "/mcp", "/mcp/openai"].map(|path| url.at(path)).to_vec()),

@@ -92,10 +92,10 @@ pub(crate) fn reported(state: &Path) -> Vec<String> {
 fn sentence(process: u32, circuit: &CircuitReport) -> String {
     let CircuitReport { source, state, failures, asked_again_after } = circuit;
     let then = match state {
-        CircuitState::Open => format!("it is asked again in {asked_again_after} s"),
-        CircuitState::HalfOpen | CircuitState::Closed => "its next question is a probe".to_owned(),
+        CircuitState::Open => format!("its next request is in {asked_again_after} s"),
+        CircuitState::HalfOpen | CircuitState::Closed => "its next request is a probe".to_owned(),
     };
-    format!("process {process} leaves `{source}` alone after {failures} failures in a row; {then}")
+    format!("process {process} does not call `{source}` after {failures} failures in a row; {then}")
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
         fs::write(state.path().join("circuits-13.json"), "half").unwrap();
         assert_eq!(
             reported(state.path()),
-            ["process 12 leaves `work` alone after 4 failures in a row; it is asked again in 7 s"]
+            ["process 12 does not call `work` after 4 failures in a row; its next request is in 7 s"]
         );
         assert!(reported(&state.path().join("nowhere")).is_empty());
     }

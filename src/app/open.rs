@@ -178,14 +178,14 @@ pub(crate) fn open_source(
 fn note_exposed_file(source: &SourceName, credentials: &Credentials) {
     if let Some(file) = credentials.exposed_file() {
         let file = file.display();
-        note(&format_args!("source `{source}`: others can read {file}: run `chmod 600 {file}`"));
+        note(&format_args!("source `{source}`: other users can read {file}: run `chmod 600 {file}`"));
     }
 }
 
 fn open_or_note(settings: &SourceSettings, environment: &Environment, prepare: Prepare) -> Arc<dyn Source> {
     let name = &settings.name;
     let wrong = |failure: &Failure| {
-        note(&format_args!("source `{name}`: {failure}; calls say so, and other sources are used meanwhile"));
+        note(&format_args!("source `{name}`: {failure}; calls report it, and the other sources are used"));
     };
     match &settings.place {
         SourcePlace::Store { path } => match Store::open(name.clone(), path) {
@@ -235,7 +235,7 @@ fn remote(settings: &SourceSettings, url: &ProviderUrl, credentials: Credentials
 pub(crate) fn refuse_owner(url: &ProviderUrl, environment: &Environment) -> Result<(), Failure> {
     let Some(variable) = environment.owner_credential else { return Ok(()) };
     let message = format!(
-        "{variable} is set, and fetchwell takes client credentials only; unset it and run `pdpp connect {url}`"
+        "{variable} is set, and fetchwell accepts only client credentials; unset it and run `pdpp connect {url}`"
     );
     Err(Failure::with_code(&message, OWNER))
 }
@@ -264,7 +264,7 @@ pub(crate) fn toolbox(
     protection: &Protection,
 ) -> Result<Arc<Toolbox>, Failure> {
     let toolbox = Toolbox::new(source, call_deadline)
-        .map_err(|error| Failure::new(format!("the system gives no random bytes ({error})")))?;
+        .map_err(|error| Failure::new(format!("no random bytes are available ({error})")))?;
     Ok(Arc::new(toolbox.protected_by(Arc::new(protection.clone()))))
 }
 
@@ -279,5 +279,5 @@ pub(crate) async fn call(toolbox: &Toolbox, tool: &str, arguments: RecordData) -
 /// Where the calls of a command run.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Failure::new(format!("the system gives no event queue ({error})")))
+    runtime.map_err(|error| Failure::new(format!("the event queue cannot be created ({error})")))
 }

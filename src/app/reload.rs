@@ -53,11 +53,11 @@ impl Reload {
                 Ok(()) => return self.record_reload(at),
                 Err(failure) => failure.message,
             },
-            Noticed::Removed => "the configuration file is gone".to_owned(),
+            Noticed::Removed => "the configuration file was removed".to_owned(),
             Noticed::Unreadable(error) => error.to_string(),
         };
         self.telemetry.reload_refused();
-        tracing::warn!("{refused}; what was configured before stays in force");
+        tracing::warn!("{refused}; the previous configuration stays in use");
     }
 
     fn record_reload(&self, at: Instant) {
@@ -101,8 +101,7 @@ impl Reload {
                 callers.replace(access, caller_settings);
             }
             (AuthMode::Authenticated(_), None) => {
-                let problem =
-                    "[auth] is gone, and without it nobody could be told apart; start fetchwell again";
+                let problem = "[auth] was removed, which a running server does not allow; restart fetchwell";
                 return Err(Failure::new(problem.to_owned()));
             }
         }

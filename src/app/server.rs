@@ -84,7 +84,7 @@ pub(crate) fn run_server(
     rate_limiter.replace(settings.rate_limit);
     let threads = if is_stdio { 1 } else { std::thread::available_parallelism().map_or(2, usize::from) };
     let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(format!("the system gives no threads ({error})")))?;
+    let runtime = runtime.map_err(|error| Failure::new(format!("threads cannot be started ({error})")))?;
     let stop = CancellationToken::new();
     runtime.spawn(stop_at_signal(stop.clone()));
     if let Some(state) = state {
@@ -186,7 +186,7 @@ async fn serve_http(
     }
     if guarded == Guarded::ByNobody && http.allow_unauthenticated_proxy {
         note(
-            &"http.allow_unauthenticated_proxy is set: everybody who reaches a trusted proxy can read every record",
+            &"http.allow_unauthenticated_proxy is set: everyone who reaches a trusted proxy can read every record",
         );
     }
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -208,9 +208,9 @@ async fn serve_http(
 /// Notes that metrics are served without a token, and who can read them.
 fn note_ops(address: SocketAddr) {
     let readers = if address.ip().is_loopback() {
-        "programs of this machine"
+        "programs on this machine"
     } else {
-        "everybody who reaches this address, other machines too,"
+        "everyone who reaches this address, including other machines,"
     };
     note(&format_args!(
         "/health and /metrics at {address} (ops_listen): {readers} can read them without a token"

@@ -18,15 +18,15 @@ pub(crate) struct SourceArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
 
-    /// A configuration file [default: fetchwell.toml of this folder, else the user's own]
+    /// A configuration file [default: fetchwell.toml in this folder, or else the user's own]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// A configuration file that is trusted no more than one that was only found: see `fetchwell config trust`
+    /// A configuration file, read with the trust of a file that was only found: see `fetchwell config trust`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "store", "provider_url"])]
     pub(crate) found_config: Option<PathBuf>,
 
-    /// Where `pdpp connect` keeps credentials.
+    /// The folder in which `pdpp connect` keeps credentials.
     #[arg(long, value_name = "DIR", requires = "provider_url", default_value = DEFAULT_CACHE_ROOT)]
     pub(crate) cache_root: PathBuf,
 }
@@ -35,11 +35,11 @@ pub(crate) struct SourceArgs {
 #[derive(Debug, Clone, Args)]
 #[group(multiple = false)]
 pub(crate) struct PlaceArgs {
-    /// An embedded store, made by `fetchwell import`.
+    /// An embedded store, created by `fetchwell import`.
     #[arg(long, value_name = "DB")]
     pub(crate) store: Option<PathBuf>,
 
-    /// A record server that `pdpp connect` was run for.
+    /// A record server, connected with `pdpp connect`.
     #[arg(long, value_name = "URL")]
     pub(crate) provider_url: Option<String>,
 }
@@ -152,7 +152,7 @@ impl ReadFile {
                 Ok(FileSettings { sources: vec![source.clone()], ..settings })
             }
             Some(FlagSource { flag, .. }) => Err(Failure::usage(&format_args!(
-                "{} has sources of its own, and {flag} names another; leave {flag} out, or take the sources out of the file",
+                "{} has sources of its own, and {flag} names another; remove {flag}, or remove the sources from the file",
                 path.display()
             ))),
         }

@@ -12,7 +12,7 @@ use crate::cursor::VALID_FOR;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StateArgs {
-    /// Where servers keep cursors, their keys and, over HTTP, records of calls; `none` for memory alone [default: the
+    /// The folder for cursors, their keys and, over HTTP, records of calls; `none` for memory only [default: the
     /// user's state directory]
     #[arg(long, global = true, value_name = "DIR")]
     state_dir: Option<PathBuf>,
@@ -24,7 +24,7 @@ pub(crate) struct ServerStateArgs {
     #[command(flatten)]
     state: StateArgs,
 
-    /// The configuration file of the server, which may name its directory.
+    /// The configuration file of the server, which may set its state directory.
     #[arg(long, global = true, value_name = "FILE", conflicts_with = "state_dir")]
     config: Option<PathBuf>,
 }
@@ -45,7 +45,7 @@ impl ServerStateArgs {
             }
         };
         let directory = self.state.server_directory(configured)?.ok_or_else(|| {
-            Failure::usage(&"a server with `--state-dir none` keeps nothing to look at; name its directory")
+            Failure::usage(&"a server with `--state-dir none` stores nothing; name a directory")
         })?;
         Ok((directory, valid_for))
     }
@@ -72,6 +72,6 @@ impl StateArgs {
         self.state_dir
             .or(configured)
             .or_else(usual)
-            .ok_or_else(|| Failure::new("the system names no directory for state; name one with --state-dir"))
+            .ok_or_else(|| Failure::new("the user's state directory is unknown; name one with --state-dir"))
     }
 }

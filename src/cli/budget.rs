@@ -18,7 +18,7 @@ use crate::source::pdpp::{
 use crate::terminal::Line;
 use crate::tools::{DEFAULT_CALL_DEADLINE, Profile, ToolError, Toolbox};
 
-/// Measure every budget on fixtures; exit 1 when one is exceeded.
+/// Measure every budget on fixtures; exit with 1 if one is exceeded.
 #[derive(Debug, Args)]
 pub(super) struct Budget {}
 

@@ -18,7 +18,7 @@ use crate::cursor::{
 use crate::record::RecordData;
 use crate::state::StateError;
 
-/// Look into cursors of HTTP servers, and replace the key that signs them.
+/// Inspect cursors of HTTP servers, and rotate the key that signs them.
 #[derive(Debug, Args)]
 pub(super) struct Cursor {
     #[command(subcommand)]
@@ -30,14 +30,14 @@ pub(super) struct Cursor {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print what a cursor says, whether its signature is good, and what it goes on with.
+    /// Print the content of a cursor, whether its signature is valid, and what it continues.
     Inspect {
         /// The cursor.
         token: String,
     },
-    /// Print the cursors whose positions are kept.
+    /// List the cursors with a stored position.
     List,
-    /// Sign with a new key from now on. Cursors that were given stay valid for their time.
+    /// Sign new cursors with a new key. Existing cursors stay valid until they expire.
     Rotate,
 }
 

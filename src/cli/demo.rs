@@ -20,10 +20,10 @@ use crate::tools::{DEFAULT_CALL_DEADLINE, Payload, Toolbox};
 /// Try fetchwell on bundled sample data: two accounts of one connector whose record ids collide.
 #[derive(Debug, Args)]
 pub(super) struct Demo {
-    /// Which sample.
+    /// The sample.
     #[arg(value_enum, default_value_t = Sample::Mail)]
     sample: Sample,
-    /// Where to keep the sample store [default: the user's data folder]
+    /// The file of the sample store [default: the user's data folder]
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Demo {
 enum Sample {
     /// A few messages and files.
     Mail,
-    /// Holiday lets: 500 listings, 5,000 reservations and what belongs to them, with the paths of their API.
+    /// Holiday lets: 500 listings, 5,000 reservations and related records, with the paths of their API.
     Hostaway,
 }
 
@@ -80,8 +80,8 @@ impl Sample {
     /// Returns a sentence that explains why handles are needed.
     fn collision(self) -> &'static str {
         match self {
-            Self::Mail => "Both accounts have a message `m1`; the handle says whose is meant.",
-            Self::Hostaway => "Both accounts have a reservation `BK00001`; the handle says whose is meant.",
+            Self::Mail => "Both accounts have a message `m1`; the handle names the account.",
+            Self::Hostaway => "Both accounts have a reservation `BK00001`; the handle names the account.",
         }
     }
 }

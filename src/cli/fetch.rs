@@ -12,8 +12,7 @@ use crate::record::RecordData;
 use crate::terminal::Line;
 use crate::tools::Toolbox;
 
-/// Read a record by its handle. As text it is printed whole; with --json it is what a client gets, part by
-/// part.
+/// Read a record by its handle. Text output is the whole record; --json prints what a client gets, part by part.
 #[derive(Debug, Args)]
 pub(super) struct Fetch {
     /// The id of a search result.

@@ -29,7 +29,7 @@ use crate::source::store::{Imported, Manifest, NewConnection, Store, Tally};
 /// Stack size in bytes of the import thread. All recursive parsers limit nesting to 128 levels.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
-/// Import files into an embedded store. Importing the same again changes nothing.
+/// Import files into an embedded store. A repeated import changes nothing.
 #[derive(Debug, Args)]
 pub(super) struct Import {
     #[command(subcommand)]
@@ -38,13 +38,13 @@ pub(super) struct Import {
 
 #[derive(Debug, Subcommand)]
 enum Kind {
-    /// Import record envelopes, one JSON object a line: `{"stream","key","data","emitted_at","op"?}`
+    /// Import record envelopes, one JSON object per line: `{"stream","key","data","emitted_at","op"?}`
     Records {
         /// The file.
         file: PathBuf,
         #[command(flatten)]
         into: TargetArgs,
-        /// The connector's manifest; only its streams are taken.
+        /// The connector's manifest; only its streams are imported.
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,
     },
@@ -54,19 +54,19 @@ enum Kind {
         file: PathBuf,
         #[command(flatten)]
         into: TargetArgs,
-        /// The stream the records go to [default: the file's name]
+        /// The stream for the records [default: the file's name]
         #[arg(long, value_name = "NAME")]
         stream: Option<String>,
         #[command(flatten)]
         names: FieldArgs,
     },
-    /// Import JSON: an array of objects, objects one after the other, or an object of such arrays
+    /// Import JSON: an array of objects, concatenated objects, or an object of such arrays
     Json {
         /// The file.
         file: PathBuf,
         #[command(flatten)]
         into: TargetArgs,
-        /// The stream the records go to [default: the file's name]
+        /// The stream for the records [default: the file's name]
         #[arg(long, value_name = "NAME")]
         stream: Option<String>,
         #[command(flatten)]
@@ -78,7 +78,7 @@ enum Kind {
         path: PathBuf,
         #[command(flatten)]
         into: TargetArgs,
-        /// The stream the records go to.
+        /// The stream for the records.
         #[arg(long, value_name = "NAME", default_value = "documents")]
         stream: String,
     },
@@ -88,7 +88,7 @@ enum Kind {
         file: PathBuf,
         #[command(flatten)]
         into: TargetArgs,
-        /// The stream the records go to.
+        /// The stream for the records.
         #[arg(long, value_name = "NAME", default_value = "messages")]
         stream: String,
     },
@@ -97,16 +97,16 @@ enum Kind {
 /// The fields that mean something. A name is that of a column or field, in any case, or a path such as `snippet.title`.
 #[derive(Debug, Clone, Args)]
 struct FieldArgs {
-    /// The field that is the key; repeat it for a compound key [default: `id` or the like, else the number of the record]
+    /// The key field; repeat it for a compound key [default: `id` or similar, or else the number of the record]
     #[arg(long, value_name = "FIELD")]
     key: Vec<String>,
-    /// The field that is the title [default: `title`, `subject`, `name` or the like]
+    /// The title field [default: `title`, `subject`, `name` or similar]
     #[arg(long, value_name = "FIELD")]
     title: Option<String>,
-    /// The field that says when a record was written [default: `created_at`, `date` or the like]
+    /// The time field [default: `created_at`, `date` or similar]
     #[arg(long, value_name = "FIELD")]
     time: Option<String>,
-    /// The field that is the web address [default: `url`, `link` or the like]
+    /// The web address field [default: `url`, `link` or similar]
     #[arg(long, value_name = "FIELD")]
     url: Option<String>,
 }
@@ -121,13 +121,13 @@ impl FieldArgs {
 /// Where the records go.
 #[derive(Debug, Clone, Args)]
 struct TargetArgs {
-    /// The store; it is made when it does not exist.
+    /// The store; created if it does not exist.
     #[arg(long, value_name = "DB")]
     store: PathBuf,
-    /// The account or folder the records are of, such as `work-mail`.
+    /// The account or folder that the records belong to, such as `work-mail`.
     #[arg(long, value_name = "ID")]
     connection: String,
-    /// The kind of data [default: what the manifest says, or the kind of the import]
+    /// The kind of data [default: that of the manifest, or else the kind of the import]
     #[arg(long, value_name = "KEY")]
     connector: Option<String>,
     /// A label for people, such as `Work mail`.
@@ -144,7 +144,7 @@ impl TargetArgs {
         let known = connections.into_iter().find(|known| known.connection_id.as_str() == self.connection)?;
         let stays = known.connector_key.filter(|stays| stays != asked)?;
         Some(format!(
-            "{} is of the connector {stays} and stays so; --connector is for new connections",
+            "{} has the connector {stays}, which cannot change; --connector is for new connections",
             self.connection
         ))
     }
@@ -231,17 +231,17 @@ impl Import {
             print_summary(printer, &into.connection, tally, rejected, stopped);
         }
         if let Some(problem) = &index_problem {
-            note(&format!("what is imported cannot be searched: {problem}"));
+            note(&format!("the imported records cannot be searched: {problem}"));
         }
         ended?;
         match rejected {
             0 if index_problem.is_some() => {
-                Err(Failure::new("the records are imported, and cannot be searched, as said above"))
+                Err(Failure::new("the records are imported but cannot be searched; see above"))
             }
             0 => Ok(()),
-            1 => Err(Failure::new("1 piece was rejected, as said above; everything else is imported")),
+            1 => Err(Failure::new("1 item was rejected, see above; everything else is imported")),
             more => Err(Failure::new(format!(
-                "{more} pieces were rejected, as said above; everything else is imported"
+                "{more} items were rejected, see above; everything else is imported"
             ))),
         }
     }

@@ -48,11 +48,11 @@ pub struct Cli {
     #[arg(long, global = true)]
     json: bool,
 
-    /// What to log to standard error: a level, or a filter as `RUST_LOG` has it.
+    /// The log level or filter for standard error, in the syntax of `RUST_LOG`.
     #[arg(long, global = true, value_name = "FILTER")]
     log: Option<String>,
 
-    /// How to log: text, or json for one JSON object a line [default: `FETCHWELL_LOG_FORMAT`, or text]
+    /// The log format: text, or json for one JSON object per line [default: `FETCHWELL_LOG_FORMAT`, or text]
     #[arg(long, global = true, value_name = "FORMAT")]
     log_format: Option<LogFormat>,
 

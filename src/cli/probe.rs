@@ -25,7 +25,7 @@ pub(super) struct Extent {
 }
 
 /// Description of the credential of a source that is read with the caller's own token.
-pub(super) const OF_CALLERS: &str = "that of each caller, so only they can ask it: through `fetchwell serve`";
+pub(super) const OF_CALLERS: &str = "that of each caller, so it can only be called through `fetchwell serve`";
 
 /// Reads the schema of a source within its deadline.
 pub(super) async fn probe(source: &dyn Source, deadline: Duration) -> Result<(Schema, Extent), SourceError> {

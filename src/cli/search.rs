@@ -14,13 +14,13 @@ use crate::terminal::Line;
 /// Search as a client would.
 #[derive(Debug, Args)]
 pub(super) struct Search {
-    /// Words to find: records with all of them, or, when there is none, with some.
+    /// Words to find: records with all of them or, if there are none, with any.
     query: String,
 
     #[command(flatten)]
     source: SourceArgs,
 
-    /// How many results at most, 1 to 100.
+    /// Maximum number of results, 1 to 100.
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
 

@@ -22,7 +22,7 @@ pub(super) struct Serve {
     #[arg(long, conflicts_with = "listen")]
     stdio: bool,
 
-    /// Serve HTTP at this address of this machine [default: 127.0.0.1:7400]
+    /// The address of this machine to serve HTTP at [default: 127.0.0.1:7400]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
 

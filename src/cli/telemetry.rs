@@ -11,7 +11,7 @@ use crate::app::failure::Failure;
 use crate::app::state::ServerStateArgs;
 use crate::telemetry::{EndpointFigures, StoredCall, StoredCalls, Wanted};
 
-/// Look at the calls that HTTP servers recorded: when, how long, how large, and never what was asked.
+/// Show the calls that HTTP servers recorded: time, latency and size, never the query.
 #[derive(Debug, Args)]
 pub(super) struct Telemetry {
     #[command(subcommand)]
@@ -23,36 +23,36 @@ pub(super) struct Telemetry {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print the latest calls, one a line, the newest last.
+    /// Print the latest calls, one per line, newest last.
     #[command(visible_alias = "query")]
     Tail {
-        /// At most so many [default: 20, or all with --json]
+        /// Maximum number of calls [default: 20, or all with --json]
         #[arg(short, value_name = "N")]
         number: Option<u32>,
 
-        /// Calls of this route or tool alone, such as /v1/search or tool:fetch.
+        /// Only calls of this route or tool, such as /v1/search or tool:fetch.
         #[arg(long)]
         endpoint: Option<String>,
 
-        /// Calls that ended so: ok, cancelled, `source_error`, or the code of an error.
+        /// Only calls with this outcome: ok, cancelled, `source_error`, or the code of an error.
         #[arg(long)]
         outcome: Option<String>,
 
-        /// Calls by this grant alone: 8 characters, as logs have them.
+        /// Only calls by this grant: 8 characters, as in the log.
         #[arg(long, value_name = "ID")]
         caller: Option<String>,
 
-        /// Calls of the last 30s, 10m, 2h or 7d alone.
+        /// Only calls of the last 30s, 10m, 2h or 7d.
         #[arg(long, value_name = "TIME")]
         since: Option<Ago>,
     },
-    /// Print what the calls of each route and tool come to.
+    /// Print totals for each route and tool.
     Endpoints {
-        /// Calls by this grant alone.
+        /// Only calls by this grant.
         #[arg(long, value_name = "ID")]
         caller: Option<String>,
 
-        /// Calls of the last 30s, 10m, 2h or 7d alone.
+        /// Only calls of the last 30s, 10m, 2h or 7d.
         #[arg(long, value_name = "TIME")]
         since: Option<Ago>,
     },

@@ -13,7 +13,7 @@ use crate::callers::NewToken;
 /// Maximum length of a token's name in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// Make a token for a client of this server.
+/// Create a token for a client of this server.
 #[derive(Debug, Args)]
 pub(super) struct Token {
     #[command(subcommand)]
@@ -22,13 +22,13 @@ pub(super) struct Token {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print a new token, and the lines of the configuration that let its holder in. Neither is kept anywhere.
+    /// Print a new token, and the configuration lines that accept it. Neither is stored.
     New(New),
 }
 
 #[derive(Debug, Args)]
 struct New {
-    /// What its holder is called, in the configuration and in logs: letters, digits and `-._`.
+    /// The name of the token in the configuration and in logs: letters, digits and `-._`.
     #[arg(long, value_name = "NAME")]
     name: Name,
 }
@@ -64,9 +64,8 @@ struct NewTokenOutput<'a> {
 impl Token {
     pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
         let Command::New(New { name }) = self.command;
-        let new = NewToken::generate().map_err(|error| {
-            Failure::new(format!("the system gives no random bytes ({error}); try again"))
-        })?;
+        let new = NewToken::generate()
+            .map_err(|error| Failure::new(format!("no random bytes are available ({error}); try again")))?;
         let token = new.token.expose_secret();
         let sha256 = new.sha256.as_str();
         let configuration = format!("[[auth.token]]\nname = \"{}\"\nsha256 = \"{sha256}\"\n", name.0);
@@ -74,11 +73,11 @@ impl Token {
             printer.value(&NewTokenOutput { name: &name, token, sha256, configuration });
             return Ok(());
         }
-        note(&"The token, which is shown this once; send it as `Authorization: Bearer` header:");
+        note(&"The token, which is shown only once. Send it in the `Authorization: Bearer` header:");
         note(&"");
         printer.line(token);
         note(&"");
-        note(&"These lines of the configuration let its holder in:");
+        note(&"Add these lines to the configuration:");
         note(&"");
         printer.lines(configuration.trim_end());
         Ok(())

@@ -23,7 +23,7 @@ pub(super) struct Tokens {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print how many tokens a text has: what `meta.budget.estimatedTokens` says of it, or with --exact all of them.
+    /// Print the number of tokens of a text: the value of `meta.budget.estimatedTokens`, or with --exact the exact count.
     Count(Count),
 }
 
@@ -33,15 +33,15 @@ struct Count {
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
 
-    /// How tokens are estimated.
+    /// The estimator.
     #[arg(long, value_enum, default_value_t = EstimatorName::O200k)]
     estimator: EstimatorName,
 
-    /// Count every token, however many there are.
+    /// Count every token, without a cap.
     #[arg(long, conflicts_with = "cap")]
     exact: bool,
 
-    /// Count no further than to so many tokens, and estimate the rest.
+    /// Count up to this number of tokens, and estimate the rest.
     #[arg(long, value_name = "N", default_value_t = budget::DOCUMENT_TOKENS)]
     cap: usize,
 }
@@ -51,7 +51,7 @@ struct Count {
 enum EstimatorName {
     /// Counted with OpenAI's `o200k`.
     O200k,
-    /// A quarter of the characters and a fifth more.
+    /// A quarter of the characters, plus a fifth.
     Chars4,
 }
 
@@ -73,9 +73,9 @@ enum TextError {
     Unreadable(String, std::io::Error),
     #[error("{0} is larger than 64 MiB; count it in pieces")]
     TooLarge(String),
-    #[error("{0} is no UTF-8 text; only text has tokens")]
+    #[error("{0} is not UTF-8 text; only text has tokens")]
     NotUtf8(String),
-    #[error("`chars4` is an estimate and counts no tokens; leave out --exact or --estimator")]
+    #[error("`chars4` is an estimate, not a count; remove --exact or --estimator")]
     NeverExact,
 }
 

@@ -100,9 +100,9 @@ async fn the_seed_says_the_rest_beside_a_store() {
     failed(&alone, 1, "--store DB or --provider-url URL");
     place.write("own.toml", ONE);
     let both = fetchwell(["search", "x", "--store", text(&store), "--config", text(&place.path("own.toml"))]);
-    failed(&both, 2, "own.toml has sources of its own, and --store names another; leave --store out");
+    failed(&both, 2, "own.toml has sources of its own, and --store names another; remove --store");
     let edited = fetchwell(["source", "add", "x", "--store", "x.db", "--config", text(&config)]);
-    failed(&edited, 1, "only TOML is edited; edit YAML by hand");
+    failed(&edited, 1, "only TOML files can be edited; edit YAML by hand");
     assert_eq!(std::fs::read_to_string(&config).unwrap(), SEED);
 }
 
@@ -273,7 +273,7 @@ async fn a_saved_file_is_live() {
     until("the line is logged", || server.log().contains("fetchwell.toml:5: ")).await;
     assert!(shows(&server, "cin_more") && !shows(&server, "cin_work"));
     std::fs::remove_file(&config).unwrap();
-    until("that it is gone is logged", || server.log().contains("is gone")).await;
+    until("its removal is logged", || server.log().contains("was removed")).await;
     assert!(shows(&server, "cin_more"));
     // A source alone that cannot be opened is no configuration to go on with.
     place.put("fetchwell.toml", "[[source]]\nname = \"x\"\nstore = \"nowhere.db\"\n");
@@ -287,7 +287,7 @@ async fn a_saved_file_is_live() {
     until("what waits is logged", || server.log().matches("takes effect at the next start").count() == 3)
         .await;
     let log = server.end();
-    let refused = "fetchwell.toml:5: context_protection.max_page_size: 0 is not between 1 and 200 records; what was configured";
+    let refused = "fetchwell.toml:5: context_protection.max_page_size: 0 is not between 1 and 200 records; the previous configuration";
     assert_eq!(log.matches(refused).count(), 1, "{log}");
     assert!(log.contains("configuration reloaded latency_us="), "{log}");
 }
@@ -301,7 +301,7 @@ async fn the_seed_is_reloaded_beside_a_store() {
     until("the limit is there", || limit(&server).as_deref() == Some("700")).await;
     // Sources belong to the flag.
     place.put("config.yaml", &format!("{SEED}source: [{{name: more, store: more.db}}]\n"));
-    until("that is logged", || server.log().contains("leave --store out")).await;
+    until("that is logged", || server.log().contains("remove --store")).await;
     assert!(shows(&server, "cin_work") && limit(&server).as_deref() == Some("700"));
 }
 

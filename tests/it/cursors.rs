@@ -500,7 +500,7 @@ fn commands_about_state_refuse_the_directory_none() {
         let output =
             binary().args(command).args(["--state-dir", "none"]).current_dir(folder.path()).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(stderr(&output).contains("keeps nothing to look at"), "{output:?}");
+        assert!(stderr(&output).contains("stores nothing"), "{output:?}");
     }
     assert!(!folder.path().join("none").exists());
 }

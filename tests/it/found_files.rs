@@ -82,7 +82,7 @@ fn a_found_file_is_trusted_by_its_content() {
         "{shown}"
     );
     assert!(shown.contains("runs this command") && shown.contains(&server.url), "{shown}");
-    assert!(shown.contains("is not trusted by this"), "{shown}");
+    assert!(shown.contains("is not trusted yet"), "{shown}");
     check_refused();
 
     let shown = stdout(&place.run(&["config", "trust"]));
@@ -177,7 +177,7 @@ fn a_running_server_takes_up_no_change_that_needs_trust() {
         "[[source]]\nname = \"x\"\nurl = \"https://a.example\"\ncredential = \"command:touch was-run\"\n",
     );
     server.wait_until("the change is refused", || server.log().contains("source[0].credential needs trust"));
-    assert!(server.log().contains("stays in force") && server.log().contains("fetchwell config trust"));
+    assert!(server.log().contains("stays in use") && server.log().contains("fetchwell config trust"));
     assert!(is_served() && !place.path("was-run").exists());
     // A change that needs none is taken up.
     place.write(&STORE.replace("demo\"\n", "other\"\n"));

@@ -157,7 +157,7 @@ fn a_token_that_is_taken_away_is_refused_at_once() {
     assert!(next.get("error").is_none(), "{next}");
     // Without [auth] nobody could be told apart: that is not taken over.
     place.configure(STORES);
-    server.wait_until("it is refused", || server.log().contains("[auth] is gone"));
+    server.wait_until("it is refused", || server.log().contains("[auth] was removed"));
     assert_eq!(get_as(&server, BOB, "/v1/schema").status, 401);
     assert_eq!(get_as(&server, ANN, "/v1/schema").status, 200);
 }

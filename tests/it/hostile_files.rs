@@ -71,7 +71,7 @@ fn a_message_over_a_limit_is_named_and_skipped() {
         "mail.mbox:8: it has too many multipart parts for its size (20001)",
         ": it may have more than 500000 parts",
         ": a Content-Type header is longer than 16384 bytes",
-        "3 pieces were rejected, as said above; everything else is imported",
+        "3 items were rejected, see above; everything else is imported",
     ] {
         assert!(said.contains(expect), "{said}");
     }

@@ -65,7 +65,7 @@ async fn a_certificate_makes_it_https_in_both_versions() {
     // TLS does not say who asks.
     let everywhere =
         fetchwell(["serve", "--store", text(&store), "--config", text(&config), "--listen", "0.0.0.0:0"]);
-    assert!(stderr(&everywhere).contains("nothing says who may ask"), "{everywhere:?}");
+    assert!(stderr(&everywhere).contains("which requires authentication"), "{everywhere:?}");
 }
 
 #[test]

@@ -533,5 +533,5 @@ fn a_connector_that_is_not_taken_up_is_said() {
     let output = workshop.import(&["records", &file, "--connector", "acme"]);
     assert!(output.status.success() && !stderr(&output).contains("acme"), "{output:?}");
     let output = workshop.import(&["records", &file, "--connector", "other"]);
-    assert!(stderr(&output).contains("c is of the connector acme and stays so"), "{output:?}");
+    assert!(stderr(&output).contains("c has the connector acme, which cannot change"), "{output:?}");
 }

@@ -88,11 +88,11 @@ fn figures_are_read_while_all_connections_are_taken() {
 fn other_machines_may_read_figures_without_authentication() {
     let place = Place::new();
     let (server, ops) = serve(&place, "0.0.0.0:0", "", "");
-    assert!(server.log().contains("other machines too"), "{}", server.log());
+    assert!(server.log().contains("including other machines"), "{}", server.log());
     let port = ops.rsplit(':').next().unwrap();
     assert_eq!(get(&format!("127.0.0.1:{port}"), "/metrics").status, 200);
     assert_eq!(get(&format!("127.0.0.1:{port}"), "/v1/schema").status, 404);
-    // Without [auth] programs of this machine read them at the main address, too.
+    // Without [auth] programs on this machine read them at the main address, too.
     assert_eq!(get(&server.address, "/metrics").status, 200);
 }
 

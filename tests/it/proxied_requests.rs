@@ -118,7 +118,7 @@ fn only_a_named_proxy_with_the_permission_is_answered_without_authentication() {
             let answer = ask(&server.address, "GET", "/v1/streams", headers);
             assert_eq!(answer.status, status, "{lines} {headers:?}");
         }
-        let is_said = server.log().contains("everybody who reaches a trusted proxy can read every record");
+        let is_said = server.log().contains("everyone who reaches a trusted proxy can read every record");
         assert_eq!(is_said, lines.contains(allowed), "{}", server.log());
     }
 }

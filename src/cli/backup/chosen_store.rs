@@ -14,7 +14,7 @@ pub(super) struct StoreArgs {
     #[command(flatten)]
     args: SourceArgs,
 
-    /// The name of the store in the configuration, where that has several.
+    /// The name of the store in the configuration, if that has several.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["store", "provider_url"])]
     source: Option<String>,
 }
@@ -36,7 +36,7 @@ impl StoreArgs {
         let names: Vec<String> = stores.iter().map(|(name, _)| format!("`{name}`")).collect();
         Err(match (&self.source, names.as_slice()) {
             (_, []) => Failure::usage(
-                &"no store is configured, and records of record servers are not in a file of fetchwell; name a store with --store",
+                &"no store is configured, and only a store can be backed up or restored; name one with --store",
             ),
             (Some(name), names) => {
                 Failure::usage(&format_args!("there is no store `{name}`; there are {}", names.join(", ")))

@@ -12,7 +12,7 @@ use crate::cli::print::Printer;
 use crate::config::Environment;
 use crate::source::store::back_up_store;
 
-/// Write a verified backup of a store, while servers and imports go on.
+/// Write a verified backup of a store, while servers and imports keep running.
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
     /// The file to write.

@@ -12,7 +12,7 @@ use crate::cli::print::Printer;
 use crate::config::Environment;
 use crate::source::store::{RestoreReport, restore_store};
 
-/// Replace the records of a store by those of a backup, while servers go on.
+/// Replace the records of a store with those of a backup, while servers keep running.
 ///
 /// The records that the store has now are kept in a backup beside it.
 #[derive(Debug, Args)]

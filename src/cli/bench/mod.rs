@@ -17,7 +17,7 @@ use clap::{Args, Subcommand};
 use super::print::Printer;
 use crate::app::failure::Failure;
 
-/// Measure what parts of fetchwell take on this machine.
+/// Measure the speed of parts of fetchwell on this machine.
 #[derive(Debug, Args)]
 pub(super) struct Bench {
     #[command(subcommand)]
@@ -28,11 +28,11 @@ pub(super) struct Bench {
 enum Command {
     /// Writing and reading the text of a cursor.
     Cursor,
-    /// A change of the configuration file, from the write to the moment it is live, while calls are answered.
+    /// A change of the configuration file, from the write until it takes effect, while calls are answered.
     Reload,
-    /// Estimates of tokens beside the exact count, for fifteen kinds of text.
+    /// Estimates of tokens against the exact count, for fifteen kinds of text.
     Tokens,
-    /// Calls with and without fitting their answers into a model's context, and pieces of a long text.
+    /// Calls with and without fitting their answers into a model's context, and chunks of a long text.
     Context,
     /// All of these.
     All,

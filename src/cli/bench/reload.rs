@@ -139,7 +139,7 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
         telemetry: Telemetry::default(),
     };
     let watching = reload.follow(runtime.handle().clone());
-    let watching = watching.ok_or_else(|| Failure::new("the system does not tell of changes"))?;
+    let watching = watching.ok_or_else(|| Failure::new("the system does not report changes"))?;
     Ok(Server { live, address, stop, _watching: watching })
 }
 

@@ -18,18 +18,18 @@ use crate::app::failure::Failure;
 use crate::cli::print::Printer;
 use crate::tools::Profile;
 
-/// Make a bundle for Claude Desktop (.mcpb) with this program in it, for this platform.
+/// Create a bundle for Claude Desktop (.mcpb) with this program, for this platform.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Bundle {
     /// The file to write; an earlier bundle of that name is replaced.
     #[arg(long, value_name = "FILE", default_value = "fetchwell.mcpb")]
     out: PathBuf,
 
-    /// Ask for a store when it is installed, and propose this one [default: ask for a store]
+    /// Ask for a store at installation, and propose this one [default: ask for a store]
     #[arg(long, value_name = "DB", num_args = 0..=1, conflicts_with = "config")]
     store: Option<Option<PathBuf>>,
 
-    /// Ask for a configuration file when it is installed, and propose this one.
+    /// Ask for a configuration file at installation, and propose this one.
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     config: Option<Option<PathBuf>>,
 }

@@ -22,11 +22,11 @@ pub(super) fn chatgpt_recipe(program: &str, arguments: &[String]) -> String {
     };
     let file = shell_word(file);
     format!(
-        "# ChatGPT asks from the internet and signs in by OAuth, so an authorization server is needed (docs/hosting.md).
-# Replace YOUR-HOST by the public host of your tunnel, YOUR-ISSUER by the host of the authorization server, and
-# YOUR-SUBJECT by your `sub` there.
+        "# ChatGPT connects from the internet and signs in by OAuth, so you need an authorization server (docs/hosting.md).
+# Replace YOUR-HOST with the public host of your tunnel, YOUR-ISSUER with the host of the authorization server, and
+# YOUR-SUBJECT with your `sub` there.
 
-# 1. Make a token, which is good for every client that takes one. Without it and without a sign-in nothing is answered.
+# 1. Create a token, for clients that accept one. Requests without a token or a sign-in are refused.
 {program} token new --name me
 
 {configuration}
@@ -34,10 +34,10 @@ pub(super) fn chatgpt_recipe(program: &str, arguments: &[String]) -> String {
 {program} config check {file}
 {program} serve --config {file}
 
-# 4. Lead the tunnel to it. It passes `Host` on as it came; do not have it rewritten.
+# 4. Point the tunnel at the server. The tunnel must not rewrite `Host`.
 ngrok http {PORT} --url https://YOUR-HOST
 
-# 5. See that it answers 401 without the token, and 200 with it.
+# 5. Check that it answers 401 without the token, and 200 with it.
 curl -si https://YOUR-HOST/v1/streams
 curl -si https://YOUR-HOST/v1/streams -H \"Authorization: Bearer TOKEN\"
 
@@ -75,7 +75,7 @@ fn lines_for_existing_file(file: &str) -> String {
     // A quoted path cannot end the comment.
     let file = Value::from(file);
     format!(
-        "# 2. Add to {file} what it does not have yet: `public_url` above its first table, the rest below, with the
+        "# 2. Add the missing keys to {file}: `public_url` above its first table, the rest below, with the
 #    [[auth.token]] lines of step 1, and YOUR-SOURCE replaced by the name of a source.
 public_url = \"https://YOUR-HOST\"
 
@@ -126,7 +126,8 @@ mod tests {
         let recipe = chatgpt_recipe("fetchwell", &arguments);
         assert!(recipe.contains("fetchwell serve --config '/etc/my fetchwell.toml'\n"), "{recipe}");
         assert!(
-            !recipe.contains("[[source]]") && recipe.contains("Add to \"/etc/my fetchwell.toml\""),
+            !recipe.contains("[[source]]")
+                && recipe.contains("Add the missing keys to \"/etc/my fetchwell.toml\""),
             "{recipe}"
         );
     }

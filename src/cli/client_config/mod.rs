@@ -33,11 +33,11 @@ pub(super) struct ClientConfig {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Where a server runs that this client is to use, such as `https://records.example.com/mcp`.
+    /// The URL of the server for this client, such as `https://records.example.com/mcp`.
     #[arg(long, value_name = "URL", conflicts_with_all = ["store", "provider_url", "config", "found_config"])]
     url: Option<ServerUrl>,
 
-    /// The environment variable that has the token for it; without one the client signs in.
+    /// The environment variable with the token for the server; without it the client signs in.
     #[arg(long, value_name = "NAME", requires = "url")]
     token_env: Option<VariableName>,
 }

@@ -31,7 +31,7 @@ pub(super) struct VariableName(String);
 /// Error of an invalid variable name.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the name of a variable is letters, digits and `_`, such as FETCHWELL_TOKEN; the token itself stays in it"
+    "the name of a variable has letters, digits and `_`, such as FETCHWELL_TOKEN; do not write the token itself"
 )]
 pub(super) struct InvalidVariableName;
 
@@ -58,7 +58,7 @@ pub(super) fn remote_snippet(
     Ok(match (client, variable) {
         (Client::Claude | Client::Chatgpt, Some(_)) => {
             return Err(Failure::usage(
-                &"this client signs in at the authorization server and takes no token; leave --token-env out",
+                &"this client signs in at the authorization server and accepts no token; remove --token-env",
             ));
         }
         (Client::Claude, None) => Snippet {

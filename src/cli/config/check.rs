@@ -11,13 +11,13 @@ use crate::cli::print::{Printer, grouped, note};
 use crate::config::{ConfigError, Environment, FileSettings, read_text, refuse_blank, settings_of};
 use crate::http::TlsSettings;
 
-/// Check a whole file, with the environment that goes before it; no source is asked.
+/// Check a whole file, with the environment variables that override it; no source is called.
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// The file [default: fetchwell.toml of this folder, else the user's own]
+    /// The file [default: fetchwell.toml in this folder, or else the user's own]
     file: Option<PathBuf>,
 
-    /// The same, as other commands take it.
+    /// The same as FILE, as in other commands.
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     config: Option<PathBuf>,
 }

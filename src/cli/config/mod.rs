@@ -12,7 +12,7 @@ use super::print::Printer;
 use crate::app::failure::Failure;
 use crate::config::Environment;
 
-/// Check a configuration file, or trust one that is only found.
+/// Check a configuration file, or trust one that was only found.
 #[derive(Debug, Args)]
 pub(super) struct Config {
     #[command(subcommand)]

@@ -14,13 +14,13 @@ use crate::config::{
 };
 use crate::terminal::Line;
 
-/// Trust a configuration file that is only found, as it is now, and show what that allows it to do
+/// Trust the current content of a configuration file that was only found, and show what that allows it to do
 ///
-/// Without trust such a file may name things, say where stores are, ask record servers over https and set limits. Trust is in
-/// its path and its content: after a change it is to be looked at and trusted again.
+/// Without trust, such a file may only set names, stores, record servers over https and limits. Trust covers its path
+/// and its content: after a change, review the file and trust it again.
 #[derive(Debug, Args)]
 pub(super) struct Trust {
-    /// The file [default: fetchwell.toml of this folder]
+    /// The file [default: fetchwell.toml in this folder]
     file: Option<PathBuf>,
 
     /// Only show what trust would allow it to do.
@@ -105,7 +105,7 @@ fn print_text(
     match (trusted, keys) {
         (_, []) => printer.line(format_args!("{shown} has nothing that needs trust")),
         (Some(_), _) => printer.line(format_args!("{shown} is trusted as it is now. That allows it:")),
-        (None, _) => printer.line(format_args!("{shown} is not trusted by this. Trust would allow it:")),
+        (None, _) => printer.line(format_args!("{shown} is not trusted yet. Trust would allow it:")),
     }
     for key in keys {
         let effect = key.effect.map(|effect| format!("  {effect}")).unwrap_or_default();
@@ -113,11 +113,11 @@ fn print_text(
         printer.styled(Line::default().text(set).styled(FAINT, effect));
     }
     for url in sources.iter().filter_map(server) {
-        printer.line(format_args!("  asks the record server {url}"));
+        printer.line(format_args!("  calls the record server {url}"));
     }
     if let Some(trusted) = trusted {
         let path = &trusted.path;
-        printer.line(format_args!("`fetchwell config trust --remove {path}` takes it back."));
+        printer.line(format_args!("`fetchwell config trust --remove {path}` removes the trust."));
     }
 }
 
@@ -160,7 +160,7 @@ fn remove(printer: Printer, path: &Path) -> Result<(), Failure> {
     if printer.json {
         printer.value(&json!({ "removed": path }));
     } else {
-        printer.line(format_args!("{shown} is not trusted any longer."));
+        printer.line(format_args!("{shown} is no longer trusted."));
     }
     Ok(())
 }

@@ -83,14 +83,14 @@ async fn open_remote(
     let credentials = credentials(url, credential, environment);
     let now = Timestamp::now();
     let found = match credentials.check(now).await {
-        Ok(None) => Ok("valid, without an end".to_owned()),
+        Ok(None) => Ok("valid, does not expire".to_owned()),
         Ok(Some(until)) => Ok(format!("valid for {} s", until.as_second() - now.as_second())),
         Err(error) => Err(format!("{error}; {}", error.remedy())),
     };
     let is_valid = found.is_ok();
     let warning = credentials
         .exposed_file()
-        .map(|file| format!("others can read {file}: run `chmod 600 {file}`", file = file.display()));
+        .map(|file| format!("other users can read {file}: run `chmod 600 {file}`", file = file.display()));
     checks.push(Check::for_source(settings, "credential", found).warning(warning));
     if !is_valid {
         return None;
@@ -158,6 +158,6 @@ fn described(settings: &SourceSettings) -> String {
     };
     match streams {
         None => place,
-        Some(streams) => format!("{place}, of which {} streams may be seen", streams.len()),
+        Some(streams) => format!("{place}, {} streams allowed", streams.len()),
     }
 }

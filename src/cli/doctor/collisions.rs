@@ -23,7 +23,7 @@ pub(super) fn collisions(settings: &[SourceSettings], examined: &[Examined]) -> 
     for (connection, owners) in shared.into_iter().take(MAX_NAMED) {
         checks.push(warning_check(
             format!("connection `{connection}` is in {}", listed(&owners)),
-            "calls about it have to name the `source`; give it another id in one of them, or take one out"
+            "calls must name the `source`; give the connection another id in one of them, or remove one"
                 .to_owned(),
         ));
     }
@@ -40,7 +40,7 @@ fn duplicate_places(settings: &[SourceSettings]) -> Vec<Check> {
         if let Some(earlier) = settings.iter().take(at).find(|earlier| earlier.place == source.place) {
             checks.push(warning_check(
                 format!("{} are the same place", listed(&[earlier.name.as_str(), source.name.as_str()])),
-                format!("unless that is meant, run `fetchwell source remove {}`", source.name),
+                format!("unless this is intended, run `fetchwell source remove {}`", source.name),
             ));
         }
     }

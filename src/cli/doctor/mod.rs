@@ -21,7 +21,7 @@ use crate::app::state::StateArgs;
 use crate::config::{Environment, SourceSettings};
 use crate::terminal::Line;
 
-/// Check the configured sources, and say what to do when something is wrong.
+/// Check the configured sources, and print a remedy for each problem.
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
     #[command(flatten)]
@@ -71,9 +71,9 @@ impl Doctor {
         }
         match wrong {
             0 => Ok(()),
-            1 => Err(Failure::new("1 check failed; do what it says and run doctor again")),
+            1 => Err(Failure::new("1 check failed; apply its remedy and run `fetchwell doctor` again")),
             more => Err(Failure::new(format!(
-                "{more} checks failed; do what the first says and run doctor again"
+                "{more} checks failed; apply the first remedy and run `fetchwell doctor` again"
             ))),
         }
     }
@@ -93,7 +93,7 @@ impl Doctor {
         });
         let state = self.state.server_directory(settings.state_dir).ok().flatten();
         let left_alone = state.map(|state| reported(&state)).unwrap_or_default().into_iter().map(|circuit| {
-            let found = "a running server leaves a source alone".to_owned();
+            let found = "a running server does not call a source".to_owned();
             Check::for_all("circuit", Ok(found)).warning(Some(circuit))
         });
         Ok(examined

@@ -16,33 +16,33 @@ use crate::config::{
 };
 use crate::handle::StreamName;
 
-/// Add a source to the configuration file, which is made when it is not there
+/// Add a source to the configuration file, which is created if it does not exist
 #[derive(Debug, Args)]
 pub(super) struct Add {
-    /// How answers and errors name it.
+    /// Its name in answers and errors.
     #[arg(value_parser = |text: &str| text.parse::<SourceTitle>())]
     name: SourceTitle,
 
     #[command(flatten)]
     place: Place,
 
-    /// Where its credential comes from: `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`
+    /// The location of its credential: `pdpp-cache`, `env:NAME`, `file:PATH` or `command:LINE`
     #[arg(long, value_name = "PLACE", conflicts_with = "store")]
     credential: Option<String>,
 
-    /// Where `pdpp connect` keeps credentials.
+    /// The folder in which `pdpp connect` keeps credentials.
     #[arg(long, value_name = "DIR", conflicts_with = "store", default_value = DEFAULT_CACHE_ROOT)]
     cache_root: PathBuf,
 
-    /// How long a question to it may take, such as 2s or 500ms [default: 5s]
+    /// The deadline of a request to it, such as 2s or 500ms [default: 5s]
     #[arg(long, value_name = "DURATION", value_parser = |text: &str| text.parse::<DurationText>().map(|_| text.to_owned()))]
     deadline: Option<String>,
 
-    /// Show only this stream of it; may be repeated.
+    /// Allow only this stream; may be repeated.
     #[arg(long = "stream", value_name = "NAME", value_parser = |text: &str| text.parse::<StreamName>())]
     streams: Vec<StreamName>,
 
-    /// What people call it.
+    /// A label for people.
     #[arg(long, value_name = "TEXT", value_parser = |text: &str| text.parse::<Label>())]
     label: Option<Label>,
 
@@ -53,7 +53,7 @@ pub(super) struct Add {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Place {
-    /// An embedded store, made by `fetchwell import`.
+    /// An embedded store, created by `fetchwell import`.
     #[arg(long, value_name = "DB")]
     store: Option<PathBuf>,
 
@@ -89,7 +89,7 @@ impl Add {
             printer.value(&json!({ "added": name, "config": path }));
         } else {
             printer.line(format_args!(
-                "Added `{name}` to {}. `fetchwell source test {name}` tells whether it works.",
+                "Added `{name}` to {}. Run `fetchwell source test {name}` to test it.",
                 path.display()
             ));
         }

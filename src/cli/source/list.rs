@@ -9,7 +9,7 @@ use crate::cli::print::{Printer, note};
 use crate::cli::probe::place;
 use crate::config::{SourcePlace, SourceSettings};
 
-/// List the sources of the configuration file, without asking them
+/// List the sources of the configuration file, without calling them
 #[derive(Debug, Args)]
 pub(super) struct List {
     #[command(flatten)]

@@ -45,7 +45,7 @@ impl Source {
 /// Which configuration file.
 #[derive(Debug, Clone, Args)]
 struct FileArgs {
-    /// The configuration file [default: fetchwell.toml of this folder, else the user's own]
+    /// The configuration file [default: fetchwell.toml in this folder, or else the user's own]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -60,7 +60,8 @@ impl FileArgs {
         let path = self.path();
         if is_yaml(&path) {
             let problem =
-                "only TOML is edited; edit YAML by hand, and see `fetchwell config check`".to_owned();
+                "only TOML files can be edited; edit YAML by hand, then run `fetchwell config check`"
+                    .to_owned();
             return Err(ConfigError::invalid(path, problem).into());
         }
         Ok(path)

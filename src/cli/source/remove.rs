@@ -8,7 +8,7 @@ use crate::app::failure::Failure;
 use crate::cli::print::Printer;
 use crate::config::{ConfigError, check_text, without_source};
 
-/// Remove a source from the configuration file; what it serves is not touched
+/// Remove a source from the configuration file; the store or server is not changed
 #[derive(Debug, Args)]
 pub(super) struct Remove {
     /// Its name.

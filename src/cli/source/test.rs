@@ -13,7 +13,7 @@ use crate::cli::probe::{Extent, OF_CALLERS, absent_streams, error_with_remedy, p
 use crate::config::{Environment, SourceSettings, default_file};
 use crate::terminal::Line;
 
-/// Ask each source what it has, and say what is wrong where one does not answer
+/// Call each source, and print its contents or its problem
 #[derive(Debug, Args)]
 pub(super) struct Test {
     /// Only this source.
@@ -58,8 +58,8 @@ impl Test {
         }
         match tested.iter().filter(|tested| !tested.ok).count() {
             0 => Ok(()),
-            1 => Err(Failure::new("1 source does not work; do what is said beside it")),
-            more => Err(Failure::new(format!("{more} sources do not work; do what is said beside them"))),
+            1 => Err(Failure::new("1 source does not work; apply its remedy")),
+            more => Err(Failure::new(format!("{more} sources do not work; apply their remedies"))),
         }
     }
 }

@@ -20,7 +20,7 @@ const MAX_PEOPLE: u64 = 10_000;
 /// Authentication mode with the toolboxes.
 #[derive(Debug, Clone)]
 pub enum AuthMode {
-    /// No authentication: all clients share one toolbox. Only programs of this machine can connect.
+    /// No authentication: all clients share one toolbox. Only programs on this machine can connect.
     Unauthenticated(SharedToolbox),
     /// Authenticated callers, each with their own toolbox.
     Authenticated(Arc<Callers>),

@@ -22,7 +22,7 @@ pub enum Guarded {
 pub enum ListenError {
     /// The address is not a loopback address.
     #[error(
-        "{0} can be reached from other machines, and nothing says who may ask; add [auth] to the configuration (`fetchwell token new` makes a token), or listen on 127.0.0.1 or [::1]"
+        "{0} can be reached from other machines, which requires authentication; add [auth] to the configuration (`fetchwell token new` makes a token), or listen on 127.0.0.1 or [::1]"
     )]
     NotLoopback(SocketAddr),
     /// The address of the operations listener is in use or not permitted.
