@@ -512,7 +512,7 @@ fn a_configuration_that_nobody_could_sign_in_with_is_refused() {
         (good.replace("\"fetchwell-pages\"", "\"\""), "client_id is empty"),
         (good.replace("file:pages-secret", "p4ges"), "must be \"env:NAME\" or \"file:PATH\""),
         (good.replace("file:pages-secret", "env:FETCHWELL_NOT_SET"), "for [auth.pages], is not set"),
-        (good.replace("[auth.pages]\n", "[auth.pages]\nscopes = [\"a b\"]\n"), "`a b` is no scope"),
+        (good.replace("[auth.pages]\n", "[auth.pages]\nscopes = [\"a b\"]\n"), "`a b` is not a scope"),
         (good.replace("[auth.pages]\n", "[auth.pages]\nnonce = true\n"), "unknown field `nonce`"),
     ] {
         let output = fetchwell(["serve", "--config", text(&place.configure(&text_of_file))]);
