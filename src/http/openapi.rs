@@ -31,8 +31,7 @@ fn document() -> Value {
         "info": {
             "title": "fetchwell",
             "version": v1::VERSION,
-            "description": "Reading the records of connected accounts on this machine: the PDPP read contract at `/v1`, and at \
-                `/api/v1` the same records under the paths of their connectors, within the budget of a model's context.",
+            "description": "Read access to the records of connected accounts: the PDPP read contract at `/v1`, and at `/api/v1` the same records under the paths of their connectors, within token budgets.",
         },
         "paths": paths,
         "components": { "schemas": generator.take_definitions(true) },

@@ -27,13 +27,11 @@ pub(in crate::http) fn paths(generator: &mut SchemaGenerator) -> Vec<(&'static s
     let summary = generator.subschema_for::<SummaryResponse<'_>>();
     let chunk = generator.subschema_for::<ContentChunk<'_>>();
     let record = json!({
-        "description": "The record itself, with the fields it has; a `SummaryResponse` when that is over the threshold, or `meta=1`.",
+        "description": "The record with its own fields; a `SummaryResponse` if the record is over the threshold, or with `meta=1`.",
         "anyOf": [summary, { "type": "object" }],
     });
-    let collection = path_parameter(
-        "collection",
-        "A path of `/api/v1` without its beginning, such as `bookings`, or the name of a stream.",
-    );
+    let collection =
+        path_parameter("collection", "A path below `/api/v1`, such as `bookings`, or the name of a stream.");
     let described = |id: &str, about: &str, parameters: Vec<Value>, answer: Value, own: &[u16]| {
         let mut responses = Map::from_iter([("200".to_owned(), response("The answer", answer, 200))]);
         let mut statuses = [&COMMON_STATUSES, own].concat();
@@ -43,10 +41,10 @@ pub(in crate::http) fn paths(generator: &mut SchemaGenerator) -> Vec<(&'static s
         }
         json!({ "get": { "operationId": id, "summary": about, "parameters": parameters, "responses": responses } })
     };
-    let record_id = path_parameter("id", "The key of a record, as its `id` has it.");
-    let handle = path_parameter("id", "The `id` of a record as tools print it, percent-encoded.");
+    let record_id = path_parameter("id", "The `id` of a record.");
+    let handle = path_parameter("id", "The handle of a record as tools print it, percent-encoded.");
     vec![
-        ("/api/v1", described("listCollections", "What there is", Vec::new(), index.into(), &[])),
+        ("/api/v1", described("listCollections", "The available routes", Vec::new(), index.into(), &[])),
         (
             "/api/v1/{collection}",
             described(
@@ -61,7 +59,7 @@ pub(in crate::http) fn paths(generator: &mut SchemaGenerator) -> Vec<(&'static s
             "/api/v1/{collection}/{id}",
             described(
                 "getCollectionRecord",
-                "One record: itself, or a preview that says how to get the rest",
+                "One record, complete or as a preview with the calls for the rest",
                 [vec![collection, record_id], record_parameters()].concat(),
                 record,
                 &[409, 413],
@@ -71,7 +69,7 @@ pub(in crate::http) fn paths(generator: &mut SchemaGenerator) -> Vec<(&'static s
             "/api/v1/content/{id}",
             described(
                 "getContent",
-                "A long text, chunk by chunk or by its lines",
+                "A long text, by chunks or by lines",
                 [vec![handle], content_parameters()].concat(),
                 chunk.into(),
                 &[409, 413],
@@ -84,25 +82,26 @@ fn list_parameters() -> Vec<Value> {
     vec![
         query(
             "limit",
-            "Records on the page; `default_page_size` when it is left out, at most `max_page_size`.",
+            "Maximum number of records. Default: `default_page_size`; at most `max_page_size`.",
             &or_empty(&json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT })),
         ),
         cursor(
-            "The `nextCursor` of the page before. Alone it goes on with all that was asked; what is sent beside it has to agree.",
+            "The `nextCursor` of the previous page. It continues the request alone; parameters sent with it must match the original request.",
         ),
-        fields("`all` for whole records or fewer of them; else names and paths with commas between them."),
-        flag("summary", "Only what tells most of each record."),
+        fields(
+            "`all` for complete records, possibly fewer of them; otherwise comma-separated names and paths.",
+        ),
+        flag("summary", "Only the most informative fields of each record."),
         query(
             "order_by",
-            "`created_desc` (the default), `created_asc`, or the field the stream is ordered by with `_desc` or `_asc`.",
+            "`created_desc` (the default), `created_asc`, or the stream's cursor field with `_desc` or `_asc`.",
             &text(),
         ),
         connection(),
         json!({
             "name": "filter",
             "in": "query",
-            "description": "Which records: `filter[status]=confirmed`. `status=confirmed` is the same for a field that has not the name \
-                of a parameter, and `totalPrice[gte]=100` (`gt`, `lte`, `lt`) or `filter[totalPrice][gte]=100` is a range.",
+            "description": "Only records that match: `filter[status]=confirmed`. `status=confirmed` is equivalent unless the field has the name of a parameter; `totalPrice[gte]=100` (`gt`, `lte`, `lt`) or `filter[totalPrice][gte]=100` is a range.",
             "style": "deepObject",
             "explode": true,
             "schema": { "type": "object", "additionalProperties": { "type": "string" } },
@@ -113,10 +112,10 @@ fn list_parameters() -> Vec<Value> {
 fn record_parameters() -> Vec<Value> {
     vec![
         fields(
-            "`all` for the whole record, up to the hard cap; else names and paths with commas between them.",
+            "`all` for the complete record, up to the hard cap; otherwise comma-separated names and paths.",
         ),
-        flag("meta", "The record in an envelope that says what is known of its size."),
-        flag("summary", "Says nothing here; lists take it."),
+        flag("meta", "`1` for an envelope around the record, with its size."),
+        flag("summary", "Ignored for a single record; applies to lists."),
         connection(),
     ]
 }
@@ -124,11 +123,11 @@ fn record_parameters() -> Vec<Value> {
 fn content_parameters() -> Vec<Value> {
     let line = |name, about| query(name, about, &or_empty(&json!({ "type": "integer", "minimum": 0 })));
     vec![
-        query("field", "A field of the record; without it, all of it as one text.", &text()),
-        cursor("The `nextCursor` of the chunk before."),
-        line("chunkIndex", "Which chunk, from 0."),
+        query("field", "A field of the record. Default: the complete record as one text.", &text()),
+        cursor("The `nextCursor` of the previous chunk."),
+        line("chunkIndex", "The index of the chunk, from 0."),
         line("startLine", "The first line, from 0."),
-        line("endLine", "The last line, itself included."),
+        line("endLine", "The last line, inclusive."),
     ]
 }
 
@@ -150,7 +149,7 @@ fn fields(about: &str) -> Value {
 }
 
 fn connection() -> Value {
-    query("connection_id", "Whose records, where more than one connection has such.", &text())
+    query("connection_id", "The connection, if more than one has such records.", &text())
 }
 
 fn flag(name: &str, about: &str) -> Value {
@@ -187,22 +186,20 @@ fn with_headers(mut response: Value, names: &[&str]) -> Value {
 fn meaning(status: u16) -> &'static str {
     match status {
         400 => {
-            "A parameter or cursor is wrong; `code` says which way: `INVALID_ARGUMENT`, `INVALID_FILTER`, `INVALID_SORT`, `INVALID_CURSOR`, `UNKNOWN_FIELD`, `INVALID_HANDLE`"
+            "A parameter or cursor is invalid: `INVALID_ARGUMENT`, `INVALID_FILTER`, `INVALID_SORT`, `INVALID_CURSOR`, `UNKNOWN_FIELD`, `INVALID_HANDLE`"
         }
         403 => {
-            "`Host` or `Origin` is not this machine, a proxy passed the request on, or a record server behind refused"
+            "`Host` or `Origin` is not allowed, a proxy forwarded the request, or the upstream record server refused it"
         }
-        404 => "The collection, record, connection or field is not there",
+        404 => "The collection, record, connection or field does not exist",
         405 => "Records are read with GET",
         409 => "More than one connection has it: `AMBIGUOUS_CONNECTION`, with `available_connections`",
         410 => "The store was replaced: `CURSOR_EXPIRED`",
-        413 => "It does not fit under the hard cap: `RESPONSE_TOO_LARGE`",
-        429 => "This client asks too often: `RATE_LIMITED`",
-        502 => "A record server behind answered with something else: `SOURCE_PROTOCOL`, `REAUTHORIZE`",
-        503 => {
-            "The source cannot answer now: `SOURCE_UNAVAILABLE`, `SOURCE_RATE_LIMITED`, `STATE_UNAVAILABLE`"
-        }
+        413 => "The response does not fit under the hard cap: `RESPONSE_TOO_LARGE`",
+        429 => "The client exceeded its rate limit: `RATE_LIMITED`",
+        502 => "The upstream record server sent an unexpected response: `SOURCE_PROTOCOL`, `REAUTHORIZE`",
+        503 => "The source is unavailable: `SOURCE_UNAVAILABLE`, `SOURCE_RATE_LIMITED`, `STATE_UNAVAILABLE`",
         504 => "The source did not answer in time: `SOURCE_TIMEOUT`",
-        _ => "A defect of fetchwell: `INTERNAL_ERROR`",
+        _ => "An internal error: `INTERNAL_ERROR`",
     }
 }

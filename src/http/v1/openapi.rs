@@ -34,7 +34,7 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, error: &Sche
         responses.insert(status.to_string(), response(meaning(status), error, extra));
     }
     let mut parameters: Vec<Value> = Vec::new();
-    for (name, about) in [("stream", "A stream's name."), ("id", "A record's canonical key.")] {
+    for (name, about) in [("stream", "The name of a stream."), ("id", "The canonical key of a record.")] {
         if operation.path.contains(&format!("{{{name}}}")) {
             let schema = json!({ "type": "string", "minLength": 1 });
             parameters
@@ -63,17 +63,17 @@ fn response(about: &str, schema: &Schema, extra: &[&str]) -> Value {
 
 fn meaning(status: u16) -> &'static str {
     match status {
-        400 => "A parameter is unknown, missing or wrong, or a cursor is not one of this question",
-        403 => "`Host` or `Origin` is not this machine, or a record server behind refused",
-        404 => "The stream, record, connection, field or text is not there",
-        409 => "It is under more than one connection: `ambiguous_connection` or `ambiguous_schema_detail`",
+        400 => "A parameter is unknown, missing or invalid, or a cursor belongs to another request",
+        403 => "`Host` or `Origin` is not allowed, or the upstream record server refused the request",
+        404 => "The stream, record, connection, field or text does not exist",
+        409 => "More than one connection has it: `ambiguous_connection` or `ambiguous_schema_detail`",
         410 => "`changes_since` is too old: `cursor_expired`",
         422 => "The field is not text: `field_not_text`",
-        429 => "This client asks too often: `rate_limited`",
-        502 => "A record server behind answered with something else: `source_protocol`, `reauthorize`",
-        503 => "The source cannot answer now: `source_unavailable`, `source_rate_limited`",
+        429 => "The client exceeded its rate limit: `rate_limited`",
+        502 => "The upstream record server sent an unexpected response: `source_protocol`, `reauthorize`",
+        503 => "The source is unavailable: `source_unavailable`, `source_rate_limited`",
         504 => "The source did not answer in time: `source_timeout`",
-        _ => "A defect of fetchwell: `internal_error`",
+        _ => "An internal error: `internal_error`",
     }
 }
 

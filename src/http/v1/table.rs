@@ -51,12 +51,12 @@ pub(super) const DEFAULT_LIMIT: usize = 25;
 pub(super) const LIMIT: Parameter = Parameter {
     name: "limit",
     takes: Takes::PageLimit,
-    about: "Rows of the page. More than 100 is 100 with a `limit_clamped` warning; 0 or no number is 25.",
+    about: "Maximum number of rows. A value over 100 becomes 100, with a `limit_clamped` warning; 0 or an invalid number becomes 25.",
 };
 pub(super) const CURSOR: Parameter = Parameter {
     name: "cursor",
     takes: Takes::Text,
-    about: "`next_cursor` of the page before, with the same other parameters.",
+    about: "`next_cursor` of the previous page, with the same other parameters.",
 };
 pub(super) const CONNECTION: Parameter =
     Parameter { name: "connection_id", takes: Takes::Text, about: "Only this connection." };
@@ -68,22 +68,22 @@ pub(super) const CONNECTION_ALIAS: Parameter = Parameter {
 pub(super) const FIELDS: Parameter = Parameter {
     name: "fields",
     takes: Takes::Names,
-    about: "Only these fields of `data`; repeated, or with commas between.",
+    about: "Only these fields of `data`; repeated or comma-separated.",
 };
 pub(super) const FILTER: Parameter = Parameter {
     name: "filter",
     takes: Takes::Keyed,
-    about: "Only records that pass: `filter[field]=value`, or `filter[field][gte|gt|lte|lt]=value`.",
+    about: "Only records that match: `filter[field]=value`, or `filter[field][gte|gt|lte|lt]=value`.",
 };
 pub(super) const EXPAND: Parameter = Parameter {
     name: "expand",
     takes: Takes::Repeated,
-    about: "Related records to bring along, by the name of the relation.",
+    about: "Related records to include, by the name of the relation.",
 };
 pub(super) const EXPAND_LIMIT: Parameter = Parameter {
     name: "expand_limit",
     takes: Takes::KeyedCounts,
-    about: "How many related records of a relation at most: `expand_limit[relation]=n`.",
+    about: "Maximum number of related records for each relation: `expand_limit[relation]=n`.",
 };
 
 impl Parameter {

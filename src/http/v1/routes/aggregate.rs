@@ -20,38 +20,38 @@ const GRANULARITIES: &[&str] = &["minute", "hour", "day", "week", "month", "quar
 pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/streams/{stream}/aggregate",
     id: "aggregateRecords",
-    summary: "A figure over the records of a stream, over every connection that has it",
+    summary: "An aggregate over the records of a stream, over every connection that has it",
     parameters: &[
-        Parameter { name: "metric", takes: Takes::NeededChoice(METRICS), about: "Which figure." },
+        Parameter { name: "metric", takes: Takes::NeededChoice(METRICS), about: "The metric to compute." },
         Parameter {
             name: "field",
             takes: Takes::Text,
-            about: "Of which field; every metric but `count` needs one.",
+            about: "The field to aggregate; required for every metric except `count`.",
         },
         Parameter {
             name: "group_by",
             takes: Takes::Text,
-            about: "One figure for each value of this field; the largest groups first.",
+            about: "One value for each value of this field; the largest groups first.",
         },
         Parameter {
             name: "group_by_time",
             takes: Takes::Text,
-            about: "One figure for each stretch of the time in this field; needs `granularity`.",
+            about: "One value for each period of the time in this field; needs `granularity`.",
         },
         Parameter {
             name: "granularity",
             takes: Takes::Choice(GRANULARITIES),
-            about: "How long a stretch is; goes with `group_by_time`.",
+            about: "The length of a period; needs `group_by_time`.",
         },
         Parameter {
             name: "time_zone",
             takes: Takes::Text,
-            about: "An IANA name, where days begin and end; UTC when left out. Goes with `group_by_time`.",
+            about: "The IANA name of the time zone of periods. Default: UTC. Needs `group_by_time`.",
         },
         Parameter {
             name: "limit",
             takes: Takes::Whole { least: 1, most: Some(MAX_LIMIT), default: Some(DEFAULT_LIMIT) },
-            about: "How many groups at most.",
+            about: "Maximum number of groups.",
         },
         FILTER,
         CONNECTION,

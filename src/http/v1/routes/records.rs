@@ -22,24 +22,24 @@ use crate::tools::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
 pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/streams/{stream}/records",
     id: "listRecords",
-    summary: "A page of the records of a stream, over every connection that has it, or of what changed in it",
+    summary: "A page of the records of a stream, or of its changes, over every connection that has it",
     parameters: &[
         LIMIT,
         CURSOR,
         Parameter {
             name: "order",
             takes: Takes::Choice(&["asc", "desc"]),
-            about: "By the stream's cursor field; newest first when left out.",
+            about: "The direction, by the stream's cursor field. Default: newest first.",
         },
         Parameter {
             name: "sort",
             takes: Takes::Text,
-            about: "The stream's cursor field, with `-` before it for newest first.",
+            about: "The stream's cursor field, prefixed with `-` for newest first.",
         },
         Parameter {
             name: "count",
             takes: Takes::Choice(&["none", "estimated", "exact"]),
-            about: "Whether `meta.count` says how many there are in all.",
+            about: "Whether `meta.count` has the total number of records.",
         },
         FIELDS,
         Parameter {
@@ -50,7 +50,7 @@ pub(in crate::http::v1) const OPERATION: Operation = Operation {
         Parameter {
             name: "changes_since",
             takes: Takes::Text,
-            about: "`beginning`, or a `next_changes_since`: what changed since, deletions too; not with `cursor`, `order`, `sort`, `count` or `expand`.",
+            about: "`beginning`, or a `next_changes_since`: the changes since then, including deletions; not with `cursor`, `order`, `sort`, `count` or `expand`.",
         },
         FILTER,
         EXPAND,

@@ -20,16 +20,19 @@ use crate::http::v1::warning::Warning;
 use crate::record::{ConnectionSchema, Excerpt, Hit, HitId};
 use crate::source::{Accuracy, Count, SearchMode, SearchPosition, SearchQuery};
 
-const Q: Parameter =
-    Parameter { name: "q", takes: Takes::NeededText, about: "The words. Operators in it are text." };
+const Q: Parameter = Parameter {
+    name: "q",
+    takes: Takes::NeededText,
+    about: "The words to search for. Operators are treated as text.",
+};
 
 const STREAMS: Parameter =
-    Parameter { name: "streams", takes: Takes::Repeated, about: "Only streams of these names." };
+    Parameter { name: "streams", takes: Takes::Repeated, about: "Only these streams." };
 
 pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/search",
     id: "search",
-    summary: "Records that hold the words of a query, best first",
+    summary: "Records that contain the words of a query, best first",
     parameters: &[Q, LIMIT, CURSOR, STREAMS, FILTER, CONNECTION, CONNECTION_ALIAS],
     statuses: &[400, 404],
     answer: |generator| generator.subschema_for::<SearchList>(),
@@ -38,14 +41,14 @@ pub(in crate::http::v1) const OPERATION: Operation = Operation {
 pub(in crate::http::v1) const SEMANTIC: Operation = Operation {
     path: "/v1/search/semantic",
     id: "searchSemantic",
-    summary: "Records by the meaning of a query; by its words, with a warning, where there are no embeddings",
+    summary: "Records by the meaning of a query; without embeddings by its words, with a warning",
     ..OPERATION
 };
 
 pub(in crate::http::v1) const HYBRID: Operation = Operation {
     path: "/v1/search/hybrid",
     id: "searchHybrid",
-    summary: "Records by words and meaning, without further pages; by words, with a warning, where there are no embeddings",
+    summary: "Records by words and meaning, on one page; without embeddings by words, with a warning",
     // By the contract a hybrid search has one page.
     parameters: &[Q, LIMIT, STREAMS, FILTER, CONNECTION, CONNECTION_ALIAS],
     ..OPERATION

@@ -24,7 +24,7 @@ pub(in crate::http::v1) const LIST: Operation = Operation {
 pub(in crate::http::v1) const ONE: Operation = Operation {
     path: "/v1/streams/{stream}",
     id: "getStream",
-    summary: "What a stream can be asked, over every connection that has it",
+    summary: "How a stream can be queried, over every connection that has it",
     parameters: &[CONNECTION, CONNECTION_ALIAS],
     statuses: &[400, 404],
     answer: |generator| generator.subschema_for::<StreamObject>(),

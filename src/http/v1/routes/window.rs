@@ -29,33 +29,33 @@ const DEFAULT_AROUND: usize = 1_024;
 pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/streams/{stream}/records/{id}/field-window",
     id: "readFieldWindow",
-    summary: "A piece of one text field of a record; offsets count code points",
+    summary: "A window of one text field of a record; offsets count code points",
     parameters: &[
-        Parameter { name: "field", takes: Takes::NeededText, about: "A top-level field that holds text." },
+        Parameter { name: "field", takes: Takes::NeededText, about: "A top-level text field." },
         Parameter {
             name: "offset_chars",
             takes: Takes::Whole { least: 0, most: None, default: None },
-            about: "Where the window starts; past the end gives an empty window. Not with `q`.",
+            about: "The start of the window; an offset past the end gives an empty window. Not with `q`.",
         },
         Parameter {
             name: "limit_chars",
             takes: Takes::Whole { least: 1, most: None, default: Some(DEFAULT_CHARS) },
-            about: "How long it is at most. More than 16,384 is that, with a `limit_clamped` warning.",
+            about: "Maximum length. A value over 16,384 becomes 16,384, with a `limit_clamped` warning.",
         },
         Parameter {
             name: "q",
             takes: Takes::Text,
-            about: "Puts the window around the first place that holds this text, in any case.",
+            about: "Centers the window on the first match of this text, ignoring case.",
         },
         Parameter {
             name: "before_chars",
             takes: Takes::Whole { least: 0, most: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
-            about: "Code points before the match; goes with `q`.",
+            about: "Code points before the match; needs `q`.",
         },
         Parameter {
             name: "after_chars",
             takes: Takes::Whole { least: 0, most: Some(MAX_AROUND), default: Some(DEFAULT_AROUND) },
-            about: "Code points after the match; goes with `q`.",
+            about: "Code points after the match; needs `q`.",
         },
         CONNECTION,
         CONNECTION_ALIAS,

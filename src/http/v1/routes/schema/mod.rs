@@ -26,22 +26,22 @@ use crate::source::{ConnectionChoice, QueryFault, SourceError, StreamQuery};
 pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/schema",
     id: "getSchema",
-    summary: "Connectors, their streams, and what fields can be asked for",
+    summary: "Connectors, their streams, and how each field can be queried",
     parameters: &[
         Parameter {
             name: "view",
             takes: Takes::Text,
-            about: "`compact` gives a line for each field; anything else, and nothing, gives all.",
+            about: "`compact` returns a line for each field; any other value returns the complete schema.",
         },
         Parameter {
             name: "detail",
             takes: Takes::Choice(&["full"]),
-            about: "`full` asks for one stream of one connection; without either it is refused.",
+            about: "`full` returns one stream of one connection; needs `stream`, and `connection_id` if several connections have it.",
         },
         Parameter {
             name: "stream",
             takes: Takes::Text,
-            about: "Only this stream; an unknown one gives no connectors.",
+            about: "Only this stream; for an unknown stream, the list of connectors is empty.",
         },
         CONNECTION,
         CONNECTION_ALIAS,
