@@ -12,7 +12,7 @@ use super::{
 };
 use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
-use crate::record::{Record, Schema, Window};
+use crate::record::{Record, Schema, Unavailable, Window};
 
 /// A source that is read in the context of one call. Clones share the source.
 #[derive(Debug, Clone)]
@@ -75,6 +75,15 @@ impl BoundSource {
     pub fn member(&self, name: &SourceName) -> Option<Self> {
         let source = self.source.member(name)?;
         Some(Self { source, context: self.context.clone() })
+    }
+
+    /// See [`Source::health`].
+    ///
+    /// # Errors
+    ///
+    /// See [`SourceError`].
+    pub async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
+        self.source.health().await
     }
 
     /// See [`Source::schema`].

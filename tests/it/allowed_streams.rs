@@ -317,7 +317,7 @@ fn streams(schema: &Schema) -> Vec<&str> {
 async fn a_store_shows_what_is_on_the_list() {
     let (_folder, path) = demo_store();
     let store = Store::open("demo".parse().unwrap(), &path).unwrap();
-    let all = store.schema().await.unwrap();
+    let all = store.schema(&CallContext::default()).await.unwrap();
     assert!(streams(&all).contains(&"files"), "{all:?}");
     // `tasks` is nowhere; a search in it would be refused.
     let source =

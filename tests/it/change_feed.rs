@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fetchwell::source::{
-    Change, ChangesToken, RecordsPage, RecordsQuery, Selection, Source, SourceError, Start,
-};
+use fetchwell::source::{Change, ChangesToken, RecordsPage, RecordsQuery, Selection, SourceError, Start};
 use serde_json::{Value, json};
 
 use crate::support::remote::Remote;

@@ -10,8 +10,8 @@ use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
 use fetchwell::source::store::Store;
 use fetchwell::source::{
     AggregateQuery, BoundSource, Change, Count, CountMode, Direction, Expansion, Filter, Granularity,
-    Grouping, Metric, RecordQuery, RecordsQuery, SearchMode, SearchQuery, Selection, Source, SourceError,
-    Start, StreamQuery, WindowQuery, WindowStart,
+    Grouping, Metric, RecordQuery, RecordsQuery, SearchMode, SearchQuery, Selection, SourceError, Start,
+    StreamQuery, WindowQuery, WindowStart,
 };
 use serde_json::{Value, json};
 
@@ -738,7 +738,7 @@ async fn the_recorded_reference_server_conforms() {
     recorded_figures_and_searches(source).await;
 }
 
-async fn recorded_descriptions_and_lists(source: &Pdpp) {
+async fn recorded_descriptions_and_lists(source: &BoundSource) {
     let expect = Described {
         connections: &["cin_work", "cin_home"],
         connector_key: "acme-mail",
@@ -764,7 +764,7 @@ async fn recorded_descriptions_and_lists(source: &Pdpp) {
         .await;
 }
 
-async fn recorded_records_and_windows(source: &Pdpp) {
+async fn recorded_records_and_windows(source: &BoundSource) {
     for (stream, record, field, expect) in [
         ("messages", "m2", "subject", json!("Work invoice 2 😀")),
         ("daily_stats", r#"["user_123","2026-04-01"]"#, "note", json!("compound stat day 1")),
@@ -802,7 +802,7 @@ async fn recorded_records_and_windows(source: &Pdpp) {
     }
 }
 
-async fn recorded_figures_and_searches(source: &Pdpp) {
+async fn recorded_figures_and_searches(source: &BoundSource) {
     let of = |metric: Metric, field: Option<&str>, connection: Option<&str>| AggregateQuery {
         stream: "messages".parse().unwrap(),
         connection: connection.map(|id| id.parse().unwrap()),

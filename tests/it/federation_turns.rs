@@ -153,7 +153,7 @@ fn federation(thinks: Duration, deadline: Duration) -> BoundSource {
     Federation::new("sources".parse().unwrap(), vec![Member { source, deadline }]).into()
 }
 
-fn state(federation: &Federation) -> CircuitState {
+fn state(federation: &BoundSource) -> CircuitState {
     federation.circuits()[0].state
 }
 

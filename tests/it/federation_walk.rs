@@ -250,7 +250,7 @@ enum List {
 
 /// One page from a position on, and the next position.
 async fn page(
-    federation: &Federation,
+    federation: &BoundSource,
     list: List,
     limit: usize,
     start: Option<String>,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fetchwell::source::store::{IndexState, Store};
-use fetchwell::source::{BoundSource, SearchQuery, Source};
+use fetchwell::source::{BoundSource, SearchQuery};
 use serde_json::{Value, json};
 
 use crate::support::{HttpServer, StdioServer, binary, fetchwell, get, import_records, stderr, stdout, text};
@@ -238,9 +238,9 @@ async fn damage_to_any_file_is_found_and_mended() {
     copy(&index, &intact);
     let names: Vec<_> = files_in(&intact).iter().map(|file| file.file_name().unwrap().to_owned()).collect();
     assert!(names.len() > 8, "{names:?}");
-    let open = || BoundSource::from(Store::open("store".parse().unwrap(), &path).unwrap());
-    let keys = |store: BoundSource, words: &'static str| async move {
-        let page = store.search(&SearchQuery::of(words, 50)).await.unwrap();
+    let open = || Store::open("store".parse().unwrap(), &path).unwrap();
+    let keys = |store: Store, words: &'static str| async move {
+        let page = BoundSource::from(store).search(&SearchQuery::of(words, 50)).await.unwrap();
         (page.hits.len(), page.notes)
     };
     for name in &names {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use fetchwell::fit::count_tokens;
 use fetchwell::handle::Handle;
 use fetchwell::source::store::Store;
-use fetchwell::source::{BoundSource, Source, WindowQuery, WindowStart};
+use fetchwell::source::{BoundSource, WindowQuery, WindowStart};
 use serde_json::{Value, json};
 
 use crate::support::{CREDENTIAL, FakeServer, Model, Reply, StdioServer, connect, import_records, text};

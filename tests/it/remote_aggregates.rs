@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fetchwell::source::{
-    AggregateAnswer, AggregateQuery, Filter, Granularity, Grouping, Metric, QueryFault, Source, SourceError,
+    AggregateAnswer, AggregateQuery, Filter, Granularity, Grouping, Metric, QueryFault, SourceError,
 };
 use serde_json::{Value, json};
 

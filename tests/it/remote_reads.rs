@@ -7,7 +7,7 @@ use fetchwell::source::pdpp::{Recorded, fat_records_reply};
 use fetchwell::source::{
     AggregateQuery, BoundSource, Change, ChangesToken, Count, CountMode, Direction, Expansion, Filter,
     Granularity, Grouping, Metric, QueryFault, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery,
-    SearchMode, SearchPosition, SearchQuery, Selection, Source, SourceError, Start, StreamQuery, WindowQuery,
+    SearchMode, SearchPosition, SearchQuery, Selection, SourceError, Start, StreamQuery, WindowQuery,
     WindowStart,
 };
 use serde_json::{Value, json};

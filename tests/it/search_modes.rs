@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fetchwell::source::{SearchMode, SearchQuery, Source};
+use fetchwell::source::{SearchMode, SearchQuery};
 use serde_json::json;
 
 use crate::support::remote::Remote;

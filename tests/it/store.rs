@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fetchwell::source::store::{Store, StoreError};
-use fetchwell::source::{BoundSource, RecordQuery, SearchQuery, Source, SourceError};
+use fetchwell::source::{BoundSource, RecordQuery, SearchQuery, SourceError};
 use serde_json::json;
 
 use crate::support::{StdioServer, fetchwell, import_records, stderr, stdout, text};

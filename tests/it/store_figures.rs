@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use fetchwell::source::store::Store;
 use fetchwell::source::{
     AggregateAnswer, AggregateQuery, BoundSource, Change, Direction, Granularity, Grouping, Metric,
-    QueryFault, RecordsQuery, Source, SourceError, Start, StreamQuery,
+    QueryFault, RecordsQuery, SourceError, Start, StreamQuery,
 };
 use serde_json::{Value, json};
 

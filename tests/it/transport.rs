@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fetchwell::source::pdpp::{Credentials, Pdpp, ProviderUrl};
-use fetchwell::source::{BoundSource, RecordsQuery, SearchPosition, SearchQuery, Source, SourceError, Start};
+use fetchwell::source::{BoundSource, RecordsQuery, SearchPosition, SearchQuery, SourceError, Start};
 use futures_util::future::join_all;
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use fetchwell::source::store::Store;
-use fetchwell::source::{BoundSource, CountMode, Direction, RecordsQuery, Source, Start};
+use fetchwell::source::{BoundSource, CountMode, Direction, RecordsQuery, Start};
 use serde_json::json;
 
 use crate::conformance::{name, records_of};
