@@ -8,10 +8,9 @@
 //! * `schema`, `stream`, `http_route`: connections with their streams, the fields of a stream, API paths of streams
 //! * `document`, `facts`, `link`: the text, title, link and time of a record
 //! * `field_path`: paths to values inside a record
-//! * `scalar`, `number`, `decimal`, `moment`, `sort_value`: comparing, adding and ordering values
+//! * `value`: comparing, adding and ordering values
 //! * `unavailable`: a source that failed while others answered
 
-mod decimal;
 mod document;
 mod excerpt;
 mod facts;
@@ -19,16 +18,12 @@ mod field_path;
 mod hit;
 mod http_route;
 mod link;
-mod moment;
-mod number;
-mod scalar;
 mod schema;
-mod sort_value;
 mod stream;
 mod unavailable;
+mod value;
 mod window;
 
-pub(crate) use decimal::Decimal;
 pub use document::document_text;
 pub use excerpt::Excerpt;
 pub use facts::{authored_at, own_link, own_title};
@@ -37,13 +32,14 @@ pub use field_path::{FieldPath, InvalidPath, project};
 pub use hit::{Evidence, Hit, HitId, Score, fallback_title};
 pub use http_route::{HttpRoute, InvalidRoute};
 pub use link::WebLink;
-pub(crate) use moment::{comparable, moment};
-pub(crate) use number::Numeric;
-pub use scalar::Scalar;
 pub use schema::{ConnectionSchema, Schema, StreamSchema, short_connector_key};
-pub use sort_value::SortValue;
 pub use stream::{Capability, FieldDetail, FieldGroup, Relation, RelationKind, StreamDetail, View};
 pub use unavailable::Unavailable;
+pub(crate) use value::decimal::Decimal;
+pub(crate) use value::moment::{comparable, moment};
+pub(crate) use value::number::Numeric;
+pub use value::scalar::Scalar;
+pub use value::sort_value::SortValue;
 pub use window::Window;
 
 pub use crate::memory::MemoryPermit;

@@ -5,34 +5,30 @@
 //!
 //! * `call`, `origin`, `outcome`, `request_id`: one call, its caller and trace, its result, its id
 //! * `record`, `recorder`, `ring`: the record of a call and the bounded list of the latest ones
-//! * `writer`, `keep`, `database`, `stored`: the thread that writes the file, its SQL, and reading it
+//! * `db`: the SQLite file of call records
 //! * `totals`, `endpoints`: aggregates of all calls, and per endpoint
-//! * `meters`, `histogram`, `exposition`: metrics for Prometheus
+//! * `prometheus`: metrics in the text format of Prometheus
 //! * `spans`: export to an OpenTelemetry collector
 //! * `logging`: the log
 
 mod call;
-mod database;
+mod db;
 mod endpoints;
-mod exposition;
-mod histogram;
-mod keep;
 mod logging;
-mod meters;
 mod origin;
 mod outcome;
+mod prometheus;
 mod record;
 mod recorder;
 mod request_id;
 mod ring;
 mod spans;
-mod stored;
 #[cfg(test)]
 mod tests;
 mod totals;
-mod writer;
 
 pub use call::{Call, Endpoint, Refused};
+pub use db::stored::{StoredCall, StoredCalls, Wanted};
 pub use endpoints::EndpointFigures;
 pub use logging::{InvalidFilter, InvalidLogFormat, LogFormat, start_logging};
 pub use origin::{Origin, TraceParent};
@@ -41,5 +37,4 @@ pub use record::{Optimization, TelemetryRecord, estimate_tokens};
 pub use recorder::{Figures, Keeping, KeepingState, RECORDS_IN_MEMORY, Telemetry};
 pub use request_id::RequestId;
 pub use spans::{InvalidOtlpEndpoint, OtlpEndpoint, SpanError, Spans};
-pub use stored::{StoredCall, StoredCalls, Wanted};
 pub use totals::ContextProtection;

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::database::Database;
-use super::meters::{Gauges, Meters};
+use super::db::database::Database;
+use super::db::writer::Writer;
+use super::prometheus::meters::{Gauges, Meters};
 use super::record::whole;
 use super::ring::Ring;
 use super::totals::{ContextProtection, Totals};
-use super::writer::Writer;
 use super::{Call, Endpoint, Origin, Spans, TelemetryRecord, TraceParent};
 
 /// Default number of calls that are kept in memory, a few megabytes.

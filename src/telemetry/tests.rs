@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::database::Database;
+use super::db::database::Database;
 use super::{
     ContextProtection, Endpoint, EndpointFigures, KeepingState, Origin, Refused, StoredCall, StoredCalls,
     Telemetry, Wanted,

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::account::Account;
+use super::bookings::stay::Stay;
 use super::day::{later, moment, month};
 use super::money::amount;
 use super::property::tenths;
-use super::stay::Stay;
 
 /// Number of months with a report: those in which stays start.
 pub(super) const MONTHS: u64 = 14;

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::account::Account;
+use super::bookings::stay::{Stay, signed};
 use super::day::{later, moment};
 use super::draw::Draw;
-use super::stay::{Stay, signed};
 
 /// Subject, question of the guest, answer of the host.
 const TOPICS: [(&str, &str, &str); 8] = [

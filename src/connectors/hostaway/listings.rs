@@ -4,11 +4,11 @@ use jiff::civil::date;
 use serde_json::{Value, json};
 
 use super::account::Account;
+use super::bookings::stay::signed;
 use super::day::{later, moment};
 use super::draw::Draw;
 use super::money::amount;
 use super::property::{Property, tenths};
-use super::stay::signed;
 
 const RULES: [&str; 8] = [
     "Please take off your shoes at the door.",

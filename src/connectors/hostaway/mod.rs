@@ -4,25 +4,21 @@
 //! The sample is generated, not stored as files: its bytes are the same on every run, and it is so large that no list
 //! and not every record fits into one response. All persons in it are fictional.
 //!
-//! * `listings`, `reservations`, `transactions`, `conversations`, `reviews`, `analytics`: one stream each
-//! * `account`, `stay`, `property`, `guest`: data that several streams share
-//! * `known_booking`, `fat_booking`: the two reservations that tests and documentation use
+//! * `listings`, `bookings`, `transactions`, `conversations`, `reviews`, `analytics`: one stream each
+//! * `account`, `property`, `guest`: data that several streams share
 //! * `draw`, `day`, `money`: pseudo-random choices, dates, amounts
 
 mod account;
 mod analytics;
+mod bookings;
 mod conversations;
 mod day;
 mod draw;
-mod fat_booking;
 mod guest;
-mod known_booking;
 mod listings;
 mod money;
 mod property;
-mod reservations;
 mod reviews;
-mod stay;
 mod transactions;
 
 use std::path::Path;
@@ -67,7 +63,7 @@ fn records_of(account: &Account) -> impl Iterator<Item = (&'static str, Value)> 
         (0..count).map(move |index| (stream, make(account, index)))
     };
     each("listings", account.listings, listings::listing)
-        .chain(each("reservations", account.reservations, reservations::reservation))
+        .chain(each("reservations", account.reservations, bookings::reservations::reservation))
         .chain(each("financial_transactions", account.transactions, transactions::transaction))
         .chain(each("conversations", account.conversations, conversations::conversation))
         .chain(each("reviews", account.reviews, reviews::review))

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::account::Account;
+use super::bookings::stay::{Stay, signed};
 use super::day::{later, moment};
 use super::draw::Draw;
-use super::stay::{Stay, signed};
 
 /// Title and text of a review, from one star to five.
 const VERDICTS: [(&str, &str); 5] = [

@@ -166,8 +166,8 @@ fn the_large_booking_has_one_answer_to_each_question() {
         assert!((200..=500).contains(&message["text"].as_str().unwrap().chars().count()), "{message}");
     }
     assert!(messages.is_sorted_by_key(|message| message["sentAt"].as_str().unwrap()));
-    assert_eq!(messages[59]["text"], fat_booking::LAST_MESSAGE);
-    assert!(fat_booking::LAST_MESSAGE.contains("4471"));
+    assert_eq!(messages[59]["text"], bookings::fat_booking::LAST_MESSAGE);
+    assert!(bookings::fat_booking::LAST_MESSAGE.contains("4471"));
     let paid: f64 = payments.iter().map(|payment| payment["amount"].as_f64().unwrap()).sum();
     assert!((paid - booking["totalPrice"].as_f64().unwrap()).abs() < 1e-9, "{paid}");
     let best: Vec<&Value> = reviews.iter().filter(|review| review["rating"] == 5).collect();

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::account::Account;
+use super::bookings::stay::{Stay, signed};
 use super::day::{later, moment};
 use super::draw::Draw;
 use super::money::amount;
-use super::stay::{Stay, signed};
 
 /// Returns a transaction of an account. `index` starts at 0.
 pub(super) fn transaction(account: &Account, index: u64) -> Value {

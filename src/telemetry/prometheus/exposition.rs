@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 /// The type of a metric.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Type {
+pub(in crate::telemetry) enum Type {
     Counter,
     Gauge,
     Histogram,
@@ -12,11 +12,11 @@ pub(super) enum Type {
 
 /// The text of an exposition, written one metric after the other.
 #[derive(Debug, Default)]
-pub(super) struct Exposition(String);
+pub(in crate::telemetry) struct Exposition(String);
 
 impl Exposition {
     /// Writes the header of a metric. Its samples follow.
-    pub(super) fn metric(&mut self, name: &str, kind: Type, help: &str) {
+    pub(in crate::telemetry) fn metric(&mut self, name: &str, kind: Type, help: &str) {
         let kind = match kind {
             Type::Counter => "counter",
             Type::Gauge => "gauge",
@@ -27,7 +27,7 @@ impl Exposition {
     }
 
     /// Writes one sample, with escaped label values.
-    pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+    pub(in crate::telemetry) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
         self.0.push_str(name);
         for (number, (label, text)) in labels.iter().enumerate() {
             self.0.push(if number == 0 { '{' } else { ',' });
@@ -41,12 +41,12 @@ impl Exposition {
     }
 
     /// Writes a metric with one sample and no labels.
-    pub(super) fn single(&mut self, name: &str, kind: Type, help: &str, value: impl Display) {
+    pub(in crate::telemetry) fn single(&mut self, name: &str, kind: Type, help: &str, value: impl Display) {
         self.metric(name, kind, help);
         self.sample(name, &[], value);
     }
 
-    pub(super) fn into_text(self) -> String {
+    pub(in crate::telemetry) fn into_text(self) -> String {
         self.0
     }
 }

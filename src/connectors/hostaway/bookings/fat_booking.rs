@@ -6,18 +6,18 @@
 use jiff::civil::{Date, date};
 use serde_json::{Value, json};
 
-use super::day::{later, moment};
 use super::known_booking;
-use super::money::amount;
 use super::stay::Stay;
+use crate::connectors::hostaway::day::{later, moment};
+use crate::connectors::hostaway::money::amount;
 
 /// Text of the last message.
-pub(super) const LAST_MESSAGE: &str = "One last thing before you set out: the lock of the front door was changed this \
+pub(in crate::connectors::hostaway) const LAST_MESSAGE: &str = "One last thing before you set out: the lock of the front door was changed this \
     morning, so the old code does not work any more. The new code of the key box is 4471. The spare key hangs behind \
     the blue oar in the boathouse. Have a safe trip, and call us when you are at the bridge.";
 
 /// The only day of the calendar that is not available.
-pub(super) const TAKEN_DAY: Date = date(2025, 12, 24);
+pub(in crate::connectors::hostaway) const TAKEN_DAY: Date = date(2025, 12, 24);
 
 const MESSAGES: i64 = 60;
 const PAYMENTS: i64 = 25;
@@ -28,7 +28,7 @@ const CALENDAR_DAYS: i64 = 60;
 const BEST_REVIEW: i64 = 7;
 
 /// Returns the known booking under another id, with messages, payments, reviews and a calendar.
-pub(super) fn booking(stay: &Stay) -> Value {
+pub(in crate::connectors::hostaway) fn booking(stay: &Stay) -> Value {
     let mut booking = known_booking::booking(stay);
     if let Some(fields) = booking.as_object_mut() {
         fields.insert("messages".to_owned(), (1..=MESSAGES).map(|number| message(stay, number)).collect());

@@ -4,7 +4,7 @@ use super::exposition::Exposition;
 
 /// Counts of observed numbers by bucket.
 #[derive(Debug, Clone)]
-pub(super) struct Histogram {
+pub(in crate::telemetry) struct Histogram {
     /// Upper bound of each bucket, inclusive, ascending.
     bounds: &'static [f64],
     /// Number of observations in each bucket. Those above the last bound are in `count` only.
@@ -14,11 +14,11 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    pub(super) fn new(bounds: &'static [f64]) -> Self {
+    pub(in crate::telemetry) fn new(bounds: &'static [f64]) -> Self {
         Self { bounds, buckets: vec![0; bounds.len()], count: 0, sum: 0.0 }
     }
 
-    pub(super) fn observe(&mut self, number: f64) {
+    pub(in crate::telemetry) fn observe(&mut self, number: f64) {
         self.count += 1;
         self.sum += number;
         let bucket = self.bounds.partition_point(|bound| *bound < number);
@@ -28,7 +28,12 @@ impl Histogram {
     }
 
     /// Writes the histogram's samples with these labels.
-    pub(super) fn expose(&self, exposition: &mut Exposition, name: &str, labels: &[(&str, &str)]) {
+    pub(in crate::telemetry) fn expose(
+        &self,
+        exposition: &mut Exposition,
+        name: &str,
+        labels: &[(&str, &str)],
+    ) {
         let bucket = format!("{name}_bucket");
         let mut below = 0;
         let mut sample = |bound: &str, count: u64| {

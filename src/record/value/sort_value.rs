@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::comparable;
+use crate::record::comparable;
 
 /// The value that a record is sorted by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

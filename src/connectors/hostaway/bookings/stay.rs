@@ -2,45 +2,45 @@
 
 use jiff::civil::{Date, date};
 
-use super::account::{ACCOUNTS, Account, SHARED_RESERVATIONS};
-use super::day::{DAYS, FIRST_DAY, later};
-use super::draw::Draw;
-use super::guest::Guest;
-use super::property::Property;
+use crate::connectors::hostaway::account::{ACCOUNTS, Account, SHARED_RESERVATIONS};
+use crate::connectors::hostaway::day::{DAYS, FIRST_DAY, later};
+use crate::connectors::hostaway::draw::Draw;
+use crate::connectors::hostaway::guest::Guest;
+use crate::connectors::hostaway::property::Property;
 
 /// A stay of a guest at a property.
 #[derive(Debug, Clone)]
-pub(super) struct Stay {
-    pub(super) id: String,
-    pub(super) guest: Guest,
-    pub(super) property: Property,
-    pub(super) booked: Date,
-    pub(super) check_in: Date,
-    pub(super) nights: i64,
-    pub(super) status: &'static str,
+pub(in crate::connectors::hostaway) struct Stay {
+    pub(in crate::connectors::hostaway) id: String,
+    pub(in crate::connectors::hostaway) guest: Guest,
+    pub(in crate::connectors::hostaway) property: Property,
+    pub(in crate::connectors::hostaway) booked: Date,
+    pub(in crate::connectors::hostaway) check_in: Date,
+    pub(in crate::connectors::hostaway) nights: i64,
+    pub(in crate::connectors::hostaway) status: &'static str,
     /// Price of one night in hundredths. The other amounts are in hundredths, too.
-    pub(super) nightly: i64,
-    pub(super) accommodation: i64,
-    pub(super) cleaning: i64,
-    pub(super) taxes: i64,
-    pub(super) total: i64,
+    pub(in crate::connectors::hostaway) nightly: i64,
+    pub(in crate::connectors::hostaway) accommodation: i64,
+    pub(in crate::connectors::hostaway) cleaning: i64,
+    pub(in crate::connectors::hostaway) taxes: i64,
+    pub(in crate::connectors::hostaway) total: i64,
 }
 
 /// Id of the documented booking, in which all values are fixed.
-pub(super) const KNOWN: &str = "BK12345";
+pub(in crate::connectors::hostaway) const KNOWN: &str = "BK12345";
 
 /// Id of the large booking, which has the same values and many more.
-pub(super) const FAT: &str = "BK99999";
+pub(in crate::connectors::hostaway) const FAT: &str = "BK99999";
 
 /// Number of the listing of both bookings.
 const KNOWN_LISTING: u64 = 789;
 
 /// Total of the known booking in hundredths, as its price breakdown adds up.
-pub(super) const KNOWN_TOTAL: i64 = 120_000;
+pub(in crate::connectors::hostaway) const KNOWN_TOTAL: i64 = 120_000;
 
 impl Stay {
     /// Returns a stay of an account. `index` starts at 0.
-    pub(super) fn new(account: &Account, index: u64) -> Self {
+    pub(in crate::connectors::hostaway) fn new(account: &Account, index: u64) -> Self {
         if let Some(id) = known_id(account, index) {
             return Self::known(account, id);
         }
@@ -97,12 +97,12 @@ impl Stay {
         }
     }
 
-    pub(super) fn check_out(&self) -> Date {
+    pub(in crate::connectors::hostaway) fn check_out(&self) -> Date {
         later(self.check_in, self.nights)
     }
 
     /// Returns true unless the stay was cancelled.
-    pub(super) fn is_active(&self) -> bool {
+    pub(in crate::connectors::hostaway) fn is_active(&self) -> bool {
         self.status != "cancelled"
     }
 }
@@ -126,6 +126,6 @@ fn known_id(account: &Account, index: u64) -> Option<&'static str> {
 }
 
 /// Converts a small number to a signed one.
-pub(super) fn signed(number: u64) -> i64 {
+pub(in crate::connectors::hostaway) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

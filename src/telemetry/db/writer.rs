@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::TelemetryRecord;
 use super::database::Database;
 use super::keep::{FileTotals, add, latencies, read_totals};
-use super::ring::Ring;
-use super::totals::Totals;
 use crate::state::StateError;
+use crate::telemetry::TelemetryRecord;
+use crate::telemetry::ring::Ring;
+use crate::telemetry::totals::Totals;
 
 /// Maximum number of queued calls.
 const QUEUE: usize = 4_096;
@@ -35,7 +35,7 @@ const MAX_RETRY: Duration = Duration::from_secs(30);
 
 /// A handle to the thread. When it is dropped, the thread writes the remaining calls and ends.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(in crate::telemetry) struct Writer {
     queue: SyncSender<Message>,
     shared: Arc<Shared>,
 }
@@ -71,7 +71,7 @@ impl Shared {
 
 impl Writer {
     /// Opens the file and starts the thread. Also returns the latencies, in microseconds, of the latest `most` calls.
-    pub(super) fn start(database: Database, most: usize) -> (Self, Vec<u64>) {
+    pub(in crate::telemetry) fn start(database: Database, most: usize) -> (Self, Vec<u64>) {
         let shared = Arc::new(Shared::default());
         let (queue, messages) = sync_channel(QUEUE);
         let mut keeper = Keeper {
@@ -93,7 +93,7 @@ impl Writer {
     }
 
     /// Counts a call and queues it, without blocking.
-    pub(super) fn keep(&self, record: Arc<TelemetryRecord>) {
+    pub(in crate::telemetry) fn keep(&self, record: Arc<TelemetryRecord>) {
         self.shared.tally(|tally| tally.pending = tally.pending.plus(Totals::from_record(&record)));
         if self.queue.try_send(Message::Record(record)).is_err() {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
@@ -101,27 +101,27 @@ impl Writer {
     }
 
     /// Returns the totals of all calls, including those of earlier processes and those not yet written.
-    pub(super) fn totals(&self) -> Totals {
+    pub(in crate::telemetry) fn totals(&self) -> Totals {
         self.shared.tally(|tally| tally.held.totals.plus(tally.pending))
     }
 
     /// Returns the number of rows in the file.
-    pub(super) fn rows(&self) -> u64 {
+    pub(in crate::telemetry) fn rows(&self) -> u64 {
         self.shared.tally(|tally| tally.held.rows)
     }
 
     /// Returns the number of calls that were dropped before they were written.
-    pub(super) fn dropped(&self) -> u64 {
+    pub(in crate::telemetry) fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
     /// Returns true if the file cannot be written at present.
-    pub(super) fn is_degraded(&self) -> bool {
+    pub(in crate::telemetry) fn is_degraded(&self) -> bool {
         self.shared.is_degraded.load(Ordering::Relaxed)
     }
 
     /// Waits until all calls so far are written, for at most `most`.
-    pub(super) fn flush(&self, most: Duration) {
+    pub(in crate::telemetry) fn flush(&self, most: Duration) {
         let until = Instant::now() + most;
         let (done, is_done) = sync_channel(1);
         // `SyncSender` has no send with a timeout.

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::money::amount;
-use super::property::AMENITIES;
 use super::stay::Stay;
+use crate::connectors::hostaway::money::amount;
+use crate::connectors::hostaway::property::AMENITIES;
 
 /// Number of amenities in the booking.
 const AMENITY_COUNT: usize = 30;
 
 /// Returns the booking, or the common part of both known bookings under the other's id.
-pub(super) fn booking(stay: &Stay) -> Value {
+pub(in crate::connectors::hostaway) fn booking(stay: &Stay) -> Value {
     json!({
         "id": stay.id,
         "status": stay.status,

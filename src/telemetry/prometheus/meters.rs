@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::exposition::{Exposition, Type};
 use super::histogram::Histogram;
-use super::record::estimate_tokens;
-use super::{Endpoint, Outcome, TelemetryRecord};
+use crate::telemetry::record::estimate_tokens;
+use crate::telemetry::{Endpoint, Outcome, TelemetryRecord};
 
 /// Bucket bounds in bytes. The budget of a document is 48,000.
 const BYTES: &[f64] =
@@ -26,7 +26,7 @@ const ENCODE_SECONDS: &[f64] = &[1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4,
 
 /// The metrics of this process.
 #[derive(Debug)]
-pub(super) struct Meters {
+pub(in crate::telemetry) struct Meters {
     requests: BTreeMap<(Endpoint, Outcome), u64>,
     durations: BTreeMap<Endpoint, Histogram>,
     bytes: Histogram,
@@ -45,12 +45,12 @@ pub(super) struct Meters {
 
 /// Values that are computed elsewhere.
 #[derive(Debug)]
-pub(super) struct Gauges {
-    pub(super) pagination_adoption: f64,
-    pub(super) summarization_adoption: f64,
-    pub(super) chunking_adoption: f64,
-    pub(super) uptime_seconds: u64,
-    pub(super) dropped: u64,
+pub(in crate::telemetry) struct Gauges {
+    pub(in crate::telemetry) pagination_adoption: f64,
+    pub(in crate::telemetry) summarization_adoption: f64,
+    pub(in crate::telemetry) chunking_adoption: f64,
+    pub(in crate::telemetry) uptime_seconds: u64,
+    pub(in crate::telemetry) dropped: u64,
 }
 
 impl Default for Meters {
@@ -74,7 +74,7 @@ impl Default for Meters {
 
 impl Meters {
     /// Counts a call, with the specific reason of an invalid cursor.
-    pub(super) fn count(&mut self, record: &TelemetryRecord, reason: Option<&'static str>) {
+    pub(in crate::telemetry) fn count(&mut self, record: &TelemetryRecord, reason: Option<&'static str>) {
         *self.requests.entry((record.endpoint.clone(), record.outcome)).or_default() += 1;
         let durations =
             self.durations.entry(record.endpoint.clone()).or_insert_with(|| Histogram::new(SECONDS));
@@ -93,21 +93,21 @@ impl Meters {
         }
     }
 
-    pub(super) fn cursor_encoded(&mut self, took: Duration) {
+    pub(in crate::telemetry) fn cursor_encoded(&mut self, took: Duration) {
         self.cursor_encode_seconds.observe(took.as_secs_f64());
     }
 
-    pub(super) fn reloaded(&mut self, took: Duration) {
+    pub(in crate::telemetry) fn reloaded(&mut self, took: Duration) {
         self.reloads += 1;
         self.reload_seconds.observe(took.as_secs_f64());
     }
 
-    pub(super) fn reload_refused(&mut self) {
+    pub(in crate::telemetry) fn reload_refused(&mut self) {
         self.reloads_refused += 1;
     }
 
     /// Returns all metrics in Prometheus' text format.
-    pub(super) fn exposition(&self, gauges: &Gauges) -> String {
+    pub(in crate::telemetry) fn exposition(&self, gauges: &Gauges) -> String {
         let mut text = Exposition::default();
         self.calls(&mut text);
         self.shares(&mut text, gauges);

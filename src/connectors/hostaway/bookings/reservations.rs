@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::account::Account;
-use super::draw::Draw;
-use super::money::amount;
 use super::stay::{FAT, KNOWN, Stay};
 use super::{fat_booking, known_booking};
+use crate::connectors::hostaway::account::Account;
+use crate::connectors::hostaway::draw::Draw;
+use crate::connectors::hostaway::money::amount;
 
 /// Returns a reservation of an account. `index` starts at 0.
-pub(super) fn reservation(account: &Account, index: u64) -> Value {
+pub(in crate::connectors::hostaway) fn reservation(account: &Account, index: u64) -> Value {
     let stay = Stay::new(account, index);
     match stay.id.as_str() {
         KNOWN => known_booking::booking(&stay),

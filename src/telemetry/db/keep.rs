@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Row, ToSql, Transaction, TransactionBehavior, params};
 
-use super::TelemetryRecord;
-use super::call::shown_time;
-use super::record::Optimization;
-use super::totals::Totals;
 use crate::fit::Strategy;
+use crate::telemetry::TelemetryRecord;
+use crate::telemetry::call::shown_time;
+use crate::telemetry::record::Optimization;
+use crate::telemetry::totals::Totals;
 
 /// The aggregates of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct FileTotals {
-    pub(super) totals: Totals,
-    pub(super) rows: u64,
+pub(in crate::telemetry) struct FileTotals {
+    pub(in crate::telemetry) totals: Totals,
+    pub(in crate::telemetry) rows: u64,
 }
 
 /// Inserts calls, adds `more` to the totals, and deletes the oldest rows. `more` includes calls that were dropped
 /// before they were written. Returns the new aggregates.
-pub(super) fn add<'a>(
+pub(in crate::telemetry) fn add<'a>(
     connection: &mut Connection,
     records: impl Iterator<Item = &'a Arc<TelemetryRecord>>,
     more: Totals,
@@ -51,7 +51,7 @@ pub(super) fn add<'a>(
 }
 
 /// Reads the aggregates of a file.
-pub(super) fn read_totals(connection: &Connection) -> Result<FileTotals, rusqlite::Error> {
+pub(in crate::telemetry) fn read_totals(connection: &Connection) -> Result<FileTotals, rusqlite::Error> {
     let read = "SELECT requests, paginated, summarized, chunked, oversized, response_bytes, latency_us, lists, \
         coalesce((SELECT max(id) FROM telemetry) - (SELECT min(id) FROM telemetry) + 1, 0) FROM totals";
     connection.prepare_cached(read)?.query_one((), |row| {
@@ -70,7 +70,10 @@ pub(super) fn read_totals(connection: &Connection) -> Result<FileTotals, rusqlit
 }
 
 /// Returns the latencies of the latest calls in microseconds, the oldest first.
-pub(super) fn latencies(connection: &Connection, most: usize) -> Result<Vec<u64>, rusqlite::Error> {
+pub(in crate::telemetry) fn latencies(
+    connection: &Connection,
+    most: usize,
+) -> Result<Vec<u64>, rusqlite::Error> {
     let latest = "SELECT latency_us FROM telemetry ORDER BY id DESC LIMIT ?1";
     let mut statement = connection.prepare(latest)?;
     let rows = statement.query_map([i64::try_from(most).unwrap_or(i64::MAX)], |row| unsigned(row, 0))?;
@@ -112,6 +115,6 @@ fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-pub(super) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, rusqlite::Error> {
+pub(in crate::telemetry) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, rusqlite::Error> {
     row.get::<_, i64>(column).map(|number| u64::try_from(number).unwrap_or(0))
 }

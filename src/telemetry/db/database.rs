@@ -29,14 +29,14 @@ const MAX_ROWS: i64 = 100_000;
 
 /// The telemetry file of a state directory.
 #[derive(Debug)]
-pub(super) struct Database {
-    pub(super) file: StateFile,
+pub(in crate::telemetry) struct Database {
+    pub(in crate::telemetry) file: StateFile,
     /// Maximum number of rows.
-    pub(super) max_rows: i64,
+    pub(in crate::telemetry) max_rows: i64,
 }
 
 impl Database {
-    pub(super) fn in_directory(directory: &Path) -> Self {
+    pub(in crate::telemetry) fn in_directory(directory: &Path) -> Self {
         Self { file: StateFile::in_directory(KIND, directory), max_rows: MAX_ROWS }
     }
 }

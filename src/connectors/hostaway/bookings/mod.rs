@@ -1,0 +1,10 @@
+//! Reservations of the sample.
+//!
+//! * `reservations`: the records
+//! * `stay`: dates, guests and price of a stay
+//! * `known_booking`, `fat_booking`: the two reservations that tests and documentation use
+
+pub(in crate::connectors::hostaway) mod fat_booking;
+pub(in crate::connectors::hostaway) mod known_booking;
+pub(in crate::connectors::hostaway) mod reservations;
+pub(in crate::connectors::hostaway) mod stay;
