@@ -1,11 +1,19 @@
-//! `/records/{handle}`: one record for a person to read, so that what a model cites can be opened.
+//! `/records/{handle}`: a page with one record for a person, so that the record that a model cites can be opened.
 //!
-//! Where callers are told apart a page is for those whose record it is: people who sign in at the authorization server
-//! (`sign_in.rs`), follow the link that `fetch` gave, or show a token. The same checks are made as for any call, at every page.
+//! With authentication a page is shown only to people who may read the record: they sign in at the authorization server,
+//! follow the link that `fetch` returned, or send a token. Each page makes the same checks as a call.
+//!
+//! * `state`: settings and sessions of all pages
+//! * `sign_in`: sign-in at the authorization server
+//! * `sessions`, `cookies`: sessions of browsers
+//! * `view`: HTML
+//! * `responses`: redirects, cookies and what is recorded
 
 mod cookies;
+mod responses;
 mod sessions;
 mod sign_in;
+mod state;
 mod view;
 
 use std::net::IpAddr;
@@ -17,8 +25,8 @@ use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
 use axum::routing::{get, post};
 use futures_util::FutureExt;
 use percent_encoding::percent_decode_str;
@@ -29,12 +37,12 @@ use url::form_urlencoded;
 pub(in crate::http) use self::view::information_page;
 
 use self::cookies::Cookies;
+use self::responses::{add_cookie, code_of, finish, redirect};
 use self::sessions::{Session, Sessions};
 use self::sign_in::{CALLBACK, SIGNED_IN};
-use self::view::{Around, Document, WayIn};
-use crate::callers::{
-    AdmissionError, AuthenticatedCaller, CallContext, Denial, GrantToken, LINK, Reader, RecordPages,
-};
+use self::state::{PageRefusal, Pages, begin_session};
+use self::view::{Around, Document, SIGN_IN, SIGN_OUT, WayIn, sentence};
+use crate::callers::{AuthenticatedCaller, CallContext, GrantToken, LINK, Reader, RecordPages};
 use crate::fit::Shaping;
 use crate::handle::Handle;
 use crate::http::body_size::size_of;
@@ -45,29 +53,16 @@ use crate::http::server::connections::HeldUntilSent;
 use crate::telemetry::{Call, Endpoint, Origin, Refused, Telemetry};
 use crate::tools::{Permit, Toolbox};
 
-/// Where a token is shown. No handle is so.
-const SIGN_IN: &str = "/records/-/sign-in";
-
-/// Where a session ends.
-const SIGN_OUT: &str = "/records/-/sign-out";
-
+/// Prefix of the paths of records.
 const PAGES: &str = "/records/";
 
-/// The longest form, in bytes: a token is at most 16 KiB.
+/// Maximum bytes of a form. A token has at most 16 KiB.
 const MAX_FORM: usize = 32 * 1024;
 
-/// How long it may take to come.
+/// Timeout for receiving a form.
 const FORM_WITHIN: Duration = Duration::from_secs(10);
 
-#[derive(Debug, Clone)]
-struct Pages {
-    served: AuthMode,
-    telemetry: Telemetry,
-    public_url: PublicUrl,
-    sessions: Sessions,
-}
-
-/// The routes, when it is known where the server is.
+/// Returns the routes; none without a public URL.
 pub(in crate::http) fn routes(
     served: AuthMode,
     telemetry: Telemetry,
@@ -84,7 +79,7 @@ pub(in crate::http) fn routes(
         .with_state(pages)
 }
 
-/// Shows a record to whoever may read it.
+/// Shows a record to a person who may read it.
 async fn show(State(pages): State<Pages>, request: Request) -> Response {
     let (request, _) = request.into_parts();
     let mut record =
@@ -103,7 +98,7 @@ async fn show(State(pages): State<Pages>, request: Request) -> Response {
 }
 
 impl Pages {
-    /// The answer, with the code of what went wrong if something did.
+    /// Returns the response with its error code, which is empty for a success.
     async fn show(&self, request: &Parts, record: &mut Call) -> (&'static str, Response) {
         let Some(handle) = handle_of(request.uri.path()) else {
             let problem = "This is not the address of a record. Copy it as it was given, to its end.";
@@ -122,7 +117,7 @@ impl Pages {
             }
             None => None,
         };
-        // Whose browser knows one grant may follow the link of another, or of the same one when its session has ended.
+        // A browser with a session of one grant may follow the link of another grant, or of the same one after its session ended.
         let is_closed = shown.as_ref().is_none_or(|(_, response)| {
             matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND)
         });
@@ -147,7 +142,7 @@ impl Pages {
         ("unauthorized", view::sign_in(&path, problem, way_in(callers)))
     }
 
-    /// A record of a session.
+    /// Returns the page of a record for a session.
     async fn shown_to(
         &self,
         (callers, session): (&Callers, &Session),
@@ -197,7 +192,7 @@ impl Pages {
         Ok((caller, turn))
     }
 
-    /// The record, by the tool that models read it with: within the same bounds, in the same parts.
+    /// Reads a record with the tool that models use, so with the same budget and in the same parts.
     async fn fetched(
         &self,
         toolbox: &Toolbox,
@@ -231,7 +226,7 @@ impl Pages {
         ("", view::record(&document, Around { next: next.as_deref(), elsewhere, is_signed_in }))
     }
 
-    /// Whether a form was sent from one of these pages.
+    /// Returns true if a form was sent from one of these pages.
     fn is_from_here(&self, headers: &HeaderMap) -> bool {
         headers
             .get(header::ORIGIN)
@@ -246,39 +241,15 @@ impl Pages {
     }
 }
 
-/// Returns true if the browser came back from a sign-in within the last half minute. The mark stays in the address, so an older
-/// one says nothing.
+/// Returns true if the browser came back from a sign-in within the last half minute. The parameter stays in the URL, so
+/// an older time says nothing.
 fn is_just_signed_in(callers: &Callers, request: &Parts) -> bool {
     let at =
         query_value(request.uri.query(), SIGNED_IN).and_then(|at| at.parse().ok()).map(Duration::from_secs);
     at.is_some_and(|at| callers.toolboxes.cursors().now().abs_diff(at) < Duration::from_secs(30))
 }
 
-/// The reason why a token gets no tools.
-#[derive(Debug)]
-struct PageRefusal {
-    /// 401 when another token can do better.
-    status: StatusCode,
-    problem: String,
-}
-
-impl From<Denial> for PageRefusal {
-    fn from(denial: Denial) -> Self {
-        Self { status: denial.status(), problem: sentence(&denial.to_string()) }
-    }
-}
-
-impl From<AdmissionError> for PageRefusal {
-    fn from(reason: AdmissionError) -> Self {
-        let status = match reason {
-            AdmissionError::NoSources => StatusCode::FORBIDDEN,
-            AdmissionError::TooManyCalls => StatusCode::TOO_MANY_REQUESTS,
-        };
-        Self { status, problem: sentence(&reason.to_string()) }
-    }
-}
-
-/// Returns how people who are not known get to records now.
+/// Returns how people without a session get to records with the current settings.
 fn way_in(callers: &Callers) -> WayIn {
     match callers.access().sign_in() {
         Some(_) => WayIn::SignIn,
@@ -288,21 +259,22 @@ fn way_in(callers: &Callers) -> WayIn {
 
 const LINK_IS_GONE: &str = "The link is too old, or of a server that was started again.";
 
-/// Follows a link, by a person.
+/// Begins a session for the form of a link.
 async fn follow(State(pages): State<Pages>, request: Request) -> Response {
     counted(&pages, "/records/{handle}", request, followed).await
 }
 
-/// Begins a session for whoever shows a token.
+/// Begins a session for the form of a token.
 async fn sign_in(State(pages): State<Pages>, request: Request) -> Response {
     counted(&pages, SIGN_IN, request, signed_in).await
 }
 
+/// Ends the session of a browser.
 async fn sign_out(State(pages): State<Pages>, request: Request) -> Response {
     counted(&pages, SIGN_OUT, request, signed_out).await
 }
 
-/// Answers a form that was sent from a page of ours, and records how that went.
+/// Answers a form that was sent from one of these pages, and records the outcome.
 async fn counted(
     pages: &Pages,
     endpoint: &str,
@@ -317,29 +289,6 @@ async fn counted(
     finish(record, response)
 }
 
-/// Records how a request went, by its response.
-fn finish(record: Call, response: Response) -> Response {
-    let refused = Refused { bytes: size_of(&response), reason: None };
-    match code_of(response.status()) {
-        "" => record.answered(&Shaping { bytes: refused.bytes, ..Shaping::default() }),
-        code => record.refused(code, refused),
-    }
-    response
-}
-
-/// Returns the code by which a status is counted; empty for a success.
-fn code_of(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::UNAUTHORIZED => "unauthorized",
-        StatusCode::FORBIDDEN => "forbidden",
-        StatusCode::TOO_MANY_REQUESTS => "too_many_calls",
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => "authorization_unavailable",
-        status if status.is_client_error() => "invalid_request",
-        status if status.is_server_error() => "internal_error",
-        _ => "",
-    }
-}
-
 async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
     let (AuthMode::Authenticated(callers), Some(handle)) = (&pages.served, handle_of(request.uri.path()))
     else {
@@ -351,7 +300,7 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
         );
     };
     let path = RecordPages::path(&handle);
-    // A link that is shown at another record stays good for its own.
+    // A link that is sent to another record remains valid for its own.
     let reader = form_value(&form, LINK).and_then(|key| linked(callers, &key, &handle));
     let Some(reader) = reader else { return view::sign_in(&path, LINK_IS_GONE, way_in(callers)) };
     let client = client_of(&request.extensions);
@@ -359,14 +308,14 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
         return view::sign_in(&path, &refusal.problem, way_in(callers));
     }
     let mut before = pages.sessions.of(&request.headers);
-    // One that showed everything shows it no more once its own token has ended.
+    // A session of a token that has ended does not show all records any more.
     if let Some(session) = before.as_ref().filter(|session| session.shows_all())
         && pages.turn_of(callers, session.token(), client, record).await.is_err()
     {
         before = None;
     }
     let session = Session::of_link(reader, handle.address(), before);
-    begun(pages, &request.headers, session, &path)
+    begin_session(pages, &request.headers, session, &path)
 }
 
 async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Call) -> Response {
@@ -375,18 +324,18 @@ async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Ca
         return view::problem(StatusCode::BAD_REQUEST, "No such record", "The form names no record.", false);
     };
     let path = RecordPages::path(&handle);
-    let AuthMode::Authenticated(callers) = &pages.served else { return moved(&path, None) };
+    let AuthMode::Authenticated(callers) = &pages.served else { return redirect(&path, None) };
     let token = SecretString::from(form_value(&form, "token").unwrap_or_default().trim().to_owned());
     let caller = match callers.access().authenticate_token(&token, client_of(&request.extensions)).await {
         Ok(caller) => caller,
         Err(denial) => return view::sign_in(&path, &sentence(&denial.to_string()), way_in(callers)),
     };
     record.is_by(caller.caller.grant_id());
-    // Whoever has no records needs no session.
+    // A person without records needs no session.
     if let Err(reason) = callers.toolboxes.admit(&caller).await {
         return view::sign_in(&path, &sentence(&reason.to_string()), way_in(callers));
     }
-    begun(pages, &request.headers, Session::signed_in(caller), &path)
+    begin_session(pages, &request.headers, Session::signed_in(caller), &path)
 }
 
 async fn signed_out(pages: &Pages, request: Parts, _form: Vec<u8>, _record: &mut Call) -> Response {
@@ -397,37 +346,12 @@ async fn signed_out(pages: &Pages, request: Parts, _form: Vec<u8>, _record: &mut
     response
 }
 
-fn begun(pages: &Pages, headers: &HeaderMap, session: Session, path: &str) -> Response {
-    match pages.sessions.begin(headers, session) {
-        Some(cookie) => moved(path, Some(&cookie)),
-        None => {
-            let problem = "The system gives no random bytes; try again.";
-            view::problem(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong", problem, false)
-        }
-    }
-}
-
-fn moved(path: &str, cookie: Option<&str>) -> Response {
-    let headers = [(header::LOCATION, path.to_owned()), (header::CACHE_CONTROL, "no-store".to_owned())];
-    let mut response = (StatusCode::SEE_OTHER, headers).into_response();
-    if let Some(cookie) = cookie {
-        add_cookie(&mut response, cookie);
-    }
-    response
-}
-
-fn add_cookie(response: &mut Response, cookie: &str) {
-    if let Ok(cookie) = HeaderValue::from_str(cookie) {
-        response.headers_mut().append(header::SET_COOKIE, cookie);
-    }
-}
-
-/// Returns the reader whose link to this record `key` is.
+/// Returns the reader of a link to this record.
 fn linked(callers: &Callers, key: &str, handle: &Handle) -> Option<Reader> {
     callers.settings().pages.as_ref()?.reader_of(key, handle.address())
 }
 
-/// A form that was sent from a page of ours.
+/// Reads a form that was sent from one of these pages, or returns the error page.
 async fn read_form(pages: &Pages, request: Request) -> Result<(Parts, Vec<u8>), Response> {
     if !pages.is_from_here(request.headers()) {
         return Err(foreign());
@@ -447,7 +371,7 @@ fn foreign() -> Response {
     view::problem(StatusCode::FORBIDDEN, "Not from here", problem, false)
 }
 
-/// The handle in a path.
+/// Parses the handle in a path.
 fn handle_of(path: &str) -> Option<Handle> {
     let encoded = path.strip_prefix(PAGES)?;
     percent_decode_str(encoded).decode_utf8().ok()?.parse().ok()
@@ -460,11 +384,4 @@ fn query_value(query: Option<&str>, name: &str) -> Option<String> {
 fn form_value(form: &[u8], name: &str) -> Option<String> {
     let mut pairs = form_urlencoded::parse(form);
     pairs.find_map(|(key, value)| (key == name).then(|| value.into_owned())).filter(|value| !value.is_empty())
-}
-
-/// A message as a sentence of its own.
-fn sentence(message: &str) -> String {
-    let mut letters = message.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }

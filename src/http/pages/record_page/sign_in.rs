@@ -15,8 +15,10 @@ use secrecy::{ExposeSecret, SecretString};
 use url::form_urlencoded;
 
 use super::cookies::Cookies;
+use super::responses::{add_cookie, finish, redirect};
 use super::sessions::Session;
-use super::{PageRefusal, Pages, add_cookie, begun, finish, moved, sentence, view};
+use super::state::{PageRefusal, Pages, begin_session};
+use super::view::{self, sentence};
 use crate::callers::{
     Access, Attempt, AuthenticatedCaller, AuthorizationReply, Denial, RecordPages, SignInFault,
 };
@@ -61,7 +63,7 @@ pub(super) async fn begin(
         return Err(SignInFault::Unavailable);
     };
     let url = sign_in.authorization_url(&attempt, &pages.public_url.at(CALLBACK)).await?;
-    let mut response = moved(url.as_str(), None);
+    let mut response = redirect(url.as_str(), None);
     let cookies = pages.cookies();
     let others: Vec<(&str, &str)> = cookies.beginning_with(&request.headers, COOKIE).collect();
     let bytes: usize = others.iter().map(|(_, sealed)| sealed.len()).sum();
@@ -182,7 +184,7 @@ impl Pages {
             };
             return view::problem(status, title, &sentence(&problem), false);
         }
-        begun(self, headers, Session::signed_in(caller), to)
+        begin_session(self, headers, Session::signed_in(caller), to)
     }
 }
 

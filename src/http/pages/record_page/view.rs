@@ -12,8 +12,13 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::SIGN_IN;
 use crate::callers::{LINK, SignInFault};
+
+/// Path of the form with a token. No handle has this form.
+pub(super) const SIGN_IN: &str = "/records/-/sign-in";
+
+/// Path of the form that ends a session.
+pub(super) const SIGN_OUT: &str = "/records/-/sign-out";
 
 const CSS: &str = include_str!("page.css");
 
@@ -155,7 +160,7 @@ pub(super) fn not_signed_in(fault: &SignInFault, path: &str) -> Response {
     };
     let body = html! {
         h1 { "You are not signed in" }
-        p { (super::sentence(&fault.to_string())) }
+        p { (sentence(&fault.to_string())) }
         @if let Some(remedy) = remedy { p { (remedy) } }
         p { a href=(path) { "Sign in again" } }
     };
@@ -190,7 +195,7 @@ fn page(status: StatusCode, title: &str, body: &Markup, is_signed_in: bool) -> R
                 footer {
                     "Shown by fetchwell. What a record says is the word of whoever wrote it. "
                     @if is_signed_in {
-                        form method="post" action=(super::SIGN_OUT) { button type="submit" { "Sign out" } }
+                        form method="post" action=(SIGN_OUT) { button type="submit" { "Sign out" } }
                     }
                 }
             }
@@ -208,6 +213,13 @@ fn page(status: StatusCode, title: &str, body: &Markup, is_signed_in: bool) -> R
         (HeaderName::from_static("x-robots-tag"), "noindex"),
     ];
     (status, headers, html.into_string()).into_response()
+}
+
+/// Returns a message as a sentence: with a capital letter and a full stop.
+pub(super) fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
 #[cfg(test)]

@@ -1,0 +1,56 @@
+//! State of record pages, and why a token does not open one.
+
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+
+use super::responses::redirect;
+use super::sessions::{Session, Sessions};
+use super::view::{self, sentence};
+use crate::callers::{AdmissionError, Denial};
+use crate::http::middleware::served::AuthMode;
+use crate::http::public_url::PublicUrl;
+use crate::telemetry::Telemetry;
+
+/// Settings and sessions of all pages.
+#[derive(Debug, Clone)]
+pub(super) struct Pages {
+    pub(super) served: AuthMode,
+    pub(super) telemetry: Telemetry,
+    pub(super) public_url: PublicUrl,
+    pub(super) sessions: Sessions,
+}
+
+/// Reason why a token does not open a page.
+#[derive(Debug)]
+pub(super) struct PageRefusal {
+    /// Status of the page; 401 if another token can succeed.
+    pub(super) status: StatusCode,
+    pub(super) problem: String,
+}
+
+impl From<Denial> for PageRefusal {
+    fn from(denial: Denial) -> Self {
+        Self { status: denial.status(), problem: sentence(&denial.to_string()) }
+    }
+}
+
+impl From<AdmissionError> for PageRefusal {
+    fn from(reason: AdmissionError) -> Self {
+        let status = match reason {
+            AdmissionError::NoSources => StatusCode::FORBIDDEN,
+            AdmissionError::TooManyCalls => StatusCode::TOO_MANY_REQUESTS,
+        };
+        Self { status, problem: sentence(&reason.to_string()) }
+    }
+}
+
+/// Begins a session and sends the browser to a page.
+pub(super) fn begin_session(pages: &Pages, headers: &HeaderMap, session: Session, path: &str) -> Response {
+    match pages.sessions.begin(headers, session) {
+        Some(cookie) => redirect(path, Some(&cookie)),
+        None => {
+            let problem = "The system gives no random bytes; try again.";
+            view::problem(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong", problem, false)
+        }
+    }
+}
