@@ -38,11 +38,11 @@ pub(in crate::http) use self::view::information_page;
 
 use self::cookies::Cookies;
 use self::responses::{add_cookie, code_of, finish, redirect};
-use self::sessions::{Session, Sessions};
+use self::sessions::Sessions;
 use self::sign_in::{CALLBACK, SIGNED_IN};
 use self::state::{PageRefusal, Pages, begin_session};
 use self::view::{Around, Document, SIGN_IN, SIGN_OUT, WayIn, sentence};
-use crate::callers::{AuthenticatedCaller, CallContext, GrantToken, LINK, Reader, RecordPages};
+use crate::callers::{AuthenticatedCaller, CallContext, GrantToken, LINK, Reader, RecordPages, Session};
 use crate::fit::Shaping;
 use crate::handle::Handle;
 use crate::http::body_size::size_of;
@@ -109,7 +109,7 @@ impl Pages {
             AuthMode::Authenticated(callers) => callers,
         };
         let key = query_value(request.uri.query(), LINK);
-        let session = self.sessions.of(&request.headers);
+        let session = self.sessions.get(&request.headers);
         let shown = match session.filter(|session| session.shows(handle.address())) {
             Some(session) => {
                 let client = client_of(&request.extensions);
@@ -150,7 +150,7 @@ impl Pages {
         client: IpAddr,
         record: &mut Call,
     ) -> (&'static str, Response) {
-        match self.turn_of(callers, session.token(), client, record).await {
+        match self.turn_of(callers, &session.reader().token, client, record).await {
             Ok((caller, turn)) => {
                 let toolbox = turn.toolbox.for_call(CallContext::new(caller));
                 let (code, mut response) = self.fetched(&toolbox, handle, true).await;
@@ -307,14 +307,14 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     if let Err(refusal) = pages.turn_of(callers, &reader.token, client, record).await {
         return view::sign_in(&path, &refusal.problem, way_in(callers));
     }
-    let mut before = pages.sessions.of(&request.headers);
+    let mut before = pages.sessions.get(&request.headers);
     // A session of a token that has ended does not show all records any more.
     if let Some(session) = before.as_ref().filter(|session| session.shows_all())
-        && pages.turn_of(callers, session.token(), client, record).await.is_err()
+        && pages.turn_of(callers, &session.reader().token, client, record).await.is_err()
     {
         before = None;
     }
-    let session = Session::of_link(reader, handle.address(), before);
+    let session = Session::from_link(reader, handle.address(), before);
     begin_session(pages, &request.headers, session, &path)
 }
 
@@ -335,7 +335,7 @@ async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Ca
     if let Err(reason) = callers.toolboxes.admit(&caller).await {
         return view::sign_in(&path, &sentence(&reason.to_string()), way_in(callers));
     }
-    begin_session(pages, &request.headers, Session::signed_in(caller), &path)
+    begin_session(pages, &request.headers, Session::from_sign_in(caller), &path)
 }
 
 async fn signed_out(pages: &Pages, request: Parts, _form: Vec<u8>, _record: &mut Call) -> Response {

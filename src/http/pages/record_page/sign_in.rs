@@ -16,11 +16,10 @@ use url::form_urlencoded;
 
 use super::cookies::Cookies;
 use super::responses::{add_cookie, finish, redirect};
-use super::sessions::Session;
 use super::state::{PageRefusal, Pages, begin_session};
 use super::view::{self, sentence};
 use crate::callers::{
-    Access, Attempt, AuthenticatedCaller, AuthorizationReply, Denial, RecordPages, SignInFault,
+    Access, Attempt, AuthenticatedCaller, AuthorizationReply, Denial, RecordPages, Session, SignInFault,
 };
 use crate::handle::Handle;
 use crate::http::middleware::authenticate::client_of;
@@ -184,7 +183,7 @@ impl Pages {
             };
             return view::problem(status, title, &sentence(&problem), false);
         }
-        begin_session(self, headers, Session::signed_in(caller), to)
+        begin_session(self, headers, Session::from_sign_in(caller), to)
     }
 }
 

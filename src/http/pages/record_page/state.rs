@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use super::responses::redirect;
-use super::sessions::{Session, Sessions};
+use super::sessions::Sessions;
 use super::view::{self, sentence};
 use crate::callers::{AdmissionError, Denial};
 use crate::http::middleware::served::AuthMode;
