@@ -32,7 +32,7 @@ pub struct CallLimiter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AdmissionError {
     /// No source is configured for the caller.
-    #[error("this server has no records for you; ask whoever runs it for a source")]
+    #[error("this server has no records for you; ask its operator for a source")]
     NoSources,
     /// All permits of the person are taken.
     #[error("too many calls of yours are running; make fewer at a time")]

@@ -105,7 +105,7 @@ impl RequestError {
 
     /// Creates an internal error.
     pub(in crate::http) fn internal() -> Self {
-        let message = "fetchwell stopped at a defect of its own; call again, or report it".to_owned();
+        let message = "internal error; call again, or report it".to_owned();
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)
     }
 

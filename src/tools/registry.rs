@@ -1,6 +1,6 @@
 //! The tools of each profile, and calls by the name of a tool.
 //!
-//! A [`Registry`] lists the tools of a profile in the order that clients see. To add a tool, write its file and add it to
+//! A [`Registry`] lists the tools of a profile in the order that clients see. To add a tool, write its module and add it to
 //! [`STANDARD`]. [`Toolbox::call`] finds a tool by its name, normalizes the arguments by its input schema and runs the call
 //! within the deadline.
 

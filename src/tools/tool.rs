@@ -1,6 +1,6 @@
 //! The interface of a tool.
 //!
-//! A tool is a type that implements [`Tool`]: a specification that clients see, typed arguments, and a call. Its file has
+//! A tool is a type that implements [`Tool`]: a specification that clients see, typed arguments, and a call. Its folder has
 //! all of it, with the hints of its errors. The registry of a profile (`registry.rs`) names the tools that clients get.
 //! **Invariant:** everything in a specification is constant; no text of a record, stream or connection is part of it.
 

@@ -149,7 +149,7 @@ impl fmt::Display for Denial {
         match self {
             Self::SignIn => f.write_str("there is no token; send `Authorization: Bearer` with one"),
             Self::AskOperator => f.write_str(
-                "there is no token; this server takes only tokens of its own and has no sign-in: ask whoever runs it for \
+                "there is no token; this server takes only tokens of its own and has no sign-in: ask its operator for \
                  one (fetchwell token new), and send it as `Authorization: Bearer`",
             ),
             Self::SendBearer(fault) => write!(f, "{fault}; send `Authorization: Bearer` with one token"),

@@ -80,7 +80,7 @@ pub(super) async fn answer(call: &mut Call<'_>, sent: &str) -> Result<Answer, Ap
         }
         Some(cursor) => {
             if index.is_some() || first.is_some() || last.is_some() {
-                return Err(wrong("cursor", "it says itself where to go on; leave out the rest"));
+                return Err(wrong("cursor", "it already has a position; leave out the other parameters"));
             }
             let continued = continue_chunked(toolbox, &cursor, handle.address(), field.as_deref()).await?;
             (continued.text, Piece::Chunk(continued.start))

@@ -88,7 +88,7 @@ pub(in crate::http) async fn authorize_ops(
     let refusal = match shown.and_then(|shown| callers.access().may_read_metrics(shown)) {
         Ok(true) => return next.run(request).await,
         Ok(false) => {
-            let problem = "this is for whoever runs the server; ask with a token that has metrics = true";
+            let problem = "this is for the operator of the server; use a token with metrics = true";
             Refusal::new(StatusCode::FORBIDDEN, "forbidden", FORBIDDEN, problem.to_owned())
         }
         Err(denial) => {

@@ -21,7 +21,7 @@ pub(in crate::http) async fn catch_panic(
     match AssertUnwindSafe(next.run(request)).catch_unwind().await {
         Ok(response) => response,
         Err(_panic) => {
-            let problem = "fetchwell stopped at a defect of its own; call again, or report it".to_owned();
+            let problem = "internal error; call again, or report it".to_owned();
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             let refusal = Refusal::new(status, "internal_error", -32603, problem);
             context.refused(&refusal, &responder)
@@ -67,10 +67,7 @@ mod tests {
             assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
             let body: Value =
                 serde_json::from_slice(&to_bytes(response.into_body(), 10_000).await.unwrap()).unwrap();
-            assert!(
-                body.pointer(pointer).unwrap().as_str().unwrap().contains("a defect of its own"),
-                "{body}"
-            );
+            assert!(body.pointer(pointer).unwrap().as_str().unwrap().contains("internal error"), "{body}");
         }
         let Ok(response) = app.call(Request::get("/well").body(Body::empty()).unwrap()).await;
         assert_eq!(response.status(), StatusCode::OK);

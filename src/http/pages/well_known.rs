@@ -21,7 +21,7 @@ pub(in crate::http) fn routes(callers: &Arc<Callers>) -> Router {
 
 async fn document(State(callers): State<Arc<Callers>>, request: Request) -> Response {
     if !callers.access().settings().has_authorization_server() {
-        let problem = "No authorization server gives tokens for this server: ask whoever runs it for one.\n";
+        let problem = "No authorization server gives tokens for this server: ask its operator for one.\n";
         return (StatusCode::NOT_FOUND, problem).into_response();
     }
     let Some(public_url) = &callers.public_url else {

@@ -86,7 +86,7 @@ async fn show(State(pages): State<Pages>, request: Request) -> Response {
         pages.telemetry.call(Endpoint::route("/records/{handle}"), Origin::of(&request.extensions));
     let shown = AssertUnwindSafe(pages.show(&request, &mut record)).catch_unwind().await;
     let (code, response) = shown.unwrap_or_else(|_panic| {
-        let problem = "fetchwell stopped at a defect of its own; try again, or report it";
+        let problem = "internal error; try again, or report it";
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         ("internal_error", view::problem(status, "Something went wrong", problem, false))
     });
@@ -216,7 +216,7 @@ impl Pages {
         };
         let Ok(document) = answer else {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
-            let problem = "fetchwell stopped at a defect of its own; try again, or report it";
+            let problem = "internal error; try again, or report it";
             return ("internal_error", view::problem(status, "Something went wrong", problem, is_signed_in));
         };
         let next = document.next().and_then(|next| next.parse().ok());

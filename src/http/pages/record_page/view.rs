@@ -193,7 +193,7 @@ fn page(status: StatusCode, title: &str, body: &Markup, is_signed_in: bool) -> R
             body {
                 main { (body) }
                 footer {
-                    "Shown by fetchwell. What a record says is the word of whoever wrote it. "
+                    "Shown by fetchwell. The content of a record is that of its author. "
                     @if is_signed_in {
                         form method="post" action=(SIGN_OUT) { button type="submit" { "Sign out" } }
                     }

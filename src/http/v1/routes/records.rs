@@ -101,7 +101,7 @@ pub(in crate::http::v1) async fn answer(
         (Some(next), Some(changes)) => {
             let token = changes.seal(next).await.map_err(|_no_random_bytes| RequestError::internal())?;
             if token.len() > MAX_CHANGES_TOKEN {
-                let problem = "changes cannot go on: the token of the source is too long";
+                let problem = "changes cannot be continued: the token of the source is too long";
                 call.parameters.warnings.push(Warning::new("changes_token_too_long", problem.to_owned()));
             }
             (token.len() <= MAX_CHANGES_TOKEN).then_some(token)

@@ -41,13 +41,13 @@ fn not_text(field: &str, value: &Value) -> SourceError {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
-        Value::Array(_) => "a list",
+        Value::Array(_) => "an array",
         Value::Object(_) => "an object",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
     };
     SourceError::InvalidQuery {
         fault: QueryFault::FieldNotText,
-        problem: format!("field `{field}` is {kind} of {} bytes and no text", value.to_string().len()),
+        problem: format!("field `{field}` is {kind} of {} bytes, not a string", value.to_string().len()),
         hint: format!("Fetch the record with `fields` [\"{field}\"] instead."),
     }
 }
