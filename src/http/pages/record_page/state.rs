@@ -6,6 +6,7 @@ use axum::response::Response;
 use super::responses::redirect;
 use super::sessions::Sessions;
 use super::view::{self, sentence};
+use crate::callers::Session;
 use crate::callers::{AdmissionError, Denial};
 use crate::http::middleware::served::AuthMode;
 use crate::http::public_url::PublicUrl;
