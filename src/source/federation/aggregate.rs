@@ -1,7 +1,7 @@
-//! Figures over a stream that several sources have.
+//! Aggregates over a stream that several sources have.
 //!
-//! Counts and sums add up, and so do the least and the greatest. How many different values there are does not:
-//! it is counted when every source can tell all its values, and refused with that reason else.
+//! Counts and sums of the sources are added, and the minimum and maximum are those of all. Numbers of distinct values
+//! cannot be added: they are counted if every source returns all of its values, and refused otherwise.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::source::{
     SourceError,
 };
 
-/// The most groups that a source tells.
+/// Maximum number of groups that a source returns.
 const MAX_GROUPS: usize = 100;
 
-/// The most figures of single groups that are asked for one answer.
+/// Maximum number of single groups that are read for one answer.
 const MAX_QUESTIONS: usize = 64;
 
-/// A source that has the stream, and its answer.
+/// Source that has the stream, with its answer.
 type Answered<'a> = (&'a Arc<Guarded>, AggregateAnswer);
 
 pub(super) async fn aggregate(
@@ -89,7 +89,7 @@ async fn together(
             whole.value = figure.value();
         }
         (_, Some(Grouping::Time { .. })) => {
-            // What a source leaves out is older than what it tells, so the newest of all are whole.
+            // Groups that a source leaves out are older than those it returns, so the newest groups are complete.
             let groups = collected(query, &answers, GroupKey::of_time);
             let (newest, rest) = groups.by_time(query.limit);
             whole.other_count = others(query, &whole, &newest, groups.are_whole() && rest.is_empty());
@@ -100,7 +100,7 @@ async fn together(
     Ok(whole)
 }
 
-/// Records of groups that are not told.
+/// Returns the number of records in groups that are not returned, if it is known.
 fn others(query: &AggregateQuery, whole: &AggregateAnswer, told: &[Group], is_all: bool) -> Option<u64> {
     match query.metric {
         Metric::Count => whole.filtered_count?.checked_sub(records(told)?),
@@ -108,7 +108,7 @@ fn others(query: &AggregateQuery, whole: &AggregateAnswer, told: &[Group], is_al
     }
 }
 
-/// The largest groups of a field, each of them whole.
+/// Computes the largest groups of a field, each of them complete.
 async fn by_field(
     context: &CallContext,
     query: &AggregateQuery,
@@ -140,7 +140,7 @@ async fn by_field(
         match answer {
             Ok(answer) => groups.tell(missing.source, missing.key, Some(missing.value), answer.value),
             Err(error) if error.is_transient() => return Err(error),
-            // The source cannot be asked for it by name, so nobody knows the whole of it.
+            // The source cannot filter by the group's value, so the total of the group is unknown.
             Err(_) => left_out += usize::from(groups.leave_out(&missing.key)),
         }
     }
@@ -161,7 +161,7 @@ async fn by_field(
     Ok(())
 }
 
-/// The groups that every source tells.
+/// Reads the groups of every source.
 async fn told(
     context: &CallContext,
     sources: &[&Arc<Guarded>],
@@ -186,7 +186,7 @@ fn collected(
     groups
 }
 
-/// How many different values several sources have together.
+/// Returns the number of distinct values in all sources together.
 async fn distinct(
     context: &CallContext,
     query: &AggregateQuery,

@@ -1,26 +1,27 @@
-//! Leaving a source alone that fails again and again.
+//! Circuit breaker of a source.
 //!
-//! A source that does not answer costs every call its deadline. After `FAILURES` failures in a row it is not
-//! asked for a while; then one question is let through as a probe, and its answer decides. A pause that the
-//! source itself asked for is kept as it asked. Time comes in as a value.
+//! A source that does not answer costs every call its deadline. After `FAILURES` failures in a row the circuit opens
+//! and no call is made. After a pause one call goes through as a probe, and its outcome closes or reopens the
+//! circuit. A pause that the source itself requests is kept. The time is an argument, so that nothing here reads a
+//! clock.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Failures in a row that open a circuit.
+/// Number of failures in a row that open the circuit.
 const FAILURES: u32 = 3;
 
-/// How long a source is left alone at first. Each probe that fails doubles it, up to [`MAX_PAUSE`].
+/// First pause of an open circuit. Each failed probe doubles it, up to [`MAX_PAUSE`].
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The longest that a source is left alone for failures of its own.
+/// Maximum pause after failures.
 const MAX_PAUSE: Duration = Duration::from_secs(120);
 
-/// The longest pause that a source may ask for: it may have been mistaken, and only a question shows that it is
-/// well.
+/// Maximum pause that a source can request. The request may be a mistake, and only a call shows that the source
+/// works.
 const MAX_ASKED_PAUSE: Duration = Duration::from_secs(600);
 
-/// Whether a source is asked.
+/// Circuit breaker of one source.
 #[derive(Debug, Default)]
 pub(super) struct Circuit(Mutex<State>);
 
@@ -28,38 +29,38 @@ pub(super) struct Circuit(Mutex<State>);
 struct State {
     /// Failures since the last answer.
     failures: u32,
-    /// Until when it is left alone.
+    /// End of the pause; `None` while the circuit is closed.
     until: Option<Instant>,
-    /// How long it was left alone last.
+    /// Length of the last pause.
     pause: Duration,
-    /// One question is on its way to find out.
+    /// True while a probe is in flight.
     is_probing: bool,
 }
 
-/// How a source is doing, as `doctor` shows it.
+/// State of a circuit breaker, as `doctor` prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CircuitState {
-    /// It is asked.
+    /// Calls are made.
     Closed,
-    /// It is left alone.
+    /// No calls are made.
     Open,
-    /// It is asked once, to find out.
+    /// One call is made as a probe.
     HalfOpen,
 }
 
-/// What became of a question.
+/// Outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It was answered, though perhaps with a refusal.
+    /// The source answered, possibly with an error about the call.
     Answered,
     /// The source failed.
     Failed,
-    /// The source asks for a pause.
+    /// The source requests a pause.
     Pause(Duration),
 }
 
-/// Leave to ask one question. Dropped without an outcome, it leaves everything as it was.
+/// Permission for one call. Dropped without an outcome, it leaves the circuit unchanged.
 #[derive(Debug)]
 pub(super) struct Pass<'a> {
     circuit: &'a Circuit,
@@ -67,13 +68,13 @@ pub(super) struct Pass<'a> {
 }
 
 impl Circuit {
-    /// Leave to ask, or how long to wait.
+    /// Returns permission for a call, or the time until the next attempt.
     pub(super) fn enter(&self, now: Instant) -> Result<Pass<'_>, Duration> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_probe = match state.until {
             None => false,
             Some(until) if now < until => return Err(until - now),
-            // The probe takes as long as it takes; nobody else waits for it.
+            // Other calls do not wait for the probe.
             Some(_) if state.is_probing => return Err(state.pause),
             Some(_) => true,
         };
@@ -81,7 +82,7 @@ impl Circuit {
         Ok(Pass { circuit: self, is_probe })
     }
 
-    /// How it is, the failures in a row, and how long it is still left alone.
+    /// Returns the state, the number of failures in a row and the remaining pause.
     pub(super) fn state(&self, now: Instant) -> (CircuitState, u32, Duration) {
         let state = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match state.until {
@@ -93,7 +94,7 @@ impl Circuit {
 }
 
 impl Pass<'_> {
-    /// Tells what became of the question.
+    /// Records the outcome of the call.
     pub(super) fn settle(self, outcome: Outcome, now: Instant) {
         let mut state = self.circuit.0.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
@@ -105,7 +106,7 @@ impl Pass<'_> {
             }
             Outcome::Failed => {
                 state.failures = state.failures.saturating_add(1);
-                // Of many questions that fail together only the first opens the circuit.
+                // If many concurrent calls fail, only the first failure opens the circuit.
                 let opens = self.is_probe || state.until.is_none();
                 if opens && state.failures >= FAILURES {
                     state.pause = if self.is_probe { state.pause.saturating_mul(2) } else { PAUSE };

@@ -1,4 +1,4 @@
-//! What there is in all sources, and what a stream of several can be asked.
+//! The schema of all sources, and a stream as all sources describe it.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,8 @@ use crate::handle::ConnectionId;
 use crate::record::Schema;
 use crate::source::{Source, SourceError, StreamAnswer, StreamQuery};
 
-/// The connections of all sources, in their order. One that two sources have says which source it is of.
+/// Returns the connections of all sources in their order. A connection that two sources have is marked with its
+/// source.
 pub(super) async fn schema(federation: &Federation, context: &CallContext) -> Result<Schema, SourceError> {
     let reads =
         federation.sources.iter().map(|source| async move { (source, source.own_schema(context).await) });
@@ -47,7 +48,7 @@ pub(super) async fn schema(federation: &Federation, context: &CallContext) -> Re
     Ok(all)
 }
 
-/// The stream of every source that has it.
+/// Returns the stream as each source that has it describes it.
 pub(super) async fn stream(
     federation: &Federation,
     context: &CallContext,

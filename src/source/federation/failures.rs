@@ -1,10 +1,10 @@
-//! The sources that did not answer a question, and what that means for the answer.
+//! Sources that failed during one call, and the errors that follow from it.
 
 use crate::handle::SourceName;
 use crate::record::Unavailable;
 use crate::source::{QueryFault, SourceError};
 
-/// Who failed, and why, in the order of the failures.
+/// Failed sources with their errors, in the order in which they failed.
 #[derive(Debug, Default)]
 pub(super) struct Failures(Vec<(SourceName, SourceError)>);
 
@@ -13,12 +13,12 @@ impl Failures {
         self.0.push((source.clone(), error));
     }
 
-    /// Whether this is so of every failure; also when there is none.
+    /// Returns true if the condition holds for every failure, or if there is none.
     pub(super) fn are_all(&self, is_so: impl Fn(&SourceError) -> bool) -> bool {
         self.0.iter().all(|(_, error)| is_so(error))
     }
 
-    /// The only source that failed, if it answers and only does not answer this.
+    /// Returns the only source that failed, if it did answer and refused only this call.
     pub(super) fn only_one_that_refuses(&self) -> Option<&SourceName> {
         match self.0.as_slice() {
             [(source, SourceError::Refused(_) | SourceError::Protocol(_))] => Some(source),
@@ -34,7 +34,7 @@ impl Failures {
         self.0.is_empty()
     }
 
-    /// As they stand beside an answer. A source without the stream that was asked for is not missing from it.
+    /// Converts the failures to entries beside an answer. A source that lacks the stream is not an entry.
     pub(super) fn beside_an_answer(self) -> Vec<Unavailable> {
         let mut unavailable: Vec<Unavailable> = Vec::new();
         for (source, error) in self.0 {
@@ -42,13 +42,13 @@ impl Failures {
                 unavailable.push(error.unavailable(source));
             }
         }
-        // Sources fail in the order of their deadlines, and answers do not depend on that.
+        // Sources fail in the order of their deadlines, and answers must not depend on that.
         unavailable.sort_by(|one, other| one.source.cmp(&other.source));
         unavailable
     }
 
-    /// The error when nobody answered: that of the only source, or what is wrong with the question, or else the
-    /// list of them.
+    /// Returns the error of a call without any answer: that of the only source, or the error in the query, or a list
+    /// of all failures.
     pub(super) fn instead_of_an_answer(mut self, what: &str) -> SourceError {
         self.0.sort_by(|one, other| one.0.cmp(&other.0));
         if self.0.iter().any(|(_, error)| !is_elsewhere(error)) {
@@ -68,7 +68,7 @@ impl Failures {
     }
 }
 
-/// Whether the source only says that it has no such stream.
+/// Returns true if the source only reports that it lacks the stream.
 pub(super) fn is_elsewhere(error: &SourceError) -> bool {
     match error {
         SourceError::InvalidQuery { fault: QueryFault::UnknownStream, .. } => true,

@@ -1,14 +1,14 @@
-//! What the sources said for one answer beside its rows, and who said nothing.
+//! Notes and failures that are collected while the sources answer one call.
 
 use super::failures::{Failures, is_elsewhere};
 use crate::handle::SourceName;
 use crate::record::Unavailable;
 use crate::source::SourceError;
 
-/// What was said so far.
+/// Notes, unavailable sources and failures so far.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
-    /// Some source answered.
+    /// True if at least one source answered.
     pub(super) answered: bool,
     pub(super) notes: Vec<String>,
     pub(super) unavailable: Vec<Unavailable>,
@@ -16,21 +16,21 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// A source answered.
+    /// Adds the notes of a source that answered.
     pub(super) fn answer(&mut self, source: &SourceName, notes: Vec<String>, unavailable: Vec<Unavailable>) {
         self.answered = true;
         self.notes.extend(notes.into_iter().map(|note| format!("source `{source}`: {note}")));
         self.unavailable.extend(unavailable);
     }
 
-    /// A source did not; says whether that is because it has nothing of the kind.
+    /// Adds a failure. Returns true if the source only lacks the stream.
     pub(super) fn failure(&mut self, source: &SourceName, error: SourceError) -> bool {
         let has_nothing = is_elsewhere(&error);
         self.failed.add(source, error);
         has_nothing
     }
 
-    /// The notes, and the sources that are missing.
+    /// Returns the notes and the sources that are missing from the answer.
     pub(super) fn beside_an_answer(self) -> (Vec<String>, Vec<Unavailable>) {
         let mut unavailable = self.unavailable;
         unavailable.extend(self.failed.beside_an_answer());

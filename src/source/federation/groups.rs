@@ -1,7 +1,7 @@
-//! The groups of several sources as one list, and what has to be asked before their figures are whole.
+//! Groups of several sources as one list, and the reads that are needed to complete them.
 //!
-//! A source tells at most a hundred groups. One that has more may have records of a group that it does not
-//! tell, so such a group is whole only when that source was asked for it by name.
+//! A source returns at most a hundred groups. A source with more may have records of a group that it does not return.
+//! Such a group is complete only after that source was queried for it by value.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use crate::record::{Numeric, Scalar, comparable};
 use crate::source::figure::Figure;
 use crate::source::{AggregateAnswer, Group, Metric};
 
-/// What tells groups apart. Numbers that filters take as equal are one.
+/// Identity of a group. Numbers that are equal in filters are one group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum GroupKey {
     Missing,
@@ -19,12 +19,12 @@ pub(super) enum GroupKey {
     Text(String),
 }
 
-/// The groups of all sources.
+/// Groups of all sources.
 #[derive(Debug)]
 pub(super) struct Groups {
     metric: Metric,
     groups: BTreeMap<GroupKey, Merged>,
-    /// The sources that have groups they did not tell, each with the figure of the last it told.
+    /// Sources that left out groups, each with the aggregate of the last group that it returned.
     cut: Vec<(usize, Option<Scalar>)>,
 }
 
@@ -35,17 +35,17 @@ struct Merged {
     told_by: Vec<usize>,
 }
 
-/// A figure that is to be asked of a source.
+/// Aggregate of one group that has to be read from a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Missing {
     pub(super) source: usize,
     pub(super) key: GroupKey,
-    /// The value that the group's records have.
+    /// Value that the records of the group have.
     pub(super) value: Scalar,
 }
 
 impl GroupKey {
-    /// The key of a group of one value.
+    /// Returns the key of a group of equal values.
     pub(super) fn of(value: Option<&Scalar>) -> Self {
         match value {
             None => Self::Missing,
@@ -57,7 +57,7 @@ impl GroupKey {
         }
     }
 
-    /// The key of a group of times, which servers write each in their own way.
+    /// Returns the key of a group of times, which servers write in different ways.
     pub(super) fn of_time(value: Option<&Scalar>) -> Self {
         match value {
             Some(Scalar::Text(text)) => Self::Text(comparable(text).unwrap_or_else(|| text.clone())),
@@ -66,7 +66,7 @@ impl GroupKey {
     }
 }
 
-/// The figure that adds up answers of a metric. Counts add up as sums do.
+/// Returns the accumulator that combines answers of a metric. Counts are combined like sums.
 pub(super) fn adding(metric: Metric) -> Figure {
     Figure::new(if metric == Metric::Count { Metric::Sum } else { metric })
 }
@@ -76,7 +76,7 @@ impl Groups {
         Self { metric, groups: BTreeMap::new(), cut: Vec::new() }
     }
 
-    /// Adds what a source tells, which was asked for at most `most` groups.
+    /// Adds the answer of a source that was asked for at most `most` groups.
     pub(super) fn add(
         &mut self,
         source: usize,
@@ -97,7 +97,7 @@ impl Groups {
         }
     }
 
-    /// Adds the figure of one group of a source.
+    /// Adds the aggregate of one group of a source.
     pub(super) fn tell(
         &mut self,
         source: usize,
@@ -111,22 +111,23 @@ impl Groups {
         merged.told_by.push(source);
     }
 
-    /// Takes out a group that cannot be made whole, and says whether it was there.
+    /// Removes a group that cannot be completed. Returns true if it existed.
     pub(super) fn leave_out(&mut self, key: &GroupKey) -> bool {
         self.groups.remove(key).is_some()
     }
 
-    /// Whether every source told all its groups.
+    /// Returns true if every source returned all of its groups.
     pub(super) fn are_whole(&self) -> bool {
         self.cut.is_empty()
     }
 
-    /// How many groups there are, without that of records that have no value.
+    /// Returns the number of groups, without the group of missing values.
     pub(super) fn distinct(&self) -> usize {
         self.groups.keys().filter(|key| **key != GroupKey::Missing).count()
     }
 
-    /// How many of the largest groups, up to `groups`, can be made whole by at most `most` questions, and these.
+    /// Returns how many of the largest groups, at most `groups`, can be completed by at most `most` reads, and these
+    /// reads.
     ///
     /// Records without a value cannot be asked for by it. Where a source did not tell their group it is left
     /// out, as a group that is not whole.
@@ -157,8 +158,8 @@ impl Groups {
         (whole, missing)
     }
 
-    /// Whether a group that is not among `shown` could be as large as the smallest of them. Known of counts
-    /// alone.
+    /// Returns true if a group that is not in `shown` could be as large as the smallest one there. Only counts can
+    /// exclude that.
     pub(super) fn may_lack_one(&self, shown: &[Group]) -> bool {
         if self.are_whole() {
             return false;
@@ -177,12 +178,12 @@ impl Groups {
         largest
     }
 
-    /// The largest groups, and the others.
+    /// Returns the largest groups, and the others.
     pub(super) fn by_size(&self, most: usize) -> (Vec<Group>, Vec<Group>) {
         split(self.largest(), most)
     }
 
-    /// The newest groups in the order of time, and the others.
+    /// Returns the newest groups in chronological order, and the others.
     pub(super) fn by_time(&self, most: usize) -> (Vec<Group>, Vec<Group>) {
         let mut groups: Vec<_> = self.groups.iter().collect();
         groups.sort_by_key(|(key, _)| Reverse(*key));
@@ -200,7 +201,7 @@ fn split(groups: Vec<(&GroupKey, &Merged)>, most: usize) -> (Vec<Group>, Vec<Gro
     (groups, rest)
 }
 
-/// How many records these groups have, when their figures are counts.
+/// Returns the number of records in groups of counts.
 pub(super) fn records(groups: &[Group]) -> Option<u64> {
     groups.iter().map(|group| whole_number(group.value.as_ref())).sum()
 }
@@ -259,7 +260,7 @@ mod tests {
         assert_eq!((whole, asked), (3, vec!["0 c".to_owned()]));
         groups.tell(0, GroupKey::Text("c".to_owned()), None, Some(Scalar::Number(2.into())));
         assert_eq!(told(&groups.by_size(2).0), ["c 6", "a 5"]);
-        // Without leave for a question, only what comes before the first that needs one is whole.
+        // Without reads, only the groups before the first incomplete one are complete.
         assert_eq!(cut().missing(3, 0), (1, Vec::new()));
     }
 

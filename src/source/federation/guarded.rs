@@ -1,5 +1,7 @@
-//! One source of a federation: with its deadline, its share of questions at a time, and its circuit. It is asked with its
-//! own ids of connections, and answers with those that are printed.
+//! One source of a federation with its deadline, its limit of concurrent calls and its circuit breaker.
+//!
+//! `Guarded` translates ids of connections: the source is called with its own ids, and its answers contain the
+//! printed ones.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,21 +21,21 @@ use crate::source::{
     SearchPage, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
 };
 
-/// Questions that one source is asked at a time; more of them wait, within their deadline.
+/// Maximum number of concurrent calls of one source. Further calls wait, within their deadline.
 const QUESTIONS_AT_A_TIME: usize = 8;
 
-/// A source that is asked within bounds.
+/// Source that is called within bounds.
 #[derive(Debug)]
 pub(super) struct Guarded {
     source: Arc<dyn Source>,
     deadline: Duration,
     circuit: Circuit,
-    /// Of its own: silent sources must not take the turns of the others.
+    /// Permits for concurrent calls. Each source has its own, so that an unresponsive source does not block others.
     turns: Semaphore,
     names: Arc<Names>,
 }
 
-/// A question on its way, whose end decides what it says of the source.
+/// Call in flight. Its end decides the outcome that the circuit breaker records.
 #[derive(Debug)]
 struct OnItsWay<'a> {
     pass: Option<Pass<'a>>,
@@ -50,7 +52,7 @@ impl OnItsWay<'_> {
 }
 
 impl Drop for OnItsWay<'_> {
-    /// Called off. Either the source had most of its time by then, or too little to say anything of it.
+    /// Cancelled by the caller. Counts as a failure only if more than half of the deadline had passed.
     fn drop(&mut self) {
         if self.since.elapsed() * 2 > self.deadline
             && let Some(pass) = self.pass.take()
@@ -71,7 +73,7 @@ impl Guarded {
         self.ask(self.source.schema(context)).await
     }
 
-    /// Writes printed ids into a schema.
+    /// Replaces the source's own ids in a schema by the printed ones.
     pub(super) fn print_schema(&self, schema: &mut Schema) {
         let printer = self.names.printer(self.name(), None);
         for connection in &mut schema.connections {
@@ -88,18 +90,17 @@ impl Guarded {
         RecordAddress { connection: self.own(address.connection.as_ref()), ..address.clone() }
     }
 
-    /// Returns how long a question to it may take.
+    /// Returns the deadline of one call.
     pub(super) fn deadline(&self) -> Duration {
         self.deadline
     }
 
-    /// How its circuit is, the failures in a row, and how long it is still left alone.
+    /// Returns the state of the circuit, the number of failures in a row and the remaining pause.
     pub(super) fn circuit(&self) -> (CircuitState, u32, Duration) {
         self.circuit.state(Instant::now())
     }
 
-    /// Asks one question. The future that is given does nothing before it is polled, so a source that is left
-    /// alone is not asked.
+    /// Makes one call. A future does nothing before it is polled, so no call is made while the circuit is open.
     async fn ask<Answer>(
         &self,
         question: impl Future<Output = Result<Answer, SourceError>> + Send,
@@ -107,14 +108,15 @@ impl Guarded {
         self.ask_for(Purpose::Answer, question).await
     }
 
-    /// Asks one question. One for a hint is not asked while a circuit is not closed, and says nothing of the source.
+    /// Makes one call. A call for a hint is not made unless the circuit is closed, and it does not affect the
+    /// circuit.
     async fn ask_for<Answer>(
         &self,
         purpose: Purpose,
         question: impl Future<Output = Result<Answer, SourceError>> + Send,
     ) -> Result<Answer, SourceError> {
         let until = Instant::now() + self.deadline;
-        // Waiting for a turn is not the source's failure.
+        // Waiting for a permit is not a failure of the source.
         let Ok(Ok(_turn)) = timeout_at(until.into(), self.turns.acquire()).await else {
             return Err(SourceError::NoPermit);
         };
@@ -132,7 +134,7 @@ impl Guarded {
             .await
             .unwrap_or(Err(SourceError::Timeout { after: self.deadline }));
         match &answer {
-            // Dropped, since most of the time went by in the queue, it decides nothing.
+            // Most of the deadline passed while waiting for a permit, so the outcome says nothing about the source.
             Err(SourceError::Timeout { .. }) if on_its_way.since.elapsed() * 2 < self.deadline => {}
             Err(SourceError::RateLimited { retry_after: Some(pause) }) => {
                 on_its_way.settle(Outcome::Pause(*pause));
@@ -162,7 +164,7 @@ impl Source for Guarded {
         self.source.verifies_changes()
     }
 
-    /// Not asked as a question: that nothing was found wrong without asking must not close a circuit.
+    /// Does not go through the circuit: a check without a call must not close it.
     async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
         match self.circuit() {
             (CircuitState::Open, _, pause) => Err(SourceError::CircuitOpen { pause }),
@@ -203,7 +205,7 @@ impl Source for Guarded {
         query: &StreamQuery,
     ) -> Result<ChangesOrigin, SourceError> {
         let own = StreamQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
-        // A source is not asked about a connection that is named, so its answer says nothing of its health.
+        // The origin of a named connection is known without a call, so the outcome says nothing about the source.
         if own.connection.is_some() {
             return self.source.changes_origin(context, &own).await;
         }

@@ -1,8 +1,4 @@
-//! One record, or a piece of it, in the one source that has it.
-//!
-//! A handle names its connection, and a connection is in one source. A record that is named without one can be
-//! in any source that has its stream, so all of these are asked, and only an answer that nobody else can
-//! contradict is given: fetchwell does not guess whose record was meant.
+//! Reads one record, or a window of it, from the source that has it.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -36,7 +32,7 @@ pub(super) async fn window(
         .await
 }
 
-/// Only of a record whose connection is named, and so its source.
+/// Returns the version of a record with a connection, which determines the source.
 pub(super) async fn version(
     federation: &Federation,
     context: &CallContext,
@@ -85,7 +81,7 @@ where
         let sources = found.into_iter().map(|(source, _)| source).collect();
         return Err(SourceError::AmbiguousSource { what, sources, choices: Vec::new() });
     }
-    // Who did not answer may have it too.
+    // A source that failed may have the record too.
     if !failed.is_empty() {
         return Err(failed.instead_of_an_answer("a source that can have the record did not answer"));
     }
@@ -95,7 +91,7 @@ where
     }
 }
 
-/// Of several connections one has to be named, or of several sources with the same connection one of these.
+/// Returns the error that lists the connections to choose from, or the sources if several have the same connection.
 fn choose(what: String, choices: Vec<(SourceName, Vec<ConnectionChoice>)>) -> SourceError {
     let mut known = HashSet::new();
     let ids = choices.iter().flat_map(|(_, own)| own).map(|choice| &choice.connection_id);
@@ -110,7 +106,7 @@ fn choose(what: String, choices: Vec<(SourceName, Vec<ConnectionChoice>)>) -> So
     }
 }
 
-/// Whether the source answered that it has no such record.
+/// Returns true if the source answered that it has no such record.
 fn is_absent(error: &SourceError) -> bool {
     match error {
         SourceError::NotFound { .. } => true,

@@ -1,11 +1,15 @@
 //! Several sources as one.
 //!
-//! A question about a connection goes to the source that has it; any other goes to all that can have an answer,
-//! at once, each within its own deadline. What came is put together and who did not answer is named, so one
-//! slow or broken source costs the others nothing but its own rows.
+//! A call about a connection goes to the source that has it. Any other call goes to all sources that may have an
+//! answer, concurrently and each within its own deadline. The answers are combined, and the sources that failed are
+//! listed, so a slow or broken source costs the others nothing.
 //!
-//! `guarded.rs` bounds each source; `routes.rs` knows which source has what; `fusion.rs` and
-//! the inputs of `merge` put pages together, and remember how far every source was read.
+//! * `guarded`, `circuit`: deadline, concurrency limit and circuit breaker of a source
+//! * `routes`, `names`: connections and streams of each source, and the printed ids of connections
+//! * `search`, `fusion`: search; fuses hits by rank
+//! * `records`, `lookup`, `describe`: lists, single records, the schema
+//! * `aggregate`, `groups`: aggregates; combines groups
+//! * `gathered`, `failures`: notes and failures during one call
 
 mod aggregate;
 mod circuit;
@@ -43,22 +47,22 @@ use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Unavailable, Window};
 
-/// How long a page is waited for when nothing else is said: less than a call may take.
+/// Default time limit for one page, below the deadline of a tool call.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// The fewest rows or hits that are asked of a source at a time.
+/// Minimum number of rows or hits requested from a source at a time.
 const MIN_SHARE: usize = 5;
 
-/// A source to be federated.
+/// Source to be federated.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// The source. Its name has to be its own.
+    /// The source. Its name must be unique in the federation.
     pub source: Arc<dyn Source>,
-    /// How long it may take for one question.
+    /// Deadline of one call of the source.
     pub deadline: Duration,
 }
 
-/// Several sources behind one.
+/// Several sources that are read as one.
 #[derive(Debug)]
 pub struct Federation {
     name: SourceName,
@@ -67,21 +71,21 @@ pub struct Federation {
     patience: Duration,
 }
 
-/// How one source of a federation is doing.
+/// State of the circuit breaker of one source.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CircuitReport {
-    /// The source.
+    /// Name of the source.
     pub source: SourceName,
-    /// Whether it is asked.
+    /// State of the circuit.
     pub state: CircuitState,
-    /// Its failures since its last answer.
+    /// Number of failures since the last answer.
     pub failures: u32,
-    /// Seconds until it is asked again; 0 when it is asked.
+    /// Seconds until the next attempt, or 0 if calls are made.
     pub asked_again_after: u64,
 }
 
 impl Federation {
-    /// A federation in the order of its members, of which the first wins ties.
+    /// Creates a federation. Ties go to the member that comes first.
     #[must_use]
     pub fn new(name: SourceName, members: Vec<Member>) -> Self {
         let names: Arc<Names> = Arc::default();
@@ -91,13 +95,13 @@ impl Federation {
         Self { name, routes: Routes::new(&sources, Arc::clone(&names)), sources, patience: PATIENCE }
     }
 
-    /// The same, which puts together what it has after so long: a page can take several questions in a row.
+    /// Sets the time limit of a page, which can take several calls in a row. What was read until then is returned.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// An answer, as long as the page can wait for it.
+    /// Waits for an answer until the time limit of the page.
     async fn before<Answer>(
         &self,
         until: Instant,
@@ -106,7 +110,7 @@ impl Federation {
         timeout_at(until, answer).await.unwrap_or(Err(SourceError::Timeout { after: self.patience }))
     }
 
-    /// The one source that has a connection.
+    /// Returns the one source that has a connection.
     async fn source_of(
         &self,
         context: &CallContext,
@@ -121,7 +125,7 @@ impl Federation {
         self.sources.iter().find(|source| source.name() == name)
     }
 
-    /// Sources that can have one of these streams; all of them when none is named, or known anywhere.
+    /// Returns the sources that may have one of these streams, or all sources if none is named or known.
     fn with_any_stream(&self, streams: &[StreamName]) -> impl Iterator<Item = &Arc<Guarded>> {
         let can_have = move |number: usize| {
             streams.is_empty()
@@ -132,18 +136,19 @@ impl Federation {
         sources.filter(move |(number, _)| nobody || can_have(*number)).map(|(_, source)| source)
     }
 
-    /// Sources that can have a stream; all of them when it is known nowhere.
+    /// Returns the sources that may have a stream, or all sources if it is unknown.
     fn with_stream(&self, stream: &StreamName) -> impl Iterator<Item = &Arc<Guarded>> {
         self.with_any_stream(std::slice::from_ref(stream))
     }
 
-    /// How many rows or hits are asked of each source at a time: of many sources few each are enough for a page,
-    /// and what is not given has to be kept or read again.
+    /// Returns the number of rows or hits to request from each source at a time. Rows that do not fit on the page are
+    /// kept or read again, so many sources are asked for few each.
     fn share_of(&self, limit: usize) -> usize {
         (2 * limit).div_ceil(self.sources.len().max(1)).clamp(MIN_SHARE.min(limit), limit)
     }
 
-    /// What to say of counts when two sources have one connection: a record that both have is counted twice.
+    /// Returns a note about counts if two sources have one connection, since a record that both have is counted
+    /// twice.
     fn counted_twice(&self) -> Option<String> {
         let connection = self.routes.collision()?;
         Some(format!(
@@ -151,7 +156,7 @@ impl Federation {
         ))
     }
 
-    /// The error of a question that nobody answered. A stream that no source has is an error of its own.
+    /// Returns the error of a call that no source answered. A stream that no source has is an error of its own.
     fn nobody(&self, failed: Failures, what: &str, stream: Option<&StreamName>) -> SourceError {
         match stream {
             Some(stream) if failed.are_all(is_elsewhere) => {
@@ -163,7 +168,7 @@ impl Federation {
     }
 }
 
-/// Says which source an error is of.
+/// Adds the name of the source to an error.
 fn of(source: &Guarded, error: SourceError) -> SourceError {
     SourceError::FromSource { source_name: source.name().clone(), error: Box::new(error) }
 }
@@ -197,7 +202,7 @@ impl Source for Federation {
     }
 
     fn member(&self, name: &SourceName) -> Option<Arc<dyn Source>> {
-        // What it prints depends on what the others have.
+        // The ids that the source prints depend on the schemas of the others.
         self.routes.freshen();
         self.named(name).map(|source| Arc::clone(source) as Arc<dyn Source>)
     }

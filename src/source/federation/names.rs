@@ -1,7 +1,4 @@
-//! The ids under which connections of several sources are printed.
-//!
-//! An id is printed as it is, and as `ID@SOURCE` while another source has a connection of the same id. Both are read: a
-//! real connection of that literal name wins, and a source is always asked with its own id.
+//! Printed ids of connections. An id that several sources have is printed as `ID@SOURCE`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,18 +11,19 @@ use crate::handle::{ConnectionId, RecordAddress, SourceName};
 use crate::record::{Hit, HitId, Record, Schema};
 use crate::source::{Change, ConnectionChoice, SourceError};
 
-/// The connections of each source, as far as their schemas are known.
+/// Connections of each source, as far as their schemas are known.
 #[derive(Debug)]
 pub(super) struct Names {
     known: RwLock<HashMap<SourceName, HashSet<ConnectionId>>>,
-    /// First readings of schemas that have not ended.
+    /// Number of schemas that are being read for the first time.
     first_reads: Arc<watch::Sender<usize>>,
 }
 
-/// How long an answer waits for schemas that are read for the first time: what another source has decides what is printed.
+/// Maximum time that an answer waits for schemas that are read for the first time, because the printed ids depend on
+/// them.
 const FIRST_READS_WAIT: Duration = Duration::from_millis(250);
 
-/// A first reading of a schema, which ends when it is dropped.
+/// First read of a schema, which ends when it is dropped.
 #[derive(Debug)]
 pub(super) struct FirstRead(Arc<watch::Sender<usize>>);
 
@@ -42,20 +40,19 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Takes up the connections of a source in place of those that were known.
+    /// Replaces the known connections of a source.
     pub(super) fn learn(&self, source: &SourceName, schema: &Schema) {
         let ids = schema.connections.iter().map(|connection| connection.connection_id.clone()).collect();
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(source.clone(), ids);
     }
 
-    /// Counts a first reading of a schema.
+    /// Counts a first read of a schema.
     pub(super) fn first_read(&self) -> FirstRead {
         self.first_reads.send_modify(|reads| *reads += 1);
         FirstRead(Arc::clone(&self.first_reads))
     }
 
-    /// Waits a moment until schemas that are read for the first time are known. A source that is read once more is not waited
-    /// for.
+    /// Waits a short time for schemas that are read for the first time. Later reads are not waited for.
     pub(super) async fn settle(&self) {
         let mut reads = self.first_reads.subscribe();
         let _ = timeout(FIRST_READS_WAIT, reads.wait_for(|reads| *reads == 0)).await;
@@ -68,7 +65,7 @@ impl Names {
         if is_literal { printed.clone() } else { unqualified(source, printed).unwrap_or(printed.clone()) }
     }
 
-    /// Returns the id that is printed for one of a source.
+    /// Returns the printed id of a source's own one.
     pub(super) fn printed(&self, source: &SourceName, own: &ConnectionId) -> ConnectionId {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mut others = known.iter().filter(|(name, _)| *name != source);
@@ -76,34 +73,34 @@ impl Names {
             return own.clone();
         }
         let qualified = format!("{own}@{source}").parse::<ConnectionId>();
-        // A real connection of that name could not be told from it.
+        // A connection that really has this id would be indistinguishable.
         let is_free = |id: &ConnectionId| known.values().all(|ids| !ids.contains(id));
         qualified.ok().filter(is_free).unwrap_or_else(|| own.clone())
     }
 
-    /// Returns what prints the answers of a source to a call that named this connection.
+    /// Returns the printer for answers of a source to a call that named a connection.
     pub(super) fn printer<'a>(
         &'a self,
         source: &'a SourceName,
         asked: Option<&'a ConnectionId>,
     ) -> Printer<'a> {
-        // A qualified id stays as the caller wrote it, also when the collision has ended.
+        // A qualified id stays as the caller wrote it, even if the ids no longer collide.
         let asked = asked.map(|asked| (self.own(source, asked), asked)).filter(|(own, asked)| own != *asked);
         Printer { names: self, source, asked }
     }
 }
 
-/// Returns the connection of `ID@SOURCE`, if that is how the id is written.
+/// Returns the connection in `ID@SOURCE`, or `None` if the id is not written like that.
 pub(super) fn unqualified(source: &SourceName, printed: &ConnectionId) -> Option<ConnectionId> {
     printed.as_str().strip_suffix(source.as_str())?.strip_suffix('@')?.parse().ok()
 }
 
-/// Writes printed ids into the answers of one source.
+/// Replaces own ids by printed ones in the answers of one source.
 #[derive(Debug)]
 pub(super) struct Printer<'a> {
     names: &'a Names,
     source: &'a SourceName,
-    /// The source's own id of the connection that was asked for, and how it was written.
+    /// The source's own id of the connection in the call, and the id as it was written.
     asked: Option<(ConnectionId, &'a ConnectionId)>,
 }
 
@@ -141,7 +138,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Returns an error whose choices can be chosen.
+    /// Replaces the ids in the choices of an error, so that the caller can use them.
     pub(super) fn error(&self, mut error: SourceError) -> SourceError {
         let choices: &mut [ConnectionChoice] = match &mut error {
             SourceError::Refused(refusal) => &mut refusal.choices,
@@ -190,7 +187,7 @@ mod tests {
         check(&names, "home", "cin", "cin@home");
         check(&names, "work", "cin", "cin@work");
         check(&names, "work", "b", "b");
-        // Still read when the collision has ended.
+        // A qualified id is accepted after the collision has ended.
         let own = names.own(&"work".parse().unwrap(), &"b@work".parse().unwrap());
         assert_eq!(own.as_str(), "b");
     }

@@ -1,4 +1,4 @@
-//! A list of records over all sources that have the stream.
+//! Lists and changes of records over all sources that have the stream.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::source::{
     SourceError, Start, StreamQuery,
 };
 
-/// The most rows that a source takes to be asked for.
+/// Maximum number of rows that can be requested from a source.
 const MAX_ROWS: usize = 100;
 
 pub(super) async fn records(
@@ -48,7 +48,7 @@ pub(super) async fn records(
         if pending.is_empty() {
             break;
         }
-        // What was given of a page comes again before what was not.
+        // Rows that were returned come again before the others on the same page.
         let rows = |taken: usize| taken.saturating_add(each).min(MAX_ROWS);
         let reads = pending.into_iter().map(|pending| {
             let asked = RecordsQuery { limit: rows(pending.taken), count, placed: true, ..query.clone() };
@@ -84,7 +84,7 @@ pub(super) async fn records(
     Ok(RecordsPage { notes, unavailable, count, ..page })
 }
 
-/// Reads on in one source.
+/// Reads the next page of one source.
 async fn read(
     federation: &Federation,
     context: &CallContext,
@@ -101,12 +101,12 @@ async fn read(
     (input, name, page)
 }
 
-/// The sources that can have the stream.
+/// Returns the names of the sources that may have the stream.
 fn names(federation: &Federation, query: &RecordsQuery) -> Vec<SourceName> {
     federation.with_stream(&query.stream).map(|source| source.name().clone()).collect()
 }
 
-/// A page of a source. Copies of a record are known by the id that both sources have for its connection.
+/// Converts a page of a source. Copies of a record are recognized by the own id of its connection.
 fn input_page(names: &Names, source: &SourceName, page: RecordsPage) -> InputPage {
     let values = page.places.into_iter().map(Some).chain(std::iter::repeat(None));
     let row = |(change, value): (_, Option<SortValue>)| {
@@ -122,7 +122,7 @@ fn input_page(names: &Names, source: &SourceName, page: RecordsPage) -> InputPag
     }
 }
 
-/// Returns the source and the connection that tell the changes of a stream.
+/// Returns the source and the connection of a stream's changes.
 pub(super) async fn changes_origin(
     federation: &Federation,
     context: &CallContext,
@@ -144,8 +144,8 @@ async fn changes(
     source.records(context, query).await.map_err(|error| of(source, error))
 }
 
-/// Returns the only source that has a stream. Changes are told of one connection at a time, so of one source. A source that does
-/// not answer may have the stream too.
+/// Returns the only source that has a stream. Changes are read from one connection, so from one source. A source that
+/// does not answer may have the stream too.
 async fn changes_holder<'a>(
     federation: &'a Federation,
     context: &CallContext,

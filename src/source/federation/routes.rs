@@ -1,7 +1,7 @@
-//! Which source has which connection, and which streams.
+//! Connections and streams of each source.
 //!
-//! Known from each source's schema, which is read when a call meets a connection that nobody knows, and anew
-//! beside the calls when it has grown old. A source that does not answer holds up only the calls that need it.
+//! `Routes` knows them from the schemas. A schema is read when a call names an unknown connection, and again in the
+//! background when it is older than a minute. A source that does not answer delays only the calls that need it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,24 +21,23 @@ use crate::handle::{ConnectionId, SourceName, StreamName};
 use crate::record::{ConnectionSchema, Schema};
 use crate::source::{ConnectionChoice, Source, SourceError};
 
-/// A schema that is older is read anew, beside the calls.
+/// Age from which a schema is read again in the background.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// A source is not asked for a stream that it lacks only as long as its schema is younger than this: an import may
-/// have added it.
+/// Maximum age of a schema that excludes its source from reads of a stream. An import may add the stream at any time.
 const EXCLUDES: Duration = Duration::from_secs(5);
 
-/// A schema that is younger is not read again for a connection that nobody knows: a client may ask for one
-/// that does not exist as often as it likes.
+/// Minimum age of a schema that is read again for an unknown connection, since a client may ask for one any number of
+/// times.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// The most connections that are kept of a source whose schema cannot be read.
+/// Maximum number of connections that are remembered of a source without a readable schema.
 const MAX_SEEN: usize = 1_000;
 
-/// How long, after one source has said that a connection is its own, the others may still say so too.
+/// Time that other sources have to report the same connection after the first one did.
 const COLLISION_WAIT: Duration = Duration::from_millis(250);
 
-/// What is known of every source.
+/// Connections and streams of all sources.
 #[derive(Debug)]
 pub(super) struct Routes {
     slots: Vec<Arc<Slot>>,
@@ -50,13 +49,13 @@ struct Slot {
     source: Arc<Guarded>,
     names: Arc<Names>,
     known: RwLock<Option<Known>>,
-    /// Connections of hits and records that it gave, for a source whose schema cannot be read.
+    /// Connections of hits and records, for a source without a readable schema.
     seen: Mutex<HashSet<ConnectionId>>,
-    /// Held while the schema is read, so that it is read once for all who wait for it.
+    /// Held while the schema is read, so that concurrent calls read it once.
     reading: tokio::sync::Mutex<()>,
-    /// The reading beside the calls.
+    /// Read in the background.
     beside: Mutex<Option<AbortHandle>>,
-    /// Whether a schema was asked for beside the calls.
+    /// True if a read in the background was requested.
     was_asked: AtomicBool,
 }
 
@@ -92,8 +91,8 @@ impl Slot {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known::of(schema));
     }
 
-    /// Reads the schema, unless another call has done so in the meantime. Waiting for that call counts as part of the
-    /// source's deadline: reads that fail one after the other would go on beyond it.
+    /// Reads the schema, unless a concurrent call has just read it. Waiting for that call counts towards the
+    /// deadline, because otherwise failing reads would add up.
     async fn read(&self, context: &CallContext) -> Result<(), SourceError> {
         let after = self.source.deadline();
         let read = timeout(after, self.read_in_turn(context)).await;
@@ -114,8 +113,8 @@ impl Slot {
         Ok(())
     }
 
-    /// Reads the schema beside the calls, unless a call reads it now. It does not wait for that call: a source that left it
-    /// without an answer would be asked again after its deadline, for no one.
+    /// Reads the schema in the background, unless a call reads it now. Waiting for that call would read the schema of
+    /// an unresponsive source again when no call needs it.
     async fn read_beside(&self) {
         if let Ok(_reading) = self.reading.try_lock()
             && let Ok(schema) = self.source.own_schema(&CallContext::default()).await
@@ -138,7 +137,7 @@ impl Slot {
         self.known.read().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// Whether the id is `ID@SOURCE` of a connection that it has.
+    /// Returns true if the id is `ID@SOURCE` of a connection of this source.
     fn has_qualified(&self, connection: &ConnectionId) -> bool {
         unqualified(self.source.name(), connection).is_some_and(|own| self.has(&own))
     }
@@ -173,15 +172,15 @@ impl Routes {
         Arc::clone(&self.names)
     }
 
-    /// Takes up a schema that was read for another reason.
+    /// Stores a schema that was read for another reason.
     pub(super) fn learn(&self, source: usize, schema: &Schema) {
         if let Some(slot) = self.slots.get(source) {
             slot.learn(schema);
         }
     }
 
-    /// Takes up the connections of hits or rows that a source gave: handles that are printed have to be known when
-    /// they come back. They are needed only as long as the source's schema is not known.
+    /// Remembers the connections of hits or rows of a source, so that their printed handles can be resolved. Only
+    /// needed until the source's schema is known.
     pub(super) fn saw<'a>(&self, source: &SourceName, connections: impl Iterator<Item = &'a ConnectionId>) {
         let Some(slot) = self.slots.iter().find(|slot| slot.source.name() == source) else { return };
         if slot.known.read().unwrap_or_else(PoisonError::into_inner).is_some() {
@@ -195,13 +194,13 @@ impl Routes {
         }
     }
 
-    /// Reads what is old or unknown, beside the calls.
+    /// Starts background reads of schemas that are old or unknown.
     pub(super) fn freshen(&self) {
         for slot in self.slots.iter().filter(|slot| slot.is_older_than(FRESH)) {
             let mut beside = slot.beside.lock().unwrap_or_else(PoisonError::into_inner);
             if beside.as_ref().is_none_or(AbortHandle::is_finished) {
                 let slot = Arc::clone(slot);
-                // A source that fails says so to those who ask it.
+                // The calls that read the source report its error.
                 let first = (!slot.was_asked.swap(true, Ordering::Relaxed)).then(|| self.names.first_read());
                 let read = async move {
                     slot.read_beside().await;
@@ -212,7 +211,7 @@ impl Routes {
         }
     }
 
-    /// A connection that two sources have.
+    /// Returns a connection that two sources have.
     pub(super) fn collision(&self) -> Option<ConnectionId> {
         let mut known: HashSet<ConnectionId> = HashSet::new();
         for slot in &self.slots {
@@ -226,7 +225,7 @@ impl Routes {
         None
     }
 
-    /// Whether a source has a stream; `None` when that is not known, or not for sure any more.
+    /// Returns true if a source has a stream, or `None` if that is unknown or the schema is too old.
     pub(super) fn has_stream(&self, source: usize, stream: &StreamName) -> Option<bool> {
         let known = self.slots.get(source)?.known.read().unwrap_or_else(PoisonError::into_inner);
         let known = known.as_ref()?;
@@ -234,7 +233,7 @@ impl Routes {
         (has || known.read_at.elapsed() < EXCLUDES).then_some(has)
     }
 
-    /// All streams there are, as far as known, in the order of their sources.
+    /// Returns all known streams, in the order of the sources.
     pub(super) fn streams(&self) -> Vec<StreamName> {
         let mut names = Vec::new();
         for slot in &self.slots {
@@ -248,7 +247,7 @@ impl Routes {
         names
     }
 
-    /// The one source that has a connection.
+    /// Returns the index of the one source that has a connection.
     pub(super) async fn source_of(
         &self,
         context: &CallContext,
@@ -271,7 +270,7 @@ impl Routes {
                 asked: connection.to_string(),
                 choices: self.choices(),
             }),
-            // A source that cannot tell its connections can still have this one, and says so itself.
+            // A source without a readable schema may have the connection, and its answer will tell.
             [] if let Some(only) = self.only_one_that_cannot_tell(&failed) => Ok(only),
             [] if failed.len() == 1 => Err(failed.instead_of_an_answer("")),
             [] => Err(failed.none_answered(format!("no source that answers has connection `{connection}`"))),
@@ -297,7 +296,7 @@ impl Routes {
         slots.filter(|(_, slot)| slot.has(connection)).map(|(number, _)| number).collect()
     }
 
-    /// Returns the source of an id that is written `ID@SOURCE`.
+    /// Returns the index of the source in `ID@SOURCE`.
     fn qualified(&self, connection: &ConnectionId) -> Option<usize> {
         self.slots.iter().position(|slot| slot.has_qualified(connection))
     }
@@ -306,7 +305,7 @@ impl Routes {
         self.slots.iter().any(|slot| slot.is_unread())
     }
 
-    /// Returns a source's connection as it is told apart from those of the same id.
+    /// Returns the choice that names a connection together with its source.
     fn choice(&self, source: usize, connection: &ConnectionId) -> Option<ConnectionChoice> {
         let slot = self.slots.get(source)?;
         let known = slot.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -318,7 +317,7 @@ impl Routes {
         Some(ConnectionChoice { connection_id, display_name: label })
     }
 
-    /// Asks every source for its schema until one has the connection, and a little longer.
+    /// Reads the schemas of all sources until one has the connection, and then waits briefly for the others.
     async fn look_for(&self, context: &CallContext, connection: &ConnectionId) -> Failures {
         let old = self.slots.iter().filter(|slot| slot.is_older_than(READ_AGAIN_AFTER));
         let mut reads: FuturesUnordered<_> =
@@ -329,7 +328,7 @@ impl Routes {
                 failed.add(slot.source.name(), error);
             } else if slot.has(connection) || slot.has_qualified(connection) {
                 let rest = async { while reads.next().await.is_some() {} };
-                // Who is still silent then does not hold the call up.
+                // Sources that have not answered by then are not waited for.
                 let _ = timeout(COLLISION_WAIT, rest).await;
                 break;
             }

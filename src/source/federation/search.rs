@@ -1,4 +1,4 @@
-//! A search over all sources that can have something.
+//! Search over all sources that may have a hit.
 
 use std::mem::take;
 
