@@ -1,8 +1,8 @@
-//! Aggregates of a stream, with groups cut here.
+//! Aggregates of a stream. Groups are ordered and limited here.
 //!
-//! The reference server applies `limit` to the groups of each connection before it adds them up, gives time groups oldest
-//! first, and leaves out `other_count` in both cases. So the most groups it gives are always asked for, and ordered and
-//! cut here.
+//! The reference server applies `limit` to the groups of each connection before it adds them up, returns groups by
+//! time oldest first, and omits `other_count` in both cases. So the maximum number of groups is always requested,
+//! then ordered and limited here.
 
 use std::cmp::Reverse;
 
@@ -16,10 +16,10 @@ use crate::source::{
     AggregateAnswer, AggregateQuery, Granularity, Group, Grouping, Metric, QueryFault, SourceError,
 };
 
-/// Groups that a record server gives at most, by its contract.
+/// Maximum number of groups that a record server returns, by its contract.
 const MAX_GROUPS: usize = 100;
 
-/// Returns a figure, or at most `query.limit` groups with the number of records in all others.
+/// Returns an aggregate, or at most `query.limit` groups with the number of records in all others.
 ///
 /// # Errors
 ///
@@ -67,15 +67,15 @@ pub(super) async fn aggregate(
     Ok(answer)
 }
 
-/// The number of records in each group, and in all.
+/// Number of records in each group, and in all.
 struct Counts {
     groups: Vec<Group>,
     all: Option<u64>,
 }
 
 impl Counts {
-    /// Takes counts from an answer that has them. Sums and extremes do not tell how many records they are of, so the
-    /// server is asked.
+    /// Takes the counts from an answer that has them. Sums, minima and maxima have no number of records, so it is
+    /// requested.
     async fn read(
         pdpp: &Client<'_>,
         query: &AggregateQuery,
@@ -90,7 +90,7 @@ impl Counts {
         Ok(Self { groups: counts.groups.unwrap_or_default(), all: counts.filtered_count })
     }
 
-    /// Returns the number of records in these groups; nothing when one of them has no count.
+    /// Returns the number of records in these groups, or `None` if one of them has no count.
     fn sum(&self, groups: &[Group]) -> Option<u64> {
         let count = |group: &Group| {
             let known = self.groups.iter().find(|known| known.key == group.key)?;
@@ -103,7 +103,7 @@ impl Counts {
     }
 }
 
-/// Asks for a figure, and for as many groups as the server gives.
+/// Requests an aggregate, with as many groups as the server returns.
 async fn read(pdpp: &Client<'_>, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
     let params = Params::default().and("metric", query.metric.word()).each("field", &query.field);
     let params = match &query.grouping {
@@ -121,7 +121,7 @@ async fn read(pdpp: &Client<'_>, query: &AggregateQuery) -> Result<AggregateAnsw
     parsed(body, move |body| wire::aggregate(body, metric)).await
 }
 
-/// Splits groups into the largest and the others. Equal ones keep the server's order.
+/// Splits groups into the largest and the others. Groups of equal size keep the server's order.
 fn largest(groups: Vec<Group>, query: &AggregateQuery) -> (Vec<Group>, Vec<Group>) {
     let metric = match query.metric {
         Metric::Min | Metric::Max => query.metric,
@@ -141,7 +141,7 @@ fn largest(groups: Vec<Group>, query: &AggregateQuery) -> (Vec<Group>, Vec<Group
     (groups, rest)
 }
 
-/// Splits groups of times into the newest, in the order of time, and the others.
+/// Splits groups by time into the newest, in chronological order, and the others.
 fn newest(mut groups: Vec<Group>, limit: usize) -> (Vec<Group>, Vec<Group>) {
     groups.sort_by_cached_key(|group| {
         Reverse(match &group.key {
@@ -154,7 +154,7 @@ fn newest(mut groups: Vec<Group>, limit: usize) -> (Vec<Group>, Vec<Group>) {
     (groups, rest)
 }
 
-/// Refuses groups of which the server gives only the oldest.
+/// Returns the error for groups of which the server returns only the oldest.
 fn only_the_oldest(granularity: Granularity) -> SourceError {
     let coarser = match granularity {
         Granularity::Minute => Some("hour"),

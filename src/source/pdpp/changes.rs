@@ -17,10 +17,10 @@ use crate::source::{
     Change, ChangesToken, ProtocolFault, QueryFault, RecordsPage, RecordsQuery, Selection, SourceError,
 };
 
-/// Connections that a hint names.
+/// Maximum number of connections in a hint.
 const MAX_CHOICES: usize = 12;
 
-/// Returns a page of what changed, at most `query.limit` changes.
+/// Returns a page of changes, at most `query.limit` of them.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ pub(super) async fn changes(
     page(list, from, query.limit)
 }
 
-/// Returns the connection whose changes are told; `None` on a server that names none.
+/// Returns the connection whose changes are read, or `None` on a server without connection ids.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub(super) async fn connection_of(
 
 /// Returns the parameters of a page. A server that gets `changes_since` beside `cursor` starts from the beginning again.
 fn params(query: &RecordsQuery, from: &SavedChanges, connection: Option<&ConnectionId>) -> Params {
-    // Changes of the page that were given are asked for once more and skipped.
+    // Changes of the page that were returned are requested again and skipped.
     let params = Params::default().and("limit", &from.taken.saturating_add(query.limit.max(1)));
     let params = match &from.from {
         ChangesStart::Cursor(cursor) => params.and("cursor", cursor),
@@ -79,14 +79,14 @@ fn params(query: &RecordsQuery, from: &SavedChanges, connection: Option<&Connect
     selected(params, selection, query, query.count).connection(connection)
 }
 
-/// Leaves only `fields` in a record.
+/// Keeps only `fields` in a record.
 fn project(change: &mut Change, fields: &[String]) {
     if let Change::Present(record) = change {
         record.data.retain(|name, _| fields.iter().any(|field| field == name));
     }
 }
 
-/// Returns at most `limit` changes of the server's page, and the state of the next call.
+/// Returns at most `limit` changes of the server's page, and the state for the next call.
 fn page(list: wire::RecordList, from: SavedChanges, limit: usize) -> Result<RecordsPage, SourceError> {
     let (given, all) = (from.taken.min(list.items.len()), list.items.len());
     let shown = limit.max(1).min(all - given);
@@ -97,13 +97,13 @@ fn page(list: wire::RecordList, from: SavedChanges, limit: usize) -> Result<Reco
         Some(SavedChanges { taken: given + shown, ..from })
     } else if has_more {
         let next = list.next_cursor.map(ChangesStart::Cursor).filter(|next| *next != from.from);
-        // Servers without cursors of changes, such as fetchwell's own, give a state after each page instead.
+        // Servers without cursors for changes, such as fetchwell's own, return a state after each page instead.
         let state = || {
             let state = list.next_changes.map(ChangesStart::Since)?;
             (matches!(from.from, ChangesStart::Since(_)) && state != from.from).then_some(state)
         };
         let Some(next) = next.or_else(state) else {
-            // Every later change would be lost, or the page repeated.
+            // Otherwise every later change would be lost, or the page repeated.
             let missing = "`next_cursor` that leads on, although it says `has_more`";
             return Err(SourceError::Protocol(ProtocolFault::WrongShape { missing }));
         };

@@ -1,4 +1,4 @@
-//! What a stream can be asked: the full description where the server gives it, else the compact one.
+//! Schemas of streams: the full description if the server has it, otherwise the compact one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::record::{Schema, StreamDetail};
 use crate::source::unknown_place::{unknown_place, unknown_stream};
 use crate::source::{ProtocolFault, SourceError, StreamQuery};
 
-/// The connections and the names of their streams, without counts.
+/// Returns the connections and the names of their streams, without counts.
 pub(super) async fn schema(pdpp: &Client<'_>) -> Result<Schema, SourceError> {
     let compact = Params::default().and("view", "compact");
     let grant = pdpp.requests.grant().await?;
@@ -22,7 +22,7 @@ pub(super) async fn schema(pdpp: &Client<'_>) -> Result<Schema, SourceError> {
     Ok(schema)
 }
 
-/// One description for each connection that has the stream, at least one.
+/// Returns one description for each connection that has the stream, at least one.
 pub(super) async fn stream(pdpp: &Client<'_>, query: &StreamQuery) -> Result<Vec<StreamDetail>, SourceError> {
     let asked = query.connection.as_ref();
     let is_asked = |detail: &StreamDetail| asked.is_none_or(|asked| *asked == detail.connection_id);
@@ -41,7 +41,7 @@ pub(super) async fn stream(pdpp: &Client<'_>, query: &StreamQuery) -> Result<Vec
     Ok(details)
 }
 
-/// The stream as a compact schema has it; `None` when it is not there.
+/// Returns the stream as the compact schema describes it, or `None` if it is not there.
 async fn compact(
     pdpp: &Client<'_>,
     stream: &StreamName,
@@ -53,7 +53,7 @@ async fn compact(
     parsed(reply.body, move |body| wire::stream(body, &stream)).await
 }
 
-/// The stream with all that its connector declares; nothing from a server that does not tell it.
+/// Returns the stream with its declaration, or `None` from a server without full descriptions.
 async fn full(
     pdpp: &Client<'_>,
     stream: &StreamName,
@@ -75,7 +75,8 @@ async fn full(
     }
 }
 
-/// Returns whether the server has no such description, or does not take `detail`. Any other refusal may be about the call.
+/// Returns true if the server has no full description or does not support `detail`. Any other refusal may be about
+/// the call.
 fn is_untold(error: &SourceError) -> bool {
     match error {
         SourceError::Refused(refusal) => {
@@ -85,16 +86,16 @@ fn is_untold(error: &SourceError) -> bool {
     }
 }
 
-/// The connections that have a stream.
+/// Connections that have a stream.
 #[derive(Debug)]
 pub(super) struct Holders {
-    /// None on a server that has no schema or names no connection.
+    /// Their descriptions, or none on a server without a schema or without connection ids.
     pub(super) details: Arc<Vec<StreamDetail>>,
-    /// Whether they were read for another call.
+    /// True if the descriptions came from the cache.
     pub(super) is_kept: bool,
 }
 
-/// The connections that have a stream, as they were lately.
+/// Returns the connections that have a stream, from the cache if possible.
 pub(super) async fn holders(pdpp: &Client<'_>, stream: &StreamName) -> Result<Holders, SourceError> {
     let key = StreamKey { grant: pdpp.requests.grant().await?, stream: stream.clone(), full_of: None };
     if let Some(details) = pdpp.known.stream(&key) {
@@ -108,12 +109,12 @@ pub(super) async fn holders(pdpp: &Client<'_>, stream: &StreamName) -> Result<Ho
     };
     let mut known = HashSet::new();
     details.retain(|detail| known.insert(detail.connection_id.clone()));
-    // A server that told none, perhaps because it failed, is asked again at the next call.
+    // An empty list may be due to a failure, so it is not cached.
     let details = if details.is_empty() { Arc::default() } else { pdpp.known.keep_stream(key, details) };
     Ok(Holders { details, is_kept: false })
 }
 
-/// The full description of a stream of one connection, as it was lately.
+/// Returns the full description of a stream of one connection, from the cache if possible.
 async fn lately_full(
     pdpp: &Client<'_>,
     stream: &StreamName,
@@ -127,16 +128,16 @@ async fn lately_full(
     }
 }
 
-/// How a stream's records are ordered, and what a view of it shows.
+/// Order of a stream's records, and the fields of a view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Ordering {
-    /// The field, if it is known and can be read.
+    /// Field that orders the records, if it is known and readable.
     pub(super) by: Option<String>,
-    /// The fields of the view.
+    /// Fields of the view.
     pub(super) view: Option<Vec<String>>,
 }
 
-/// What has to be known of a stream to merge its records, as far as the server tells it.
+/// Returns what is needed to merge the records of a stream, as far as the server tells it.
 pub(super) async fn ordering(
     pdpp: &Client<'_>,
     known: &StreamDetail,
@@ -157,7 +158,7 @@ pub(super) async fn ordering(
     Ok(Ordering { by: known_ordering.by.or(told.by), view: known_ordering.view.or(told.view) })
 }
 
-/// Why there is no such stream, with the streams there are.
+/// Returns the error that says which streams exist.
 async fn missing(pdpp: &Client<'_>, stream: &StreamName, connection: Option<&ConnectionId>) -> SourceError {
     match schema(pdpp).await {
         Ok(schema) => unknown_place(&schema, connection, Some(stream)).unwrap_or_else(|| {

@@ -1,8 +1,8 @@
-//! Schemas that a server gave lately, for each grant.
+//! Cache of schemas, for each grant.
 //!
-//! A list over several connections needs to know which there are and what orders their records. Both change seldom, so
-//! they are kept for `KEPT_FOR`. They are dropped when the server refuses a call, when the whole schema is read, and
-//! with the token: another grant reads its own.
+//! A list over several connections needs their names and the order of their records. Both change seldom, so they are
+//! cached for `KEPT_FOR`. Entries are dropped when the server refuses a call and when the whole schema is read.
+//! Grants have separate entries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use super::transport::Grant;
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{Schema, StreamDetail};
 
-/// How long a schema is used without reading it again.
+/// Time for which a schema is used without reading it again.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
-/// Fields and streams that are kept of one server, in all.
+/// Maximum number of cached fields and streams of one server.
 const MAX_ITEMS: u64 = 50_000;
 
-/// What is kept of a stream.
+/// Key of the descriptions of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct StreamKey {
     pub(super) grant: Grant,
     pub(super) stream: StreamName,
-    /// The connection whose full description it is; `None` for the compact one of all connections.
+    /// Connection of a full description; `None` for the compact description of all connections.
     pub(super) full_of: Option<ConnectionId>,
 }
 
-/// The schemas of one server.
+/// Cached schemas of one server.
 #[derive(Debug)]
 pub(super) struct KnownSchemas {
     streams: Cache<StreamKey, Arc<Vec<StreamDetail>>>,
@@ -67,7 +67,7 @@ impl KnownSchemas {
         self.streams.get(key)
     }
 
-    /// Keeps descriptions of a stream, without the connector's own text.
+    /// Caches descriptions of a stream, without the connector's declaration.
     pub(super) fn keep_stream(
         &self,
         key: StreamKey,
@@ -84,13 +84,13 @@ impl KnownSchemas {
         self.schemas.get(&grant)
     }
 
-    /// Keeps the whole schema of a grant in place of all that was known of its streams.
+    /// Caches the whole schema of a grant and drops all cached streams of it.
     pub(super) fn keep_schema(&self, grant: Grant, schema: &Schema) {
         self.forget_streams(grant);
         self.schemas.insert(grant, Arc::new(schema.clone()));
     }
 
-    /// Forgets what a grant was told of streams, which a refusal contradicts. Other grants keep theirs.
+    /// Drops the cached streams of a grant, which a refusal contradicts. Other grants keep theirs.
     pub(super) fn forget_streams(&self, grant: Grant) {
         for (key, _) in self.streams.iter().filter(|(key, _)| key.grant == grant) {
             self.streams.invalidate(&*key);
@@ -98,7 +98,7 @@ impl KnownSchemas {
     }
 }
 
-/// Returns the number of items, and one for each list.
+/// Returns the number of items, plus one for each list.
 fn weight(items: impl Iterator<Item = usize>) -> u32 {
     items.map(|count| count + 1).sum::<usize>().try_into().unwrap_or(u32::MAX)
 }

@@ -1,8 +1,16 @@
-//! Remote record servers: a small typed client of the PDPP read API.
+//! Client of remote record servers: the PDPP read API.
 //!
-//! One method per endpoint. `wire` is the only place that knows how servers spell things; what leaves
-//! this module is typed. Bodies are bounded, every call has a deadline, and the credential goes to the
-//! provider's own origin only.
+//! One method per endpoint. Only `wire` knows how servers spell a field; everything that leaves this module is typed.
+//! Bodies have a size limit, every call has a deadline, and the credential is sent to the provider's own origin only.
+//!
+//! * `transport`, `credentials`, `provider`: HTTP with deadlines and limits, credentials, URLs
+//! * `params`, `record_path`: query parameters and paths
+//! * `wire`: parsers of responses
+//! * `describe`, `known`: schemas and their cache
+//! * `records`, `changes`, `position`, `packed_text`: lists, changes and their positions
+//! * `aggregate`: aggregates
+//! * `refused`, `places`: errors with hints
+//! * `recorded`: a source of recorded replies, for measurements
 
 mod aggregate;
 mod changes;
@@ -46,11 +54,11 @@ use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Window};
 
-/// Precedes the server's cursor in a position of a search by words that took the place of another mode. The next page is of words
-/// too, also when the server has the other mode by then.
+/// Prefix of the server's cursor in the position of a lexical search that replaced another mode. The next page is
+/// lexical too, even if the server supports the mode by then.
 const BY_WORDS: &str = "lexical ";
 
-/// A record server behind HTTP.
+/// Record server that is reached over HTTP.
 #[derive(Debug)]
 pub struct Pdpp {
     name: SourceName,
@@ -67,7 +75,7 @@ struct Client<'a> {
 }
 
 impl Pdpp {
-    /// A client of `provider`. Nothing is sent before the first call.
+    /// Creates a client of `provider`. Sends nothing before the first call.
     #[must_use]
     pub fn new(
         name: SourceName,
@@ -79,13 +87,13 @@ impl Pdpp {
         Self { name, transport, known: KnownSchemas::default() }
     }
 
-    /// The same over connections that others of this provider have.
+    /// Uses connections that are shared with other clients of the provider.
     #[must_use]
     pub fn over(self, connections: Connections) -> Self {
         Self { transport: self.transport.over(connections), ..self }
     }
 
-    /// What a client of this provider is identified by.
+    /// Returns the identity of a client of this provider.
     #[must_use]
     pub fn identity_at(name: &SourceName, provider: &ProviderUrl) -> String {
         format!("{name} {provider}")
@@ -156,7 +164,7 @@ impl Client<'_> {
             self.requests.get_metadata("/v1/schema", &compact),
             self.requests.get_metadata("/v1/streams", &everything),
         );
-        // The counts are a courtesy: a server that does not list its streams still has a schema.
+        // Counts are optional: a server that does not list its streams still has a schema.
         let counts = counts.ok().map(|reply| reply.body);
         let schema = parsed(schema?.body, move |schema| wire::schema(schema, counts.as_deref())).await?;
         self.known.keep_schema(grant, &schema);
@@ -176,7 +184,8 @@ impl Client<'_> {
             (_, Some(position)) if position.0.starts_with(BY_WORDS) => {
                 self.search_by_words_instead(query).await
             }
-            // No page of a hybrid search gives a position, so this one is of an earlier version, and of words.
+            // Pages of a hybrid search have no position, so this one was issued by an earlier release for a lexical
+            // search.
             (SearchMode::Hybrid, Some(_)) => self.search_by_words_instead(query).await,
             (mode, _) => match self.search_by(mode, query).await {
                 Err(SourceError::InvalidQuery { fault: QueryFault::NotSupported, .. }) => {
@@ -223,7 +232,7 @@ impl Client<'_> {
                 (params.and("offset_chars", offset).and("limit_chars", &query.limit_chars), *offset)
             }
             WindowStart::Around { text, before, after } => {
-                // The server makes such a window as long as these three; they stay within the limit here.
+                // The server adds these three up for the length of such a window; they are limited here.
                 let room = query.limit_chars.saturating_sub(text.chars().count());
                 let most = |chars: &usize| (*chars).min(MAX_AROUND_CHARS);
                 let (before, after) = share(most(before), most(after), room);
@@ -244,8 +253,8 @@ impl Client<'_> {
         self.explained(answer, query.connection.as_ref(), slice::from_ref(&query.stream)).await
     }
 
-    /// `GET` of a record, or of what is below it. A server that decodes paths twice is asked again when it
-    /// did not find a key with a percent sign.
+    /// Sends `GET` for a record or a path below it. If a server that decodes paths twice does not find a key with a
+    /// percent sign, the request is repeated with the key encoded twice.
     ///
     /// A proxy may resolve a key such as `../a` as part of the path, and answer with another record. Encoded twice such a
     /// key passes it. An answer that does not name the record is not taken.
@@ -284,7 +293,7 @@ impl Client<'_> {
         }
     }
 
-    /// Returns an answer, or its error with the connections or streams there are when it names one that is not there.
+    /// Returns an answer. If it is an error about an unknown connection or stream, the error lists those that exist.
     async fn explained<Answer>(
         &self,
         answer: Result<Answer, SourceError>,
@@ -323,7 +332,7 @@ impl Client<'_> {
         let reply = reply.map_err(|error| refused::of_search(error, mode));
         let reply = self.explained(reply, query.connection.as_ref(), &query.streams).await?;
         let mut page = parsed(reply.body, wire::search_page).await?;
-        // A cursor that leads back to itself would be read for ever.
+        // A cursor that leads to itself would be read forever.
         page.next = page.next.filter(|next| mode != SearchMode::Hybrid && position != Some(next));
         Ok(page)
     }
@@ -338,23 +347,23 @@ impl Client<'_> {
         Ok(SearchPage { lexical_instead: true, next, ..page })
     }
 
-    /// Looks for a text in any case where the server, which may tell cases apart, did not find it. None where the text
-    /// is not there, or the field cannot be read whole.
+    /// Searches a field without regard to case, for servers that distinguish case and found nothing. Returns `None`
+    /// if the text is not there or the field cannot be read completely.
     async fn window_in_any_case(&self, query: &WindowQuery) -> Option<Window> {
         let field =
             RecordQuery { fields: vec![query.field.clone()], ..RecordQuery::of(query.address.clone()) };
         let record = self.record(&field).await.ok()?;
         let query = query.clone();
-        // A long text takes a while.
+        // Searching a long text takes some time.
         let look = move || query.window_of(record.address, record.data.get(&query.field)?.as_str()?);
         spawn_blocking(look).await.ok()?
     }
 }
 
-/// Whether the server says that a field does not hold what was looked for.
+/// Returns true if the server reports that the field does not contain the text.
 fn is_not_found(error: &SourceError) -> bool {
     matches!(error, SourceError::Refused(refusal) if refusal.code == QueryFault::QueryNotFound.code())
 }
 
-/// The most that a server gives before or after a match, in code points.
+/// Maximum number of code points that a server returns before or after a match.
 const MAX_AROUND_CHARS: usize = 8_192;

@@ -1,22 +1,23 @@
-//! A server's token or cursor in few bytes.
+//! Compact encoding of a server's token or cursor.
 //!
-//! Record servers write them as base64 of JSON. The bytes below the base64 are taken where encoding them gives the very same
-//! text, and fragments that the reference server's JSON is made of are one byte each. Any other text is packed too, as it is.
+//! Record servers write them as base64 of JSON. The decoded bytes are stored if encoding them gives exactly the same
+//! text, and frequent fragments of the reference server's JSON are one byte each. Any other text is stored as it is.
 
 use base64::Engine;
 use base64::engine::GeneralPurpose;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 
-/// The ways in which a text may be base64. The first byte of a packed text has the number from 1, and 0 for a text that is none.
+/// Base64 alphabets. The first byte of a packed text is the number of the alphabet from 1, or 0 for other text.
 const ENGINES: [&GeneralPurpose; 4] = [&URL_SAFE_NO_PAD, &URL_SAFE, &STANDARD_NO_PAD, &STANDARD];
 
-/// Added to the first byte when fragments are replaced.
+/// Flag in the first byte for replaced fragments.
 const HAS_FRAGMENTS: u8 = 0x10;
 
-/// The byte of the first fragment. Only text of ASCII has fragments, so no other byte is above.
+/// Byte of the first fragment. Only ASCII text has fragments, so no other byte is greater.
 const FIRST: u8 = 0x80;
 
-/// Fragments, a longer one before those it begins with. Tokens outlive the process: fragments are only ever added at the end.
+/// Fragments; a longer one precedes those that it begins with. Tokens outlive the process, so fragments are only ever
+/// appended.
 const FRAGMENTS: [&str; 20] = [
     r#"{"kind":"changes_since","version":"#,
     r#"{"cursor_value":""#,
@@ -53,7 +54,7 @@ pub(super) fn pack(text: &str) -> Vec<u8> {
     }
 }
 
-/// Returns the text of [`pack`]; nothing for bytes that it did not return.
+/// Unpacks a text. Returns `None` for bytes that [`pack`] did not return.
 pub(super) fn unpack(packed: &[u8]) -> Option<String> {
     let (first, packed) = packed.split_first()?;
     let bytes = match first & HAS_FRAGMENTS {
@@ -66,7 +67,7 @@ pub(super) fn unpack(packed: &[u8]) -> Option<String> {
     }
 }
 
-/// Replaces fragments by their bytes. Nothing for bytes that are not ASCII.
+/// Replaces fragments by their bytes. Returns `None` for bytes that are not ASCII.
 fn replaced(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut rest = std::str::from_utf8(bytes).ok().filter(|text| text.is_ascii())?.as_bytes();
     let mut replaced = Vec::with_capacity(rest.len());

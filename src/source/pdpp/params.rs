@@ -1,12 +1,9 @@
-//! The parameters of a question, as a URL writes them.
-//!
-//! Only names that the contract knows are written here, and values go through the URL library's encoding:
-//! nothing a user or a server said becomes a parameter's name, apart from fields and relations in brackets.
+//! Query parameters of a request.
 
 use crate::handle::ConnectionId;
 use crate::source::{Expansion, Filter, Operator};
 
-/// Parameters in the order they are sent.
+/// Parameters in the order in which they are sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Params(Vec<(String, String)>);
 
@@ -19,23 +16,23 @@ impl Params {
         &self.0
     }
 
-    /// With one more parameter.
+    /// Adds a parameter.
     pub(super) fn and(mut self, name: &str, value: &(impl ToString + ?Sized)) -> Self {
         self.0.push((name.to_owned(), value.to_string()));
         self
     }
 
-    /// With a parameter for each value there is; lists are written by repeating the name.
+    /// Adds a parameter for each value; lists are written by repeating the name.
     pub(super) fn each(self, name: &str, values: impl IntoIterator<Item = impl ToString>) -> Self {
         values.into_iter().fold(self, |params, value| params.and(name, &value))
     }
 
-    /// With the connection, when there is one.
+    /// Adds the connection, if there is one.
     pub(super) fn connection(self, connection: Option<&ConnectionId>) -> Self {
         self.each("connection_id", connection)
     }
 
-    /// `filter[from]=ann`, `filter[amount][gte]=10`.
+    /// Adds a filter: `filter[from]=ann`, `filter[amount][gte]=10`.
     pub(super) fn filter(self, filter: &Filter) -> Self {
         filter.0.iter().fold(self, |params, condition| {
             let name = match condition.operator {
@@ -46,7 +43,7 @@ impl Params {
         })
     }
 
-    /// `expand=attachments`, `expand_limit[attachments]=2`.
+    /// Adds expansions: `expand=attachments`, `expand_limit[attachments]=2`.
     pub(super) fn expand(self, expand: &[Expansion]) -> Self {
         expand.iter().fold(self, |params, expansion| {
             let limit = format!("expand_limit[{}]", expansion.relation);

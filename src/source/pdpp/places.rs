@@ -1,7 +1,7 @@
-//! Refusals of a connection or a stream, as the same errors that the embedded store gives.
+//! Errors for an unknown connection or stream, equal to those of the embedded store.
 //!
-//! Servers refuse an unknown place with many codes, of which 401 `context.instance_mismatch` says nothing of what there
-//! is instead. The schema does.
+//! Servers refuse them with many codes, of which 401 `context.instance_mismatch` does not say what exists. The schema
+//! does.
 
 use super::{Client, describe};
 use crate::handle::{ConnectionId, StreamName};
@@ -9,7 +9,7 @@ use crate::record::Schema;
 use crate::source::unknown_place::unknown_place;
 use crate::source::{ProtocolFault, Refusal, SourceError};
 
-/// Returns what a refused call should have named. Every other error is returned as it is.
+/// Returns the error that lists what exists. Any other error is returned unchanged.
 ///
 /// `streams` are those of the call, `connection` the one it named.
 pub(super) async fn explain(
@@ -48,13 +48,12 @@ pub(super) async fn explain(
     }
 }
 
-/// Returns whether a call was refused because of its connection or its stream.
+/// Returns true if a call was refused because of its connection or its stream.
 pub(super) fn is_about_a_place(error: &SourceError) -> bool {
     matches!(error, SourceError::Refused(refusal) if refusal.is_about_a_place())
 }
 
-/// Returns a refusal that the schema does not explain. The server's text for a client token speaks of the token, which is
-/// good.
+/// Returns a refusal that the schema does not explain. The server's message blames the client token, which is valid.
 fn unexplained(refusal: Refusal) -> SourceError {
     let message = if refusal.code.starts_with("context.") {
         "the record server refuses this connection or stream".to_owned()

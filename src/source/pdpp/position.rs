@@ -1,4 +1,4 @@
-//! Where lists go on: what a input is of, and the state that changes are told from.
+//! Positions in the lists and changes of a record server.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use super::packed_text::{pack, unpack};
 use crate::handle::ConnectionId;
 use crate::source::{ChangesToken, QueryFault, SourceError};
 
-/// What a input of a record server's list is of.
+/// Input of a merged list: one connection of a record server.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RemoteInput {
-    /// The connection; `None` on a server that has only one, or names none.
+    /// Connection; `None` on a server that has only one, or no connection ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) connection: Option<ConnectionId>,
-    /// The field that its records are ordered by; when they were emitted, if there is none.
+    /// Field that orders the records; `None` for the emission time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) by: Option<String>,
-    /// The fields of the view that is asked, when they are asked by name: a view need not show what records are
-    /// ordered by, and several connections cannot be merged without it.
+    /// Fields of the requested view, if they are requested by name: a view may lack the field that orders the
+    /// records, and several connections cannot be merged without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) view: Option<Vec<String>>,
 }
@@ -30,24 +30,24 @@ impl fmt::Display for RemoteInput {
     }
 }
 
-/// The state that changes are told from.
+/// State from which changes are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SavedChanges {
     pub(super) from: ChangesStart,
-    /// Changes of that page that were given.
+    /// Number of changes of that page that were returned.
     pub(super) taken: usize,
 }
 
-/// The start of a page of changes.
+/// Start of a page of changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChangesStart {
-    /// At the state of the server's own token, or `beginning`.
+    /// The state of the server's own token, or `beginning`.
     Since(String),
-    /// At the server's cursor within the changes since a state.
+    /// The server's cursor within the changes since a state.
     Cursor(String),
 }
 
-/// A place within changes as earlier versions wrote it, as JSON.
+/// Position in changes as earlier releases wrote it, as JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FormerChanges {
@@ -66,7 +66,7 @@ const IS_CURSOR: u8 = 1;
 const HAS_TAKEN: u8 = 2;
 
 impl SavedChanges {
-    /// Returns the state of a token. One that came without a seal is a server's own, or JSON of an earlier version.
+    /// Parses the state of a token. An unsealed token is the server's own, or JSON of an earlier release.
     pub(super) fn open(token: Option<&ChangesToken>) -> Result<Self, SourceError> {
         let refused = || SourceError::InvalidQuery {
             fault: QueryFault::MalformedCursor,
@@ -78,7 +78,7 @@ impl SavedChanges {
             Some(ChangesToken::Verified(state)) => Self::unpacked(state).ok_or_else(refused),
             Some(ChangesToken::Unverified(text)) if text.starts_with('{') => {
                 let former: FormerChanges = serde_json::from_str(text).map_err(|_not_ours| refused())?;
-                // A page had at most so many changes.
+                // A page had at most this many changes.
                 if former.taken > MAX_FORMER_TAKEN {
                     return Err(refused());
                 }
@@ -90,12 +90,13 @@ impl SavedChanges {
         }
     }
 
-    /// The state of the server's own token.
+    /// Creates the state of the server's own token.
     pub(super) fn since(token: String) -> Self {
         Self { from: ChangesStart::Since(token), taken: 0 }
     }
 
-    /// Returns the token of the state: a byte of flags, the changes that were given (4) if any were, and the server's text, packed.
+    /// Returns the token of the state: a byte of flags, the number of returned changes (4 bytes, if not 0), and the
+    /// server's text, packed.
     pub(super) fn token(self) -> ChangesToken {
         let (flag, text) = match &self.from {
             ChangesStart::Since(text) => (0, text),

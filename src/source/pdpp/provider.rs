@@ -7,24 +7,24 @@ use url::{Origin, Url};
 
 use crate::outbound::is_confidential;
 
-/// A normalised provider URL: `http` or `https`, no user, query, fragment or trailing slash.
+/// Normalized provider URL: `http` or `https`, without user, query, fragment or trailing slash.
 ///
 /// Parsed from a text it is `https`, or `http` for a loopback address; only [`ProviderUrl::parse_insecure`] returns others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderUrl(Url);
 
-/// Why a text is not a provider URL.
+/// Reason why a text is not a provider URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidProviderUrl {
-    /// It cannot be parsed.
+    /// The text cannot be parsed.
     #[error("`{text}` is not a provider URL: {problem}; write it as https://records.example.com")]
     Malformed {
-        /// The text, without a user name and a password.
+        /// The text without user name and password.
         text: String,
-        /// The reason.
+        /// Reason of the parser.
         problem: String,
     },
-    /// It is `http`, and leads to another machine.
+    /// The URL is `http` and leads to another machine.
     #[error(
         "`{0}` is refused: over http the credential and every question are sent unencrypted; write https, or put the server \
          into a configuration file with `allow_insecure = true` beside its `url` and name that file with --config"
@@ -42,15 +42,15 @@ impl FromStr for ProviderUrl {
 }
 
 impl ProviderUrl {
-    /// Parses a URL that may be `http` for another machine too. The caller checks [`ProviderUrl::is_confidential`], or that
-    /// the user allowed it.
+    /// Parses a URL that may be `http` to another machine. The caller checks [`ProviderUrl::is_confidential`], or
+    /// that the user allowed it.
     ///
     /// # Errors
     ///
     /// It is not a URL of a server.
     pub fn parse_insecure(text: &str) -> Result<Self, InvalidProviderUrl> {
         let invalid = |problem: &str| InvalidProviderUrl::Malformed {
-            // A URL with a password in it must not come back out in an error.
+            // A URL with a password must not be part of an error.
             text: text.rsplit_once('@').map_or(text, |(_, host)| host).to_owned(),
             problem: problem.to_owned(),
         };
@@ -77,34 +77,34 @@ impl ProviderUrl {
         Ok(Self(url))
     }
 
-    /// Returns whether no other machine can read what is sent there: it is `https`, or `http` for a loopback address.
+    /// Returns true if no other machine can read requests: the URL is `https`, or `http` for a loopback address.
     #[must_use]
     pub fn is_confidential(&self) -> bool {
         is_confidential(&self.0)
     }
 
-    /// Returns whether it is `https`.
+    /// Returns true for `https`.
     #[must_use]
     pub fn is_https(&self) -> bool {
         self.0.scheme() == "https"
     }
 
-    /// Returns scheme, host and port, with which a credential is good.
+    /// Returns scheme, host and port, to which a credential is bound.
     pub(super) fn origin(&self) -> Origin {
         self.0.origin()
     }
 
-    /// Returns the URL itself.
+    /// Returns the parsed URL.
     pub(super) fn url(&self) -> &Url {
         &self.0
     }
 
-    /// The URL of an endpoint; `path` starts with `/` and is already encoded.
+    /// Returns the URL of an endpoint; `path` starts with `/` and is already encoded.
     pub(super) fn endpoint(&self, path: &str) -> Result<Url, url::ParseError> {
         Url::parse(&format!("{self}{path}"))
     }
 
-    /// The name of the file that `pdpp connect` keeps this provider's credential in.
+    /// Returns the name of the file in which `pdpp connect` keeps this provider's credential.
     #[must_use]
     pub fn cache_file_name(&self) -> String {
         let host = self.0.host_str().unwrap_or_default();

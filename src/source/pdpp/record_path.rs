@@ -1,4 +1,4 @@
-//! The path of a record. Keys are anything, so this is where a key could become another path.
+//! Paths of records. A key can be any string, so it is encoded here such that it cannot become another path.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -6,18 +6,18 @@ use crate::handle::{RecordAddress, StreamName};
 
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// `/v1/streams/{stream}/records/{record}`, each name one segment.
+/// Returns `/v1/streams/{stream}/records/{record}`, with each name as one segment.
 pub(super) fn record_path(address: &RecordAddress) -> String {
     let encode = |name| utf8_percent_encode(name, SEGMENT);
     format!("/v1/streams/{}/records/{}", encode(address.stream.as_str()), encode(address.record.as_str()))
 }
 
-/// `/v1/streams/{stream}/{what}`.
+/// Returns `/v1/streams/{stream}/{what}`.
 pub(super) fn stream_path(stream: &StreamName, what: &str) -> String {
     format!("/v1/streams/{}/{what}", utf8_percent_encode(stream.as_str(), SEGMENT))
 }
 
-/// The path of a record for a server that decodes the path twice, as the reference server does.
+/// Returns the path of a record for a server that decodes the path twice, as the reference server does.
 pub(super) fn encoded_twice(address: &RecordAddress) -> String {
     let once = |name| utf8_percent_encode(name, SEGMENT).to_string();
     let (stream, record) = (once(address.stream.as_str()), once(address.record.as_str()));

@@ -1,4 +1,4 @@
-//! A record server's replies, kept in memory, as a source: for measuring what becomes of them.
+//! A source that answers from replies in memory, for measurements.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -16,18 +16,18 @@ use crate::source::{
     SearchQuery, Source, SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
 };
 
-/// Answers every call with the reply recorded for it, read exactly as one off the network.
+/// Source that answers each call with a recorded reply, parsed exactly like one from the network.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// How errors name it.
+    /// Name of the source in errors.
     pub name: SourceName,
-    /// The body of every `GET /v1/search`.
+    /// Body of every `GET /v1/search`.
     pub search: String,
-    /// The body of every record read.
+    /// Body of every record.
     pub record: String,
-    /// The body of every list of records.
+    /// Body of every list of records.
     pub records: String,
-    /// The body of every schema.
+    /// Body of every schema.
     pub schema: String,
 }
 
@@ -98,7 +98,7 @@ fn not_supported() -> SourceError {
     }
 }
 
-/// The fat search reply: 200 hits of 500 characters, whatever limit was asked.
+/// Returns a large search reply: 200 hits of 500 characters, regardless of the limit.
 #[must_use]
 pub fn fat_search_reply() -> String {
     let hit = |number: usize| {
@@ -114,7 +114,7 @@ pub fn fat_search_reply() -> String {
     json!({ "results": (0..200).map(hit).collect::<Vec<_>>(), "has_more": true }).to_string()
 }
 
-/// The fat list of records: 500 of 1,500 characters each without `data`, whatever limit was asked.
+/// Returns a large list of records: 500 of 1,500 characters each, without `data`, regardless of the limit.
 #[must_use]
 pub fn fat_records_reply() -> String {
     let record = |number: usize| {
@@ -132,7 +132,7 @@ pub fn fat_records_reply() -> String {
     json!({ "data": (0..500).map(record).collect::<Vec<_>>(), "has_more": true }).to_string()
 }
 
-/// A compact schema of one connection with as many streams, of as many fields each.
+/// Returns a compact schema of one connection with `streams` streams of `fields` fields each.
 #[must_use]
 pub fn wide_schema_reply(streams: usize, fields: usize) -> String {
     let field = |number: usize| {
@@ -149,7 +149,7 @@ pub fn wide_schema_reply(streams: usize, fields: usize) -> String {
     .to_string()
 }
 
-/// A record reply with one long text.
+/// Returns a record reply with one long text.
 #[must_use]
 pub fn long_record_reply(text: &str) -> String {
     json!({

@@ -1,7 +1,7 @@
-//! Lists of records: one connection as its server pages it, several as one list of our own.
+//! Lists of records: one connection as its server pages it, several as one merged list.
 //!
-//! Over several connections the reference server applies the limit to each of them and gives no cursor. So each is read
-//! on its own, all at the same time as far as the transport permits, and merged by `MergedList`.
+//! Over several connections, the reference server applies the limit to each of them and returns no cursor. So each
+//! connection is read on its own, concurrently as far as the transport permits, and merged by `MergedList`.
 
 use std::collections::HashMap;
 
@@ -20,11 +20,11 @@ use crate::source::{
     Change, CountMode, Direction, QueryFault, RecordsPage, RecordsQuery, Selection, SourceError, Start,
 };
 
-/// Connections that one list reads at a time: half of what the server is asked at a time, so that a list over many of them
-/// keeps no other call waiting.
+/// Maximum number of connections that one list reads concurrently: half of the limit of the server, so that a list
+/// over many connections does not block other calls.
 const MAX_READS_AT_ONCE: usize = MAX_IN_FLIGHT / 2;
 
-/// A page of a stream's records, or of what changed in it.
+/// Returns a page of a stream's records or of its changes.
 pub(super) async fn records(pdpp: &Client<'_>, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
     match &query.start {
         Start::First => first(pdpp, query).await,
@@ -38,7 +38,7 @@ pub(super) async fn records(pdpp: &Client<'_>, query: &RecordsQuery) -> Result<R
     }
 }
 
-/// The first page. Connections that are known from an earlier call may be gone: then they are looked up again.
+/// Returns the first page. Cached connections may no longer exist; then they are looked up again.
 async fn first(pdpp: &Client<'_>, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
     if query.connection.is_some() {
         return merged(pdpp, query, single(query, query.connection.clone())).await;
@@ -55,7 +55,7 @@ async fn first(pdpp: &Client<'_>, query: &RecordsQuery) -> Result<RecordsPage, S
     }
 }
 
-/// A list that began with a connection that the server does not give any more.
+/// Returns the error for a list with a connection that the server no longer has.
 fn lost_connection() -> SourceError {
     SourceError::InvalidQuery {
         fault: QueryFault::ExpiredCursor,
@@ -104,15 +104,15 @@ async fn merged(
     Ok(page)
 }
 
-/// Which fields are asked of one connection.
+/// Fields that are requested of one connection.
 struct Selected {
     asked: Selection,
-    /// A field that is asked for the order alone, and not shown.
+    /// Field that is requested only for the order, and removed from the result.
     hidden: Option<String>,
 }
 
 impl Selected {
-    /// What is asked for, and the field that a input is ordered by.
+    /// Selects the requested fields, and adds the field that orders the input.
     fn of(query: &RecordsQuery, input: &RemoteInput) -> Self {
         let as_is = Self { asked: query.selection.clone(), hidden: None };
         let Some(by) = &input.by else { return as_is };
@@ -144,7 +144,7 @@ async fn read(
     Ok((pending.input, input_page(list, by.as_deref())))
 }
 
-/// A server's page as a page of a input that is ordered by a field.
+/// Converts a server's page to a page of an input.
 pub(super) fn input_page(list: wire::RecordList, by: Option<&str>) -> InputPage {
     let row = |change: Change| {
         let (place, connection) =
@@ -159,12 +159,12 @@ pub(super) fn input_page(list: wire::RecordList, by: Option<&str>) -> InputPage 
     }
 }
 
-/// One input, which needs no merging.
+/// Starts a list of one input, which needs no merging.
 fn single(query: &RecordsQuery, connection: Option<ConnectionId>) -> MergedList<RemoteInput> {
     MergedList::start([RemoteInput { connection, ..RemoteInput::default() }], query.direction)
 }
 
-/// The inputs of a list: every connection that has the stream, in the schema's order.
+/// Returns the list's inputs: every connection that has the stream, in the order of the schema.
 async fn inputs(
     pdpp: &Client<'_>,
     query: &RecordsQuery,
@@ -177,8 +177,8 @@ async fn inputs(
     }
 }
 
-/// A input for each connection, with what its records are merged by. Connections of one connector have that in
-/// common, so it is asked once for each connector.
+/// Returns an input for each connection, with the field to merge by. Connections of one connector share it, so it is
+/// requested once for each connector.
 async fn merging(
     pdpp: &Client<'_>,
     query: &RecordsQuery,
@@ -197,7 +197,7 @@ async fn merging(
             None => describe::ordering(pdpp, detail, view).await?,
         };
         known.insert(connector, ordering.clone());
-        // The server takes no `sort` but by the field that it orders by; `emitted_at` says that there is none.
+        // The server supports `sort` only by the field that orders the stream; `emitted_at` means that there is none.
         let sort = query.sort.clone().filter(|sort| sort != "emitted_at");
         inputs.push(RemoteInput {
             connection: Some(detail.connection_id.clone()),
@@ -208,7 +208,7 @@ async fn merging(
     Ok(inputs)
 }
 
-/// What every kind of list can be asked.
+/// Adds the parameters that every kind of list has.
 pub(super) fn selected(
     params: Params,
     selection: &Selection,
@@ -228,7 +228,7 @@ pub(super) fn selected(
     params.filter(&query.filter).expand(&query.expand).each("count", count)
 }
 
-/// `sort=-received_at`, or the direction alone.
+/// Adds the order: `sort=-received_at`, or the direction alone.
 fn order(params: Params, query: &RecordsQuery) -> Params {
     match (&query.sort, query.direction) {
         (Some(field), Direction::Ascending) => params.and("sort", field),

@@ -1,12 +1,12 @@
-//! What a record server's refusal means for the question that was put.
+//! Conversion of a record server's refusals into errors with a hint.
 //!
-//! Reference servers take no `filter`, `expand` or `view` of a client token and say so; that is not a mistake in the
-//! call but a thing this server does not do, and the hint says what to do instead. Servers that say themselves how
-//! to ask, as fetchwell's own do, are quoted. Every other refusal passes through with its own code.
+//! Reference servers do not support `filter`, `expand` or `view` with a client token. That is not a mistake in the
+//! call but a limit of the server, and the hint says what to do instead. Hints of servers that have them, such as
+//! fetchwell's own, are quoted. Every other refusal passes through with its own code.
 
 use crate::source::{QueryFault, Refusal, SearchMode, SourceError};
 
-/// A refusal in words that lead on, as far as there are any; anything else as it is.
+/// Converts a refusal of a read. Any other error is returned unchanged.
 pub(super) fn of_question(error: SourceError) -> SourceError {
     let SourceError::Refused(mut refusal) = error else { return error };
     let (fault, advice) = match refused_argument(&refusal) {
@@ -23,7 +23,7 @@ pub(super) fn of_question(error: SourceError) -> SourceError {
             "This record server takes no view for client tokens; leave `view` out and name the fields in `fields`.",
         ),
         _ => {
-            // A server that says how to ask is quoted.
+            // The server's own hint is quoted.
             refusal.fault = refusal.hint.as_ref().and_then(|_| fault_of(&refusal.code));
             return SourceError::Refused(refusal);
         }
@@ -34,7 +34,7 @@ pub(super) fn of_question(error: SourceError) -> SourceError {
     SourceError::Refused(refusal)
 }
 
-/// The fault of a code that a question can be corrected by.
+/// Returns the fault of a code that a changed query can correct.
 fn fault_of(code: &str) -> Option<QueryFault> {
     [
         QueryFault::UnknownStream,
@@ -53,7 +53,7 @@ fn fault_of(code: &str) -> Option<QueryFault> {
     .find(|fault| fault.code() == code)
 }
 
-/// A search that was refused. A server without a route for the mode does not search that way at all.
+/// Converts a refusal of a search. A server without a route for the mode does not support it.
 pub(super) fn of_search(error: SourceError, mode: SearchMode) -> SourceError {
     let SourceError::Refused(refusal) = error else { return error };
     if refusal.is_of_a_position() {
@@ -76,8 +76,8 @@ pub(super) fn of_search(error: SourceError, mode: SearchMode) -> SourceError {
     }
 }
 
-/// Which of the three arguments client tokens may not send, by the reference server's messages: a parameter's name
-/// alone may be about a mistake in its value.
+/// Returns which of the three arguments a client token may not send, by the reference server's messages. The
+/// parameter's name alone may be about a mistake in its value.
 fn refused_argument(refusal: &Refusal) -> Option<&'static str> {
     if refusal.status != 400 || refusal.code != "invalid_request" {
         return None;
@@ -96,7 +96,7 @@ fn refused_argument(refusal: &Refusal) -> Option<&'static str> {
     }
 }
 
-/// A refused position of a list: of another list, or too old, or of a stream of which the server pages nothing.
+/// Converts a refused position of a list: of another list, expired, or of a stream without pagination.
 pub(super) fn of_position(error: SourceError) -> SourceError {
     if let SourceError::Refused(refusal) = &error
         && refusal.status == 500
@@ -113,7 +113,7 @@ pub(super) fn of_position(error: SourceError) -> SourceError {
     of_token(error, "the cursor", "List again without `cursor`.")
 }
 
-/// A refused state to tell changes since.
+/// Converts a refused change token.
 pub(super) fn of_changes(error: SourceError) -> SourceError {
     of_token(
         error,

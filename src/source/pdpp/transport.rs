@@ -1,4 +1,4 @@
-//! HTTP to one provider: bounded, timed, same-origin.
+//! HTTP client of one provider. Requests have a deadline, bodies a size limit, and redirects stay within the origin.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -22,49 +22,50 @@ use crate::memory::MemoryPermit;
 use crate::outbound::{BodyFault, BodyReader, Redactor, build_client, innermost};
 use crate::source::{ProtocolFault, SourceError};
 
-/// The largest body that is read, in bytes.
+/// Maximum size of a body in bytes.
 pub const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
-/// How long a call may take when nothing else is configured, retry included.
+/// Default deadline of a call, including the retry.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(5);
 
-/// The pause before the one retry when the server names none.
+/// Pause before the retry if the server states none.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// The longest pause that is believed. A header can hold any number.
+/// Maximum pause that is accepted. A header can contain any number.
 const MAX_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Bodies of more bytes are parsed where that holds up nobody else.
+/// Size in bytes above which a body is parsed on a blocking thread.
 const PARSED_AT_ONCE: usize = 256 * 1024;
 
-/// Bytes of a body that are read without a permit. Most answers are shorter, and a server is asked for a few at a time.
+/// Bytes of a body that are read without a permit. Most bodies are shorter, and the number of concurrent requests is
+/// limited.
 const UNCOUNTED_BODY_BYTES: usize = 1024 * 1024;
 
-/// The longest time that a large body waits for memory. Shorter than the deadline when nothing else is configured.
+/// Maximum time that a large body waits for memory. Shorter than the default deadline.
 const MAX_MEMORY_WAIT: Duration = Duration::from_secs(4);
 
-/// Requests to one server at the same time. More wait, within their deadlines.
+/// Maximum number of concurrent requests to one server. Further requests wait, within their deadlines.
 pub(super) const MAX_IN_FLIGHT: usize = 16;
 
-/// A successful answer.
+/// Successful response.
 #[derive(Debug)]
 pub(super) struct Reply {
-    /// Its body: JSON as far as the content type says.
+    /// Body: JSON according to its content type.
     pub(super) body: Bytes,
-    /// The URL that was asked, without the credential, which is never in a URL.
+    /// Requested URL. A URL never contains the credential.
     pub(super) url: Url,
-    /// The bytes of the body in the budget of texts in flight, for the records that are made of it.
+    /// Memory permit of the body, for the records that are parsed from it.
     pub(super) memory: MemoryPermit,
 }
 
-/// A body and its share of the budget of texts in flight.
+/// Body with its memory permit.
 #[derive(Debug, Default)]
 struct Body {
     bytes: Bytes,
     memory: MemoryPermit,
 }
 
-/// The digest of a token, which tells grants apart.
+/// Digest of a token, which identifies a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Grant([u8; 32]);
 
@@ -74,7 +75,7 @@ impl Grant {
     }
 }
 
-/// The way to one provider.
+/// HTTP client of one provider with its credential.
 #[derive(Debug)]
 pub(super) struct Transport {
     provider: ProviderUrl,
@@ -85,16 +86,15 @@ pub(super) struct Transport {
     sent: SentTokens,
 }
 
-/// The tokens that were sent last, which are redacted in errors and descriptions that the server sends back. Records pass as they
-/// are.
+/// Last tokens that were sent. They are redacted in errors and descriptions of the server; records are not changed.
 #[derive(Debug, Default)]
 struct SentTokens(Mutex<(Vec<SecretString>, Arc<Redactor>)>);
 
-/// Tokens that are redacted at a time: the one of a call and those that it replaced.
+/// Maximum number of redacted tokens: the one of a call and those that it replaced.
 const MAX_SENT_TOKENS: usize = 4;
 
 impl SentTokens {
-    /// Returns what redacts this token and the ones before it.
+    /// Returns a redactor of this token and the ones before it.
     fn redactor(&self, token: &SecretString) -> Arc<Redactor> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (tokens, redactor) = &mut *state;
@@ -114,10 +114,10 @@ pub(super) struct Requests<'a> {
     context: &'a CallContext,
 }
 
-/// The connections to servers, which those of one server can share whoever asks it: nothing of a caller is in them.
+/// Pooled connections to servers. They contain nothing of a caller, so clients of one server can share them.
 #[derive(Debug, Clone, Default)]
 pub struct Connections {
-    /// Built at the first call: it takes milliseconds that a start need not wait for.
+    /// Built at the first call, because it takes milliseconds.
     client: Arc<OnceLock<Client>>,
 }
 
@@ -132,7 +132,7 @@ impl Transport {
         Self { client, ..self }
     }
 
-    /// Whom it leads to.
+    /// Returns the provider.
     pub(super) fn provider(&self) -> &ProviderUrl {
         &self.provider
     }
@@ -165,8 +165,7 @@ impl Transport {
             return Err(SourceError::Protocol(fault).into());
         }
         let retry_after = retry_after(response.headers());
-        // An error is explained as well as its body allows, and a body that cannot be read explains
-        // nothing more than its status.
+        // An error is parsed as far as its body permits; a body that cannot be read leaves the status alone.
         let body = if check_json(&response, &redactor).is_ok() {
             redacted(body(response).await.unwrap_or_default().bytes, redactor).await?
         } else {
@@ -191,20 +190,20 @@ impl Requests<'_> {
         self.transport.provider()
     }
 
-    /// `GET path?params`. One retry when the server cannot be reached, says 502, 503 or 504, asks for a
-    /// pause that the deadline leaves room for, or refuses a token for which there is another by now.
+    /// Sends `GET path?params`. Retries once if the server cannot be reached, responds 502, 503 or 504, requests a
+    /// pause that the deadline permits, or refuses a token that has been replaced since.
     pub(super) async fn get(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {
         self.request(path, params).await.map(|(reply, _)| reply)
     }
 
-    /// The same for what describes connections and streams, of which errors are made later: ids, labels and names have no
-    /// token in them.
+    /// Sends `GET` for descriptions of connections and streams, in which tokens are redacted because errors quote
+    /// them.
     pub(super) async fn get_metadata(&self, path: &str, params: &Params) -> Result<Reply, SourceError> {
         let (reply, redactor) = self.request(path, params).await?;
         Ok(Reply { body: redacted(reply.body, redactor).await?, ..reply })
     }
 
-    /// Returns the grant that the next request is made with.
+    /// Returns the grant of the next request.
     pub(super) async fn grant(&self) -> Result<Grant, SourceError> {
         Ok(Grant::new(&self.transport.credentials.token(self.context, Timestamp::now()).await?))
     }
@@ -248,7 +247,7 @@ impl Requests<'_> {
     }
 }
 
-/// What `parse` makes of a body. Parsing megabytes takes a while, so it is done on a thread of its own.
+/// Parses a body. A large body is parsed on a blocking thread.
 pub(super) async fn parsed<Answer: Send + 'static>(
     body: Bytes,
     parse: impl FnOnce(&[u8]) -> Result<Answer, SourceError> + Send + 'static,
@@ -262,7 +261,7 @@ pub(super) async fn parsed<Answer: Send + 'static>(
     })
 }
 
-/// Returns a body without the tokens that the server was sent.
+/// Redacts the tokens that were sent to the server from a body.
 async fn redacted(body: Bytes, redactor: Arc<Redactor>) -> Result<Bytes, SourceError> {
     if body.len() <= PARSED_AT_ONCE {
         return Ok(redactor.redact_json(body));
@@ -271,7 +270,7 @@ async fn redacted(body: Bytes, redactor: Arc<Redactor>) -> Result<Bytes, SourceE
     redacted.map_err(|_stopped| unreachable("the program is ending"))
 }
 
-/// A failed attempt, and after which pause it is worth another.
+/// Failed attempt, with the pause before a retry if one may succeed.
 struct Failure {
     error: SourceError,
     retry_after: Option<Duration>,
@@ -285,7 +284,7 @@ impl From<SourceError> for Failure {
 
 impl Failure {
     fn of_connection(error: &reqwest::Error) -> Self {
-        // The URL carries the query, which is the user's: the error is told without it.
+        // The URL contains the query, which is private, so it is left out of the error.
         let problem = if error.is_connect() {
             "the server cannot be reached".to_owned()
         } else {
@@ -326,7 +325,7 @@ fn check_json(response: &Response, redactor: &Redactor) -> Result<(), SourceErro
     Err(SourceError::Protocol(ProtocolFault::NotJson { status: response.status().as_u16(), content_type }))
 }
 
-/// Reads a body within the limit, and a long one only when the budget of texts in flight has room for it.
+/// Reads a body within the size limit, and a long one only with a memory permit.
 async fn body(response: Response) -> Result<Body, SourceError> {
     let failed = |fault| match fault {
         BodyFault::TooLarge => SourceError::Protocol(ProtocolFault::TooLarge { limit: MAX_BODY_BYTES }),
@@ -338,7 +337,7 @@ async fn body(response: Response) -> Result<Body, SourceError> {
     {
         return Ok(Body { bytes: body.into_bytes(), memory: MemoryPermit::default() });
     }
-    // Bodies that are compressed or sent in pieces announce no length.
+    // Compressed and chunked bodies announce no length.
     let expected = body.announced().unwrap_or(MAX_BODY_BYTES);
     let acquired = MemoryPermit::acquire(expected, MAX_MEMORY_WAIT).await;
     let mut memory = acquired.map_err(|_busy| SourceError::Busy)?;
@@ -348,7 +347,7 @@ async fn body(response: Response) -> Result<Body, SourceError> {
     Ok(Body { bytes, memory })
 }
 
-/// `Retry-After` in seconds or as a date.
+/// Parses `Retry-After`, in seconds or as a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
     if let Ok(seconds) = text.trim().parse() {

@@ -1,8 +1,8 @@
-//! A credential that a command prints, for tokens that live minutes.
+//! A credential that a command prints, for tokens that are valid for minutes.
 //!
-//! The command runs beside the calls that wait for it, once for all of them: a call that is given up does not
-//! stop it for the others, and what it prints is kept for the next call. It ends after ten seconds at the
-//! latest, with all that it started.
+//! The command runs in a task of its own, once for all calls that wait for it: cancelling a call does not stop it for
+//! the others, and its output is kept for the next call. It is ended after ten seconds, with all processes that it
+//! started.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,16 +21,16 @@ use tokio::time::timeout;
 use super::CredentialFault;
 use super::token::Credential;
 
-/// How long a command may take.
+/// Maximum run time of a command.
 const MAX_RUN: Duration = Duration::from_secs(10);
 
-/// The most that a command may print, in bytes.
+/// Maximum output of a command in bytes.
 const MAX_OUTPUT: usize = 64 * 1024;
 
-/// A token is renewed this long before its end, so that none ends on its way.
+/// Time before its expiry at which a token is renewed, so that no token expires in flight.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_secs(30);
 
-/// A command for the shell, and the folder it runs in. It may have a secret in it, so it is not shown.
+/// Shell command with its working folder. The command line may contain a secret, so it is not printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CommandLine {
     line: String,
@@ -38,7 +38,7 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// `sh -c line`, in `folder`.
+    /// Creates the command `sh -c line`, run in `folder`.
     #[must_use]
     pub fn new(line: String, folder: PathBuf) -> Self {
         Self { line, folder }
@@ -48,7 +48,7 @@ impl CommandLine {
     fn shell(&self) -> Command {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(&self.line);
-        // A group of its own can be ended with all that it started.
+        // A process group of its own can be ended with all processes in it.
         shell.process_group(0);
         shell
     }
@@ -67,7 +67,7 @@ impl fmt::Debug for CommandLine {
     }
 }
 
-/// A command, and the last token it printed.
+/// Command and the last token that it printed.
 #[derive(Debug)]
 pub(super) struct TokenCommand {
     line: CommandLine,
@@ -93,7 +93,7 @@ impl TokenCommand {
         Self { line, state: Arc::default() }
     }
 
-    /// The token it printed last, if that is good for a while yet and was not refused; else what it prints now.
+    /// Returns the last token, unless it expires soon or was refused; then runs the command for a new one.
     pub(super) async fn current(&self, now: Timestamp, refused: Option<&SecretString>) -> Outcome {
         let running = {
             let mut state = lock(&self.state);
@@ -110,7 +110,7 @@ impl TokenCommand {
         running.await
     }
 
-    /// Starts it. The state is locked meanwhile, so it cannot end before it is known to run.
+    /// Starts the command. The state is locked meanwhile, so the run cannot end before it is registered.
     fn start(&self) -> Shared<BoxFuture<'static, Outcome>> {
         let (line, state) = (self.line.clone(), Arc::clone(&self.state));
         let task = tokio::spawn(async move {
@@ -137,7 +137,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Known {
-    /// A token of a short life is renewed in the last tenth of it.
+    /// Renews a short-lived token in the last tenth of its lifetime.
     fn of(credential: Credential, started: Timestamp) -> Self {
         let renew_at = credential.expires_at.map(|end| {
             let margin = RENEW_BEFORE.min(end.duration_since(started) / 10);
@@ -160,7 +160,7 @@ async fn run(line: &CommandLine, started: Timestamp, most: Duration) -> Outcome 
     Credential::of_text(output?.expose_secret(), started)
 }
 
-/// What it prints to standard output. What it says to standard error may quote a secret and goes nowhere.
+/// Runs the command and returns its standard output. Standard error may quote a secret and is discarded.
 async fn output(line: &CommandLine) -> Result<SecretString, CredentialFault> {
     let failed = |error: std::io::Error| CredentialFault::failed(error.to_string());
     let mut shell = line.shell();
@@ -186,7 +186,7 @@ async fn output(line: &CommandLine) -> Result<SecretString, CredentialFault> {
     Ok(SecretString::from(text))
 }
 
-/// A shell, which is ended with all that it started when it is not waited for to its end.
+/// Process group of a shell, which is ended when it is dropped before the shell has exited.
 struct Group {
     child: Child,
     ended: bool,
@@ -204,7 +204,7 @@ impl Drop for Group {
         use rustix::process::{Pid, Signal, kill_process_group};
         let id = self.child.id().filter(|_| !self.ended).and_then(|id| i32::try_from(id).ok());
         if let Some(group) = id.and_then(Pid::from_raw) {
-            // It may have ended by itself just now.
+            // The process may have exited just now.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
@@ -225,7 +225,7 @@ mod tests {
         fs::read_to_string(folder.join("runs")).map_or(0, |runs| runs.lines().count())
     }
 
-    /// Prints another token each time it runs.
+    /// Prints a different token on each run.
     const NEXT: &str = "echo run >> runs; echo tok_$(wc -l < runs | tr -d ' ')";
 
     #[tokio::test]
@@ -243,7 +243,7 @@ mod tests {
         for outcome in futures_util::future::join_all(ten).await {
             assert_eq!(outcome.unwrap().token.expose_secret(), "tok_2");
         }
-        // The token that was refused is another one by now.
+        // The refused token has been replaced by now.
         assert_eq!(command.current(now, Some(&refused)).await.unwrap().token.expose_secret(), "tok_2");
         assert_eq!(runs(folder.path()), 2);
     }
@@ -302,7 +302,7 @@ mod tests {
         let mut running = Group::of(shell.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap());
         let mut stdout = running.child.stdout.take().unwrap();
         drop(running);
-        // It ends when nobody holds its other end any more.
+        // The pipe ends when no process holds its other end.
         let ended = timeout(Duration::from_secs(60), stdout.read_to_end(&mut Vec::new())).await;
         assert_eq!(ended.unwrap().unwrap(), 0);
     }

@@ -1,4 +1,4 @@
-//! Why there is no usable credential, and what to do about it where it comes from.
+//! Faults of a credential, and the remedy for each place that a credential comes from.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,58 +7,58 @@ use jiff::Timestamp;
 
 use crate::source::SourceError;
 
-/// Why there is no usable credential. It never holds one, or a part of one.
+/// Reason why there is no usable credential. Never contains a credential or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CredentialError {
-    /// The provider it is for.
+    /// The provider that the credential is for.
     pub provider: String,
-    /// Where it was looked for.
+    /// The place that was searched.
     pub place: CredentialPlace,
-    /// What is wrong.
+    /// The fault.
     pub fault: CredentialFault,
 }
 
-/// Where a credential is looked for.
+/// Place of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialPlace {
-    /// In a file that `pdpp connect` writes.
+    /// A file that `pdpp connect` writes.
     PdppCache(PathBuf),
-    /// In an environment variable.
+    /// An environment variable.
     Variable(String),
-    /// In a file of the user's own.
+    /// A file of the user's own.
     File(PathBuf),
-    /// In what a command prints. The command itself is never shown: it may have a secret in it.
+    /// The output of a command. The command itself is never printed, since it may contain a secret.
     Command,
-    /// In the request of whoever asks.
+    /// The request of the caller.
     Caller,
 }
 
-/// What is wrong with a credential.
+/// Fault of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialFault {
-    /// There is none.
+    /// There is no credential.
     Missing,
-    /// Its file, or its command, cannot be used.
+    /// The file or the command cannot be used.
     Failed {
-        /// What happened, without what was read or printed.
+        /// Description of the problem, without what was read or printed.
         problem: String,
     },
-    /// The token's time is over.
+    /// The token has expired.
     Expired {
-        /// When.
+        /// Time of expiry.
         at: Timestamp,
     },
-    /// What is there is no credential.
+    /// The content is not a credential.
     Malformed {
-        /// What is wrong with it, without its content.
+        /// Description of the problem, without the content.
         problem: String,
     },
-    /// It was given for another scheme, host or port.
+    /// The credential was issued for another scheme, host or port.
     OtherOrigin {
-        /// The origin that it was given for.
+        /// Origin that the credential was issued for.
         origin: String,
     },
-    /// It is an owner's.
+    /// The credential is an owner's.
     Owner,
 }
 
@@ -73,7 +73,7 @@ impl CredentialFault {
 }
 
 impl CredentialPlace {
-    /// What mends it, as something to do: "run `pdpp connect URL`".
+    /// Returns the remedy as an instruction, such as "run `pdpp connect URL`".
     pub(super) fn remedy(&self, provider: &str) -> String {
         match self {
             Self::PdppCache(_) => format!("run `pdpp connect {provider}`"),
@@ -92,13 +92,13 @@ impl CredentialPlace {
 }
 
 impl CredentialError {
-    /// What mends it, as something to do: "run `pdpp connect URL`".
+    /// Returns the remedy as an instruction, such as "run `pdpp connect URL`".
     #[must_use]
     pub fn remedy(&self) -> String {
         self.place.remedy(&self.provider)
     }
 
-    /// The exit code that `pdpp` tools agreed on: 77 for an owner credential, 78 for none that works.
+    /// Returns the exit code that `pdpp` tools use: 77 for an owner credential, 78 if there is no usable one.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         if self.fault == CredentialFault::Owner { 77 } else { 78 }

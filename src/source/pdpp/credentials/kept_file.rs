@@ -12,10 +12,10 @@ use super::CredentialFault;
 use super::token::Credential;
 use crate::source::pdpp::ProviderUrl;
 
-/// The largest file that is read, in bytes. Tokens have a few thousand at most.
+/// Maximum size of the file in bytes. Tokens have at most a few thousand.
 const MAX_FILE: u64 = 64 * 1024;
 
-/// A file with a credential, and what it held when it was read last.
+/// File with a credential, and the content that was read last.
 #[derive(Debug)]
 pub(super) struct KeptFile {
     path: PathBuf,
@@ -23,12 +23,12 @@ pub(super) struct KeptFile {
     known: Mutex<Option<Known>>,
 }
 
-/// What such a file looks like.
+/// Format of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// As `pdpp connect` writes it for this provider.
+    /// The format that `pdpp connect` writes for this provider.
     PdppCache(ProviderUrl),
-    /// A bare token, or JSON around one.
+    /// A bare token, or JSON with one.
     Token,
 }
 
@@ -48,15 +48,15 @@ impl KeptFile {
         &self.path
     }
 
-    /// Reads it anew next time, whether it changed or not.
+    /// Reads the file again next time, even if it did not change.
     pub(super) fn forget(&self) {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// What it holds now.
+    /// Returns the credential in the file.
     pub(super) fn read(&self) -> Result<Credential, CredentialFault> {
         let found = fs::metadata(&self.path).map_err(|_missing| CredentialFault::Missing)?;
-        // A pipe would hold up everything until somebody writes to it.
+        // Reading a pipe would block until another process writes to it.
         if !found.is_file() {
             return Err(CredentialFault::failed("it is not a file"));
         }
@@ -89,14 +89,14 @@ impl KeptFile {
         Ok(text)
     }
 
-    /// Whether others than its owner can read it.
+    /// Returns true if users other than the owner can read the file.
     #[cfg(unix)]
     pub(super) fn is_exposed(&self) -> bool {
         use std::os::unix::fs::PermissionsExt;
         fs::metadata(&self.path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0)
     }
 
-    /// Whether others than its owner can read it, which only Unix tells this simply.
+    /// Returns false: only Unix reports the permissions of a file in a simple way.
     #[cfg(not(unix))]
     pub(super) fn is_exposed(&self) -> bool {
         false
@@ -116,7 +116,7 @@ mod tests {
         "2026-11-20T12:00:00Z".parse().unwrap()
     }
 
-    /// What `pdpp connect` left, checked.
+    /// Checks the file that `pdpp connect` writes.
     fn check_cache(text: Option<&str>) -> Result<Option<Timestamp>, CredentialError> {
         let folder = tempfile::tempdir().unwrap();
         let provider = "https://records.example.com".parse().unwrap();

@@ -1,9 +1,12 @@
-//! The credential for a record server: what `pdpp connect` left, a variable, a file, what a command prints, or the token of
-//! whoever asks.
+//! The credential for a record server: from the file of `pdpp connect`, a variable, a file, a command, or the caller.
 //!
-//! It is looked at when it is used, not only at start: a token can be dead after ten minutes, and a new one is
-//! taken up without a restart. Owner credentials are refused, because this program gives what it reads to a
-//! model and must see no more than a client was granted.
+//! It is read at each use and not only at start, because a token may be valid for ten minutes, and a new one is used
+//! without a restart. Owner credentials are refused: what this program reads is given to a model, which must see no
+//! more than a client was granted.
+//!
+//! * `kept_file`, `command`, `callers`: places of a credential
+//! * `token`: formats of a credential
+//! * `fault`: errors
 
 mod command;
 mod fault;
@@ -26,7 +29,7 @@ use super::ProviderUrl;
 use crate::callers::{CallContext, GrantToken};
 use crate::source::SourceError;
 
-/// Where the credential for one provider comes from, and the last one that came from there.
+/// Place of the credential for one provider, with the last one that was read there.
 #[derive(Debug)]
 pub struct Credentials {
     provider: String,
@@ -43,32 +46,32 @@ enum Kind {
 }
 
 impl Credentials {
-    /// The credential that `pdpp connect` left below `cache_root` (`.pdpp` by default). Nothing is read yet.
+    /// Uses the credential that `pdpp connect` writes below `cache_root` (`.pdpp` by default). Reads nothing yet.
     #[must_use]
     pub fn of(provider: &ProviderUrl, cache_root: &Path) -> Self {
         let path = cache_root.join("clients").join(provider.cache_file_name());
         Self::from_kind(provider, Kind::PdppCache(KeptFile::new(path, Shape::PdppCache(provider.clone()))))
     }
 
-    /// The credential in an environment variable, as it was when the program started.
+    /// Uses the credential in an environment variable, as it was when the program started.
     #[must_use]
     pub fn in_variable(provider: &ProviderUrl, name: String, value: Option<SecretString>) -> Self {
         Self::from_kind(provider, Kind::Variable { name, value })
     }
 
-    /// The credential in a file of the user's own. Nothing is read yet.
+    /// Uses the credential in a file of the user's own. Reads nothing yet.
     #[must_use]
     pub fn in_file(provider: &ProviderUrl, path: PathBuf) -> Self {
         Self::from_kind(provider, Kind::File(KeptFile::new(path, Shape::Token)))
     }
 
-    /// The credential that a command prints. Nothing is run yet.
+    /// Uses the credential that a command prints. Runs nothing yet.
     #[must_use]
     pub fn printed_by(provider: &ProviderUrl, command: CommandLine) -> Self {
         Self::from_kind(provider, Kind::Command(TokenCommand::new(command)))
     }
 
-    /// The token of whoever asks.
+    /// Uses the token of the caller.
     #[must_use]
     pub fn of_caller(provider: &ProviderUrl, token: GrantToken) -> Self {
         Self::from_kind(provider, Kind::Caller(token))
@@ -78,7 +81,7 @@ impl Credentials {
         Self { provider: provider.to_string(), kind }
     }
 
-    /// Whether what is kept works now, and until when. A command is not run for it.
+    /// Checks the stored credential and returns its expiry. Runs no command.
     ///
     /// # Errors
     ///
@@ -90,7 +93,7 @@ impl Credentials {
         }
     }
 
-    /// Whether there is a credential that works now, and until when. A command is run for it, once.
+    /// Checks the credential and returns its expiry. Runs a command once.
     ///
     /// # Errors
     ///
@@ -99,7 +102,7 @@ impl Credentials {
         self.current(&CallContext::default(), now, None).await.map(|credential| credential.expires_at)
     }
 
-    /// The file it is kept in, when others than its owner can read that.
+    /// Returns the file of the credential if users other than the owner can read it.
     #[must_use]
     pub fn exposed_file(&self) -> Option<&Path> {
         match &self.kind {
@@ -108,7 +111,7 @@ impl Credentials {
         }
     }
 
-    /// The token, if it is good at `now`.
+    /// Returns the token if it is valid at `now`.
     pub(super) async fn token(
         &self,
         context: &CallContext,
@@ -117,7 +120,7 @@ impl Credentials {
         self.current(context, now, None).await.map(|credential| credential.token)
     }
 
-    /// The token as it is now, got anew, if it is good at `now` and another than `refused`.
+    /// Reads the token again and returns it if it is valid at `now` and differs from `refused`.
     pub(super) async fn other_than(
         &self,
         context: &CallContext,
@@ -128,7 +131,7 @@ impl Credentials {
         (token.expose_secret() != refused.expose_secret()).then_some(token)
     }
 
-    /// The server does not accept it.
+    /// Returns the error for a credential that the server does not accept.
     pub(super) fn unaccepted(&self) -> SourceError {
         SourceError::Reauthorize {
             problem: format!("{} no longer accepts the credential", self.provider),
@@ -143,7 +146,7 @@ impl Credentials {
         refused: Option<&SecretString>,
     ) -> Result<Credential, CredentialError> {
         if let (Kind::PdppCache(file) | Kind::File(file), Some(_)) = (&self.kind, refused) {
-            // A file that was replaced within the clock's tick looks unchanged.
+            // A file that was replaced within one tick of the clock looks unchanged.
             file.forget();
         }
         let found = match (&self.kind, self.kept(context, now)) {
@@ -153,7 +156,7 @@ impl Credentials {
         self.good_at(now, found)
     }
 
-    /// What lies there; `None` when a command has to be run for it.
+    /// Reads the stored credential, or returns `None` if a command has to be run for it.
     fn kept(&self, context: &CallContext, now: Timestamp) -> Option<Result<Credential, CredentialFault>> {
         match &self.kind {
             Kind::PdppCache(file) | Kind::File(file) => Some(file.read()),
@@ -162,7 +165,7 @@ impl Credentials {
                 Some(Credential::of_text(value.expose_secret(), now))
             }
             Kind::Command(_) => None,
-            // Whether it is still good was asked when the caller was let in.
+            // The expiry was checked when the caller was authenticated.
             Kind::Caller(token) => Some(match context.token().cloned().or_else(|| token.latest()) {
                 Some(token) => Ok(Credential { token, expires_at: None }),
                 None => Err(CredentialFault::Missing),

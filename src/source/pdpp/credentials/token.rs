@@ -1,4 +1,4 @@
-//! A token, read from a text: bare, as JSON, or as `pdpp connect` keeps it.
+//! Parser of tokens: a bare token, JSON with one, or the file of `pdpp connect`.
 
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::CredentialFault;
 use crate::source::pdpp::ProviderUrl;
 
-/// A token and its end.
+/// Token with its expiry.
 #[derive(Debug, Clone)]
 pub(super) struct Credential {
     pub(super) token: SecretString,
     pub(super) expires_at: Option<Timestamp>,
 }
 
-/// The longest time a token is believed to live, in seconds: ten years.
+/// Maximum lifetime of a token in seconds: ten years.
 const MAX_LIFE: u64 = 10 * 366 * 24 * 60 * 60;
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ struct Stored {
 }
 
 impl Credential {
-    /// Reads what `pdpp connect` writes for `provider`: `{"provider_url": …, "credential": {"access_token": …}}`.
+    /// Parses the file of `pdpp connect` for `provider`: `{"provider_url": …, "credential": {"access_token": …}}`.
     ///
     /// Servers of one host share the name of the file whatever their scheme, so the credential is refused unless
     /// `provider_url` has the origin of `provider`. Without a `provider_url` it is refused where it would be sent unencrypted.
@@ -74,8 +74,8 @@ impl Credential {
         Self::of_stored(file.credential, since)
     }
 
-    /// A bare token, or `{"access_token": …, "expires_at" or "expires_in": …, "token_kind": …}`. `since` is when
-    /// `expires_in` started.
+    /// Parses a bare token, or `{"access_token": …, "expires_at" or "expires_in": …, "token_kind": …}`. `expires_in`
+    /// counts from `since`.
     pub(super) fn of_text(text: &str, since: Timestamp) -> Result<Self, CredentialFault> {
         let text = text.trim();
         if !text.starts_with('{') {
@@ -111,7 +111,7 @@ fn token(text: String) -> Result<SecretString, CredentialFault> {
     }
 }
 
-/// The fields that can say whose credential it is.
+/// Fields that can state the kind of a credential.
 #[derive(Deserialize)]
 struct Kind {
     #[serde(default)]
@@ -131,10 +131,10 @@ impl Kind {
     }
 }
 
-/// RFC 3339 text, or seconds or milliseconds since 1970. `None` for anything else; `Some(None)` when
+/// Parses RFC 3339, or seconds or milliseconds since 1970. Returns `None` for anything else, and `Some(None)` if
 /// there is no expiry.
 fn expiry(value: &Value) -> Option<Option<Timestamp>> {
-    /// Later than this many seconds is the year 5138: the number must be milliseconds.
+    /// Seconds of this size are in the year 5138, so a greater number is in milliseconds.
     const MILLISECONDS_FROM: i64 = 100_000_000_000;
     match value {
         Value::Null => Some(None),
@@ -152,7 +152,7 @@ fn expiry(value: &Value) -> Option<Option<Timestamp>> {
     }
 }
 
-/// Seconds, as a number or as text. `None` for anything else; `Some(None)` when there are none.
+/// Parses seconds, as a number or a string. Returns `None` for anything else, and `Some(None)` if there are none.
 fn lifetime(value: &Value) -> Option<Option<SignedDuration>> {
     let seconds = match value {
         Value::Null => return Some(None),
@@ -163,7 +163,7 @@ fn lifetime(value: &Value) -> Option<Option<SignedDuration>> {
     i64::try_from(seconds.min(MAX_LIFE)).ok().map(|seconds| Some(SignedDuration::from_secs(seconds)))
 }
 
-/// The header value of a token.
+/// Returns the header value of a token.
 pub(in super::super) fn bearer(token: &SecretString) -> Option<reqwest::header::HeaderValue> {
     let mut value =
         reqwest::header::HeaderValue::from_str(&format!("Bearer {}", token.expose_secret())).ok()?;

@@ -1,4 +1,4 @@
-//! Figures over the records of a stream.
+//! Parser of aggregates.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::{parse, wrong_shape};
 use crate::record::{RecordData, Scalar};
 use crate::source::{AggregateAnswer, Group, Metric, SourceError};
 
-/// A figure, or one for each group, bare or wrapped in `data`.
+/// Parses an aggregate, or one for each group, bare or wrapped in `data`.
 pub(in super::super) fn aggregate(body: &[u8], metric: Metric) -> Result<AggregateAnswer, SourceError> {
     let body: RecordData = parse(body)?;
     let answers =
@@ -34,7 +34,7 @@ pub(in super::super) fn aggregate(body: &[u8], metric: Metric) -> Result<Aggrega
     Ok(answer)
 }
 
-/// `{"key":"a","count":3}`, or with the figure under `value` or the metric's word.
+/// Parses a group: `{"key":"a","count":3}`, or with the number under `value` or the name of the metric.
 fn group(body: &RecordData, metric: Metric) -> Group {
     let figure = member(body, &["value", metric.word(), "count"]);
     Group { key: body.get("key").and_then(Scalar::of), value: figure.and_then(Scalar::of) }

@@ -1,11 +1,11 @@
-//! What can be done with a field: as the flags of a compact schema, or as the objects of a full one.
+//! Parser of the capabilities of a field: flags of a compact schema, or objects of a full one.
 
 use serde_json::Value;
 
 use super::tolerant::{member, texts};
 use crate::record::{Capability, FieldDetail, RecordData};
 
-/// A field as its stream describes it; `None` when the grant does not cover it.
+/// Parses a field as its stream describes it. Returns `None` if the grant excludes it.
 pub(super) fn field(name: &str, described: &Value) -> Option<FieldDetail> {
     let name = name.to_owned();
     match described {
@@ -15,13 +15,13 @@ pub(super) fn field(name: &str, described: &Value) -> Option<FieldDetail> {
     }
 }
 
-/// The field's part in its record, of flags: `cursor` is what records are ordered by.
+/// Returns the role of a field from its flags; `cursor` is the field that orders the records.
 pub(super) fn role(described: &Value) -> Option<&str> {
     let flags = described.as_str()?;
     flags.split(',').find_map(|flag| flag.trim().strip_prefix("role="))
 }
 
-/// `t=string,role=title,eq,r=gte|lt,lex,sem,a=count_distinct|group_by`, or `declared`.
+/// Parses `t=string,role=title,eq,r=gte|lt,lex,sem,a=count_distinct|group_by`, or `declared`.
 fn of_flags(name: String, flags: &str) -> Option<FieldDetail> {
     let mut field = FieldDetail { name, ..FieldDetail::default() };
     for flag in flags.split(',') {
@@ -67,7 +67,7 @@ fn of_object(name: String, body: &RecordData) -> Option<FieldDetail> {
     Some(field)
 }
 
-/// Types as JSON Schema names them. A text that is a time is `date-time`.
+/// Returns the types in JSON Schema's terms. A string that is a time is `date-time`.
 pub(super) fn types(schema: &RecordData) -> Vec<String> {
     let mut types = texts(schema, &["type"]);
     if schema.get("format").and_then(Value::as_str) == Some("date-time") {
@@ -76,7 +76,7 @@ pub(super) fn types(schema: &RecordData) -> Vec<String> {
     types
 }
 
-/// `true`, `{"usable":true}`, `{"declared":true}` when nothing is said of its use, or `{"operators":["gte"]}`.
+/// Returns true for `true`, `{"usable":true}`, `{"declared":true}` without `usable`, or `{"operators":["gte"]}`.
 fn is_usable(value: &Value) -> bool {
     match value {
         Value::Bool(usable) => *usable,

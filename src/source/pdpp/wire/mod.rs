@@ -1,8 +1,13 @@
-//! What record servers send, in all its spellings.
+//! Parsers of record servers' responses in all their spellings.
 //!
-//! This is the only place that knows two spellings of one field. It takes bytes and gives typed values;
-//! a field of an unexpected type counts as missing, an item that cannot be read is passed over, and only
-//! an answer without the expected list or object is refused.
+//! Only this module knows two spellings of one field. It takes bytes and returns typed values: a field of an
+//! unexpected type counts as missing, an item that cannot be parsed is skipped, and only a response without the
+//! expected list or object is an error.
+//!
+//! * `schema`, `stream`, `field`: schemas, streams and the capabilities of fields
+//! * `search`, `record`, `records`, `window`, `aggregate`: one kind of response each
+//! * `refusal`: error responses
+//! * `tolerant`: deserialization of JSON with unexpected types
 
 mod aggregate;
 mod field;
@@ -28,7 +33,7 @@ pub(super) use window::window;
 
 use crate::source::{ProtocolFault, SourceError};
 
-/// Reads a body, and says what is wrong with it without quoting it.
+/// Parses a body. The error does not quote it.
 fn parse<'a, Answer: Deserialize<'a>>(body: &'a [u8]) -> Result<Answer, SourceError> {
     serde_json::from_slice(body).map_err(|error| {
         let problem = match error.classify() {

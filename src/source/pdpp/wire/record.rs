@@ -1,4 +1,4 @@
-//! Single records, alone or in lists.
+//! Parser of single records, alone or in lists.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::handle::{ConnectionId, RecordAddress, StreamName};
 use crate::record::{Expanded, Record, RecordData, short_connector_key};
 use crate::source::{Change, SourceError};
 
-/// One record, bare or wrapped in `data`, with its fields under `data` or beside its name.
+/// Parses a record, bare or wrapped in `data`, with its fields under `data` or beside its name.
 pub(in super::super) fn record(body: &[u8], asked: &RecordAddress, url: Url) -> Result<Record, SourceError> {
     let body: RecordData = parse(body)?;
     let names_a_record = |body: &RecordData| body.contains_key("stream") || member(body, &KEY).is_some();
@@ -30,7 +30,7 @@ pub(in super::super) fn record(body: &[u8], asked: &RecordAddress, url: Url) -> 
     Ok(Record { record_url: Some(url.into()), ..at_address(body, address) })
 }
 
-/// Returns whether an answer, of a record or of what is below it, names this record.
+/// Returns true if a response, of a record or of a path below it, is about this record.
 pub(in super::super) fn names(body: &[u8], address: &RecordAddress) -> bool {
     let Some(body) = naming_members(body) else { return false };
     let key = |body: &RecordData| match member(body, &KEY)? {
@@ -45,7 +45,7 @@ pub(in super::super) fn names(body: &[u8], address: &RecordAddress) -> bool {
         && stream.is_none_or(|stream| stream == address.stream.as_str())
 }
 
-/// Returns the members of a body that name a record, and the text of its `data`. Other values are skipped, not read.
+/// Returns the members of a body that name a record, and the text of its `data`. Other values are skipped.
 fn naming_members(body: &[u8]) -> Option<RecordData> {
     let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_slice(body).ok()?;
     let value = |(name, raw): (Cow<'_, str>, &RawValue)| {
@@ -59,7 +59,7 @@ fn naming_members(body: &[u8]) -> Option<RecordData> {
     Some(members.into_iter().filter_map(value).collect())
 }
 
-/// An item of a list: a record, or the news that it is gone. `None` when it is nothing that could be fetched.
+/// Parses an item of a list: a record or a tombstone. Returns `None` for an item without a usable name.
 ///
 /// The item's own stream and connection count; `stream` and `connection` are what was asked.
 pub(super) fn item(
@@ -87,7 +87,8 @@ pub(super) fn item(
     Some(Change::Present(Box::new(at_address(body, address))))
 }
 
-/// A record without `data` may have a field of its own that is called `deleted`; a tombstone has no others.
+/// Returns true for a tombstone. A record without `data` may have a field named `deleted`; a tombstone has no other
+/// fields.
 fn is_gone(body: &RecordData) -> bool {
     let about_it =
         |name: &str| ENVELOPE_FIELDS.contains(&name) || KEY.contains(&name) || name.starts_with("deleted");
@@ -117,7 +118,7 @@ fn at_address(mut body: RecordData, address: RecordAddress) -> Record {
     Record { emitted_at, connector_key, display_name, expanded, ..Record::of(address, data) }
 }
 
-/// What stands under the name of a relation: a list, a list in an object with `has_more`, one record, or `null`.
+/// Parses the value of a relation: a list, a list in an object with `has_more`, one record, or `null`.
 fn expansion(relation: String, found: Value, parent: &RecordAddress) -> Option<Expanded> {
     let has_more = |body: &RecordData| member(body, &["has_more", "hasMore"]) == Some(&Value::Bool(true));
     let (many, has_more, items) = match found {
@@ -147,7 +148,7 @@ const KEY: [&str; 5] = ["record_key", "recordKey", "record_id", "recordId", "id"
 const CONNECTION: [&str; 4] =
     ["connection_id", "connectionId", "connector_instance_id", "connectorInstanceId"];
 
-/// Fields of a record without `data` that are about the record and not of it.
+/// Fields of a record without `data` that describe the record and are not part of it.
 const ENVELOPE_FIELDS: [&str; 18] = [
     "object",
     "stream",
@@ -256,7 +257,7 @@ mod tests {
             shown,
             ["files true 1 true", "plain true 1 false", "author false 1 false", "nobody false 0 false"]
         );
-        // Related records are of the same connection.
+        // Related records belong to the same connection.
         let related = &record.expanded[0].records[0].address;
         assert_eq!(related.connection, record.address.connection);
         assert_eq!(related.stream.as_str(), "files");

@@ -1,4 +1,4 @@
-//! Lists of records, and of what changed.
+//! Parser of lists of records and changes.
 
 use serde_json::Value;
 
@@ -10,18 +10,18 @@ use crate::memory::MemoryPermit;
 use crate::record::RecordData;
 use crate::source::{Accuracy, Change, Count, SourceError};
 
-/// A page as the server cut it.
+/// Page of records as the server returned it.
 #[derive(Debug, Default)]
 pub(in super::super) struct RecordList {
-    /// The records in the server's order; `None` stands for one that no handle can name.
+    /// Records in the server's order; `None` stands for one that no handle can name.
     pub(in super::super) items: Vec<Option<Change>>,
-    /// Where the server goes on.
+    /// Cursor of the next page.
     pub(in super::super) next_cursor: Option<String>,
-    /// Whether there is more, as far as the server says.
+    /// True if there are more pages, or `None` if the server does not say.
     pub(in super::super) has_more: Option<bool>,
-    /// The state that later changes can be asked from.
+    /// Token from which later changes can be read.
     pub(in super::super) next_changes: Option<String>,
-    /// How many there are in all, if it was counted.
+    /// Total number of records, if it was counted.
     pub(in super::super) count: Option<Count>,
 }
 
@@ -37,7 +37,7 @@ impl RecordList {
     }
 }
 
-/// The list under `data`, `records`, `results`, `hits` or `items`, up to two levels down.
+/// Parses the list under `data`, `records`, `results`, `hits` or `items`, up to two levels down.
 pub(in super::super) fn records(
     body: &[u8],
     stream: &StreamName,
@@ -49,10 +49,10 @@ pub(in super::super) fn records(
     Ok(list)
 }
 
-/// `{"data":{"data":{"records":[]}}}` is as deep as lists were seen.
+/// Maximum nesting of a list, as in `{"data":{"data":{"records":[]}}}`.
 const MAX_LEVELS: usize = 3;
 
-/// Goes down to the list, and reads on its way what stands beside it.
+/// Descends to the list and reads the members beside it on the way.
 fn descend(value: Value, found: &mut RecordList, levels: usize) -> Option<Vec<Value>> {
     let mut body = match value {
         Value::Array(items) if levels < MAX_LEVELS => return Some(items),
@@ -73,7 +73,7 @@ fn descend(value: Value, found: &mut RecordList, levels: usize) -> Option<Vec<Va
     descend(inner, found, levels - 1)
 }
 
-/// `{"count":{"kind":"exact","value":80}}`, or a bare number.
+/// Parses `{"count":{"kind":"exact","value":80}}`, or a bare number.
 fn count(meta: &RecordData) -> Option<Count> {
     match meta.get("count")? {
         Value::Object(count) => {

@@ -1,4 +1,4 @@
-//! Error answers, in the record server's envelope, its web framework's, or OAuth's.
+//! Parser of error responses, in the format of the record server, of its web framework, or of OAuth.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use super::schema::{WireConnection, choice};
 use super::tolerant::{LenientList, lenient};
 use crate::source::{ConnectionChoice, Refusal, SourceError};
 
-/// The most of a server's own error message that is passed on, in characters.
+/// Maximum length of a server's own error message, in characters.
 const MESSAGE_CHARS: usize = 400;
 
-/// The most of a server's own hint that is passed on, in characters.
+/// Maximum length of a server's own hint, in characters.
 const HINT_CHARS: usize = 400;
 
-/// Codes of a grant that ended or covers too little, which only a new grant mends.
+/// Codes of a grant that has ended or covers too little, which only a new grant corrects.
 const ENDED_GRANTS: [&str; 5] =
     ["grant_revoked", "grant_expired", "grant_invalid", "grant_consumed", "insufficient_scope"];
 
@@ -33,8 +33,7 @@ struct WireError {
     available_connections: LenientList<WireConnection>,
 }
 
-/// An error answer, in the record server's envelope, its web framework's, or OAuth's; `unaccepted` is the one
-/// that refuses the credential.
+/// Parses an error response in any of the formats. `unaccepted` is the error of a rejected credential.
 pub(in super::super) fn refusal(
     status: u16,
     body: &[u8],
@@ -66,7 +65,7 @@ pub(in super::super) fn refusal(
         (502..=504, None) => {
             return SourceError::Unreachable { problem: format!("the server answers HTTP {status}") };
         }
-        // The reference server says 401 for a stream or connection outside the grant, too.
+        // The reference server responds 401 for a stream or connection outside the grant, too.
         (401, Some("context.instance_mismatch" | "context.stream_not_allowed")) => {}
         (401, _) => return unaccepted(),
         (403, Some(code)) if ENDED_GRANTS.contains(&code) => return unaccepted(),
@@ -87,7 +86,7 @@ pub(in super::super) fn refusal(
     }))
 }
 
-/// A code is a word that programs compare. Anything else in its place is text.
+/// Returns true for a word that programs can compare. Anything else in the place of a code is a message.
 fn is_code(code: &str) -> bool {
     !code.is_empty()
         && code.len() <= 64
@@ -95,7 +94,7 @@ fn is_code(code: &str) -> bool {
 }
 
 impl Refusal {
-    /// Whether the server may have failed to decode the path: it found nothing there, or says so.
+    /// Returns true if the server may have failed to decode the path: it found nothing there, or reports that.
     pub(in super::super) fn blames_path(&self) -> bool {
         match self.status {
             // The record was found if something in it was not.
@@ -105,7 +104,7 @@ impl Refusal {
         }
     }
 
-    /// Whether it is about the place to go on from: of another list, or too old.
+    /// Returns true if the error is about the position in a list: of another list, or expired.
     pub(in super::super) fn is_of_a_position(&self) -> bool {
         self.status == 410 || matches!(&*self.code, "invalid_cursor" | "cursor_expired")
     }

@@ -1,4 +1,4 @@
-//! Schemas, and the lists of streams that have record counts.
+//! Parser of schemas and of stream lists with record counts.
 
 use std::collections::HashSet;
 
@@ -57,7 +57,7 @@ pub(super) struct WireConnection {
     http_routes: LenientList<WireRoute>,
 }
 
-/// A path of the connector's own API.
+/// Path of the connector's own API.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct WireRoute {
@@ -67,7 +67,7 @@ struct WireRoute {
     record_type: Option<String>,
 }
 
-/// The connections of a schema, with the record counts of a stream list where there is one.
+/// Parses the connections of a schema, with the record counts of a stream list if there is one.
 pub(in super::super) fn schema(body: &[u8], streams: Option<&[u8]>) -> Result<Schema, SourceError> {
     let outer: WireSchema = parse(body)?;
     let inner = outer.data.and_then(|inner| inner.connectors);
@@ -124,7 +124,7 @@ pub(in super::super) fn schema(body: &[u8], streams: Option<&[u8]>) -> Result<Sc
     Ok(schema)
 }
 
-/// The routes of one stream that can be served. The others are passed over.
+/// Returns the routes of one stream that can be served. Others are skipped.
 fn routes_of(wire: &WireConnection, stream: &StreamName) -> Vec<HttpRoute> {
     let of_stream = wire.http_routes.0.iter().filter(|route| route.stream == stream.as_str());
     of_stream
@@ -167,7 +167,7 @@ mod tests {
             .iter()
             .map(|route| format!("{} {} {:?}", route.path, route.stream, route.record_type.as_deref()))
             .collect();
-        // Of two with one path, that of the stream that comes first.
+        // Of two routes with one path, the one of the first stream wins.
         assert_eq!(
             shown,
             [

@@ -1,4 +1,4 @@
-//! Pages of search results.
+//! Parser of search results.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,24 +12,24 @@ use crate::handle::{ConnectionId, Handle, RecordAddress};
 use crate::record::{Evidence, Excerpt, Hit, HitId, WebLink, fallback_title, is_title_field};
 use crate::source::{Accuracy, Count, SearchPage, SearchPosition, SourceError};
 
-/// How much text around a match is kept, in bytes on either side.
+/// Bytes of text that are kept on either side of a match.
 const EXCERPT_RADIUS: usize = 400;
 
-/// The longest text that is a time, in bytes.
+/// Maximum length of a time in bytes.
 const MAX_TIME: usize = 64;
 
-/// A title, in bytes of JSON. No answer shows more, and hits are kept from page to page.
+/// Maximum size of a title in bytes of JSON. No answer has more, and positions contain hits.
 const MAX_TITLE: usize = 1_000;
 
-/// Words of a snippet that make a title, and its length in bytes of JSON.
+/// Maximum number of words of a snippet in a title, and its size in bytes of JSON.
 const SNIPPET_WORDS: usize = 12;
 const SNIPPET_TITLE: usize = 90;
 
-/// Hits that are read of one answer. No page shows more than a hundred, and a server that ignores the limit
-/// could send millions in a body of the largest size.
+/// Maximum number of hits of one response. No page has more than a hundred, and a server that ignores the limit could
+/// send millions.
 const MAX_HITS: usize = 1_000;
 
-/// A page of search results: the list under `data`, `results`, `hits`, `data.results` or `data.data`.
+/// Parses a page of search results: the list under `data`, `results`, `hits`, `data.results` or `data.data`.
 pub(in super::super) fn search_page(body: &[u8]) -> Result<SearchPage, SourceError> {
     let Any(outer) = parse::<Any<Envelope<'_>>>(body)?;
     let levels = || std::iter::successors(Some(&outer), |level| level.inner.as_deref());
@@ -47,8 +47,7 @@ pub(in super::super) fn search_page(body: &[u8]) -> Result<SearchPage, SourceErr
     })
 }
 
-/// A list of hits with what stands beside it. Servers put the list, and sometimes everything, one level
-/// down.
+/// List of hits with the members beside it. Servers nest the list, and sometimes everything, one level down.
 #[derive(Default)]
 struct Envelope<'a> {
     list: Option<HitList<'a>>,
@@ -78,15 +77,15 @@ impl<'de: 'a, 'a> Tolerant<'de> for Envelope<'a> {
     }
 }
 
-/// The first hits of a list.
+/// First hits of a list.
 #[derive(Default)]
 struct HitList<'a> {
     hits: Vec<WireHit<'a>>,
-    /// Whether there were more than are read.
+    /// True if the list was longer.
     is_cut: bool,
 }
 
-/// What stands where the list is looked for.
+/// Value at the place where the list is expected.
 #[derive(Default)]
 enum Slot<'a> {
     List(HitList<'a>),
@@ -138,7 +137,7 @@ impl<'de: 'a, 'a> Tolerant<'de> for Meta<'a> {
 }
 
 impl Meta<'_> {
-    /// How many match in all. A count that does not say how near it is, is only a bound.
+    /// Returns the total number of matches. Without an accuracy it is a lower bound.
     fn count(&self) -> Option<Count> {
         let value = self.count.get()?.parse().ok()?;
         let accuracy = match self.accuracy.get() {
@@ -150,10 +149,10 @@ impl Meta<'_> {
     }
 }
 
-/// What the warnings of a page say.
+/// Warnings of a page.
 #[derive(Default)]
 struct Warnings {
-    /// The server has no embeddings, and looked for the words.
+    /// True if the server has no embeddings and ran a lexical search instead.
     lexical_instead: bool,
 }
 
@@ -167,7 +166,7 @@ impl<'de> Tolerant<'de> for Warnings {
     }
 }
 
-/// The code of a warning of fetchwell's own `/v1/search/semantic` and `/v1/search/hybrid`.
+/// Warning code of fetchwell's own `/v1/search/semantic` and `/v1/search/hybrid`.
 const SEMANTIC_UNAVAILABLE: &str = "semantic_unavailable";
 
 #[derive(Default)]
@@ -207,13 +206,13 @@ impl<'de: 'a, 'a> Tolerant<'de> for Recall<'a> {
 }
 
 impl Recall<'_> {
-    /// Whether only a window of the matches was ranked.
+    /// Returns true if only a window of the matches was ranked.
     fn is_window(&self) -> bool {
         self.complete.get() == Some("false") || self.truncated.get() == Some("true")
     }
 }
 
-/// A search result as it came: each field under whichever of its names was there.
+/// Search result with each field under any of its names.
 #[derive(Default)]
 struct WireHit<'a> {
     id: Text<'a>,
@@ -260,7 +259,7 @@ impl<'de: 'a, 'a> Tolerant<'de> for WireHit<'a> {
     }
 }
 
-/// A snippet as text, or as an object with its field.
+/// Snippet as a string, or as an object with its field.
 #[derive(Default)]
 struct Snippet<'a> {
     field: Text<'a>,
@@ -288,11 +287,11 @@ impl<'de: 'a, 'a> Tolerant<'de> for Snippet<'a> {
 fn hit(wire: &WireHit<'_>) -> Hit {
     let stream = wire.stream.get();
     let (text, focus) = without_marks(wire.snippet.text.get().unwrap_or_default());
-    // What is marked can be as long as the snippet.
+    // The marked text can be as long as the snippet.
     let focus = focus.start..focus.end.min(text.floor_char_boundary(focus.start + EXCERPT_RADIUS));
     let (piece, focus) = passage(&text, focus, EXCERPT_RADIUS);
     let excerpt = Excerpt::new(piece, focus);
-    // A snippet of the subject, if it is the whole of it, is the title that the server does not send.
+    // A snippet that is the whole subject is the title, if the server sends none.
     let is_whole = |text: &str| !text.starts_with('…') && !text.ends_with('…') && !text.ends_with("...");
     let from_snippet = wire.snippet.field.get().filter(|field| is_title_field(field)).map(|_| excerpt.text());
     let own = wire.title.get().filter(|title| !title.trim().is_empty());
@@ -305,14 +304,14 @@ fn hit(wire: &WireHit<'_>) -> Hit {
     };
     let link: Option<WebLink> = wire.link.get().and_then(|text| text.parse().ok());
     let excerpt = if excerpt.text() == title { Excerpt::default() } else { excerpt };
-    // A time that is longer is none.
+    // A longer string is no time.
     let time = time.filter(|time| time.len() <= MAX_TIME).map(str::to_owned);
     let emitted_at = wire.emitted_at.get().filter(|time| time.len() <= MAX_TIME).map(str::to_owned);
     let evidence = Evidence { emitted_at, ..Evidence::default() };
     Hit { id: hit_id(wire, stream, link.as_ref()), title, link, excerpt, time, evidence }
 }
 
-/// Returns the first words of a snippet; nothing when it has none.
+/// Returns the first words of a snippet, or `None` if it has none.
 fn first_words(snippet: &str) -> Option<String> {
     let start = snippet.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '…'));
     let words: Vec<&str> = start.split_whitespace().take(SNIPPET_WORDS + 1).collect();
@@ -321,12 +320,12 @@ fn first_words(snippet: &str) -> Option<String> {
     if clipped == joined && words.len() <= SNIPPET_WORDS {
         return Some(joined).filter(|title| !title.is_empty());
     }
-    // Without the last word, which is one too many or is cut.
+    // Drops the last word, which is beyond the maximum or truncated.
     let whole = clipped.trim_end_matches('…').trim_end();
     Some(format!("{}…", whole.rsplit_once(' ').map_or(whole, |(whole, _)| whole)))
 }
 
-/// What a hit can be fetched by. Nothing is made up: names that the server does not give stay unknown.
+/// Returns the id for fetching a hit. Names that the server does not send stay unknown.
 fn hit_id(wire: &WireHit<'_>, stream: Option<&str>, link: Option<&WebLink>) -> HitId {
     let connection: Option<ConnectionId> = match wire.connection.get().map(str::parse).transpose() {
         Ok(connection) => connection,
@@ -340,7 +339,7 @@ fn hit_id(wire: &WireHit<'_>, stream: Option<&str>, link: Option<&WebLink>) -> H
         })
     };
     let id = wire.id.get();
-    // An id that is itself a handle of this stream (`messages:m1`) names the record it says.
+    // An id that is a handle of this stream (`messages:m1`) names that record.
     let written = id.and_then(|id| id.parse::<Handle>().ok()).map(|handle| handle.address().clone());
     let written = written.filter(|written| stream.is_none_or(|stream| written.stream.as_str() == stream));
     let found = match (wire.record.get(), stream, written, id) {
@@ -355,7 +354,7 @@ fn hit_id(wire: &WireHit<'_>, stream: Option<&str>, link: Option<&WebLink>) -> H
     found.map_or(HitId::Nameless, HitId::Record)
 }
 
-/// The text without `<mark>` and `</mark>`, and the bytes of the first marked piece.
+/// Removes `<mark>` and `</mark>`, and returns the byte range of the first marked text.
 fn without_marks(marked: &str) -> (Cow<'_, str>, Range<usize>) {
     const OPEN: &str = "<mark>";
     const CLOSE: &str = "</mark>";

@@ -1,4 +1,4 @@
-//! What one stream can be asked, out of a compact or a full schema.
+//! Parser of the description of one stream in a compact or a full schema.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::record::{
 };
 use crate::source::SourceError;
 
-/// A stream of a schema, once for each connection that has it. `None` when the schema does not have it.
+/// Parses a stream of a schema, once for each connection that has it. Returns `None` if the schema lacks it.
 pub(in super::super) fn stream(
     body: &[u8],
     name: &StreamName,
@@ -66,7 +66,7 @@ fn details(name: &StreamName, body: &RecordData, connector: &RecordData) -> Vec<
         .collect()
 }
 
-/// The fields in the order of the schema's properties; what has capabilities and no property comes after.
+/// Returns the fields in the order of the schema's properties, then those that have capabilities but no property.
 fn fields(body: &RecordData) -> Vec<FieldDetail> {
     let object = |value: Option<&'_ Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
     let capabilities = object(member(body, &["field_capabilities", "fieldCapabilities"]));
@@ -103,7 +103,7 @@ fn views(body: &RecordData) -> Vec<View> {
     views.map(|(name, view)| View { name: name.to_owned(), fields: texts(view, &["fields"]) }).collect()
 }
 
-/// Relations as they are declared, with the limits under which they can be brought along.
+/// Returns the declared relations with their limits for expansion.
 fn relations(body: &RecordData) -> Vec<Relation> {
     const NAMES: [&str; 3] = ["name", "relation", "relationship"];
     let expand = body.get("query").and_then(|query| query.get("expand"));
@@ -239,7 +239,7 @@ mod tests {
         let body = json!({"connectors": [{"streams": [{"name": "messages", "field_capabilities": {"a": "t=string", "b": "role=cursor"}}],
             "granted_connections": [{"connection_id": "c1"}]}]});
         assert_eq!(read(&body).unwrap().unwrap()[0].cursor_field.as_deref(), Some("b"));
-        // A stream that is there and granted to nobody is not an unknown stream.
+        // A stream that exists but is not granted is not an unknown stream.
         let body = json!({"connectors": [{"streams": [{"name": "messages"}]}]});
         assert_eq!(read(&body).unwrap(), Some(vec![]));
         assert!(matches!(read(&json!({"data": []})), Err(SourceError::Protocol(_))));

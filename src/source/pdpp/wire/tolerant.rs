@@ -1,7 +1,7 @@
-//! Reading JSON that may hold anything anywhere.
+//! Deserialization of JSON with unexpected types.
 //!
-//! A `Tolerant` type says what it makes of a scalar, a list or an object; of what it does not expect it
-//! makes its default. So an unexpected type is a missing value, and never the end of a whole answer.
+//! A `Tolerant` type is built from a scalar, a list or an object, and is its default for any of these that it does
+//! not expect. So an unexpected type is a missing value and not a failure of the whole response.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,27 +13,27 @@ use serde_json::Value;
 
 use crate::record::RecordData;
 
-/// A value made of whatever JSON stands there.
+/// Value that can be built from any JSON.
 pub(super) trait Tolerant<'de>: Default {
-    /// Of a string, number or boolean, as text.
+    /// Builds the value from a string, number or boolean, as text.
     fn from_text(_text: Cow<'de, str>) -> Self {
         Self::default()
     }
 
-    /// Of an object.
+    /// Builds the value from an object.
     fn from_map<A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
         while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Self::default())
     }
 
-    /// Of a list.
+    /// Builds the value from a list.
     fn from_list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
         while items.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Self::default())
     }
 }
 
-/// Reads a [`Tolerant`] type.
+/// Deserializer wrapper for a [`Tolerant`] type.
 pub(super) struct Any<T>(pub(super) T);
 
 impl<'de, T: Tolerant<'de>> Deserialize<'de> for Any<T> {
@@ -88,7 +88,7 @@ impl<'de, T: Tolerant<'de>> Visitor<'de> for AnyVisitor<T> {
     }
 }
 
-/// A scalar as text.
+/// Scalar as text.
 #[derive(Debug, Default)]
 pub(super) struct Text<'a>(Option<Cow<'a, str>>);
 
@@ -99,12 +99,12 @@ impl<'de: 'a, 'a> Tolerant<'de> for Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// The text, if there is any.
+    /// Returns the text, if there is any.
     pub(super) fn get(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
 
-    /// Takes another spelling of the field, if this one is missing.
+    /// Uses another spelling of the field if this one is missing.
     pub(super) fn or(&mut self, other: Any<Self>) {
         if self.get().is_none() {
             *self = other.0;
@@ -112,14 +112,14 @@ impl<'a> Text<'a> {
     }
 }
 
-/// For derived types: a value of an unexpected type counts as missing.
+/// Deserializes a field; a value of an unexpected type counts as missing.
 pub(super) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
 
-/// For derived types: a list without its items of an unexpected shape; anything but a list is empty.
+/// List without its items of an unexpected shape; a value that is not a list is empty.
 pub(super) struct LenientList<T>(pub(super) Vec<T>);
 
 impl<T> Default for LenientList<T> {
@@ -135,22 +135,22 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for LenientList<T> {
     }
 }
 
-/// The first member of an object under one of these names that is not `null`.
+/// Returns the first member of an object under one of these names that is not `null`.
 pub(super) fn member<'a>(object: &'a RecordData, names: &[&str]) -> Option<&'a Value> {
     names.iter().find_map(|name| object.get(*name).filter(|value| !value.is_null()))
 }
 
-/// The first of these members that is text.
+/// Returns the first of these members that is a string.
 pub(super) fn text<'a>(object: &'a RecordData, names: &[&str]) -> Option<&'a str> {
     names.iter().find_map(|name| object.get(*name)?.as_str()).filter(|text| !text.is_empty())
 }
 
-/// The first of these members that is a whole number.
+/// Returns the first of these members that is an integer.
 pub(super) fn whole(object: &RecordData, names: &[&str]) -> Option<u64> {
     names.iter().find_map(|name| object.get(*name)?.as_u64())
 }
 
-/// The first of these members that is a list of texts, or one text alone.
+/// Returns the first of these members that is a list of strings or a single string.
 pub(super) fn texts(object: &RecordData, names: &[&str]) -> Vec<String> {
     let of = |value: &Value| match value {
         Value::String(one) => Some(vec![one.clone()]),
@@ -160,7 +160,7 @@ pub(super) fn texts(object: &RecordData, names: &[&str]) -> Vec<String> {
     names.iter().find_map(|name| of(object.get(*name)?)).unwrap_or_default()
 }
 
-/// Objects with their names: a list of objects that hold a `name`, or an object of objects.
+/// Returns objects with their names, from a list of objects with a `name` or from an object of objects.
 pub(super) fn named<'a>(value: Option<&'a Value>, names: &[&str]) -> Vec<(&'a str, &'a RecordData)> {
     match value {
         Some(Value::Array(items)) => {

@@ -1,7 +1,4 @@
-//! Pieces of one text field.
-//!
-//! A server's own `end_chars` and `next_offset_chars` are not read: the reference server adds UTF-16 units to
-//! code points there, and a text with emoji would lose characters.
+//! Parser of windows of a text field.
 
 use serde_json::Value;
 
@@ -11,7 +8,7 @@ use crate::handle::RecordAddress;
 use crate::record::{RecordData, Window};
 use crate::source::SourceError;
 
-/// A window, under `window` or bare. `offset` is the start that was asked for, should the answer not say.
+/// Parses a window, under `window` or bare. `offset` is the requested start, used if the response has none.
 pub(in super::super) fn window(
     body: &[u8],
     asked: &RecordAddress,
