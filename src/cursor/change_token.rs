@@ -1,12 +1,13 @@
-//! Change tokens: the state that changes of a stream are told from, as a text that a client keeps.
+//! Change tokens: the state from which changes of a stream are read, as a text that a client keeps.
 //!
-//! `fw1_` and base64url, without padding, of: format (1), key id (4), nonce (12), and by ChaCha20-Poly1305 the binding (8) and
-//! the state of a source, with the tag (16). The binding is a MAC of what the token is good for, such as the stream and
-//! the caller, so that a token of another stream is told from one that was changed.
+//! A token is `fw1_` and base64url, without padding, of: format (1 byte), key id (4), nonce (12), and by
+//! ChaCha20-Poly1305 the binding (8) and the state of a source, with the tag (16). The binding is a MAC of what the
+//! token is valid for, such as the stream and the caller, so that a token of another stream is distinguished from a
+//! forged one.
 //!
-//! A token does not expire, and nothing is kept for it: it opens as long as its key exists, which `cursor rotate` does not
-//! replace. The nonce is random, so that two tokens do not tell whether their states are the same. After 2^36 tokens of one
-//! key, two have the same nonce with a probability of 2^-25.
+//! A token does not expire, and nothing is stored for it: it opens as long as its key exists, which `cursor rotate`
+//! does not replace. The nonce is random, so that two tokens do not reveal whether their states are equal. After 2^36
+//! tokens of one key, two have the same nonce with a probability of 2^-25.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,17 +19,17 @@ use super::cursors::Cursors;
 use super::sealed_text::{NonceBytes, decrypt, encrypt};
 use crate::state::StateError;
 
-/// The first byte of a token. A cursor begins with 1.
+/// First byte of a token. That of a cursor is 1.
 const FORMAT: u8 = 2;
 
-/// Bytes of the binding.
+/// Length of the binding in bytes.
 const BINDING: usize = 8;
 
-/// A MAC of what a token is good for.
+/// MAC of what a token is valid for.
 type Binding = [u8; BINDING];
 
 impl Cursors {
-    /// Returns the token of a source's state, which opens for the same binding alone.
+    /// Returns the token of a source's state. It opens only with the same binding.
     ///
     /// # Errors
     ///
@@ -52,7 +53,7 @@ impl Cursors {
     }
 }
 
-/// Returns whether a text is written as tokens and cursors of this program are.
+/// Returns true if a text has the format of tokens and cursors of this program.
 #[must_use]
 pub fn is_own_text(text: &str) -> bool {
     text.starts_with(PREFIX)

@@ -1,20 +1,20 @@
-//! The time that cursors are measured by, which does not go back.
+//! A clock for the expiry of cursors that never goes back.
 //!
-//! A clock that is set back would make an expired cursor valid again. So the time is the greater of what the clock
-//! says and of the latest time ever seen plus what has passed since by the monotonic clock. The store of positions
+//! A system clock that is set back would make an expired cursor valid again. So the time is the greater of the system
+//! clock and of the latest time ever seen plus the time since then by the monotonic clock. The store of positions
 //! keeps the latest time, so that it is known after a restart, too.
 
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How far a clock is set ahead or back, to show what happens then: `+601s`, `-1h`.
+/// Offset of a clock, for tests of cursor expiry: `+601s`, `-1h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Skew {
     millis: i64,
 }
 
-/// A text that is no skew.
+/// Error of parsing a skew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is not written like +601s, -90m or -1h")]
 pub struct NotASkew;
@@ -30,28 +30,28 @@ impl FromStr for Skew {
     }
 }
 
-/// A clock that is never behind what it said before.
+/// Clock that never goes back.
 #[derive(Debug)]
 pub struct Clock {
     skew: Skew,
-    /// A time, and when it was that.
+    /// Latest time, with the instant at which it was that time.
     anchor: Mutex<(Instant, Duration)>,
 }
 
 impl Clock {
-    /// The system's clock, set ahead or back by `skew`.
+    /// Creates the system's clock, offset by `skew`.
     #[must_use]
     pub fn new(skew: Skew) -> Self {
         Self { skew, anchor: Mutex::new((Instant::now(), Duration::ZERO)) }
     }
 
-    /// The time since 1970.
+    /// Returns the time since 1970.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.at(Instant::now(), self.wall())
     }
 
-    /// Learns that it was `seen` already.
+    /// Sets the time to `seen` if it is earlier.
     pub fn raise(&self, seen: Duration) {
         self.at(Instant::now(), seen);
     }
@@ -100,9 +100,9 @@ mod tests {
         let start = Instant::now();
         let seconds = Duration::from_secs;
         assert_eq!(clock.at(start, seconds(10_000)), seconds(10_000));
-        // Set back an hour: time goes on by the monotonic clock.
+        // Set back an hour: the time advances by the monotonic clock.
         assert_eq!(clock.at(start + seconds(5), seconds(6_405)), seconds(10_005));
-        // Set ahead: believed, and not forgotten when it is set back.
+        // Set ahead: the time is accepted, and kept when the clock is set back.
         assert_eq!(clock.at(start + seconds(6), seconds(20_000)), seconds(20_000));
         assert_eq!(clock.at(start + seconds(7), seconds(10_007)), seconds(20_001));
     }

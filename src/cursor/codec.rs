@@ -1,9 +1,9 @@
-//! The text of a cursor.
+//! Codec of cursors.
 //!
-//! `fw1_` and base64url, without padding, of 64 bytes: version (1), kind (1), key id (4), time of issue in
-//! milliseconds since 1970 (6), offset (4), reference (16), HMAC-SHA256 tag over all before it (32). Ninety
-//! characters of the base64url alphabet in all, whatever the position is. One position has one text: other
-//! spellings of the same bytes are refused.
+//! A cursor is `fw1_` and base64url, without padding, of 64 bytes: version (1), kind (1), key id (4), time of issue
+//! in milliseconds since 1970 (6), offset (4), reference (16), HMAC-SHA256 tag over all before it (32). It has ninety
+//! characters of the base64url alphabet, whatever the position is. One position has one text: other spellings of the
+//! same bytes are refused.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,29 +15,29 @@ use sha2::Sha256;
 
 use super::CursorFault;
 
-/// What every cursor begins with.
+/// Prefix of every cursor.
 pub const PREFIX: &str = "fw1_";
 const VERSION: u8 = 1;
 const CLAIMS: usize = 32;
 const TAG: usize = 32;
 const BYTES: usize = CLAIMS + TAG;
 
-/// How long a cursor is valid after its issue, where nothing else is configured.
+/// Default lifetime of a cursor.
 pub const VALID_FOR: Duration = Duration::from_secs(600);
 
-/// The longest time that a cursor can be valid.
+/// Maximum lifetime of a cursor.
 pub(super) const MAX_VALID_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// How far ahead the clock of its issue may be.
+/// Maximum time by which the clock of the issuer may be ahead.
 const AHEAD: Duration = Duration::from_secs(60);
 
-/// The most characters a cursor has.
+/// Maximum length of a cursor in characters.
 pub const MAX_CURSOR_CHARS: usize = 96;
 
-/// Names a stored position.
+/// Id of a stored position.
 pub type Reference = [u8; 16];
 
-/// What a cursor goes on with. A cursor of one kind is no cursor of another.
+/// Kind of list that a cursor continues. A cursor of one kind is invalid for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Hits of a search.
@@ -58,13 +58,13 @@ impl Kind {
     const ALL: [Self; 6] =
         [Self::Search, Self::Records, Self::V1Search, Self::V1Records, Self::ApiRecords, Self::Chunk];
 
-    /// The kind of a byte, if it is one.
+    /// Returns the kind of a byte, or `None` for an unknown byte.
     #[must_use]
     pub fn of_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.byte() == byte)
     }
 
-    /// The byte that stands for it. Bytes are never given to another kind.
+    /// Returns the byte of the kind. Bytes are never reused.
     #[must_use]
     pub fn byte(self) -> u8 {
         match self {
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// The tool, or the route, that gives such cursors and takes them.
+    /// Returns the tool or the route of the kind.
     #[must_use]
     pub fn tool(self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ impl Kind {
     }
 }
 
-/// Names a key; it is no secret.
+/// Id of a key; it is no secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyId(pub [u8; 4]);
 
@@ -101,31 +101,31 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// A signing key. There is no default one.
+/// Signing key. There is no default key.
 #[derive(Clone)]
 pub struct Key {
     id: KeyId,
-    /// HMAC that has read the secret and nothing else, so that a cursor costs no key schedule.
+    /// HMAC state after the secret, which saves the key schedule for each cursor.
     keyed: Hmac<Sha256>,
 }
 
 impl Key {
-    /// A key made of 32 random bytes.
+    /// Creates a key of 32 random bytes.
     #[must_use]
     pub fn new(id: KeyId, secret: &[u8; 32]) -> Self {
-        // Padded to the block of SHA-256, as HMAC defines it.
+        // Padded to the block size of SHA-256, as HMAC defines it.
         let mut block = [0; 64];
         block.iter_mut().zip(secret).for_each(|(padded, byte)| *padded = *byte);
         Self { id, keyed: Hmac::new(&block.into()) }
     }
 
-    /// Its name.
+    /// Returns the id of the key.
     #[must_use]
     pub fn id(&self) -> KeyId {
         self.id
     }
 
-    /// HMAC over texts that are no cursors of this codec, and cannot be read as such: those begin with their version.
+    /// Computes an HMAC over other texts. They cannot be read as cursors, which begin with their version.
     #[must_use]
     pub fn mac_of(&self, texts: &[&[u8]]) -> Hmac<Sha256> {
         let mut mac = self.keyed.clone();
@@ -150,21 +150,21 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What a cursor says.
+/// Contents of a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
-    /// What it goes on with.
+    /// Kind of the list.
     pub kind: Kind,
-    /// When it was issued, since 1970; whole milliseconds.
+    /// Time of issue since 1970, in whole milliseconds.
     pub issued: Duration,
-    /// How many rows came before.
+    /// Number of rows on earlier pages.
     pub offset: u32,
-    /// Where the position is kept.
+    /// Id of the stored position.
     pub reference: Reference,
 }
 
 impl Claims {
-    /// Refuses a cursor that is out of its time at `now`, when cursors are valid for so long.
+    /// Refuses a cursor that is not valid at `now`, with this lifetime.
     ///
     /// # Errors
     ///
@@ -177,14 +177,14 @@ impl Claims {
         }
     }
 
-    /// Returns the last moment it is valid, when cursors are valid for so long.
+    /// Returns the time of expiry, with this lifetime.
     #[must_use]
     pub fn expires(&self, valid_for: Duration) -> Duration {
         self.issued.saturating_add(valid_for)
     }
 }
 
-/// The cursor of claims.
+/// Encodes and signs a cursor.
 #[must_use]
 pub fn seal(key: &Key, claims: &Claims) -> String {
     let [_, _, millis @ ..] = u64::try_from(claims.issued.as_millis()).unwrap_or(u64::MAX).to_be_bytes();
@@ -202,7 +202,7 @@ pub fn seal(key: &Key, claims: &Claims) -> String {
     text
 }
 
-/// A text that has the form of a cursor. What it claims is not yet to be believed.
+/// Decoded cursor, not yet verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sealed {
     bytes: [u8; BYTES],
@@ -211,7 +211,7 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// Reads the text of a cursor.
+    /// Decodes the text of a cursor.
     ///
     /// # Errors
     ///
@@ -242,19 +242,19 @@ impl Sealed {
         Some(Self { bytes, key: KeyId(*key), claims })
     }
 
-    /// The key it says it was sealed with.
+    /// Returns the id of the key that the cursor names.
     #[must_use]
     pub fn key(&self) -> KeyId {
         self.key
     }
 
-    /// What it says, whoever wrote it.
+    /// Returns the unverified contents.
     #[must_use]
     pub fn unverified(&self) -> Claims {
         self.claims
     }
 
-    /// What it says, when `key` sealed it.
+    /// Returns the contents if `key` signed the cursor.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Cursors as tools use them: one is given for a position, and the position is given for it.
+//! Issues cursors for positions, and returns the positions of cursors.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,56 +20,56 @@ use super::positions::{Position, Positions};
 use super::sqlite::SqlitePositions;
 use crate::state::StateError;
 
-/// The most that one position takes, in bytes: 200 hits with long excerpts are a tenth of it.
+/// Maximum size of a position in bytes: ten times that of 200 hits with long excerpts.
 pub(super) const MAX_POSITION_BYTES: usize = 4 * 1024 * 1024;
 
-/// Why there is no position for a cursor.
+/// Reason why a cursor has no position.
 #[derive(Debug, thiserror::Error)]
 pub enum NoPosition {
-    /// The cursor is refused.
+    /// The cursor is invalid.
     #[error(transparent)]
     Refused(#[from] CursorFault),
-    /// Positions cannot be read.
+    /// The stored positions cannot be read.
     #[error(transparent)]
     State(#[from] StateError),
 }
 
-/// Keys, a clock, and the positions.
+/// Keys, a clock and the stored positions.
 #[derive(Debug)]
 pub struct Cursors {
     clock: Arc<Clock>,
     storage: OnceCell<Storage>,
-    /// The directory that keys and positions are in, when it is opened at the first use.
+    /// State directory, if it is opened at the first use.
     directory: Option<PathBuf>,
-    /// The keys of cursors that end with the process.
+    /// Keys of cursors that end with the process.
     process_keys: Keys,
-    /// How long a cursor is valid.
+    /// Lifetime of a cursor.
     valid_for: Duration,
-    /// Told how long each cursor took to encode.
+    /// Observer of the encoding time of each cursor.
     encoded: OnceLock<EncodeObserver>,
-    /// Whether a task waits for positions to expire: what users asked for does not stay when nobody calls any more.
+    /// True if a task waits to delete expired positions, which contain queries and must not stay until the next call.
     waiting: Arc<AtomicBool>,
 }
 
-/// Keys and positions that are in use.
+/// Keys and positions in use.
 #[derive(Debug)]
 struct Storage {
-    /// The keys of cursors and those of change tokens; none for the keys of the process.
+    /// Keys of cursors and those of change tokens; `None` for the keys of the process.
     keys: Option<(Keys, Keys)>,
     positions: Arc<dyn Positions>,
-    /// Whether positions are in a file, where their texts are encrypted.
+    /// True if positions are in a file, where their texts are encrypted.
     is_kept: bool,
 }
 
-/// What the texts of positions are encrypted for.
+/// Context of the encryption of positions.
 pub const POSITION_CONTEXT: &[&str] = &["position"];
 
-/// The clock that cursors are measured by, and how long they are valid.
+/// Clock offset and lifetime of cursors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// How far the clock is set ahead or back.
+    /// Offset of the clock.
     pub skew: Skew,
-    /// How long a cursor is valid after its issue, at most an hour.
+    /// Lifetime of a cursor, at most an hour.
     pub valid_for: Duration,
 }
 
@@ -79,7 +79,7 @@ impl From<Skew> for Timing {
     }
 }
 
-/// Takes the time that a cursor took to encode.
+/// Receives the encoding time of a cursor.
 struct EncodeObserver(Box<dyn Fn(Duration) + Send + Sync>);
 
 impl fmt::Debug for EncodeObserver {
@@ -89,7 +89,7 @@ impl fmt::Debug for EncodeObserver {
 }
 
 impl Cursors {
-    /// Cursors that end with the process.
+    /// Creates cursors that end with the process.
     ///
     /// # Errors
     ///
@@ -100,8 +100,8 @@ impl Cursors {
         Ok(cursors)
     }
 
-    /// Cursors that outlive the process, in a state directory that is opened at the first use. Where it cannot be used,
-    /// they end with the process.
+    /// Creates cursors that outlive the process, in a state directory that is opened at the first use. If it cannot
+    /// be used, they end with the process.
     ///
     /// # Errors
     ///
@@ -113,7 +113,8 @@ impl Cursors {
         Self::unopened(timing.into(), Some(directory))
     }
 
-    /// Cursors that outlive the process, kept in a state directory that several may share. What is not there is made.
+    /// Creates cursors that outlive the process, in a state directory that several processes may share. Missing files
+    /// are created.
     ///
     /// # Errors
     ///
@@ -137,7 +138,7 @@ impl Cursors {
         })
     }
 
-    /// Returns keys and positions. Opens the directory at the first use, on a thread where that may block.
+    /// Returns keys and positions. Opens the directory at the first use, on a blocking thread.
     async fn storage(&self) -> &Storage {
         let open = async || {
             let Some(directory) = self.directory.clone() else { return Storage::in_memory(self.valid_for) };
@@ -154,12 +155,12 @@ impl Cursors {
         self.storage.get_or_init(open).await
     }
 
-    /// Encrypts the text of a position that is kept in a file.
+    /// Encrypts the text of a position for a file.
     async fn encrypt_position(&self, text: String) -> String {
         if self.storage().await.is_kept { self.seal_text(POSITION_CONTEXT, &text).await } else { text }
     }
 
-    /// Decrypts what [`Self::encrypt_position`] returned. A text of a key that is gone is none.
+    /// Decrypts what [`Self::encrypt_position`] returned, or returns `None` if its key is gone.
     async fn decrypt_position(&self, text: String) -> Option<String> {
         if self.storage().await.is_kept {
             self.open_text(POSITION_CONTEXT, &text).await.ok()
@@ -168,28 +169,29 @@ impl Cursors {
         }
     }
 
-    /// Tells `observer` how long each cursor takes to encode. The first observer stays.
+    /// Reports the encoding time of each cursor to `observer`. Only the first observer is used.
     pub fn observe_encoding(&self, observer: impl Fn(Duration) + Send + Sync + 'static) {
         let _ = self.encoded.set(EncodeObserver(Box::new(observer)));
     }
 
-    /// The keys, for what else has to be signed.
+    /// Returns the signing keys, for other texts that are signed.
     pub(super) async fn keys(&self) -> &Keys {
         self.storage().await.keys.as_ref().map_or(&self.process_keys, |(cursors, _)| cursors)
     }
 
-    /// The key of change tokens, in the state directory where there is one. `cursor rotate` does not replace it.
+    /// Returns the keys of change tokens, from the state directory if there is one. `cursor rotate` does not replace
+    /// them.
     pub(super) async fn change_keys(&self) -> &Keys {
         self.storage().await.keys.as_ref().map_or(&self.process_keys, |(_, changes)| changes)
     }
 
-    /// The time since 1970, by a clock that does not go back.
+    /// Returns the time since 1970, by a clock that does not go back.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.clock.now()
     }
 
-    /// Keeps a position and gives its cursor.
+    /// Stores a position and returns its cursor.
     ///
     /// # Errors
     ///
@@ -207,7 +209,7 @@ impl Cursors {
         let mut reference = Reference::default();
         getrandom::fill(&mut reference)?;
         let text = self.encrypt_position(text).await;
-        // As the cursor has it, which counts milliseconds.
+        // Truncated to milliseconds, as in the cursor.
         let issued = Duration::from_millis(u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX));
         let position = Position { kind, issued, offset, binding, text };
         let positions = &self.storage().await.positions;
@@ -224,20 +226,20 @@ impl Cursors {
         Ok(cursor)
     }
 
-    /// The position of a cursor of one kind.
+    /// Returns the position of a cursor of a kind.
     ///
     /// # Errors
     ///
     /// The cursor is not one of these, its time is over, or positions cannot be read.
     pub async fn position(&self, kind: Kind, cursor: &str) -> Result<Position, NoPosition> {
-        // Opening may raise the clock.
+        // Opening may set the clock forward.
         let Storage { positions, .. } = self.storage().await;
         let now = self.clock.now();
         let claims = match self.keys().await.open(cursor, now) {
             Ok(claims) => claims,
             Err(CursorFault::Expired) => {
-                // That it expired is remembered, so that no clock that is set back revives it. A store that cannot be
-                // written changes nothing about the answer.
+                // The expiry is stored, so that a clock that is set back does not revive the cursor. A failure to
+                // store it does not change the answer.
                 if let Err(error) = positions.expire(now).await {
                     tracing::warn!(%error, "cursor store");
                 }
@@ -264,7 +266,7 @@ impl Storage {
         let database = Database::in_directory(directory);
         database.prepare()?;
         let positions = SqlitePositions::new(Arc::new(database)).with_ttl(valid_for);
-        // What was seen before the restart was; from here on it cannot be earlier.
+        // The latest time before the restart; from here on the time cannot be earlier.
         clock.raise(positions.start(clock.now())?);
         let keys = Keys::of_file(KeyFile::in_directory(directory), clock.now())?.with_ttl(valid_for);
         let changes = Keys::of_file(KeyFile::for_changes(directory), clock.now())?.with_ttl(Duration::MAX);
@@ -273,7 +275,7 @@ impl Storage {
 }
 
 impl Cursors {
-    /// Forgets what has expired by then, also when nobody calls meanwhile.
+    /// Deletes positions after they have expired, even if no call is made meanwhile.
     fn expire_after(&self, wait: Duration, positions: &Arc<dyn Positions>) {
         if self.waiting.swap(true, Ordering::Relaxed) {
             return;
@@ -281,7 +283,7 @@ impl Cursors {
         let (clock, positions) = (Arc::clone(&self.clock), Arc::clone(positions));
         let waiting = Arc::clone(&self.waiting);
         tokio::spawn(async move {
-            // Twice: what was issued during the first wait goes after the second.
+            // Twice: positions issued during the first wait are deleted after the second.
             for _ in 0..2 {
                 tokio::time::sleep(wait).await;
                 waiting.store(false, Ordering::Relaxed);
@@ -344,7 +346,7 @@ mod tests {
         assert_eq!(open().position(Kind::Search, &cursor).await.unwrap().text, "here");
     }
 
-    /// On a runtime of one thread, the lock is released only if opening the directory leaves that thread to others.
+    /// On a single-threaded runtime, the lock is released only if opening the directory does not block the thread.
     #[tokio::test(flavor = "current_thread")]
     async fn opening_directory_does_not_block_runtime() {
         let folder = tempfile::tempdir().unwrap();
@@ -372,7 +374,7 @@ mod tests {
         assert_eq!(refused(open("+601s").position(Kind::Search, &cursor).await), CursorFault::Expired);
         for skew in ["+0s", "-1h", "-9000h"] {
             assert_eq!(refused(open(skew).position(Kind::Search, &cursor).await), CursorFault::Expired);
-            // And new ones work.
+            // New cursors work.
             let cursors = open(skew);
             let new = issue(&cursors, "new").await;
             assert!(cursors.position(Kind::Search, &new).await.is_ok());
@@ -406,7 +408,7 @@ mod tests {
         let kept = || positions.list(Duration::ZERO).unwrap().len();
         assert_eq!(kept(), 1);
         cursors.clock.raise(cursors.now() + VALID_FOR + Duration::from_secs(1));
-        // A wait has begun with the first, so that there is one at a time.
+        // A wait began with the first position, so that there is only one at a time.
         let stored = &cursors.storage().await.positions;
         cursors.expire_after(Duration::ZERO, stored);
         tokio::task::yield_now().await;
@@ -431,9 +433,9 @@ mod tests {
         assert!(other.position(Kind::Search, &cursor).await.is_ok());
         let later = open("+20m");
         assert_eq!(refused(later.position(Kind::Search, &cursor).await), CursorFault::Expired);
-        // Its position is gone, for those too whose clock says otherwise.
+        // Its position is deleted, for processes with another clock too.
         assert_eq!(refused(other.position(Kind::Search, &cursor).await), CursorFault::Expired);
-        // What is issued now is not expired at once, though a clock is ahead.
+        // A position that is issued now does not expire at once, even if a clock is ahead.
         let cursor = issue(&now, "there").await;
         assert!(later.position(Kind::Search, &cursor).await.is_ok());
         assert!(now.position(Kind::Search, &cursor).await.is_ok());

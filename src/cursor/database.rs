@@ -1,6 +1,6 @@
-//! The SQLite file that keeps positions, and the connections to it.
+//! The SQLite file of stored positions, and its connections.
 //!
-//! It holds what users asked for, so what is deleted is overwritten.
+//! Positions contain queries of users, so deleted ones are overwritten.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,8 @@ use rusqlite::Connection;
 
 use crate::state::{FileKind, StateError, StateFile};
 
-/// `fwcu` is in its header. 256 MiB of positions in pages of 4,096 bytes, and what the file takes beside them.
+/// `fwcu` is in the file's header. The size is 256 MiB of positions in pages of 4,096 bytes, and the overhead of the
+/// file.
 const KIND: FileKind = FileKind {
     name: "cursors.db",
     what: "cursor store",
@@ -17,7 +18,7 @@ const KIND: FileKind = FileKind {
     application_id: 0x6677_6375,
     format: 2,
     schema: include_str!("schema.sql"),
-    // Cursors of earlier versions are valid for an hour at most.
+    // Cursors of earlier releases are valid for an hour at most.
     upgrades: &[(
         1,
         "ALTER TABLE positions ADD COLUMN expires_ms INTEGER;
@@ -27,31 +28,31 @@ const KIND: FileKind = FileKind {
     overwrites: true,
 };
 
-/// Idle connections kept for the next call.
+/// Maximum number of idle connections.
 const IDLE: usize = 4;
 
-/// The file of a state directory.
+/// Database file of a state directory.
 #[derive(Debug)]
 pub struct Database {
     pub(super) file: StateFile,
-    /// Holds only connections that no call is using.
+    /// Idle connections.
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Database {
-    /// That of a state directory, whether it is there or not.
+    /// Returns the database of a state directory, whether the file exists or not.
     #[must_use]
     pub fn in_directory(directory: &Path) -> Self {
         Self { file: StateFile::in_directory(KIND, directory), idle: Mutex::default() }
     }
 
-    /// Whether there is a file.
+    /// Returns true if the file exists.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.file.is_there()
     }
 
-    /// Makes the directory and the file where they are not there, and proves that the file is of this program.
+    /// Creates the directory and the file if they are missing, and verifies that the file is of this program.
     ///
     /// # Errors
     ///
@@ -62,7 +63,7 @@ impl Database {
         Ok(())
     }
 
-    /// Lends a connection. When the file was deleted it is made again: what it held has expired with it.
+    /// Runs an operation on a connection. A file that was deleted is created again; its cursors have expired with it.
     ///
     /// # Errors
     ///

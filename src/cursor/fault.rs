@@ -1,33 +1,33 @@
-//! Why a cursor is refused.
+//! Reasons to refuse a cursor.
 
-/// What is wrong with a cursor.
+/// Reason to refuse a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CursorFault {
-    /// It is not the text of any cursor.
+    /// The text is not a cursor.
     #[error("it is not a cursor of this server")]
     Malformed,
-    /// Its signature is not ours.
+    /// The signature is invalid.
     #[error("its signature is wrong")]
     Tampered,
-    /// It was issued too long ago, or its key or its position is gone.
+    /// The cursor is too old, or its key or its position is gone.
     #[error("it has expired, or its server's state is gone")]
     Expired,
-    /// It was issued by a clock that was ahead.
+    /// The cursor was issued by a clock that was ahead.
     #[error("it was issued at a time that has not come, by a clock that was ahead")]
     NotYetValid,
-    /// It was issued for other arguments, by another tool, or to another caller.
+    /// The cursor was issued for other arguments, another tool or another caller.
     #[error("it belongs to another call or caller")]
     Mismatched,
-    /// What it pages through is another than it was.
+    /// The list has changed since.
     #[error("the configured sources changed since it was given")]
     Changed,
-    /// The record whose text it goes on in is another than it was.
+    /// The record that contains the text has changed since.
     #[error("the record changed since it was given")]
     RecordChanged,
 }
 
 impl CursorFault {
-    /// The stable word for the fault.
+    /// Returns the stable name of the fault.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {

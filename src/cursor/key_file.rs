@@ -1,8 +1,8 @@
-//! The files that keep the keys: in the state directory, readable by their owner alone.
+//! Key files in the state directory, readable by their owner only.
 //!
-//! A change is made under a lock, in a new file that then takes the place of the old: two processes that start at once
-//! end with the same key, and a reader finds the file whole. Deleting it ends everything that was made with its keys; the
-//! next to look makes a new one.
+//! A change is made under a lock, in a new file that then replaces the old one: two processes that start at the same
+//! time end with the same key, and a reader always finds a complete file. Deleting the file invalidates everything
+//! that was made with its keys; the next read creates a new one.
 
 use std::fs::{self, File, Metadata};
 use std::io::{ErrorKind, Write};
@@ -17,34 +17,34 @@ use super::codec::{Key, KeyId};
 use super::key_ring::{KEPT_FOR, KeyRing};
 use crate::state::{StateError, StateLock};
 
-/// The file of the keys that sign cursors.
+/// Name of the file of the keys that sign cursors.
 const CURSOR_KEYS: &str = "cursor-keys.json";
 
-/// The file of the key that seals change tokens, which is not rotated.
+/// Name of the file of the key that encrypts change tokens, which is not rotated.
 const CHANGE_KEY: &str = "change-key.json";
 
-/// The most keys, and so the most rotations while a cursor is valid.
+/// Maximum number of keys, and so of rotations during the lifetime of a cursor.
 const MAX_KEYS: usize = 64;
 
-/// The key file of a state directory.
+/// Key file of a state directory.
 #[derive(Debug, Clone)]
 pub struct KeyFile {
     directory: PathBuf,
     path: PathBuf,
 }
 
-/// What is in the file, and which file that was.
+/// Contents of a key file, with its stamp.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The keys.
     pub ring: KeyRing,
-    /// How many keys.
+    /// Number of keys.
     pub count: usize,
-    /// To be compared with that of the file later.
+    /// Stamp of the file, to detect a later change.
     pub stamp: Stamp,
 }
 
-/// Tells a file from the one that took its place.
+/// Identity of a file's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     modified: Option<SystemTime>,
@@ -52,7 +52,7 @@ pub struct Stamp {
     inode: u64,
 }
 
-/// The file as it is written. Keys are in the order they were made.
+/// Serialized key file. Keys are in order of creation.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -70,19 +70,19 @@ struct WrittenKey {
 }
 
 impl KeyFile {
-    /// The keys of cursors in a state directory, whether the file is there or not.
+    /// Returns the file of cursor keys in a state directory, whether it exists or not.
     #[must_use]
     pub fn in_directory(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), path: directory.join(CURSOR_KEYS) }
     }
 
-    /// The key of change tokens in a state directory, whether the file is there or not.
+    /// Returns the file of the change-token key in a state directory, whether it exists or not.
     #[must_use]
     pub fn for_changes(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), path: directory.join(CHANGE_KEY) }
     }
 
-    /// The keys, or `None` when there is no file.
+    /// Returns the keys, or `None` if there is no file.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl KeyFile {
         Ok(self.read()?.map(|(_, loaded)| loaded))
     }
 
-    /// The keys; the first one is made when there is none.
+    /// Returns the keys. Creates the first one if there is none.
     ///
     /// # Errors
     ///
@@ -101,14 +101,14 @@ impl KeyFile {
             return Ok(loaded);
         }
         let _lock = StateLock::of(&self.directory)?;
-        // Another process may have made it meanwhile.
+        // Another process may have created it meanwhile.
         if let Some(loaded) = self.load()? {
             return Ok(loaded);
         }
         self.write(&Written { version: 1, keys: vec![WrittenKey::random(now)?] })
     }
 
-    /// Adds a key that signs from now on, and leaves out those that nothing valid can be signed with.
+    /// Adds a key that signs from now on, and removes those that can no longer verify a valid cursor.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl KeyFile {
         self.write(&Written { version: 1, keys })
     }
 
-    /// Which file is there now, if any.
+    /// Returns the stamp of the file, or `None` if there is none.
     #[must_use]
     pub fn stamp(&self) -> Option<Stamp> {
         fs::metadata(&self.path).ok().map(|metadata| Stamp::of(&metadata))
@@ -142,7 +142,7 @@ impl KeyFile {
         let metadata = file.metadata().map_err(unreadable)?;
         self.check_mode(&metadata)?;
         let damaged = |problem: String| StateError::DamagedKeys { path: self.path.clone(), problem };
-        // The parser's own message would quote what it does not expect, which may be a secret.
+        // The parser's own message would quote the unexpected text, which may be a secret.
         let written: Written = serde_json::from_reader(std::io::BufReader::new(file))
             .map_err(|error| damaged(format!("line {}, column {}", error.line(), error.column())))?;
         if written.version != 1 {
@@ -165,7 +165,7 @@ impl KeyFile {
 
     #[cfg(not(unix))]
     fn check_mode(&self, _metadata: &Metadata) -> Result<(), StateError> {
-        // The folder of the user is closed to other users.
+        // The user's folder is closed to other users.
         Ok(())
     }
 
@@ -259,7 +259,8 @@ mod tests {
         assert!(second.ring.key(first.ring.newest().id(), at(1_602)).is_some());
         assert!(second.ring.key(first.ring.newest().id(), at(1_603)).is_none());
         assert_eq!(file.rotate(at(1_300)).unwrap().count, 3);
-        // The first was replaced more than an hour ago, the second was not: some server's cursors may be valid for so long.
+        // The first key was replaced more than an hour ago and the second was not: cursors of another server may be
+        // valid for so long.
         assert_eq!(file.rotate(at(1_603)).unwrap().count, 4);
         assert_eq!(file.rotate(at(4_603)).unwrap().count, 4);
         for _ in 0..100 {

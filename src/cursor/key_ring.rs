@@ -1,40 +1,40 @@
-//! The keys that are good at a time: the newest signs, those it replaced still verify for a while.
+//! Keys that are valid at one time: the newest one signs, and replaced ones still verify for a while.
 
 use std::time::Duration;
 
 use super::CursorFault;
 use super::codec::{Claims, Key, KeyId, MAX_VALID_FOR, Sealed, VALID_FOR, seal};
 
-/// How long another process may sign with a key that was replaced before it notices.
+/// Time after which every process has noticed a new key.
 const NOTICED_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long a replaced key is kept: as long as any server may verify with it.
+/// Time for which a replaced key is kept: as long as any server may verify with it.
 pub(super) const KEPT_FOR: Duration = MAX_VALID_FOR.saturating_add(NOTICED_WITHIN);
 
-/// Keys, at least one.
+/// One or more keys.
 #[derive(Debug, Clone)]
 pub struct KeyRing {
     newest: Key,
-    /// Older keys, each with the time at which the next one replaced it.
+    /// Older keys, each with the time at which it was replaced.
     replaced: Vec<(Key, Duration)>,
-    /// How long a cursor is valid.
+    /// Lifetime of a cursor.
     valid_for: Duration,
 }
 
 impl KeyRing {
-    /// A ring of one key.
+    /// Creates a ring of one key.
     #[must_use]
     pub fn of(key: Key) -> Self {
         Self { newest: key, replaced: Vec::new(), valid_for: VALID_FOR }
     }
 
-    /// Returns the ring of a server whose cursors are valid for so long.
+    /// Sets the lifetime of cursors.
     #[must_use]
     pub fn with_ttl(self, valid_for: Duration) -> Self {
         Self { valid_for, ..self }
     }
 
-    /// A ring of one random key.
+    /// Creates a ring of one random key.
     ///
     /// # Errors
     ///
@@ -46,43 +46,44 @@ impl KeyRing {
         Ok(Self::of(Key::new(KeyId(id), &secret)))
     }
 
-    /// The ring with a newer key, which signs from `at` on.
+    /// Adds a newer key, which signs from `at` on.
     #[must_use]
     pub fn replaced_by(mut self, key: Key, at: Duration) -> Self {
         self.replaced.push((std::mem::replace(&mut self.newest, key), at));
         self
     }
 
-    /// The key that signs.
+    /// Returns the key that signs.
     #[must_use]
     pub fn newest(&self) -> &Key {
         &self.newest
     }
 
-    /// The key of an id, while what it signed can still be valid.
+    /// Returns the key of an id, while a cursor that it signed can still be valid.
     #[must_use]
     pub fn key(&self, id: KeyId, now: Duration) -> Option<&Key> {
-        // A key verifies for as long as a cursor is valid that another process signed with it before it noticed.
+        // Another process may sign with a replaced key until it notices the new one, so the key verifies for that
+        // much longer.
         let lives = |at: &Duration| now <= at.saturating_add(self.valid_for).saturating_add(NOTICED_WITHIN);
         let mut older = self.replaced.iter().rev().filter(|(_, at)| lives(at)).map(|(key, _)| key);
         if self.newest.id() == id { Some(&self.newest) } else { older.find(|key| key.id() == id) }
     }
 
-    /// The cursor of claims.
+    /// Encodes and signs a cursor.
     #[must_use]
     pub fn seal(&self, claims: &Claims) -> String {
         seal(&self.newest, claims)
     }
 
-    /// What a cursor claims, when a key of the ring sealed it and it is valid at `now`.
+    /// Returns the contents of a cursor if a key of the ring signed it and it is valid at `now`.
     ///
     /// # Errors
     ///
     /// It is malformed, tampered or expired.
     pub fn open(&self, text: &str, now: Duration) -> Result<Claims, CursorFault> {
         let sealed = Sealed::read(text)?;
-        // A key that is not known was replaced long ago, or another server's. Saying so gives nothing away: ids are
-        // no secret.
+        // An unknown key was replaced long ago or is another server's. Key ids are no secret, so the error may say
+        // so.
         let key = self.key(sealed.key(), now).ok_or(CursorFault::Expired)?;
         let claims = sealed.verified(key)?;
         claims.check_time(now, self.valid_for).map(|()| claims)
@@ -117,7 +118,7 @@ mod tests {
             assert_eq!(ring.open(&before, after(seconds)).is_ok(), lives, "{seconds}");
         }
         assert!(ring.open(&newer, after(700)).is_ok());
-        // What an old key signs after its time is worth nothing, though it says that it is new.
+        // A signature of an old key is invalid after its time, even if the cursor claims to be new.
         let late = KeyRing::of(key(1)).seal(&claims(after(800)));
         assert_eq!(ring.open(&late, after(801)), Err(CursorFault::Expired));
     }

@@ -1,4 +1,4 @@
-//! The keys of a running process, which follow the file they are from.
+//! Keys of a running process, which follow their file.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::key_file::{KeyFile, Stamp};
 use super::key_ring::KeyRing;
 use crate::state::StateError;
 
-/// How long a key that another process added may go unnoticed by one that signs.
+/// Time after which a process that signs checks the file for a new key.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Keys that sign and verify.
@@ -17,7 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub struct Keys {
     file: Option<KeyFile>,
     held: Mutex<CurrentKeys>,
-    /// How long a cursor is valid.
+    /// Lifetime of a cursor.
     valid_for: Duration,
 }
 
@@ -29,7 +29,7 @@ struct CurrentKeys {
 }
 
 impl Keys {
-    /// One random key, which ends with the process.
+    /// Creates one random key, which ends with the process.
     ///
     /// # Errors
     ///
@@ -38,14 +38,14 @@ impl Keys {
         Ok(Self::of(KeyRing::random()?))
     }
 
-    /// These, for ever.
+    /// Creates keys that never change.
     #[must_use]
     pub fn of(ring: KeyRing) -> Self {
         let held = CurrentKeys { ring: Arc::new(ring), stamp: None, looked: Instant::now() };
         Self { file: None, held: Mutex::new(held), valid_for: VALID_FOR }
     }
 
-    /// Returns the keys of a server whose cursors are valid for so long.
+    /// Sets the lifetime of cursors.
     #[must_use]
     pub fn with_ttl(self, valid_for: Duration) -> Self {
         let held = self.held.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +53,7 @@ impl Keys {
         Self { held: Mutex::new(CurrentKeys { ring, ..held }), valid_for, ..self }
     }
 
-    /// Those of a file, which is made when it is not there.
+    /// Loads the keys of a file, which is created if it is missing.
     ///
     /// # Errors
     ///
@@ -65,27 +65,27 @@ impl Keys {
         Ok(Self { file: Some(file), held: Mutex::new(held), valid_for: VALID_FOR })
     }
 
-    /// The key to sign with.
+    /// Returns the key that signs.
     #[must_use]
     pub fn newest(&self, now: Duration) -> Key {
         self.ring(now, |held| held.looked.elapsed() >= LOOK_EVERY).newest().clone()
     }
 
-    /// The key of an id, while what it signed can still be valid.
+    /// Returns the key of an id, while a cursor that it signed can still be valid.
     #[must_use]
     pub fn key(&self, id: KeyId, now: Duration) -> Option<Key> {
-        // A key that is not known may be another process's newest.
+        // An unknown key may be the newest one of another process.
         let ring = self.ring(now, |held| held.ring.key(id, now).is_none());
         ring.key(id, now).cloned()
     }
 
-    /// The cursor of claims.
+    /// Encodes and signs a cursor.
     #[must_use]
     pub fn seal(&self, claims: &Claims, now: Duration) -> String {
         self.ring(now, |held| held.looked.elapsed() >= LOOK_EVERY).seal(claims)
     }
 
-    /// What a cursor claims, when one of the keys sealed it and it is valid at `now`.
+    /// Returns the contents of a cursor if one of the keys signed it and it is valid at `now`.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl Keys {
         self.ring(now, |held| held.ring.key(id, now).is_none()).open(text, now)
     }
 
-    /// The ring, read again when there is reason to look and the file is another.
+    /// Returns the ring, read again if there is a reason to check and the file has changed.
     fn ring(&self, now: Duration, has_reason: impl Fn(&CurrentKeys) -> bool) -> Arc<KeyRing> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = self.file.as_ref().filter(|_| has_reason(&held)) {
@@ -106,7 +106,7 @@ impl Keys {
                         let ring = loaded.ring.with_ttl(self.valid_for);
                         (held.ring, held.stamp) = (Arc::new(ring), Some(loaded.stamp));
                     }
-                    // The keys that are known stay good; those that a mended file adds are found later.
+                    // The known keys stay valid; those that a repaired file adds are found later.
                     Err(error) => tracing::warn!(%error, "cursor keys"),
                 }
             }
@@ -129,13 +129,13 @@ mod tests {
         let keys = Keys::of_file(file.clone(), NOW).unwrap();
         let claims = Claims { kind: Kind::Search, issued: NOW, offset: 0, reference: [0; 16] };
         let old = keys.seal(&claims, NOW);
-        // Another process rotates, signs at once, and its cursor is good here.
+        // Another process rotates and signs at once, and its cursor is valid here.
         let newer = file.rotate(NOW).unwrap().ring.newest().clone();
         let theirs = seal(&newer, &claims);
         assert_eq!(keys.open(&theirs, NOW), Ok(claims));
         assert_eq!(keys.open(&old, NOW), Ok(claims));
         assert_eq!(keys.newest(NOW).id(), newer.id());
-        // A file that is broken later changes nothing; one that is deleted ends all cursors.
+        // A file that is damaged later changes nothing; a deleted file invalidates all cursors.
         std::fs::write(folder.path().join("cursor-keys.json"), "broken").unwrap();
         let unknown = seal(KeyRing::random().unwrap().newest(), &claims);
         assert_eq!(keys.open(&unknown, NOW), Err(CursorFault::Expired));

@@ -10,14 +10,14 @@ use super::codec::{Reference, VALID_FOR};
 use super::positions::{Position, Positions};
 use crate::state::StateError;
 
-/// The most memory that positions take, in bytes: two of the largest, or thousands of usual ones.
+/// Maximum memory for positions in bytes: two of the largest, or thousands of common ones.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Bytes of a position beside its texts: the strings' headers, the reference, and the cache's entry and list nodes.
 const OVERHEAD: usize = 256;
 
-/// Positions of this process. They go when their cursors are no longer valid, by a clock that cannot be set back, and those that
-/// were not used for longest go earlier when memory is short.
+/// Positions of this process. They are evicted when their cursors expire, by a clock that cannot be set back, and
+/// least recently used first when memory is short.
 #[derive(Debug)]
 pub(super) struct Memory(Cache<Reference, Position>);
 
@@ -28,7 +28,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Returns positions that are kept for so long.
+    /// Creates positions with a lifetime.
     pub(super) fn with_ttl(valid_for: Duration) -> Self {
         let weight = |_: &Reference, position: &Position| {
             u32::try_from(position.text.len() + position.binding.len() + OVERHEAD).unwrap_or(u32::MAX)
@@ -36,8 +36,8 @@ impl Memory {
         let positions = Cache::builder()
             .time_to_live(valid_for)
             .max_capacity(MAX_BYTES)
-            // The default policy refuses what is new when memory is short, and the newest cursor is the
-            // one that a client is about to use.
+            // The default policy rejects new entries when memory is short, and the newest cursor is the one that a
+            // client is about to use.
             .eviction_policy(EvictionPolicy::lru())
             .weigher(weight)
             .build();

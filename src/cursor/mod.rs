@@ -1,9 +1,16 @@
-//! Cursors: where a list goes on, as a string that a client carries.
+//! Cursors: strings with which a client continues a list.
 //!
-//! A cursor is a signed reference to a stored position; a change token carries its state itself, encrypted, and does not expire. The codec is pure: it takes the key and the time as values.
-//! Positions are kept for as long as a cursor is valid, in memory or in a state directory, where they survive a restart
-//! and can be shared by several processes; what is gone, or never was, is an expired cursor. The clock they are measured
-//! by does not go back.
+//! A cursor is a signed reference to a stored position; a change token contains its state, encrypted, and does not
+//! expire. The codec is pure: keys and the time are arguments. Positions are stored during the lifetime of a cursor,
+//! in memory or in a state directory, where they survive a restart and can be shared by several processes. A cursor
+//! without a stored position is an expired one.
+//!
+//! * `codec`, `fault`: the text of a cursor; reasons to refuse one
+//! * `cursors`: issues cursors and returns their positions
+//! * `change_token`, `sealed_text`: encrypted tokens and texts
+//! * `key_file`, `key_ring`, `keys`: signing keys and their rotation
+//! * `positions`, `memory`, `sqlite`, `database`: stored positions
+//! * `clock`: a clock that never goes back
 
 mod change_token;
 mod clock;

@@ -1,4 +1,4 @@
-//! Where positions are kept: the trait, and what is kept.
+//! Stored positions, and the trait of their stores.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,30 +8,30 @@ use async_trait::async_trait;
 use super::codec::{Kind, Reference};
 use crate::state::StateError;
 
-/// Where something goes on. The text is its owner's, who alone can read it.
+/// Stored position. Only the module that created it interprets its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
-    /// What goes on.
+    /// Kind of the list.
     pub kind: Kind,
-    /// When its cursor was issued, since 1970.
+    /// Time of issue of its cursor, since 1970.
     pub issued: Duration,
-    /// How many rows came before.
+    /// Number of rows on earlier pages.
     pub offset: u32,
-    /// What it is good for: positions of other sources, or of another caller, have another binding.
+    /// Binding: positions of other sources or of another caller have another one.
     pub binding: String,
-    /// Whatever its owner needs.
+    /// Text of the position.
     pub text: String,
 }
 
-/// Keeps positions for as long as their cursors are valid, and may forget them earlier.
+/// Store of positions. Keeps them during the lifetime of their cursors, and may evict them earlier.
 #[async_trait]
 pub trait Positions: Send + Sync + fmt::Debug {
-    /// Keeps a position, and gives its time of issue: when it says, or later, when it is known to have been later.
+    /// Stores a position and returns its time of issue, which is later than its own if the stored clock is ahead.
     async fn keep(&self, reference: Reference, position: Position) -> Result<Duration, StateError>;
 
-    /// The position of a reference, which is from then on active.
+    /// Returns the position of a reference and marks it as used.
     async fn find(&self, reference: Reference, now: Duration) -> Result<Option<Position>, StateError>;
 
-    /// Remembers that it is `now` at least, and forgets what has expired by then.
+    /// Stores that the time is at least `now`, and deletes positions that have expired.
     async fn expire(&self, now: Duration) -> Result<(), StateError>;
 }

@@ -12,7 +12,7 @@ use super::CursorFault;
 use super::codec::{Key, KeyId};
 use super::cursors::Cursors;
 
-/// The nonce: with another one, the same text is encrypted to other bytes.
+/// Nonce. With another one, the same text has another ciphertext.
 pub(crate) type NonceBytes = [u8; NONCE_LEN];
 
 /// Encrypts `text`. Returns the nonce, the ciphertext and the tag, in this order.
@@ -37,8 +37,8 @@ pub(crate) fn decrypt(secret: &[u8; 32], context: &[u8], sealed: &[u8]) -> Optio
 }
 
 impl Cursors {
-    /// Seals a text with the newest key. The same text has the same seal: the nonce is a MAC of it, so no nonce is used
-    /// for two texts.
+    /// Encrypts a text with the newest key. Equal texts have equal results: the nonce is a MAC of the text, so no
+    /// nonce is used for two texts.
     pub async fn seal_text(&self, context: &[&str], text: &str) -> String {
         let key = self.keys().await.newest(self.now());
         let context = context_bytes(context);

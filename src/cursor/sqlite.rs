@@ -1,4 +1,4 @@
-//! Positions in SQLite: they survive a restart and are shared by the processes of a state directory.
+//! Positions in SQLite. They survive a restart and are shared by the processes of a state directory.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use super::database::Database;
 use super::positions::{Position, Positions};
 use crate::state::StateError;
 
-/// The most that positions take together, in bytes. The oldest go first.
+/// Maximum size of all positions in bytes. The oldest are deleted first.
 const MOST_BYTES: i64 = 256 * 1024 * 1024;
 
-/// How often expired positions are looked for, at most.
+/// Minimum time between two deletions of expired positions.
 const SWEEP_EVERY: Duration = Duration::from_secs(3);
 
 /// Positions of a state directory.
@@ -23,17 +23,17 @@ const SWEEP_EVERY: Duration = Duration::from_secs(3);
 pub struct SqlitePositions {
     database: Arc<Database>,
     swept: Mutex<Instant>,
-    /// How long the cursors of this process are valid. Other processes of the directory may have another lifetime, so each row
-    /// has its own expiry.
+    /// Lifetime of the cursors of this process. Other processes of the directory may have another lifetime, so each
+    /// row has its own expiry.
     valid_for: Duration,
 }
 
-/// A position as it is listed.
+/// Position in a list of all positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPosition {
-    /// What its cursor refers to it by.
+    /// Reference in its cursor.
     pub reference: Reference,
-    /// What it has come to.
+    /// State of the position.
     pub state: PositionState,
     /// Time of expiry, since 1970.
     pub expires: Duration,
@@ -41,32 +41,32 @@ pub struct StoredPosition {
     pub position: Position,
 }
 
-/// What a position has come to.
+/// State of a stored position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PositionState {
-    /// Its cursor was issued and not yet used.
+    /// Its cursor was issued and not used.
     Created,
     /// Its cursor was used.
     Active,
-    /// Its cursor is no longer valid; the next sweep takes it.
+    /// Its cursor has expired; the next sweep deletes it.
     Expired,
 }
 
 impl SqlitePositions {
-    /// The positions of a file.
+    /// Creates the positions of a file.
     #[must_use]
     pub fn new(database: Arc<Database>) -> Self {
         Self { database, swept: Mutex::new(Instant::now()), valid_for: VALID_FOR }
     }
 
-    /// Returns the positions of a server whose cursors are valid for so long.
+    /// Sets the lifetime of cursors.
     #[must_use]
     pub fn with_ttl(self, valid_for: Duration) -> Self {
         Self { valid_for, ..self }
     }
 
-    /// Forgets what has expired at `now`, or at the latest time that was seen before, which is given.
+    /// Deletes what has expired at `now`, or at the latest time that was stored, and returns that time.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl SqlitePositions {
         })
     }
 
-    /// The latest time that was seen.
+    /// Returns the latest time that was stored.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl SqlitePositions {
         })
     }
 
-    /// All positions, as they stand at `now`, the newest first.
+    /// Returns all positions with their state at `now`, newest first.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl SqlitePositions {
         })
     }
 
-    /// The position of a reference as it stands at `now`. Looking does not make it active.
+    /// Returns the position of a reference with its state at `now`, without marking it as used.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl SqlitePositions {
         }
     }
 
-    /// Whether it is time to sweep again.
+    /// Returns true if a sweep is due.
     fn is_due(&self) -> bool {
         let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
         let due = swept.elapsed() >= SWEEP_EVERY;
@@ -152,7 +152,7 @@ impl Positions for SqlitePositions {
             };
             match database.with(|connection| write(connection, keep)) {
                 Err(StateError::Full { .. }) => {
-                    // The file is as large as it may be, or the disk is full: the older half makes room.
+                    // The file has its maximum size, or the disk is full: the older half is deleted.
                     database.with(|connection| write(connection, halve))?;
                     database.with(|connection| write(connection, keep))
                 }
@@ -174,7 +174,7 @@ impl Positions for SqlitePositions {
                         transaction.prepare_cached(used)?.execute(params![reference, millis(now)])
                     })
                 });
-                // That it was used is for people to see, and no reason to refuse it.
+                // The mark is only informative, so a failure to write it is ignored.
                 if let Err(error) = used {
                     tracing::warn!(%error, "cursor store");
                 }
@@ -186,7 +186,7 @@ impl Positions for SqlitePositions {
 
     async fn expire(&self, now: Duration) -> Result<(), StateError> {
         self.blocking(move |database| {
-            // Nothing is written when all that is known already.
+            // Nothing is written if all of that is known already.
             let known = database.with(|connection| {
                 let known = format!("SELECT seen_ms >= ?1 AND NOT EXISTS (SELECT 1 FROM positions WHERE {EXPIRES_MS} < ?2) FROM clock");
                 connection.prepare_cached(&known)?.query_one(
@@ -206,26 +206,26 @@ impl Positions for SqlitePositions {
     }
 }
 
-/// How far the time that is kept may be behind before a refused cursor is a reason to write it.
+/// Time by which the stored time may be behind before a refused cursor updates it.
 const EXPIRE_EVERY_MS: i64 = 1_000;
 
 const COLUMNS: &str = "reference, kind, issued_ms, offset, used_ms, binding, position, expires_ms";
 
-/// Expression for the expiry of a row, as the index `positions_by_expiry` has it.
+/// Expression for the expiry of a row, as in the index `positions_by_expiry`.
 const EXPIRES_MS: &str = "coalesce(expires_ms, issued_ms + 3600000)";
 
 fn write<Answer>(
     connection: &mut Connection,
     call: impl FnOnce(&Transaction<'_>) -> Result<Answer, rusqlite::Error>,
 ) -> Result<Answer, rusqlite::Error> {
-    // Immediate: a transaction that reads first could find that it may no longer write.
+    // Immediate: a transaction that begins with a read could fail to become a writer.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let answer = call(&transaction)?;
     transaction.commit()?;
     Ok(answer)
 }
 
-/// Remembers that it is `now` at least, and gives the latest time that was seen.
+/// Stores that the time is at least `now`, and returns the latest time.
 fn raise(transaction: &Transaction<'_>, now: Duration) -> Result<Duration, rusqlite::Error> {
     let raised = "UPDATE clock SET seen_ms = max(seen_ms, ?1) RETURNING seen_ms";
     transaction.prepare_cached(raised)?.query_one([millis(now)], |row| row.get(0)).map(from_millis)
@@ -243,7 +243,7 @@ fn insert(
     transaction.prepare_cached(insert)?.execute(row).map(|_one| ())
 }
 
-/// Deletes what has expired, and of the rest the oldest when it is too much.
+/// Deletes expired positions, and the oldest of the others beyond the maximum size.
 fn sweep(transaction: &Transaction<'_>, now: Duration) -> Result<(), rusqlite::Error> {
     transaction.execute(&format!("DELETE FROM positions WHERE {EXPIRES_MS} < ?1"), [millis(now)])?;
     while bytes(transaction)? > MOST_BYTES {
@@ -274,7 +274,7 @@ fn look(
     Ok(found.flatten())
 }
 
-/// A row; nothing for one of a kind that only a newer version knows.
+/// Reads a row. Returns `None` for a kind that only a newer release knows.
 fn stored(row: &Row<'_>, now: Duration) -> Result<Option<StoredPosition>, rusqlite::Error> {
     let Some(kind) = Kind::of_byte(row.get("kind")?) else { return Ok(None) };
     let issued = from_millis(row.get("issued_ms")?);
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(positions.find([1; 16], at(2)).await.unwrap(), Some(position(at(0), 10)));
         assert_eq!(states(&positions, at(2)), [(2, PositionState::Created), (1, PositionState::Active)]);
         assert_eq!(states(&positions, at(601)), [(2, PositionState::Created), (1, PositionState::Expired)]);
-        // Looking changes nothing, and what has expired is not given.
+        // A lookup changes nothing, and does not return expired positions.
         assert_eq!(positions.look(&[2; 16], at(2)).unwrap().unwrap().state, PositionState::Created);
         assert_eq!(positions.find([1; 16], at(601)).await.unwrap(), None);
         positions.expire(at(601)).await.unwrap();
@@ -352,7 +352,7 @@ mod tests {
         long.keep([1; 16], position(at(0), 10)).await.unwrap();
         short.keep([2; 16], position(at(0), 10)).await.unwrap();
         assert_eq!(long.find([2; 16], at(61)).await.unwrap(), None);
-        // A process of the shorter lifetime sweeps: at its start, and when it refuses a cursor.
+        // A process with the shorter lifetime sweeps: at its start, and when it refuses a cursor.
         short.start(at(1_800)).unwrap();
         short.expire(at(1_801)).await.unwrap();
         assert_eq!(states(&short, at(1_801)), [(1, PositionState::Created)]);
@@ -383,7 +383,7 @@ mod tests {
         let at = |seconds| NOW + Duration::from_secs(seconds);
         assert_eq!(positions.start(at(601)).unwrap(), at(601));
         assert_eq!(positions.find([1; 16], at(3_600)).await.unwrap(), Some(position(NOW, 1)));
-        // A process of the earlier version that still runs writes rows as before.
+        // A running process of the earlier release writes rows as before.
         former.execute(row, params![[2_u8; 16], Kind::Records.byte(), millis(NOW)]).unwrap();
         assert!(positions.find([2; 16], at(3_600)).await.unwrap().is_some());
         positions.expire(at(3_601)).await.unwrap();
@@ -454,7 +454,7 @@ mod tests {
         other.execute_batch("PRAGMA application_id = 7").unwrap();
         assert!(matches!(open(&folder, 1_000).unwrap_err(), StateError::Foreign { .. }));
         drop(other);
-        // Deleted under the feet of a running process: it is made again.
+        // The file is deleted while a process uses it; it is created again.
         std::fs::remove_dir_all(folder.path()).unwrap();
         positions.keep([1; 16], position(NOW, 1)).await.unwrap();
         assert!(positions.find([1; 16], NOW).await.unwrap().is_some() && path.exists());
