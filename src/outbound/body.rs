@@ -1,25 +1,25 @@
-//! Reading a body no further than to a limit.
+//! Reads response bodies up to a limit.
 
 use bytes::{Bytes, BytesMut};
 use reqwest::Response;
 
-/// Why a body could not be read to its end.
+/// Reason why a body could not be read.
 #[derive(Debug)]
 pub(crate) enum BodyFault {
-    /// It is larger than the limit, or says so.
+    /// The body, or its announced length, exceeds the limit.
     TooLarge,
-    /// The connection broke.
+    /// The connection failed.
     Broken(reqwest::Error),
 }
 
-/// Reads the body piece by piece and stops at the limit, in bytes, whatever `Content-Length` promised.
+/// Reads a body in chunks up to a limit in bytes, whatever `Content-Length` says.
 pub(crate) async fn read_body(response: Response, limit: usize) -> Result<Bytes, BodyFault> {
     let mut reader = BodyReader::new(response, limit)?;
     reader.read_up_to(limit).await?;
     Ok(reader.into_bytes())
 }
 
-/// A body that is read in steps.
+/// Reader of a body in steps.
 #[derive(Debug)]
 pub(crate) struct BodyReader {
     response: Response,
@@ -28,7 +28,7 @@ pub(crate) struct BodyReader {
 }
 
 impl BodyReader {
-    /// Starts to read a body of at most `limit` bytes.
+    /// Creates a reader of a body of at most `limit` bytes.
     pub(crate) fn new(response: Response, limit: usize) -> Result<Self, BodyFault> {
         let reader = Self { response, body: BytesMut::new(), limit };
         if reader.announced().is_some_and(|length| length > limit) {
@@ -37,12 +37,12 @@ impl BodyReader {
         Ok(reader)
     }
 
-    /// Returns the length in bytes that the response announces.
+    /// Returns the announced length in bytes.
     pub(crate) fn announced(&self) -> Option<usize> {
         self.response.content_length().map(|length| usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    /// Reads until the end, or until there are more bytes than `enough`. Returns whether the body ended.
+    /// Reads until the end, or until there are more bytes than `enough`. Returns true if the body ended.
     pub(crate) async fn read_up_to(&mut self, enough: usize) -> Result<bool, BodyFault> {
         let announced = self.announced().unwrap_or(0).min(enough);
         self.body.reserve(announced.saturating_sub(self.body.len()));

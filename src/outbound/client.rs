@@ -1,4 +1,4 @@
-//! The one place that builds HTTP clients.
+//! Builds HTTP clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use reqwest::{Client, redirect};
 use rustls::{ClientConfig, RootCertStore};
 use url::Url;
 
-/// How long connecting may take.
+/// Timeout of a connection attempt.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
-/// Redirects within the origin that are followed.
+/// Maximum number of redirects within the origin.
 const MAX_REDIRECTS: usize = 4;
 
-/// Connections that are kept open for later requests, and for how long.
+/// Maximum number of idle connections, and the time for which they are kept.
 const MAX_IDLE_CONNECTIONS: usize = 8;
 const MAX_IDLE_FOR: Duration = Duration::from_secs(30);
 
-/// Returns a client for the scheme of `url` with limits, our own roots, and redirects only within the origin, so that the
-/// token stays there.
+/// Returns a client for the scheme of `url` with limits, our own root certificates, and redirects only within the
+/// origin, so that the token is not sent elsewhere.
 ///
 /// A proxy of the environment is used for `https` alone, which it cannot read: over plain `http` it would get the token of
 /// a server on this machine.
@@ -53,7 +53,7 @@ pub(crate) fn build_client(url: &Url) -> Result<Client, String> {
         .map_err(|error| error.to_string())
 }
 
-/// The cause at the bottom, which says what happened (`Connection refused`) and names no URL.
+/// Returns the innermost cause, such as `Connection refused`, which contains no URL.
 pub(crate) fn innermost(error: &reqwest::Error) -> Option<String> {
     let mut cause = std::error::Error::source(error)?;
     while let Some(deeper) = cause.source() {

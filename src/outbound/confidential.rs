@@ -1,8 +1,8 @@
-//! Where secrets may be sent.
+//! Decides which URLs a secret may be sent to.
 
 use url::{Host, Url};
 
-/// Whether what is sent to a URL is read by nobody on the way: it is `https`, or `http` on this machine.
+/// Returns true if no other machine can read requests to a URL: it is `https`, or `http` on this machine.
 pub(crate) fn is_confidential(url: &Url) -> bool {
     let is_this_machine = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",

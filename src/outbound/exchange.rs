@@ -1,4 +1,4 @@
-//! One request and its answer, for libraries that bring their own requests.
+//! Sends requests that a library has built.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use url::Url;
 
 use super::{BodyFault, build_client, innermost, read_body};
 
-/// Sends requests that others made.
+/// Client for requests that a library has built.
 #[derive(Debug, Clone)]
 pub(crate) struct Exchange {
     client: Client,
-    /// How long one may take, the reading of its answer included.
+    /// Timeout of a request, including its body.
     within: Duration,
-    /// The largest answer that is read, in bytes.
+    /// Maximum size of a response body in bytes.
     body_most: usize,
 }
 
 impl Exchange {
-    /// Returns one for requests to the origin of `url`.
+    /// Creates a client for the origin of `url`.
     pub(crate) fn new(url: &Url, within: Duration, body_most: usize) -> Result<Self, String> {
         Ok(Self { client: build_client(url)?, within, body_most })
     }
 
-    /// The answer, or what happened in place of one: never a part of the request.
+    /// Returns the response, or a description of the failure that contains no part of the request.
     pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, String> {
         let answered = tokio::time::timeout(self.within, self.answer(request)).await;
         answered.unwrap_or_else(|_late| Err(format!("no answer within {:?}", self.within)))

@@ -1,7 +1,12 @@
-//! HTTP to others: the one client builder, with our limits and roots, and the bounded reading of bodies.
+//! HTTP requests to other servers: clients with limits, bounded bodies, and redaction.
 //!
-//! Whoever calls out, the record source for records and `access` for keys, does it by a client of this room, so
-//! what is said of timeouts, redirects and sizes is said once.
+//! All outgoing requests use a client of this module, of the record source as well as of `access`, so that timeouts,
+//! redirects and sizes are limited in one place.
+//!
+//! * `client`, `exchange`: clients, and requests that a library builds
+//! * `body`: bounded bodies
+//! * `confidential`: URLs that a secret may be sent to
+//! * `redaction`: redaction of secrets in responses
 
 mod body;
 mod client;

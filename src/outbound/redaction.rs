@@ -1,9 +1,9 @@
-//! Redaction of secrets in what servers send back.
+//! Redaction of secrets in responses of servers.
 //!
-//! A `Redactor` finds a secret as it is, percent-encoded, with JSON escapes or numeric HTML entities, in Base64 (both
-//! alphabets) and Base32 at any offset of a longer text, and in hexadecimal, in upper or lower case, and replaces it by a
-//! placeholder. A secret that is cut short is found by its first 16 bytes. It works on bytes before they are parsed, so that
-//! nothing made of an answer holds the secret.
+//! A `Redactor` finds a secret as plain text, percent-encoded, with JSON escapes or numeric HTML entities, in Base64
+//! (both alphabets) and Base32 at any offset of a longer text, and in hexadecimal, in upper or lower case, and
+//! replaces it by a placeholder. A truncated secret is found by its first 16 bytes. It works on bytes before they are
+//! parsed, so that nothing that is parsed contains the secret.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,35 +12,35 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 
-/// Stands in place of a secret.
+/// Replacement for a secret.
 const PLACEHOLDER: &[u8] = b"[redacted]";
 
-/// The shortest secret that is redacted, in bytes. A shorter one is found in texts that never saw it.
+/// Minimum length of a redacted secret in bytes. A shorter one occurs in unrelated texts.
 const MIN_SECRET_BYTES: usize = 8;
 
-/// The shortest beginning of a longer secret that is redacted, in bytes: servers shorten what they quote.
+/// Minimum length of a redacted prefix in bytes, since servers truncate what they quote.
 const MIN_PREFIX_BYTES: usize = 16;
 
-/// The forms that are searched for at a time: one bit each of [`Forms`].
+/// Maximum number of forms: one bit each of [`Forms`].
 const MAX_FORMS: usize = 64;
 
-/// A set of forms, by their places in [`Redactor::forms`].
+/// Set of forms, by their index in [`Redactor::forms`].
 type Forms = u64;
 
-/// Finds secrets in all their forms. `Debug` shows none of them.
+/// Finds secrets in all their forms. `Debug` prints none of them.
 pub(crate) struct Redactor {
     forms: Vec<Form>,
-    /// The forms that can begin with a byte.
+    /// Forms that can begin with a byte.
     by_first: [Forms; 256],
-    /// The forms whose second byte can be this one.
+    /// Forms with this byte as a possible second one.
     by_second: [Forms; 256],
 }
 
-/// A form of a secret: lower case, no two backslashes beside each other, at least two bytes.
+/// Form of a secret: lower case, no two adjacent backslashes, at least two bytes.
 #[derive(PartialEq, Eq)]
 struct Form {
     bytes: Vec<u8>,
-    /// How many of them have to be there.
+    /// Minimum number of its bytes that count as a match.
     min_bytes: usize,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Returns a redactor of these secrets. One of less than 8 bytes is not redacted.
+    /// Creates a redactor of secrets. Ignores secrets of less than 8 bytes.
     pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut forms: Vec<Form> = Vec::new();
         for secret in secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES) {
@@ -79,15 +79,15 @@ impl Redactor {
             };
             if let [first, second, ..] = form.bytes.as_slice() {
                 mark(&mut by_first, *first);
-                // The second byte may be written with an escape.
+                // The second byte may be written as an escape.
                 [*second, b'\\', b'%', b'&'].into_iter().for_each(|byte| mark(&mut by_second, byte));
             }
         }
         Self { forms, by_first, by_second }
     }
 
-    /// Returns a JSON text without the secrets, which is JSON still: outside of strings, where only a number can have been the
-    /// secret, digits replace it.
+    /// Redacts a JSON text, which remains valid JSON: outside of strings, only a number can be the secret, and digits
+    /// replace it.
     pub(crate) fn redact_json(&self, text: Bytes) -> Bytes {
         let spans = self.spans(&text);
         if spans.is_empty() {
@@ -110,7 +110,7 @@ impl Redactor {
         redacted.into()
     }
 
-    /// Returns a text without the secrets.
+    /// Redacts a text.
     pub(crate) fn redact_text(&self, text: &str) -> String {
         let mut redacted = Vec::with_capacity(text.len());
         let mut done = 0;
@@ -123,7 +123,7 @@ impl Redactor {
         String::from_utf8_lossy(&redacted).into_owned()
     }
 
-    /// Returns where secrets are, in order and without overlaps.
+    /// Returns the ranges of secrets, in order and without overlaps.
     fn spans(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut spans = Vec::new();
         if self.forms.is_empty() {
@@ -152,7 +152,7 @@ impl Redactor {
         spans
     }
 
-    /// Returns the end of the longest of these forms that begins at a place.
+    /// Returns the end of the longest of these forms that begins at `at`.
     fn longest_match(&self, text: &[u8], at: usize, mut forms: Forms) -> Option<usize> {
         let mut longest = None;
         while forms != 0 {
@@ -172,7 +172,7 @@ fn forms_of(secret: &[u8]) -> Vec<Form> {
     let prefix = MIN_PREFIX_BYTES.min(secret.len());
     let hexadecimal = secret.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect();
     let mut forms = vec![(secret.to_vec(), prefix), (hexadecimal, 2 * prefix)];
-    // `bits` is what a character stands for. The characters that are taken depend on the secret alone.
+    // `bits` is the number of bits in a character. Which characters are used depends only on the secret.
     let mut encode = |offset: usize, bits: usize, encodings: &[Encoding]| {
         let shifted: Vec<u8> = std::iter::repeat_n(0, offset).chain(secret.iter().copied()).collect();
         let start = (8 * offset).div_ceil(bits);
@@ -207,7 +207,7 @@ fn base32(bytes: &[u8]) -> Vec<u8> {
     bits.chunks(5).map(character).collect()
 }
 
-/// Returns the end of a form, or of enough of its beginning, at a place, written plainly or with escapes.
+/// Returns the end of a form at `at`, or of a sufficient prefix of it, plain or with escapes.
 fn match_at(text: &[u8], at: usize, form: &Form) -> Option<usize> {
     let plain_end = at + form.bytes.len();
     if text.get(at..plain_end).is_some_and(|plain| plain.eq_ignore_ascii_case(&form.bytes)) {
@@ -224,11 +224,11 @@ fn match_at(text: &[u8], at: usize, form: &Form) -> Option<usize> {
     (matched >= form.min_bytes).then_some(end)
 }
 
-/// Percent-encodings within each other that are undone.
+/// Maximum depth of nested percent-encodings that are decoded.
 const MAX_ENCODINGS: usize = 3;
 
-/// Returns the byte that is written at a place, with escapes undone, and the place behind it. `expect` decides whether a
-/// backslash belongs to the character behind it; without it, it does.
+/// Decodes the byte at `at` and returns it with the index behind it. A backslash belongs to the character behind it,
+/// unless `expect` says otherwise.
 fn decode(text: &[u8], at: usize, expect: Option<u8>) -> Option<(u8, usize)> {
     let read = json_decoded(text, at, expect)?;
     if let (b'&', next) = read
@@ -239,10 +239,10 @@ fn decode(text: &[u8], at: usize, expect: Option<u8>) -> Option<(u8, usize)> {
     percent_decoded(text, read, MAX_ENCODINGS)
 }
 
-/// The digits of a numeric HTML entity.
+/// Maximum number of digits of a numeric HTML entity.
 const MAX_ENTITY_DIGITS: usize = 7;
 
-/// Undoes the numeric HTML entity whose `&` was just read, if it stands for an ASCII character.
+/// Decodes the numeric HTML entity after an `&`, if it stands for an ASCII character.
 fn entity_decoded(text: &[u8], at: usize) -> Option<(u8, usize)> {
     let (radix, start) = match text.get(at..at + 2)? {
         [b'#', b'x' | b'X'] => (16, at + 2),
@@ -259,7 +259,7 @@ fn entity_decoded(text: &[u8], at: usize) -> Option<(u8, usize)> {
     Some((u8::try_from(number).ok().filter(u8::is_ascii)?, start + digits + 1))
 }
 
-/// Undoes the percent-encoding of a byte that was just read, whose digits may be encoded too.
+/// Decodes the percent-encoding after a byte that was just read. Its digits may be encoded too.
 fn percent_decoded(text: &[u8], read: (u8, usize), encodings: usize) -> Option<(u8, usize)> {
     let (byte, next) = read;
     if byte != b'%' || encodings == 0 {
@@ -276,7 +276,7 @@ fn percent_decoded(text: &[u8], read: (u8, usize), encodings: usize) -> Option<(
     decoded.map_or(Some(read), |decoded| percent_decoded(text, decoded, encodings - 1))
 }
 
-/// Undoes the JSON escape at a place, however often its backslash was escaped.
+/// Decodes the JSON escape at `at`, even if its backslash was escaped several times.
 fn json_decoded(text: &[u8], at: usize, expect: Option<u8>) -> Option<(u8, usize)> {
     let byte = *text.get(at)?;
     if byte != b'\\' {
@@ -293,20 +293,20 @@ fn json_decoded(text: &[u8], at: usize, expect: Option<u8>) -> Option<(u8, usize
     Some(decoded.unwrap_or((b'\\', behind)))
 }
 
-/// Returns the ASCII character that four hexadecimal digits stand for.
+/// Returns the ASCII character of four hexadecimal digits.
 fn four_digits(text: &[u8], at: usize) -> Option<u8> {
     let mut digits = text.get(at..at + 4)?.iter().map(|digit| char::from(*digit).to_digit(16));
     let number = digits.try_fold(0, |number, digit| Some(number * 16 + digit?))?;
     u8::try_from(number).ok().filter(u8::is_ascii)
 }
 
-/// Returns whether the character at a place belongs to an escape that begins before it.
+/// Returns true if the character at `at` belongs to an escape that begins before it.
 fn is_escaped(text: &[u8], at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     text.get(at) != Some(&b'\\') && before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
-/// Returns whether a piece of JSON ends inside of a string, given whether it begins inside of one.
+/// Returns true if a piece of JSON ends inside a string. `begins_in_string` is true if it begins inside one.
 fn ends_in_string(piece: &[u8], begins_in_string: bool) -> bool {
     let (mut is_in_string, mut is_escaped) = (begins_in_string, false);
     for byte in piece {
@@ -453,7 +453,7 @@ mod tests {
             json!({"at": 12_345_678, "id": "12345678"}),
             json!({"at": 11_111_111, "id": "[redacted]"}),
         );
-        // A tabulator is not the first letter of the secret.
+        // A tab is not the first letter of the secret.
         check(SECRET, json!({"a": "\tok_5ecret/Ab+9~x"}), json!({"a": "\tok_5ecret/Ab+9~x"}));
         check("ab\"cd\\ef/gh", json!({"a": "ab\"cd\\ef/gh"}), json!({"a": "[redacted]"}));
     }
