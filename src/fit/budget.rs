@@ -1,25 +1,24 @@
-//! Every budget, with its arithmetic.
+//! All budgets with their arithmetic.
 //!
-//! A budget is bytes of the compact JSON of one payload unless its name says otherwise. The payload
-//! goes out twice, as `structuredContent` and as text, and some clients show a model both: the budget
-//! holds for each.
+//! A budget is bytes of the compact JSON of one payload unless its name says otherwise. The payload is sent twice, as
+//! `structuredContent` and as text, and some clients show both to a model: the budget applies to each.
 
-/// `tools` array of the standard profile, once all six tools exist. Two of them take far less.
+/// `tools` array of the standard profile with its six tools. Two of them take far less.
 pub const TOOLS_LIST: usize = 9_216;
 
 /// `tools` array of the `openai` profile.
 pub const TOOLS_LIST_OPENAI: usize = 2_048;
 
-/// A tool's description, in characters.
+/// Description of a tool, in characters.
 pub const TOOL_DESCRIPTION_CHARS: usize = 1_000;
 
-/// A tool's input schema.
+/// Input schema of a tool.
 pub const TOOL_INPUT_SCHEMA: usize = 4_096;
 
-/// The server's `instructions`; their first [`INSTRUCTIONS_HEAD_CHARS`] characters stand alone.
+/// The server's `instructions`; their first [`INSTRUCTIONS_HEAD_CHARS`] characters are complete without the rest.
 pub const INSTRUCTIONS: usize = 1_024;
 
-/// How much of the instructions every client reads, in characters.
+/// Characters of the instructions that every client reads.
 pub const INSTRUCTIONS_HEAD_CHARS: usize = 512;
 
 /// `search` without a `limit`.
@@ -28,35 +27,36 @@ pub const SEARCH: usize = 1_800;
 /// `search` in the `openai` profile, which cannot page.
 pub const SEARCH_OPENAI: usize = 8_192;
 
-/// The most a `search` with any `limit` takes.
+/// Maximum of a `search` with any `limit`.
 const MAX_SEARCH: usize = 16_384;
 
-/// What each asked hit adds to a `search` with a `limit`: a handle, a title and a sentence.
+/// Bytes that each requested hit adds to a `search` with a `limit`: a handle, a title and a sentence.
 const SEARCH_PER_HIT: usize = 256;
 
-/// A document, page of records or field window, in `o200k` tokens: the most any tool answers, whatever is configured.
+/// A document, page of records or field window, in `o200k` tokens: the maximum of any tool's answer, whatever is
+/// configured.
 pub const DOCUMENT_TOKENS: usize = 12_000;
 
-/// Bytes of JSON that a token is taken for.
+/// Bytes of JSON per token, by assumption.
 pub const BYTES_PER_TOKEN: usize = 4;
 
 /// A document, page of records or field window.
 pub const DOCUMENT: usize = DOCUMENT_TOKENS * BYTES_PER_TOKEN;
 
-/// What an overview of 24 streams, or a stream of 30 fields, takes at most. Larger ones may take a document's.
+/// An overview of 24 streams, or a stream of 30 fields. Larger ones may take as much as a document.
 pub const SCHEMA: usize = 3_000;
 
-/// A page of records when no number of them was asked, in `o200k` tokens: the threshold above which an answer is
-/// summarised.
+/// A page of records without a requested number, in `o200k` tokens: the threshold above which an answer is
+/// summarized.
 pub const RECORDS_TOKENS: usize = 4_000;
 
-/// The same in bytes.
+/// [`RECORDS_TOKENS`] in bytes.
 pub const RECORDS: usize = RECORDS_TOKENS * BYTES_PER_TOKEN;
 
-/// An error.
+/// An error message with its hint.
 pub const ERROR: usize = 2_048;
 
-/// `search` with `limit` hits asked: `min(16,384, max(1,800, 256 n))`.
+/// Returns the budget of a `search` with a `limit`: `min(16,384, max(1,800, 256 n))`.
 #[must_use]
 pub fn search_with_limit(limit: usize) -> usize {
     limit.saturating_mul(SEARCH_PER_HIT).clamp(SEARCH, MAX_SEARCH)

@@ -1,13 +1,13 @@
-//! Cutting a long text into parts that lose nothing.
+//! Splits a long text into parts without losing any of it.
 //!
-//! Part `n` starts where part `n - 1` ends, and where a part ends depends only on the text from its
-//! start and on the budget. So the parts of a text are the same for everybody who asks, in any order,
-//! and put together they are the text.
+//! Part `n` starts where part `n - 1` ends, and the end of a part depends only on the text from its start and on the
+//! budget. So the parts of a text are the same in every request, can be requested in any order, and are the text when
+//! they are concatenated.
 
 use super::cut::{boundary_at_or_before, json_len, prefix};
 use super::tokens::count_tokens;
 
-/// How much one part may take.
+/// Budget of one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkBudget {
     /// Bytes of JSON, without the quotes.
@@ -16,10 +16,10 @@ pub struct ChunkBudget {
     pub tokens: usize,
 }
 
-/// How much of a part may be given up to end it at a line, sentence or word.
+/// Divisor of a part: up to an eighth may be given up to end it at a line, sentence or word.
 const TIDY_SHARE: usize = 8;
 
-/// The byte where the part of `text` that starts at byte `start` ends; `text.len()` for the last part.
+/// Returns the byte at which the part of `text` from byte `start` ends; `text.len()` for the last part.
 ///
 /// The part fits `budget` and ends, in this order of preference, after a line break, after white
 /// space, or between graphemes. It holds at least one character, so a reader always gets on: a single
@@ -39,15 +39,15 @@ pub fn chunk_end(text: &str, start: usize, budget: ChunkBudget) -> usize {
     start + tidy
 }
 
-/// A start of `piece` with at most `most` tokens as JSON.
+/// Returns a prefix of `piece` with at most `most` tokens as JSON.
 fn within(mut piece: &str, most: usize) -> &str {
     while json_len(piece) > most {
         let tokens = count_tokens(&as_json(piece));
         if tokens <= most {
             break;
         }
-        // Tokens are spread unevenly, so a proportional cut may need another round; the last
-        // hundredth makes that rare. Each round cuts at least a hundredth, so it ends.
+        // Tokens are spread unevenly, so a proportional cut may need another round; the last hundredth makes that
+        // rare. Each round cuts at least a hundredth, so the loop ends.
         let shorter = piece.len() * most / tokens * 99 / 100;
         let cut = boundary_at_or_before(piece, shorter);
         let end = if cut == 0 { piece.floor_char_boundary(shorter.max(1)) } else { cut };
@@ -64,7 +64,7 @@ fn as_json(piece: &str) -> String {
     serde_json::Value::from(piece).to_string()
 }
 
-/// As many characters as fit, and at least one.
+/// Returns as many characters as fit, and at least one.
 fn characters(rest: &str, most: usize) -> &str {
     let mut end = rest.floor_char_boundary(most);
     while end > 0 && json_len(rest.get(..end).unwrap_or_default()) > most {

@@ -1,11 +1,11 @@
-//! Cutting a text into chunks that end where a reader would pause: the seed's `ContentChunk`.
+//! Splits a text into chunks at natural boundaries: `ContentChunk` of the Context Protection API.
 //!
-//! What kind of text it is decides where that is: before a heading, at the end of a paragraph, before the next entry
-//! of a log, at the end of a line of code, at the end of a sentence, or of a line where no sentence ends. Where a text
-//! has no such place within the room of a chunk, it is cut between lines of an entry, words or graphemes, and the chunk
-//! says so.
+//! The kind of the text decides which boundaries are natural: before a heading, at the end of a paragraph, before the
+//! next entry of a log, at the end of a line of code or of a sentence, or of a line if no sentence ends. A text
+//! without such a boundary within the size of a chunk is cut between lines of an entry, words or graphemes, and the
+//! chunk is marked.
 //!
-//! Chunks depend on nothing but the text and their size, and put together they are the text.
+//! Chunks depend only on the text and their size, and are the text when they are concatenated.
 
 use std::ops::Range;
 
@@ -13,28 +13,28 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::cut::{boundary_at_or_before, prefix};
 
-/// The most bytes of a chunk.
+/// Maximum size of a chunk in bytes.
 pub const CHUNK_BYTES: usize = 8_192;
 
-/// The most lines of one.
+/// Maximum number of lines of a chunk.
 const CHUNK_LINES: usize = 200;
 
-/// The lines by which the kind of a text is told.
+/// Number of lines from which the kind of a text is detected.
 const TELLING_LINES: usize = 200;
 
-/// How much of the end of a chunk is looked through for the end of a sentence, in bytes: first little, then more.
+/// Bytes at the end of a chunk that are searched for the end of a sentence: first few, then more.
 const TAILS: [usize; 3] = [512, 2_048, CHUNK_BYTES];
 
-/// A text, cut.
+/// Text with its chunk boundaries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentChunks {
-    /// What kind of text it was taken for.
+    /// Detected kind of the text.
     pub kind: ContentKind,
     chunks: Vec<Chunk>,
     total_lines: usize,
 }
 
-/// What kind of text it is.
+/// Kind of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContentKind {
     /// Sections under headings.
@@ -48,7 +48,7 @@ pub enum ContentKind {
 }
 
 impl ContentKind {
-    /// Its name.
+    /// Returns the name of the kind in answers.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -63,19 +63,19 @@ impl ContentKind {
 /// A piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
-    /// Its first byte in the text.
+    /// Index of its first byte in the text.
     pub start: usize,
-    /// The byte after its last.
+    /// Index of the byte after its last.
     pub end: usize,
-    /// The line it starts in, from 0.
+    /// Number of its first line, from 0.
     pub start_line: usize,
-    /// The line its last character is in.
+    /// Number of the line of its last character, from 0.
     pub end_line: usize,
-    /// It ends where nobody would pause.
+    /// True if it does not end at a natural boundary.
     pub is_hard_split: bool,
 }
 
-/// How strong an end is. The strongest in the second half of a chunk is taken, else the last there is.
+/// Strength of a boundary. The strongest one in the second half of a chunk is chosen, otherwise the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Pause {
     Sentence,
@@ -85,7 +85,8 @@ enum Pause {
 }
 
 impl ContentChunks {
-    /// Cuts a text into chunks of at most `most` bytes, [`CHUNK_BYTES`] if that is less, that take no more as JSON.
+    /// Splits a text into chunks of at most `most` bytes, or [`CHUNK_BYTES`] if that is less, that take no more as
+    /// JSON.
     #[must_use]
     pub fn of(text: &str, most: usize) -> Self {
         let most = most.min(CHUNK_BYTES);
@@ -104,50 +105,51 @@ impl ContentChunks {
         Self { kind, chunks, total_lines }
     }
 
-    /// How many there are.
+    /// Returns the number of chunks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Whether there are none, because there is no text.
+    /// Returns true if the text is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    /// One of them, from 0.
+    /// Returns a chunk by its index, from 0.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Chunk> {
         self.chunks.get(index).copied()
     }
 
-    /// The one that has a byte of the text.
+    /// Returns the index of the chunk with a byte of the text.
     #[must_use]
     pub fn at(&self, byte: usize) -> Option<usize> {
         let index = self.chunks.partition_point(|chunk| chunk.end <= byte);
         (index < self.chunks.len()).then_some(index)
     }
 
-    /// Lines of the text; a line break at its very end begins none.
+    /// Returns the number of lines. A line break at the very end begins no line.
     #[must_use]
     pub fn total_lines(&self) -> usize {
         self.total_lines
     }
 
-    /// The bytes of some lines, both ends included, as far as there are such lines. Looks through two chunks of
-    /// the text and not through all of it.
+    /// Returns the byte range of lines, both ends included, as far as they exist. Reads two chunks of the text and
+    /// not all of it.
     #[must_use]
     pub fn lines(&self, text: &str, lines: Range<usize>) -> Range<usize> {
         self.line_start(text, lines.start)..self.line_start(text, lines.end)
     }
 
-    /// The byte where a line starts; the end of the text for one that is not there.
+    /// Returns the byte at which a line starts, or the end of the text for a line beyond it.
     fn line_start(&self, text: &str, line: usize) -> usize {
         if line >= self.total_lines {
             return text.len();
         }
-        // The first chunk that has some of it; it starts there, or in the one before when that ends with a break.
+        // The first chunk with a part of the line. It starts there, or in the chunk before if that ends with a line
+        // break.
         let index = self.chunks.partition_point(|chunk| chunk.end_line < line);
         let Some(chunk) = self.get(index) else { return text.len() };
         let piece = text.get(chunk.start..chunk.end).unwrap_or_default();
@@ -165,7 +167,7 @@ fn line_breaks(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
-/// Where the chunk that starts at a byte ends, and whether that is no place to pause.
+/// Returns the end of the chunk that starts at a byte, and true if that is not a natural boundary.
 fn end_of_chunk(text: &str, start: usize, kind: ContentKind, most: usize) -> (usize, bool) {
     let rest = text.get(start..).unwrap_or_default();
     let room = room(rest, most);
@@ -178,7 +180,7 @@ fn end_of_chunk(text: &str, start: usize, kind: ContentKind, most: usize) -> (us
     let paused = by_line.filter(is_late).or_else(|| {
         let by_sentence = by_sentences(rest, room);
         let after_line = piece.rfind('\n').map(|at| at + 1).filter(is_late);
-        // Where no sentence ends, as in a list, a reader pauses at the end of a line. An entry of a log goes on there.
+        // A text without sentences, such as a list, is split at the end of a line. A log entry continues there.
         let plain = after_line.filter(|_| matches!(kind, ContentKind::Markdown | ContentKind::Prose));
         by_sentence.filter(is_late).or(plain).or(by_line).or(by_sentence)
     });
@@ -192,7 +194,8 @@ fn end_of_chunk(text: &str, start: usize, kind: ContentKind, most: usize) -> (us
     (start + end.unwrap_or(room), true)
 }
 
-/// The most of a text that one chunk can have: bytes, bytes as JSON, and lines, at a grapheme where there is one.
+/// Returns the maximum length of a chunk by its bytes, its bytes as JSON and its lines, at a grapheme boundary if
+/// possible.
 fn room(rest: &str, most: usize) -> usize {
     let window = rest.get(..rest.floor_char_boundary(most.saturating_add(64))).unwrap_or(rest);
     let lines = window.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').nth(CHUNK_LINES - 1);
@@ -206,11 +209,11 @@ fn room(rest: &str, most: usize) -> usize {
     if fitting > 0 {
         return fitting;
     }
-    // One grapheme that is larger than a chunk is cut between its characters.
+    // A single grapheme that is larger than a chunk is cut between its characters.
     rest.floor_char_boundary(most).max(rest.chars().next().map_or(0, char::len_utf8))
 }
 
-/// The strongest end of a line in the second half of the room, else the last.
+/// Returns the strongest end of a line in the second half of the room, otherwise the last one.
 fn by_lines(rest: &str, room: usize, kind: ContentKind) -> Option<usize> {
     let piece = rest.get(..room)?;
     let (mut best, mut last): (Option<(Pause, usize)>, Option<usize>) = (None, None);
@@ -225,7 +228,7 @@ fn by_lines(rest: &str, room: usize, kind: ContentKind) -> Option<usize> {
     best.map(|(_, end)| end).or(last)
 }
 
-/// How strong the end of a line is; nothing where the text goes on.
+/// Returns the strength of a line's end, or `None` if the text continues there.
 fn pause_at(rest: &str, end: usize, kind: ContentKind) -> Option<Pause> {
     let next = first_line(rest.get(end..)?);
     let before = rest.get(..end)?.trim_end_matches([' ', '\t']);
@@ -233,7 +236,7 @@ fn pause_at(rest: &str, end: usize, kind: ContentKind) -> Option<Pause> {
     let is_blank = next.trim().is_empty();
     match kind {
         ContentKind::Markdown if is_heading(next) => Some(Pause::Section),
-        // A blank line belongs to what is before it.
+        // A blank line belongs to the text before it.
         ContentKind::Markdown | ContentKind::Prose if after_blank && !is_blank => Some(Pause::Paragraph),
         ContentKind::Markdown | ContentKind::Prose => ends_sentence(before).then_some(Pause::Sentence),
         ContentKind::Log => begins_entry(next).then_some(Pause::Line),
@@ -244,19 +247,19 @@ fn pause_at(rest: &str, end: usize, kind: ContentKind) -> Option<Pause> {
     }
 }
 
-/// The end of the last sentence that ends in the room.
+/// Returns the end of the last sentence within the room.
 fn by_sentences(rest: &str, room: usize) -> Option<usize> {
     let piece = rest.get(..room)?;
     TAILS.into_iter().find_map(|tail| {
         let from = piece.floor_char_boundary(piece.len().saturating_sub(tail));
-        // What stands behind the room decides whether a sentence ends at its edge.
+        // The character behind the room decides if a sentence ends at its edge.
         let window = rest.get(from..rest.ceil_char_boundary((room + 64).min(rest.len())))?;
         let ends = window.split_sentence_bound_indices().map(|(at, sentence)| from + at + sentence.len());
         ends.filter(|end| *end <= room && piece.get(..*end).is_some_and(ends_sentence)).last()
     })
 }
 
-/// Whether a text ends with the end of a sentence: a mark, what closes a quotation or parenthesis, and white space.
+/// Returns true if a text ends with the end of a sentence: a mark, closing quotes or parentheses, and white space.
 fn ends_sentence(text: &str) -> bool {
     let text =
         text.trim_end().trim_end_matches(['"', '\'', ')', ']', '”', '’', '»', '」', '』', '）', '*', '_']);
@@ -273,8 +276,8 @@ fn is_heading(line: &str) -> bool {
         && line.as_bytes().get(level).is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
 }
 
-/// Whether a line begins an entry of a log: with a time, a level, or either in brackets. What does not goes on with the
-/// entry before, as the lines of a stack trace do.
+/// Returns true if a line begins an entry of a log: with a time, a level, or either in brackets. Any other line
+/// continues the entry before it, as the lines of a stack trace do.
 fn begins_entry(line: &str) -> bool {
     let line = line.trim_start_matches(['[', '(', '<', '{', '"']);
     let word = line.split([' ', '\t', ']', ')', '>', ':', '=', '"', ',']).next().unwrap_or_default();
@@ -298,7 +301,7 @@ fn begins_entry(line: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let is_month =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"].contains(&word);
-    // `2025-11-01T10`, `1697452800`, `10.0.0.1`, `12/Mar/2025`.
+    // Formats such as `2025-11-01T10`, `1697452800`, `10.0.0.1`, `12/Mar/2025`.
     is_level
         || is_month
         || (digits >= 2 && digits * 2 >= word.len() && line.starts_with(|c: char| c.is_ascii_digit()))
@@ -311,7 +314,7 @@ fn kind_of(text: &str) -> ContentKind {
         if lines.len() < 2 { 0 } else { telling * 100 / lines.len() }
     };
     let share = |tells| share_of(&lines, tells);
-    // What is indented goes on with an entry, as the lines of a stack trace do.
+    // An indented line continues an entry, as the lines of a stack trace do.
     let begun: Vec<&str> = lines.iter().copied().filter(|line| !line.starts_with([' ', '\t'])).collect();
     let headings = lines.iter().filter(|line| is_heading(line) || line.starts_with("```")).count();
     match () {
@@ -322,7 +325,7 @@ fn kind_of(text: &str) -> ContentKind {
     }
 }
 
-/// Whether a line looks like one of a program or of data: indented, closed by its punctuation, or short and without any.
+/// Returns true if a line looks like code or data: indented, ending with its punctuation, or short and without any.
 fn is_code(line: &str) -> bool {
     let trimmed = line.trim();
     line.starts_with(['\t'])

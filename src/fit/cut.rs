@@ -1,4 +1,4 @@
-//! Measuring text as JSON, and cutting it at grapheme boundaries.
+//! Measures text as JSON, and truncates it at grapheme boundaries.
 
 use std::ops::Range;
 
@@ -6,13 +6,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use unicode_segmentation::GraphemeCursor;
 
-/// Stands for what was left out, in excerpts and quotations.
+/// Replacement for omitted text in excerpts and quotations.
 pub(super) const ELLIPSIS: &str = "…";
 
-/// The bytes `text` takes inside a JSON string as `serde_json` writes it, without the quotes.
+/// Returns the bytes of `text` in a JSON string as `serde_json` writes it, without the quotes.
 #[must_use]
 pub fn json_len(text: &str) -> usize {
-    // Counting is vectorised by the compiler, and most texts have nothing to escape.
+    // The compiler vectorizes the count, and most texts have nothing to escape.
     let escaped = text.bytes().filter(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\')).count();
     if escaped == 0 { text.len() } else { text.bytes().map(json_byte_len).sum() }
 }
@@ -25,11 +25,11 @@ const fn json_byte_len(byte: u8) -> usize {
     }
 }
 
-/// Bytes of a value as compact JSON.
+/// Returns the bytes of a value as compact JSON.
 #[must_use]
 pub fn bytes_of<Written: Serialize + ?Sized>(value: &Written) -> usize {
     let mut counter = Counter(0);
-    // A value that cannot be written fits nowhere.
+    // A value that cannot be serialized exceeds any budget.
     serde_json::to_writer(&mut counter, value).map_or(usize::MAX / 1_000, |()| counter.0)
 }
 
@@ -59,13 +59,13 @@ pub fn fields_len(fields: &Map<String, Value>) -> usize {
     "{}".len() + all.saturating_sub(1)
 }
 
-/// Bytes of a field as compact JSON, with what stands between fields.
+/// Returns the bytes of a field as compact JSON, with its separators.
 #[must_use]
 pub fn field_len(name: &str, value: &Value) -> usize {
     json_len(name) + value_len(value) + "\"\":,".len()
 }
 
-/// Counts what is written and keeps nothing: a value may have megabytes.
+/// Counts bytes without storing them, since a value may have megabytes.
 struct Counter(usize);
 
 impl std::io::Write for Counter {
@@ -79,7 +79,7 @@ impl std::io::Write for Counter {
     }
 }
 
-/// `text` if it fits into `most` bytes of JSON, else its start with an ellipsis.
+/// Returns `text` if it fits into `most` bytes of JSON, otherwise its start with an ellipsis.
 ///
 /// For quotations in errors and for titles, which only have to be recognised. A budget too small even
 /// for the ellipsis gives the empty text.
@@ -103,8 +103,8 @@ pub(super) fn clipped_len(text: &str, text_len: usize, most: usize) -> usize {
     }
 }
 
-/// The piece of a long text around `focus`, with up to `radius` bytes on either side, and where the
-/// focus is inside it. For sources, which have megabytes and want to pass on a paragraph.
+/// Returns the piece of a long text around `focus`, with up to `radius` bytes on either side, and the focus in that
+/// piece. Used by sources that have megabytes and return a paragraph.
 #[must_use]
 pub fn passage(text: &str, focus: Range<usize>, radius: usize) -> (&str, Range<usize>) {
     let start = boundary_at_or_before(text, focus.start.saturating_sub(radius));
@@ -113,8 +113,8 @@ pub fn passage(text: &str, focus: Range<usize>, radius: usize) -> (&str, Range<u
     (piece, focus.start.saturating_sub(start)..focus.end.saturating_sub(start).min(piece.len()))
 }
 
-/// At most `count` characters of `text` from character `start` on. Characters are code points: this is for
-/// windows that somebody asked for by number, and these may end inside a grapheme.
+/// Returns at most `count` characters of `text` from character `start` on. Characters are code points: windows are
+/// requested by number, and they may end inside a grapheme.
 #[must_use]
 pub fn characters(text: &str, start: usize, count: usize) -> &str {
     let offset = |text: &str, chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
@@ -122,13 +122,13 @@ pub fn characters(text: &str, start: usize, count: usize) -> &str {
     rest.get(..offset(rest, count)).unwrap_or_default()
 }
 
-/// How many characters of `text` are before byte `at`.
+/// Returns the number of characters of `text` before byte `at`.
 #[must_use]
 pub fn chars_before(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or(text).chars().count()
 }
 
-/// The longest start of `text` that takes at most `most` bytes of JSON and ends between graphemes.
+/// Returns the longest prefix of `text` that takes at most `most` bytes of JSON and ends between graphemes.
 pub(super) fn prefix(text: &str, most: usize) -> &str {
     let mut taken = 0;
     let over = text.bytes().position(|byte| {
@@ -139,7 +139,7 @@ pub(super) fn prefix(text: &str, most: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// The longest end of `text` that takes at most `most` bytes of JSON and starts between graphemes.
+/// Returns the longest suffix of `text` that takes at most `most` bytes of JSON and starts between graphemes.
 pub(super) fn suffix(text: &str, most: usize) -> &str {
     let mut taken = 0;
     let over = text.bytes().rev().position(|byte| {
@@ -150,13 +150,13 @@ pub(super) fn suffix(text: &str, most: usize) -> &str {
     text.get(start..).unwrap_or_default()
 }
 
-/// The last grapheme boundary of `text` that is not after byte `at`.
+/// Returns the last grapheme boundary of `text` that is not after byte `at`.
 pub(super) fn boundary_at_or_before(text: &str, at: usize) -> usize {
     let at = text.floor_char_boundary(at);
     let mut cursor = GraphemeCursor::new(at, text.len(), true);
     match cursor.is_boundary(text, 0) {
         Ok(true) => at,
-        // The whole text is given as one chunk, so the cursor never asks for another.
+        // The whole text is one chunk, so the cursor never requests another.
         Ok(false) | Err(_) => cursor.prev_boundary(text, 0).ok().flatten().unwrap_or(0),
     }
 }

@@ -1,13 +1,13 @@
-//! Shortening an excerpt around its match.
+//! Truncates an excerpt around its match.
 
 use super::cut::{ELLIPSIS, json_len, prefix, suffix};
 use crate::record::Excerpt;
 
-/// How far a cut may move towards the match to fall between words, in bytes.
+/// Maximum number of bytes by which a cut moves towards the match to fall between words.
 const WORD_SEARCH: usize = 12;
 
-/// The excerpt in at most `most` bytes of JSON: all of it, or the match with as much of both sides as
-/// fits, ellipses where something is left out. Empty when not even an ellipsis and a word would fit.
+/// Returns the excerpt in at most `most` bytes of JSON: all of it, or the match with as much of both sides as fits,
+/// with ellipses for omitted text. Empty if not even an ellipsis and a word fit.
 #[must_use]
 pub fn shorten(excerpt: &Excerpt, most: usize) -> String {
     let text = excerpt.text();
@@ -23,7 +23,7 @@ pub fn shorten(excerpt: &Excerpt, most: usize) -> String {
     let (whole_focus, focus) = (focus, prefix(focus, room));
     let after = if focus.len() < whole_focus.len() { "" } else { after };
     let sides = room - json_len(focus);
-    // Half of the room for each side; what one side does not need, the other gets.
+    // Each side gets half of the room; bytes that one side does not need go to the other.
     let (before_len, after_len) = (json_len(before), json_len(after));
     let left = (sides / 2).max(sides.saturating_sub(after_len)).min(before_len);
     let right = sides.saturating_sub(left).min(after_len);
@@ -34,7 +34,7 @@ pub fn shorten(excerpt: &Excerpt, most: usize) -> String {
     format!("{leading}{head}{focus}{tail}{trailing}")
 }
 
-/// `piece` without the broken word at its start, if that is short.
+/// Returns `piece` without the truncated word at its start, if that is short.
 fn at_word_start<'a>(whole: &str, piece: &'a str) -> &'a str {
     if piece.len() == whole.len() || whole.strip_suffix(piece).is_some_and(|left| left.ends_with(' ')) {
         return piece;
@@ -45,7 +45,7 @@ fn at_word_start<'a>(whole: &str, piece: &'a str) -> &'a str {
     }
 }
 
-/// `piece` without the broken word at its end, if that is short.
+/// Returns `piece` without the truncated word at its end, if that is short.
 fn at_word_end<'a>(whole: &str, piece: &'a str) -> &'a str {
     if piece.len() == whole.len() || whole.strip_prefix(piece).is_some_and(|left| left.starts_with(' ')) {
         return piece;

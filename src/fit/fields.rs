@@ -1,7 +1,7 @@
-//! The ladder for records: whole, then without long values, then the fields that tell most, then none.
+//! Narrowing of records: complete, then without long values, then the most informative fields, then none.
 //!
-//! A page has one room for all its records. The greatest give way first: every record is shown at the widest
-//! step that stays below one common size, and that size is the largest with which the page fits.
+//! A page has one budget for all of its records. The largest are narrowed first: every record is returned at the
+//! widest step that stays below one common size, and that size is the largest with which the page fits.
 
 use std::borrow::Cow;
 
@@ -11,20 +11,20 @@ use serde_json::{Map, Value, json};
 use super::cut::{clip, clipped_len, field_len, json_len, value_len};
 use crate::record::{FieldPath, project};
 
-/// How much of a record is shown.
+/// Width at which the fields of a record are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldWidth {
-    /// All of it.
+    /// All fields and values.
     Whole,
-    /// Every field, values longer than this many bytes of JSON by a mark that says how long they are.
+    /// Every field. A value of more than this many bytes of JSON is replaced by a placeholder with its length.
     Values(usize),
-    /// The first few fields that are short, values up to this many bytes.
+    /// The first few short fields, with values up to this many bytes.
     Preview(usize),
-    /// None of it.
+    /// No fields.
     None,
 }
 
-/// Every width, from the greatest on. Each takes no more than the one before.
+/// All widths, from the widest on. Each takes no more than the one before.
 pub const FIELD_WIDTHS: [FieldWidth; 12] = [
     FieldWidth::Whole,
     FieldWidth::Values(4_000),
@@ -40,29 +40,29 @@ pub const FIELD_WIDTHS: [FieldWidth; 12] = [
     FieldWidth::None,
 ];
 
-/// Values up to this many bytes are shown at every width but previews.
+/// Size of values that every width but previews returns, in bytes.
 const SHORTEST: usize = 60;
 
-/// Fields of a preview of which nobody said what it should show.
+/// Number of fields in a preview without declared fields.
 const PREVIEW_FIELDS: usize = 5;
 
-/// Declared places that a preview in a list shows.
+/// Maximum number of declared fields in a preview within a list.
 const PREVIEW_FIELDS_DECLARED: usize = 8;
 
-/// What the mark of a text takes beside its preview: `{"preview":"","chars":12345678}`.
+/// Bytes of a text's placeholder beside its preview: `{"preview":"","chars":12345678}`.
 const MARK: usize = 32;
 
-/// A record's fields at some width. They are written as an object.
+/// Fields of a record at some width, serialized as an object.
 #[derive(Debug, Clone)]
 pub enum NarrowedFields<'a> {
-    /// All of them, as they are.
+    /// All fields as they are.
     Whole(&'a Map<String, Value>),
-    /// These, in order; long values as marks.
+    /// Selected fields in order, with long values as placeholders.
     Fields(Vec<(Cow<'a, str>, Cow<'a, Value>)>),
 }
 
 impl NarrowedFields<'_> {
-    /// Returns whether a field is among them.
+    /// Returns true if a field is among them.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         match self {
@@ -100,8 +100,8 @@ impl Serialize for NarrowedFields<'_> {
     }
 }
 
-/// A record's fields at some width, and how many fields are not there; no fields when nothing is shown. A preview shows
-/// what is `declared` to tell most, as far as it is there.
+/// Narrows a record's fields, and returns them with the number of omitted fields, or `None` if none are returned. A
+/// preview has the `declared` fields that the record has.
 #[must_use]
 pub fn narrow<'a>(
     data: &'a Map<String, Value>,
@@ -128,12 +128,12 @@ pub fn narrow<'a>(
     (Some(NarrowedFields::Fields(shown)), left_out)
 }
 
-/// Returns what is declared to tell most, as far as a record has it.
+/// Returns the declared fields that a record has.
 fn declared_fields(data: &Map<String, Value>, declared: &[FieldPath]) -> Map<String, Value> {
     project(data, declared.get(..PREVIEW_FIELDS_DECLARED).unwrap_or(declared))
 }
 
-/// Returns the fields of a preview of which nothing is declared.
+/// Returns the fields of a preview without declared fields.
 fn telling(data: &Map<String, Value>, most: usize) -> impl Iterator<Item = (&String, &Value)> {
     let is_short = |value: &Value| !matches!(value, Value::Null | Value::Array(_) | Value::Object(_));
     short_names(data, most).filter(move |(_, value)| is_short(value)).take(PREVIEW_FIELDS)
@@ -143,7 +143,7 @@ fn short_names(data: &Map<String, Value>, most: usize) -> impl Iterator<Item = (
     data.iter().filter(move |(name, _)| name.len() <= most)
 }
 
-/// Replaces a field's value by its mark when it is longer.
+/// Replaces a long value of a field by its placeholder.
 fn at_most<'a>(most: usize) -> impl Fn((&'a String, &'a Value)) -> (Cow<'a, str>, Cow<'a, Value>) {
     move |(name, value)| (Cow::Borrowed(name.as_str()), shortened(value, most))
 }
@@ -151,17 +151,17 @@ fn at_most<'a>(most: usize) -> impl Fn((&'a String, &'a Value)) -> (Cow<'a, str>
 /// Size of a record's fields at some width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldsSize {
-    /// Bytes of them as JSON; 0 where nothing is shown.
+    /// Bytes of the fields as JSON; 0 if none are returned.
     pub bytes: usize,
-    /// Fields that are not there.
+    /// Number of omitted fields.
     pub left_out: usize,
 }
 
-/// A record's fields, each measured once.
+/// Fields of a record, each measured once.
 #[derive(Debug)]
 pub struct MeasuredFields<'a> {
     data: &'a Map<String, Value>,
-    /// Bytes of all fields whose values are the same at every width but previews, and of the names of the others.
+    /// Bytes of all fields with the same value at every width but previews, and of the names of the others.
     steady: usize,
     long: Vec<Measured<'a>>,
 }
@@ -188,7 +188,7 @@ impl<'a> MeasuredFields<'a> {
         self.at_most(usize::MAX)
     }
 
-    /// Returns the size of the fields at every width of [`FIELD_WIDTHS`], without making any of them.
+    /// Returns the size of the fields at every width of [`FIELD_WIDTHS`], without building any of them.
     #[must_use]
     pub fn widths(&self, declared: &[FieldPath]) -> [FieldsSize; FIELD_WIDTHS.len()] {
         let declared = declared_fields(self.data, declared);
@@ -203,11 +203,11 @@ impl<'a> MeasuredFields<'a> {
         })
     }
 
-    /// Returns the bytes of all fields with values of at most so many bytes, and marks for longer ones.
+    /// Returns the bytes of all fields with values of at most `most` bytes, and placeholders for longer ones.
     #[must_use]
     pub fn at_most(&self, most: usize) -> usize {
         let long: usize = self.long.iter().map(|value| value.at_most(most)).sum();
-        // Each field has its comma but the first, which has a brace; the other brace is one more.
+        // Each field but the first has a comma, the first has a brace, and the other brace is added.
         if self.data.is_empty() { "{}".len() } else { self.steady + long + "{".len() }
     }
 
@@ -222,12 +222,12 @@ impl<'a> MeasuredFields<'a> {
     }
 }
 
-/// A value, and what it takes.
+/// Value with its size.
 #[derive(Debug)]
 struct Measured<'a> {
     value: &'a Value,
     bytes: usize,
-    /// Digits of its characters, items or fields.
+    /// Number of digits of its length in characters, items or fields.
     digits: usize,
 }
 
@@ -243,7 +243,7 @@ impl<'a> Measured<'a> {
         Self { value, bytes, digits }
     }
 
-    /// What it takes when it is longer than `most` and gives way to its mark.
+    /// Returns its size if it is replaced by its placeholder above `most` bytes.
     fn at_most(&self, most: usize) -> usize {
         if self.bytes <= most {
             return self.bytes;
@@ -260,11 +260,11 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// The width of each record, of which `sizes` says the bytes at every width of [`FIELD_WIDTHS`], so that all
-/// together take at most `room`; `None` when not even the narrowest do.
+/// Returns the width of each record such that all together take at most `room` bytes, or `None` if not even the
+/// narrowest fit. `sizes` has the bytes of each record at every width of [`FIELD_WIDTHS`].
 #[must_use]
 pub fn widths_within(sizes: &[[usize; FIELD_WIDTHS.len()]], room: usize) -> Option<Vec<FieldWidth>> {
-    // The widest step of a record that stays below a common size, else the narrowest.
+    // Chooses the widest step of a record below a common size, otherwise the narrowest.
     let step = |own: &[usize; FIELD_WIDTHS.len()], most: usize| {
         own.iter().position(|size| *size <= most).unwrap_or(FIELD_WIDTHS.len() - 1)
     };
@@ -281,7 +281,7 @@ pub fn widths_within(sizes: &[[usize; FIELD_WIDTHS.len()]], room: usize) -> Opti
     Some(sizes.iter().filter_map(|own| FIELD_WIDTHS.get(step(own, most)).copied()).collect())
 }
 
-/// A value, or a mark in its place that says what and how long it is.
+/// Returns a value, or a placeholder with its kind and length.
 #[must_use]
 pub fn shortened(value: &Value, most: usize) -> Cow<'_, Value> {
     match value {
@@ -295,12 +295,12 @@ pub fn shortened(value: &Value, most: usize) -> Cow<'_, Value> {
     }
 }
 
-/// Whether a value takes more than `most` bytes. It is written no further than to there.
+/// Returns true if a value takes more than `most` bytes. Serializes no more than that.
 fn is_longer(value: &Value, most: usize) -> bool {
     serde_json::to_writer(Room(most), value).is_err()
 }
 
-/// Takes what is written, keeps none of it, and fails when it is too much.
+/// Writer that stores nothing and fails beyond its limit.
 struct Room(usize);
 
 impl std::io::Write for Room {

@@ -1,9 +1,15 @@
-//! Fitting answers into measured budgets.
+//! Fits answers into measured budgets.
 //!
-//! This is the only room that cuts text. It cuts at grapheme boundaries, measures in bytes of JSON
-//! (what goes over the wire and into a model's context) and, where a budget says so, in tokens. All
-//! of it is pure: the same input gives the same cut on every machine, which is what lets part 7 of a
-//! document be asked for without remembering parts 0 to 6.
+//! Only this module truncates text. It cuts at grapheme boundaries and measures bytes of JSON, which go over the wire
+//! and into a model's context, and tokens if a budget says so. Everything is pure: equal inputs have equal results on
+//! every machine, so part 7 of a document can be requested without storing parts 0 to 6.
+//!
+//! * `budget`, `protection`, `token_budget`, `shaping`: budgets, their configuration, and statistics of an answer
+//! * `cut`, `excerpt`: truncation of text
+//! * `chunk`, `content`: parts of a document, chunks of a text
+//! * `page`: pages of search hits
+//! * `rows`, `fields`, `preview`: pages of records, their fields and previews
+//! * `tokens`: token counts
 
 pub mod budget;
 mod chunk;

@@ -1,54 +1,53 @@
-//! The ladder for a page of search hits.
+//! Fitting of a page of search hits.
 //!
-//! Excerpts are shortened, then dropped from the tail upwards, then tail hits are left for the next
-//! page. A title is clipped before it comes here; a handle is never touched.
+//! Excerpts are shortened, then dropped from the last hit upwards, then the last hits are left for the next page.
+//! Titles are truncated before they get here; handles are never changed.
 
 use super::cut::json_len;
 use super::excerpt::shorten;
 use crate::record::Excerpt;
 
-/// The longest excerpt, in bytes of JSON. More than two lines of a terminal help nobody choose.
+/// Maximum length of an excerpt in bytes of JSON, about two lines of a terminal.
 const MAX_EXCERPT: usize = 320;
 
-/// The shortest excerpt worth its bytes: a match with a few words on either side.
+/// Minimum useful length of an excerpt: a match with a few words on either side.
 const MIN_EXCERPT: usize = 60;
 
-/// One hit, measured.
+/// Hit with its size.
 #[derive(Debug, Clone, Copy)]
 pub struct PageItem<'a> {
     /// Bytes of its JSON with an empty excerpt, without the comma.
     pub bare: usize,
-    /// Its excerpt at full length.
+    /// Excerpt at full length.
     pub excerpt: &'a Excerpt,
 }
 
-/// What gives way when not everything fits.
+/// Priority if not everything fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pressure {
-    /// The caller asked for a number of hits: excerpts go first, hits last.
+    /// The caller requested a number of hits: excerpts are shortened first, and hits are dropped last.
     KeepHits,
-    /// The caller asked for no number: as many hits as fit with an excerpt that says something.
+    /// The caller requested no number: as many hits as fit with a useful excerpt.
     KeepExcerpts,
 }
 
-/// How a page is filled.
+/// Hits and excerpts of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PagePlan {
-    /// The excerpt of each hit that is shown, in order; `None` for a hit that fits on no page and
-    /// is passed over.
+    /// Excerpt of each hit on the page, in order; `None` for a hit that is too large for any page and is skipped.
     pub shown: Vec<Option<String>>,
 }
 
 impl PagePlan {
-    /// How many hits fit on no page.
+    /// Returns the number of hits that are too large for any page.
     #[must_use]
     pub fn omitted(&self) -> usize {
         self.shown.iter().filter(|excerpt| excerpt.is_none()).count()
     }
 }
 
-/// Fills at most `budget` bytes with hits, in order. `budget` is what is left for the items of the
-/// array, commas included. The plan covers a start of `items`; the rest belongs on the next page.
+/// Fills at most `budget` bytes with hits, in order. `budget` is the room for the items of the array with their
+/// commas. The plan covers the first items; the others belong on the next page.
 #[must_use]
 pub fn plan_page(items: &[PageItem<'_>], budget: usize, pressure: Pressure) -> PagePlan {
     let sizes: Vec<Option<(usize, usize)>> = items
@@ -59,7 +58,7 @@ pub fn plan_page(items: &[PageItem<'_>], budget: usize, pressure: Pressure) -> P
     let (taken, room) = match pressure {
         Pressure::KeepExcerpts => {
             let taken = taken_with(MIN_EXCERPT);
-            // A page of nothing would never advance: one bare hit is better.
+            // An empty page would never advance, so it has one hit without an excerpt.
             let taken = if shows_any(&sizes, taken) { taken } else { taken_with(0).min(first_shown(&sizes)) };
             (taken, widest_excerpt(&sizes, taken, budget))
         }
@@ -71,7 +70,7 @@ pub fn plan_page(items: &[PageItem<'_>], budget: usize, pressure: Pressure) -> P
     let mut spare = budget.saturating_sub(cost(&sizes, taken, 0));
     let shown = items.iter().zip(&sizes).take(taken).map(|(item, size)| {
         size.map(|(_, full)| {
-            // Below the least useful width, excerpts go to the best hits until the room is spent.
+            // Below the minimum useful width, excerpts go to the best hits until the room is used up.
             let most = if room >= MIN_EXCERPT { room } else { spare.min(MIN_EXCERPT) };
             if most < full.min(MIN_EXCERPT) {
                 return String::new();
@@ -86,7 +85,7 @@ pub fn plan_page(items: &[PageItem<'_>], budget: usize, pressure: Pressure) -> P
 
 type Size = Option<(usize, usize)>;
 
-/// Bytes of the first `taken` items with excerpts of at most `most` bytes.
+/// Returns the bytes of the first `taken` items with excerpts of at most `most` bytes.
 fn cost(sizes: &[Size], taken: usize, most: usize) -> usize {
     sizes.iter().take(taken).flatten().map(|(bare, full)| bare + 1 + full.min(&most)).sum()
 }
@@ -111,7 +110,7 @@ fn shows_any(sizes: &[Size], taken: usize) -> bool {
     sizes.iter().take(taken).any(Option::is_some) || sizes.iter().all(Option::is_none)
 }
 
-/// How many items it takes to reach the first that can be shown.
+/// Returns the number of items up to the first that fits on a page.
 fn first_shown(sizes: &[Size]) -> usize {
     sizes.iter().position(Option::is_some).map_or(sizes.len(), |at| at + 1)
 }

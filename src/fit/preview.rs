@@ -1,54 +1,56 @@
-//! A record in less: what its stream says tells most, then what tells most for its bytes.
+//! Preview of a record: the fields that its stream declares as informative, then those with the most information for
+//! their bytes.
 //!
-//! A preview answers the ordinary questions about a record and says, for each part that is not in it, how large that is,
-//! so that one call gets the part and not the whole.
+//! A preview answers common questions about a record and states the size of each omitted part, so that one call reads
+//! the part and not the whole record.
 
 use serde_json::{Map, Value};
 
 use super::cut::{bytes_of, clip, field_len, json_len};
 use crate::record::{FieldPath, project};
 
-/// The most places that a preview is made of.
+/// Maximum number of candidates for a preview.
 const MAX_PATHS: usize = 256;
 
-/// How deep fields of objects are offered one by one.
+/// Depth up to which fields of objects are candidates of their own.
 const MAX_DEPTH: usize = 3;
 
-/// The longest text that is shown whole, in bytes of JSON; of a longer one its start is, with its length.
+/// Maximum length of a complete text in bytes of JSON. A longer text is truncated and has its length beside it.
 const MAX_TEXT: usize = 400;
 
-/// What the mark of a long text takes beside its start.
+/// Bytes of the placeholder of a long text beside its start.
 const MARK: usize = 40;
 
-/// A preview, and what is not in it.
+/// Preview with a list of omitted fields.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Preview {
-    /// What it shows.
+    /// Fields of the preview.
     pub summary: Map<String, Value>,
-    /// The fields that are not there, or not whole, in the record's order.
+    /// Omitted or truncated fields, in the record's order.
     pub left_out: Vec<LeftOut>,
 }
 
-/// A field that a preview does not have whole.
+/// Field that a preview lacks or truncates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its name.
+    /// Name of the field.
     pub field: String,
-    /// What it takes, in bytes of JSON.
+    /// Size in bytes of JSON.
     pub bytes: usize,
-    /// How many items it has, if it is a list.
+    /// Number of items of a list.
     pub items: Option<usize>,
 }
 
-/// A part of a record that may be shown.
+/// Part of a record that the preview may contain.
 struct Candidate {
     path: FieldPath,
     bytes: usize,
-    /// What it tells, in no unit: ten is a name.
+    /// Estimated information, without a unit; a name has ten.
     worth: usize,
 }
 
-/// A record in at most `room` bytes of JSON: first what is `declared`, in its order, then what tells most for its bytes.
+/// Returns a preview in at most `room` bytes of JSON: first the `declared` fields, in their order, then those with
+/// the most information for their bytes.
 #[must_use]
 pub fn preview(data: &Map<String, Value>, declared: &[FieldPath], room: usize) -> Preview {
     let mut room = room.saturating_sub("{}".len());
@@ -66,7 +68,7 @@ pub fn preview(data: &Map<String, Value>, declared: &[FieldPath], room: usize) -
         offer(&FieldPath::field(name), name, value, 0, &mut candidates);
     }
     candidates.retain(|candidate| !chosen.contains(&candidate.path));
-    // The most for its bytes first; cross-multiplied, and in the record's order where that is the same.
+    // Sorted by information per byte, compared by cross-multiplication; equal ones stay in the record's order.
     candidates.sort_by(|a, b| (b.worth * a.bytes).cmp(&(a.worth * b.bytes)));
     for Candidate { path, bytes, .. } in candidates {
         if chosen.len() >= MAX_PATHS {
@@ -82,7 +84,7 @@ pub fn preview(data: &Map<String, Value>, declared: &[FieldPath], room: usize) -
     Preview { summary, left_out }
 }
 
-/// Returns the fields of a record that are not there, or not whole, in what is shown of it.
+/// Returns the fields of a record that a preview lacks or truncates.
 #[must_use]
 pub fn left_out(data: &Map<String, Value>, shown: &Map<String, Value>) -> Vec<LeftOut> {
     let cut = data.iter().filter(|(name, value)| shown.get(*name) != Some(value));
@@ -94,14 +96,14 @@ pub fn left_out(data: &Map<String, Value>, shown: &Map<String, Value>) -> Vec<Le
     .collect()
 }
 
-/// Offers a value and, where it is an object, what is in it one by one.
+/// Adds a value as a candidate, and the members of an object one by one.
 fn offer(path: &FieldPath, name: &str, value: &Value, depth: usize, candidates: &mut Vec<Candidate>) {
     let worth = match value {
         Value::Null => 1,
         Value::Bool(_) | Value::Number(_) => 6,
         Value::String(text) if text.is_empty() => 1,
         Value::String(_) => worth_of_name(name),
-        // A list tells less with each item, and a list of objects is seldom asked for as a whole.
+        // Items of a list have less and less information, and a list of objects is rarely needed as a whole.
         Value::Array(items) => 4 + items.len().min(8),
         Value::Object(fields) => {
             if depth < MAX_DEPTH {
@@ -113,7 +115,7 @@ fn offer(path: &FieldPath, name: &str, value: &Value, depth: usize, candidates: 
             4 + fields.len().min(8)
         }
     };
-    // Every name on the way is counted each time, which is too much rather than too little.
+    // Every name on the path is counted each time, so the result is too large rather than too small.
     let bytes = path.names_len() + bytes_of(&short(value)) + ",{}[]".len() * (depth + 1);
     candidates.push(Candidate { path: path.clone(), bytes, worth: worth.saturating_sub(depth).max(1) });
 }
@@ -129,7 +131,7 @@ fn worth_of_name(name: &str) -> usize {
     }
 }
 
-/// The same with the start of every long text.
+/// Truncates long texts in fields.
 fn shortened(fields: Map<String, Value>) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name, short(&value))).collect()
 }
@@ -145,7 +147,7 @@ fn short(value: &Value) -> Value {
     }
 }
 
-/// Bytes of fields as JSON, with their commas and without the braces.
+/// Returns the bytes of fields as JSON, with their commas and without the braces.
 fn bytes_of_fields(fields: &Map<String, Value>) -> usize {
     fields.iter().map(|(name, value)| field_len(name, value)).sum()
 }

@@ -1,55 +1,55 @@
-//! How much context an answer may take, for each tool and each path.
+//! Limits of answers for each tool and each path.
 //!
-//! Pure settings: `config` reads them, tools and routes ask for theirs by name.
+//! Pure settings: `config` reads them, tools and routes look them up by name.
 
 use super::budget;
 
-/// The most tokens that any limit may name.
+/// Maximum number of tokens in any limit.
 const MAX_TOKENS: usize = 1_000_000;
 
-/// The most records on a page, whatever is asked.
+/// Maximum number of records on a page.
 const MAX_PAGE: usize = 200;
 
-/// What the names of tools begin with.
+/// Prefix of a tool's name among the endpoints.
 const TOOL: &str = "tool:";
 
-/// How much each endpoint may take.
+/// Limits of all endpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Protection {
-    /// How tokens are estimated.
+    /// Method of token estimation.
     pub estimator: Estimator,
-    /// For every endpoint.
+    /// Limits of every endpoint.
     pub global: Limits,
-    /// For some: a path with all below it, a path that ends with `*` with all that begin so, or `tool:NAME`.
+    /// Overrides for some endpoints: a path with all paths below it, a prefix that ends with `*`, or `tool:NAME`.
     pub endpoints: Vec<(String, Overrides)>,
 }
 
-/// How tokens are estimated.
+/// Method of token estimation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Estimator {
-    /// Counted, as OpenAI's current models do.
+    /// Exact count with the encoding of OpenAI's current models.
     #[default]
     O200k,
-    /// A quarter of the characters and a fifth more.
+    /// Characters divided by four, plus a fifth.
     Chars4,
 }
 
-/// What an endpoint may take.
+/// Limits of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Tokens above which an answer is summarised.
+    /// Tokens above which an answer is summarized.
     pub threshold: usize,
-    /// Tokens that no answer exceeds.
+    /// Maximum number of tokens of an answer.
     pub hard_cap: usize,
-    /// Records on a page when no number is asked.
+    /// Default number of records on a page.
     pub page_size: usize,
-    /// The most records that may be asked.
+    /// Maximum number of records that can be requested.
     pub max_page_size: usize,
-    /// Whether what is over the threshold is summarised.
+    /// True if answers over the threshold are summarized.
     pub summarization: bool,
-    /// Whether lists are given in pages.
+    /// True if lists are paginated.
     pub pagination: bool,
-    /// Whether the hard cap is waived.
+    /// True if the hard cap does not apply.
     pub exempt: bool,
 }
 
@@ -67,7 +67,7 @@ impl Default for Limits {
     }
 }
 
-/// What is different for an endpoint.
+/// Limits that differ for an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overrides {
     /// See [`Limits::threshold`].
@@ -85,8 +85,8 @@ pub struct Overrides {
 }
 
 impl Protection {
-    /// The limits of an endpoint: a path as it was asked, without its query, or `tool:NAME`. Of several entries that
-    /// speak of it the longest is the only one that counts.
+    /// Returns the limits of an endpoint: a requested path without its query, or `tool:NAME`. If several entries
+    /// match it, only the longest counts.
     #[must_use]
     pub fn limits(&self, endpoint: &str) -> Limits {
         let speaks = |entry: &str| match entry.strip_suffix('*') {
@@ -101,7 +101,7 @@ impl Protection {
         if endpoint.starts_with(TOOL) { limits.of_a_tool() } else { limits }
     }
 
-    /// Whether all of it can be true at once.
+    /// Checks that the limits do not contradict each other.
     ///
     /// # Errors
     ///
@@ -140,18 +140,18 @@ impl Protection {
     }
 }
 
-/// Limits that cannot all be kept.
+/// Limits that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
-    /// The entry it is of; the whole when `None`.
+    /// Entry with the contradiction; `None` for the global limits.
     pub endpoint: Option<String>,
-    /// Those that do not go together, the first to look at first.
+    /// Contradicting limits, the most likely cause first.
     pub limits: Vec<Limit>,
-    /// What is wrong, with what would be right.
+    /// Description of the problem with a valid setting.
     pub problem: String,
 }
 
-/// A limit by its kind.
+/// Kind of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// See [`Limits::threshold`].
@@ -167,13 +167,13 @@ pub enum Limit {
 }
 
 impl Limits {
-    /// What a tool may take: its answers have a bound of their own, whatever else is set.
+    /// Applies the bound of a tool's answers, which holds whatever else is set.
     fn of_a_tool(self) -> Self {
         let hard_cap = self.hard_cap.min(budget::DOCUMENT_TOKENS);
         Self { hard_cap, threshold: self.threshold.min(hard_cap), exempt: false, ..self }
     }
 
-    /// The same, in which what is inherited gives way to that bound and what was written for the tool does not.
+    /// Applies the bound of a tool's answers to inherited limits, but not to those that were written for the tool.
     fn of_a_tool_of(self, overrides: &Overrides) -> Self {
         let hard_cap = self.hard_cap.min(budget::DOCUMENT_TOKENS);
         let is_written = overrides.threshold.is_some() || overrides.hard_cap.is_some();
@@ -186,7 +186,7 @@ impl Limits {
 
     fn check(self, endpoint: Option<&str>, own: &[Limit]) -> Result<(), Contradiction> {
         let wrong = |limits: &[Limit], problem: String| {
-            // What was written for the endpoint itself is looked at first.
+            // Limits that were written for the endpoint itself come first.
             let mut limits = limits.to_vec();
             limits.sort_by_key(|limit| !own.contains(limit));
             Err(Contradiction { endpoint: endpoint.map(str::to_owned), limits, problem })
@@ -218,7 +218,7 @@ impl Limits {
         Ok(())
     }
 
-    /// The same with what is different.
+    /// Applies overrides.
     #[must_use]
     pub fn with(self, overrides: Overrides) -> Self {
         Self {
@@ -234,7 +234,7 @@ impl Limits {
 }
 
 impl Overrides {
-    /// Which limits are written here.
+    /// Returns the kinds of limits that are set here.
     fn own(&self) -> Vec<Limit> {
         [
             (Limit::Threshold, self.threshold),

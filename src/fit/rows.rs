@@ -1,36 +1,36 @@
-//! Fitting the rows of a page: all of them, the greatest the narrowest.
+//! Fitting of the rows of a page: all rows, with the largest narrowed most.
 
 use super::budget;
 use super::fields::{FIELD_WIDTHS, FieldWidth, widths_within};
 use super::protection::Limits;
 use super::tokens::{count_tokens, tokens_within};
 
-/// Tokens by which a whole can exceed the sum of its text and the rest, at their two seams.
+/// Tokens by which a text can exceed the sum of its row part and the rest, at their two seams.
 const SEAM_TOKENS: usize = 16;
 
-/// What one page takes at most.
+/// Maximum size of one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageBudget {
     /// Bytes of JSON.
     pub bytes: usize,
-    /// Tokens of it.
+    /// Tokens of that JSON.
     pub tokens: usize,
 }
 
 impl PageBudget {
-    /// What an answer takes that was asked to be large.
+    /// Returns the budget of an answer with a requested size.
     #[must_use]
     pub fn whole(limits: &Limits) -> Self {
         Self::of_tokens(limits.hard_cap)
     }
 
-    /// What an answer takes when nobody said how large it should be.
+    /// Returns the budget of an answer without a requested size.
     #[must_use]
     pub fn unasked(limits: &Limits) -> Self {
         Self::of_tokens(limits.threshold.min(limits.hard_cap))
     }
 
-    /// What an answer takes at most: its cap, unless that is waived.
+    /// Returns the maximum of an answer: its hard cap, unless that is waived.
     #[must_use]
     pub fn most(limits: &Limits) -> Self {
         match limits.exempt {
@@ -39,27 +39,27 @@ impl PageBudget {
         }
     }
 
-    /// What it leaves for a text, of which the rest is given as JSON.
+    /// Returns the rest of the budget for a text beside other JSON.
     #[must_use]
     pub fn beside_json(self, json: &str) -> Self {
         let tokens = self.tokens.saturating_sub(count_tokens(json) + SEAM_TOKENS);
         Self { tokens, ..self.beside(json.len()) }
     }
 
-    /// Fewer bytes to try again with, after what was made in `room` bytes took so many bytes and too many tokens. Tokens are
-    /// spread unevenly; each try takes at least a twentieth, so there is an end to them.
+    /// Returns the bytes for the next try, after a try with `room` bytes took `bytes` bytes and too many tokens.
+    /// Tokens are spread unevenly; each try is at least a twentieth smaller, so the tries end.
     #[must_use]
     pub fn less_room(self, room: usize, bytes: usize, tokens: usize) -> usize {
         room.min(bytes) * self.tokens / tokens.max(1) * 19 / 20
     }
 
-    /// What is left of it for rows, when some bytes stand beside them.
+    /// Returns the rest of the budget for rows beside other bytes.
     #[must_use]
     pub fn beside(self, bytes: usize) -> Self {
         Self { bytes: self.bytes.saturating_sub(bytes), ..self }
     }
 
-    /// Twice as much, up to another.
+    /// Doubles the budget, up to another one.
     #[must_use]
     pub fn doubled(self, most: Self) -> Self {
         Self {
@@ -68,41 +68,43 @@ impl PageBudget {
         }
     }
 
-    /// A token is about four bytes, so a text of few bytes need not be counted to be known as too long.
+    /// Creates the budget of a number of tokens, with four bytes for each, so that most texts that are too long are
+    /// known by their bytes.
     fn of_tokens(tokens: usize) -> Self {
         Self { bytes: tokens.saturating_mul(budget::BYTES_PER_TOKEN), tokens }
     }
 }
 
-/// A page that fits, or how many of its rows would.
+/// Page that fits, or the number of its rows that fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FittedRows {
-    /// All rows are there.
+    /// All rows are on the page.
     All {
-        /// The page.
+        /// JSON of the page.
         json: String,
-        /// How wide each row is.
+        /// Width of each row.
         widths: Vec<FieldWidth>,
-        /// Its tokens, if they had to be counted.
+        /// Tokens of the page, if they had to be counted.
         tokens: Option<usize>,
-        /// Bytes of its rows if all of them were whole, with their commas.
+        /// Bytes of all complete rows with their commas.
         whole: usize,
     },
-    /// Only so many rows, from the first on, have room for the least of them.
+    /// Only this many rows, from the first on, fit at their narrowest.
     Only(usize),
 }
 
-/// A row that may be narrowed.
+/// Row that can be narrowed.
 pub trait FitRow {
-    /// Bytes of it whole, with its comma.
+    /// Returns the bytes of the complete row with its comma.
     fn whole(&self) -> usize;
 
-    /// Bytes of it at every width, with its comma.
+    /// Returns the bytes of the row at every width, with its comma.
     fn widths(&self) -> [usize; FIELD_WIDTHS.len()];
 }
 
-/// Fits rows into a budget, whose bytes are for the rows alone and whose tokens for all of the page. `render` writes the
-/// page with its rows at some widths. With `narrowest` at [`FieldWidth::Whole`] no row is narrowed, and fewer fit.
+/// Fits rows into a budget. Its bytes are for the rows alone, and its tokens for all of the page. `render` serializes
+/// the page with its rows at some widths. With `narrowest` at [`FieldWidth::Whole`] no row is narrowed, and fewer
+/// fit.
 ///
 /// # Errors
 ///
@@ -116,7 +118,7 @@ pub fn fit_rows<Failed>(
     let mut room = budget.bytes;
     let whole: Vec<usize> = rows.iter().map(FitRow::whole).collect();
     let sizes_of = || -> Vec<[usize; FIELD_WIDTHS.len()]> { rows.iter().map(FitRow::widths).collect() };
-    // Other widths are measured when they are needed: when bytes, or then tokens, do not fit.
+    // Other widths are measured only if bytes, or then tokens, do not fit.
     let all_whole = whole.iter().sum();
     let mut only_whole = narrowest == FieldWidth::Whole || all_whole <= room;
     let mut sizes: Vec<[usize; FIELD_WIDTHS.len()]> =
@@ -133,7 +135,7 @@ pub fn fit_rows<Failed>(
                     sizes = sizes_of();
                     only_whole = false;
                 }
-                // What stands beside the rows is too much by itself.
+                // The JSON beside the rows exceeds the budget by itself.
                 if room == 0 {
                     return Ok(FittedRows::Only(0));
                 }
@@ -143,7 +145,7 @@ pub fn fit_rows<Failed>(
     }
 }
 
-/// How many rows from the first on fit at their narrowest.
+/// Returns the number of rows, from the first on, that fit at their narrowest.
 fn rows_within(sizes: &[[usize; FIELD_WIDTHS.len()]], room: usize) -> usize {
     let mut taken = 0_usize;
     sizes

@@ -1,36 +1,36 @@
-//! How an answer came to its size, for whoever counts answers.
+//! Statistics of fitting an answer.
 
-/// What was done to make an answer fit.
+/// Statistics of fitting one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shaping {
     /// Bytes of the body, or of the payload of a tool.
     pub bytes: usize,
-    /// Records, results or groups in it; 1 for an answer that is no list.
+    /// Number of records, results or groups; 1 for an answer that is no list.
     pub items: usize,
-    /// Whether it is one of several.
+    /// Division of the answer.
     pub strategy: Strategy,
-    /// Something in it was replaced by a preview.
+    /// True if a part was replaced by a preview.
     pub summarized: bool,
-    /// Before it was shaped it was over its threshold.
+    /// True if the answer was over its threshold before it was fitted.
     pub oversized: bool,
-    /// Tokens of the answer, where they were counted.
+    /// Tokens of the answer, if they were counted.
     pub tokens: Option<usize>,
-    /// Tokens of what it was made of, where they were counted or estimated; always there for one that is oversized.
+    /// Tokens before fitting, if they were counted or estimated; always set if `oversized` is.
     pub candidate_tokens: Option<usize>,
-    /// Fields of the records it was made of, and how many of them it has.
+    /// Number of fields in the records before fitting, and in the answer.
     pub fields: Option<(usize, usize)>,
 }
 
-/// Whether an answer is one of several that make up a whole. A page whose records have long texts is a page.
+/// Division of an answer into several. A page of records with long texts is a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Strategy {
-    /// It is the whole.
+    /// The answer is complete.
     #[default]
     Whole,
-    /// It is a list of which there are no pages.
+    /// The answer is a list without pages.
     List,
-    /// It is a page of a list, the only one or the last one, too.
+    /// The answer is a page of a list, including an only or last page.
     Paginated,
-    /// It is a piece of a text.
+    /// The answer is a piece of a text.
     Chunked,
 }

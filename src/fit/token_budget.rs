@@ -1,6 +1,6 @@
-//! How much of its budget an answer takes: the seed's `TokenBudget`.
+//! Use of a budget by one answer: `TokenBudget` of the Context Protection API.
 
-/// The budget of one answer, and what the answer would take of it.
+/// Budget of one answer, with the estimated tokens of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBudget {
     threshold: usize,
@@ -8,24 +8,24 @@ pub struct TokenBudget {
     estimated_tokens: usize,
 }
 
-/// A budget that makes no sense.
+/// Invalid budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnsoundBudget {
-    /// Nothing fits.
+    /// The threshold is 0, so that nothing fits.
     #[error("the threshold is 0; it has to be more")]
     NoThreshold,
-    /// What need not be summarised would not be let out.
+    /// The cap is below the threshold, so that an answer that need not be summarized is refused.
     #[error("the hard cap of {hard_cap} tokens is less than the threshold of {threshold}")]
     CapBelowThreshold {
-        /// The threshold.
+        /// Threshold in tokens.
         threshold: usize,
-        /// The cap.
+        /// Hard cap in tokens.
         hard_cap: usize,
     },
 }
 
 impl TokenBudget {
-    /// A budget of tokens, and the tokens of what is to be answered.
+    /// Creates a budget in tokens for an answer of `estimated_tokens`.
     ///
     /// # Errors
     ///
@@ -38,44 +38,44 @@ impl TokenBudget {
         }
     }
 
-    /// Tokens above which an answer is summarised.
+    /// Returns the tokens above which an answer is summarized.
     #[must_use]
     pub fn threshold(&self) -> usize {
         self.threshold
     }
 
-    /// Tokens that no answer exceeds.
+    /// Returns the maximum number of tokens of an answer.
     #[must_use]
     pub fn hard_cap(&self) -> usize {
         self.hard_cap
     }
 
-    /// Tokens of what is to be answered.
+    /// Returns the estimated tokens of the answer.
     #[must_use]
     pub fn estimated_tokens(&self) -> usize {
         self.estimated_tokens
     }
 
-    /// The share of the threshold that is taken, at most 1.
+    /// Returns the used share of the threshold, at most 1.
     #[must_use]
     pub fn budget_used(&self) -> f64 {
         self.budget_ratio().min(1.0)
     }
 
-    /// The tokens in thresholds.
+    /// Returns the tokens divided by the threshold.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio of counts far below 2^53")]
     pub fn budget_ratio(&self) -> f64 {
         self.estimated_tokens as f64 / self.threshold as f64
     }
 
-    /// Tokens below the threshold.
+    /// Returns the tokens left below the threshold.
     #[must_use]
     pub fn budget_remaining(&self) -> usize {
         self.threshold.saturating_sub(self.estimated_tokens)
     }
 
-    /// Whether it is to be summarised.
+    /// Returns true if the answer is summarized.
     #[must_use]
     pub fn summary_mode(&self) -> bool {
         self.estimated_tokens > self.threshold

@@ -1,26 +1,26 @@
-//! Counting tokens as a model would: `o200k`, the encoding of OpenAI's current models.
+//! Token counts by `o200k`, the encoding of OpenAI's current models.
 //!
-//! Every token is at least one byte, so a text of at most as many bytes as the limit has tokens is within it without
-//! being counted.
+//! Every token is at least one byte, so a text with no more bytes than the limit has tokens is within the limit
+//! without counting.
 //!
-//! A long text is counted piece by piece and no further than to its limit. Pieces end where the encoding itself
-//! never joins two characters, so their sum is what counting the whole at once would give.
+//! A long text is counted piece by piece, up to the limit. Pieces end where the encoding never joins two characters,
+//! so their sum equals the count of the whole text.
 
 use super::Estimator;
 
-/// About how many bytes are counted before it is looked whether that is enough.
+/// Approximate number of bytes that are counted before the limit is checked.
 const PIECE: usize = 8 * 1024;
 
-/// How far an end of a piece is looked for: texts up to this length are always counted exactly.
+/// Maximum distance to the end of a piece. Texts up to this length are always counted exactly.
 const MAX_SEAM: usize = 64 * 1024;
 
-/// What is counted here and there in a text that goes on beyond its limit, in bytes.
+/// Bytes of a sample from a text that continues beyond its limit.
 const SAMPLE: usize = 2 * 1024;
 
-/// How often.
+/// Number of samples.
 const SAMPLES: usize = 8;
 
-/// The tokens of `text` when they are at most `most` and had to be counted.
+/// Returns the tokens of `text` if they are at most `most`, or `None` if they need not be counted.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub fn tokens_within(text: &str, most: usize) -> Result<Option<usize>, usize> {
     let counted = Counted::up_to(text, most);
     match counted.tokens > most {
         false => Ok(Some(counted.tokens)),
-        // Who fits an answer tries again with what this says, and an estimate would make it smaller than it need be.
+        // The caller fits the answer again with this number, and an estimate would make it smaller than necessary.
         true if text.len() <= MAX_SEAM => {
             Err(counted.tokens + count_tokens(text.get(counted.bytes..).unwrap_or_default()))
         }
@@ -40,7 +40,7 @@ pub fn tokens_within(text: &str, most: usize) -> Result<Option<usize>, usize> {
     }
 }
 
-/// The tokens of `text`, every one of them. Takes about 0.5 ms for 48,000 bytes of JSON.
+/// Counts all tokens of `text`. Takes about 0.5 ms for 48,000 bytes of JSON.
 #[must_use]
 pub fn count_tokens(text: &str) -> usize {
     let (mut rest, mut tokens) = (text, 0);
@@ -54,9 +54,8 @@ pub fn count_tokens(text: &str) -> usize {
 }
 
 impl Estimator {
-    /// The tokens of `text`: exactly, as long as they are not more than `most`. Beyond that the rest is taken to be as
-    /// dense as the densest piece that was looked at, so that what is estimated is not too little; the work does not
-    /// grow with the text.
+    /// Returns the tokens of `text`: exactly, up to `most`. Beyond that, the rest is assumed to be as dense as the
+    /// densest piece, so that the estimate is not too low, and the work does not grow with the text.
     #[must_use]
     pub fn tokens(self, text: &str, most: usize) -> usize {
         match self {
@@ -66,8 +65,8 @@ impl Estimator {
     }
 }
 
-/// The seed's estimate: four characters are a token, and a fifth more. In floating point, as it was written
-/// (`int(len(text) / 4 * 1.2)`), so that it is the same number for every text.
+/// Estimates tokens as the Context Protection API defines it: a token is four characters, plus a fifth. Computed in
+/// floating point like the definition (`int(len(text) / 4 * 1.2)`), so that every text has the same number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -78,16 +77,16 @@ fn quarter_of_characters(text: &str) -> usize {
     (text.chars().count() as f64 / 4.0 * 1.2) as usize
 }
 
-/// The start of a text, counted.
+/// Counted start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Counted {
     tokens: usize,
     bytes: usize,
-    /// Of its densest piece.
+    /// Density of its densest piece.
     densest: Density,
 }
 
-/// Tokens in so many bytes.
+/// Number of tokens in a number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Density {
     tokens: usize,
@@ -100,7 +99,7 @@ impl Density {
     }
 
     fn or_denser(self, other: Self) -> Self {
-        // Cross-multiplied, so that nothing is rounded; nothing at all is less dense than anything.
+        // Cross-multiplied, so that nothing is rounded. An empty density is less than any other.
         if self.bytes == 0 || other.tokens * self.bytes > self.tokens * other.bytes { other } else { self }
     }
 
@@ -110,7 +109,7 @@ impl Density {
 }
 
 impl Counted {
-    /// As much as shows whether there are more than `most`.
+    /// Counts until it is known if there are more than `most` tokens.
     fn up_to(text: &str, most: usize) -> Self {
         let mut counted = Self::default();
         while counted.bytes < text.len() && counted.tokens <= most {
@@ -141,8 +140,8 @@ impl Counted {
     }
 }
 
-/// Where the first piece of `text` ends: after [`PIECE`] bytes, at the first place where the encoding never joins, and
-/// at `most` where there is none before.
+/// Returns the end of the first piece of `text`: after [`PIECE`] bytes, at the first position where the encoding
+/// never joins, or at `most` if there is none before.
 fn seam(text: &str, most: usize) -> usize {
     if text.len() <= PIECE {
         return text.len();
@@ -159,7 +158,7 @@ fn seam(text: &str, most: usize) -> usize {
     most
 }
 
-/// Whether no token has both of two characters that follow each other, whatever stands around them.
+/// Returns true if no token contains both of two adjacent characters, whatever surrounds them.
 fn never_joins(before: char, after: char) -> bool {
     match (before, after) {
         // Spaces begin a piece of their own; so does whatever stands behind a word or a number, but for the apostrophe
@@ -210,7 +209,7 @@ mod tests {
         assert!(counted.tokens > 4_000 && counted.bytes < 4 * PIECE, "{counted:?}");
     }
 
-    /// The seed's own expression in Python, printed for these lengths.
+    /// Results of the definition in Python for these lengths.
     #[test]
     fn the_seeds_estimate_is_the_same_number() {
         for (characters, expect) in [

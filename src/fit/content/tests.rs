@@ -1,4 +1,4 @@
-//! Where texts of every kind are cut.
+//! Boundaries of chunks in texts of every kind.
 
 use proptest::prelude::*;
 
@@ -79,7 +79,7 @@ fn a_list_without_sentences_is_cut_between_its_lines() {
     let lines = |line: &dyn Fn(usize) -> String| (0..10_000).map(line).collect::<String>();
     for (text, kind) in [
         (lines(&|n| format!("log line {n} something happened here\n")), ContentKind::Prose),
-        // One sentence at the start draws no end to itself.
+        // A single sentence at the start does not attract the boundary.
         (format!("The list.\n{}", lines(&|n| format!("item {n} of it\n"))), ContentKind::Prose),
         (format!("# Fields\n\n{}", lines(&|n| format!("- field {n} of it\n"))), ContentKind::Markdown),
         (lines(&|n| format!("  \"field_{n}\": \"value {n} of it\",\n")), ContentKind::Code),
@@ -99,7 +99,7 @@ fn a_sentence_is_a_better_end_than_a_line_of_wrapped_prose() {
     assert_eq!(pieces[0], "It began one\nmorning. ");
 }
 
-/// Row 5.0: a log of 50 KB and 10,000 lines.
+/// A log of 50 KB and 10,000 lines.
 #[test]
 fn ten_thousand_short_lines_come_two_hundred_at_a_time() {
     let log: String = (0..10_000).map(|number| format!("{number:04}\n")).collect();
