@@ -70,17 +70,17 @@ impl Default for Limits {
 /// Limits that differ for an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overrides {
-    /// See [`Limits::threshold`].
+    /// Override of [`Limits::threshold`], if set.
     pub threshold: Option<usize>,
-    /// See [`Limits::hard_cap`].
+    /// Override of [`Limits::hard_cap`], if set.
     pub hard_cap: Option<usize>,
-    /// See [`Limits::page_size`].
+    /// Override of [`Limits::page_size`], if set.
     pub page_size: Option<usize>,
-    /// See [`Limits::summarization`].
+    /// Override of [`Limits::summarization`], if set.
     pub summarization: Option<bool>,
-    /// See [`Limits::pagination`].
+    /// Override of [`Limits::pagination`], if set.
     pub pagination: Option<bool>,
-    /// See [`Limits::exempt`].
+    /// Override of [`Limits::exempt`], if set.
     pub exempt: Option<bool>,
 }
 
@@ -154,15 +154,15 @@ pub struct Contradiction {
 /// Kind of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// See [`Limits::threshold`].
+    /// The limit [`Limits::threshold`].
     Threshold,
-    /// See [`Limits::hard_cap`].
+    /// The limit [`Limits::hard_cap`].
     HardCap,
-    /// See [`Limits::page_size`].
+    /// The limit [`Limits::page_size`].
     PageSize,
-    /// See [`Limits::max_page_size`].
+    /// The limit [`Limits::max_page_size`].
     MaxPageSize,
-    /// See [`Limits::exempt`].
+    /// The limit [`Limits::exempt`].
     Exempt,
 }
 

@@ -104,7 +104,7 @@ impl AllowedStreams {
         Err(rebuild(error, &schema, subject))
     }
 
-    /// Refuses a change token that nobody verified: with one made by hand, changes of hidden streams could be counted.
+    /// Refuses an unverified change token: a forged one could be used to count changes of hidden streams.
     fn check_changes(&self, start: &Start) -> Result<(), SourceError> {
         match start {
             Start::Changes(Some(ChangesToken::Unverified(_))) if !self.inner.verifies_changes() => {

@@ -194,18 +194,18 @@ pub struct RecordsPosition(pub String);
 /// State of a stream from which later changes can be requested. Only the source that issued it can read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangesToken {
-    /// A state as the source gave it. It leaves the process sealed only, so nobody else wrote it.
+    /// State from the source. It only leaves the process sealed, so no client can write one.
     Verified(Vec<u8>),
-    /// A text that a client sent without a seal: a record server's own token, or one of an earlier fetchwell.
+    /// Text that a client sent unsealed: a record server's own token, or one of an earlier release.
     Unverified(String),
 }
 
-/// The source and connection that changes of a stream come from. A change token is bound to it.
+/// Source and connection of a stream's changes. A change token is bound to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangesOrigin {
-    /// The identity of the one source that tells them.
+    /// Identity of the one source that has the changes.
     pub source: String,
-    /// That source's own id of the connection; `None` for a server that names none, and where there are several.
+    /// That source's own id of the connection; `None` for a server without connection ids, or if there are several.
     pub connection: Option<ConnectionId>,
 }
 

@@ -1,4 +1,4 @@
-//! A piece of one text field. Offsets are code points.
+//! Query for a window of one text field, and its computation. Offsets are code points.
 
 use std::ops::Range;
 
@@ -6,37 +6,37 @@ use crate::fit::characters;
 use crate::handle::RecordAddress;
 use crate::record::Window;
 
-/// A piece of a text field of one record.
+/// Query for a window of a text field of one record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowQuery {
-    /// Which record.
+    /// Address of the record.
     pub address: RecordAddress,
-    /// Which top-level field.
+    /// Name of the top-level field.
     pub field: String,
-    /// Where the window starts.
+    /// Start of the window.
     pub start: WindowStart,
-    /// How many code points at most, 1 to 16,384.
+    /// Maximum number of code points, 1 to 16,384.
     pub limit_chars: usize,
 }
 
-/// Where a window starts.
+/// Start of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WindowStart {
-    /// At this code point. One past the end gives an empty window.
+    /// At this code point. A start beyond the end returns an empty window.
     Offset(usize),
-    /// Around the first place that holds this text.
+    /// Around the first match of this text.
     Around {
         /// The text, in any case.
         text: String,
-        /// Code points before it.
+        /// Number of code points before it.
         before: usize,
-        /// Code points after it.
+        /// Number of code points after it.
         after: usize,
     },
 }
 
 impl WindowQuery {
-    /// Returns the window of a whole text; none where the text does not hold what was looked for.
+    /// Returns the window of a whole text, or `None` if the text has no match.
     pub(in crate::source) fn window_of(&self, address: RecordAddress, text: &str) -> Option<Window> {
         let total_chars = text.chars().count();
         let (start_chars, count, found_chars) = match &self.start {
@@ -54,20 +54,20 @@ impl WindowQuery {
     }
 }
 
-/// Returns how much of what was asked before and after a match fits into `room`: half of it on each side, and what one
-/// side leaves for the other.
+/// Shares `room` between the text before and after a match: half for each side, and what one side does not need goes
+/// to the other.
 pub(in crate::source) fn share(before: usize, after: usize, room: usize) -> (usize, usize) {
     let before = before.min((room / 2).max(room.saturating_sub(after)));
     (before, after.min(room - before))
 }
 
-/// Returns the first place of a text in another, in any case, in code points.
+/// Returns the first match of a text in another, in any case, in code points.
 fn find(text: &str, wanted: &str) -> Option<Range<usize>> {
-    // One character each, so that positions stay what they are.
+    // One character each, so that positions do not change.
     let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
     let text: String = text.chars().map(lower).collect();
     let wanted: String = wanted.chars().map(lower).collect();
-    // Linear in both texts, also where the text nearly matches everywhere.
+    // Linear in both texts, even if the text nearly matches everywhere.
     let (before, _) = text.split_once(&wanted)?;
     let start = before.chars().count();
     Some(start..start + wanted.chars().count())
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(find("", "x"), None);
     }
 
-    /// Comparing at each place would take two billion steps.
+    /// A comparison at each position would take two billion steps.
     #[test]
     fn a_text_that_nearly_matches_everywhere_is_searched() {
         let wanted = format!("{}b", "a".repeat(1_000));
@@ -127,7 +127,7 @@ mod tests {
             (found.start - window.start_chars, window.end_chars() - found.end)
         };
         assert_eq!(window(500, 500, 46), (20, 20));
-        // What the end of the text leaves goes before the match.
+        // Room that is not needed after the match goes to the text before it.
         assert_eq!(window(500, 500, 106), (60, 40));
         assert_eq!(window(5, 7, 4_096), (5, 7));
         assert_eq!(window(500, 500, 3), (0, 0));
