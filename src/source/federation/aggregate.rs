@@ -8,9 +8,9 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use super::failures::Failures;
-use super::groups::{GroupKey, Groups, adding, records};
-use super::guarded::Guarded;
-use super::{Federation, of};
+use super::groups::{GroupKey, Groups, accumulator, records};
+use super::guarded::GuardedSource;
+use super::{Federation, from_source};
 use crate::callers::CallContext;
 use crate::record::Scalar;
 use crate::source::{
@@ -25,7 +25,7 @@ const MAX_GROUPS: usize = 100;
 const MAX_QUESTIONS: usize = 64;
 
 /// Source that has the stream, with its answer.
-type Answered<'a> = (&'a Arc<Guarded>, AggregateAnswer);
+type Answered<'a> = (&'a Arc<GuardedSource>, AggregateAnswer);
 
 pub(super) async fn aggregate(
     federation: &Federation,
@@ -34,26 +34,26 @@ pub(super) async fn aggregate(
 ) -> Result<AggregateAnswer, SourceError> {
     if let Some(connection) = &query.connection {
         let source = federation.source_of(context, connection).await?;
-        return source.aggregate(context, query).await.map_err(|error| of(source, error));
+        return source.aggregate(context, query).await.map_err(|error| from_source(source, error));
     }
-    federation.routes.freshen();
-    let sources: Vec<&Arc<Guarded>> = federation.with_stream(&query.stream).collect();
-    let (answers, failed) = ask(context, &sources, query).await;
+    federation.routes.refresh();
+    let sources: Vec<&Arc<GuardedSource>> = federation.with_stream(&query.stream).collect();
+    let (answers, failed) = read_all(context, &sources, query).await;
     let mut answer = match <[Answered<'_>; 1]>::try_from(answers) {
         Ok([(_, only)]) => only,
         Err(none) if none.is_empty() => {
-            return Err(federation.nobody(failed, "no source answered", Some(&query.stream)));
+            return Err(federation.no_answer_error(failed, "no source answered", Some(&query.stream)));
         }
-        Err(several) => together(context, query, several).await?,
+        Err(several) => combine(context, query, several).await?,
     };
-    answer.unavailable.extend(failed.beside_an_answer());
+    answer.unavailable.extend(failed.into_unavailable());
     answer.notes.extend(federation.counted_twice());
     Ok(answer)
 }
 
-async fn ask<'a>(
+async fn read_all<'a>(
     context: &CallContext,
-    sources: &[&'a Arc<Guarded>],
+    sources: &[&'a Arc<GuardedSource>],
     query: &AggregateQuery,
 ) -> (Vec<Answered<'a>>, Failures) {
     let reads = sources.iter().map(|source| source.aggregate(context, query));
@@ -67,7 +67,7 @@ async fn ask<'a>(
     (answers, failed)
 }
 
-async fn together(
+async fn combine(
     context: &CallContext,
     query: &AggregateQuery,
     answers: Vec<Answered<'_>>,
@@ -84,13 +84,13 @@ async fn together(
         (Metric::CountDistinct, None) => whole.value = Some(distinct(context, query, &answers).await?),
         (Metric::CountDistinct, Some(_)) => return Err(does_not_add_up("`count_distinct` in groups")),
         (metric, None) => {
-            let mut figure = adding(metric);
+            let mut figure = accumulator(metric);
             answers.into_iter().for_each(|(_, answer)| figure.add(answer.value.map(Into::into).as_ref()));
             whole.value = figure.value();
         }
         (_, Some(Grouping::Time { .. })) => {
             // Groups that a source leaves out are older than those it returns, so the newest groups are complete.
-            let groups = collected(query, &answers, GroupKey::of_time);
+            let groups = collect_groups(query, &answers, GroupKey::from_time);
             let (newest, rest) = groups.by_time(query.limit);
             whole.other_count = others(query, &whole, &newest, groups.are_whole() && rest.is_empty());
             whole.groups = Some(newest);
@@ -116,10 +116,10 @@ async fn by_field(
     answers: &[Answered<'_>],
     whole: &mut AggregateAnswer,
 ) -> Result<(), SourceError> {
-    let sources: Vec<&Arc<Guarded>> = answers.iter().map(|(source, _)| *source).collect();
-    let mut groups = collected(query, answers, GroupKey::of);
+    let sources: Vec<&Arc<GuardedSource>> = answers.iter().map(|(source, _)| *source).collect();
+    let mut groups = collect_groups(query, answers, GroupKey::from_value);
     if !groups.are_whole() {
-        groups = told(context, &sources, &AggregateQuery { limit: MAX_GROUPS, ..query.clone() }).await?;
+        groups = read_groups(context, &sources, &AggregateQuery { limit: MAX_GROUPS, ..query.clone() }).await?;
     }
     let (shown, missing) = groups.missing(query.limit, MAX_QUESTIONS);
     let asked = missing.iter().map(|missing| {
@@ -129,7 +129,9 @@ async fn by_field(
         let source = sources.get(missing.source);
         async move {
             match source {
-                Some(source) => source.aggregate(context, &one).await.map_err(|error| of(source, error)),
+                Some(source) => {
+                    source.aggregate(context, &one).await.map_err(|error| from_source(source, error))
+                }
                 None => Ok(AggregateAnswer::default()),
             }
         }
@@ -138,10 +140,10 @@ async fn by_field(
     let mut left_out = 0;
     for (missing, answer) in missing.into_iter().zip(figures) {
         match answer {
-            Ok(answer) => groups.tell(missing.source, missing.key, Some(missing.value), answer.value),
+            Ok(answer) => groups.add_group(missing.source, missing.key, Some(missing.value), answer.value),
             Err(error) if error.is_transient() => return Err(error),
             // The source cannot filter by the group's value, so the total of the group is unknown.
-            Err(_) => left_out += usize::from(groups.leave_out(&missing.key)),
+            Err(_) => left_out += usize::from(groups.remove(&missing.key)),
         }
     }
     if left_out > 0 && left_out == shown {
@@ -152,7 +154,7 @@ async fn by_field(
     }
     let (largest, rest) = groups.by_size(shown - left_out);
     whole.other_count = others(query, whole, &largest, groups.are_whole() && rest.is_empty());
-    if groups.may_lack_one(&largest) {
+    if groups.may_miss_a_group(&largest) {
         whole.notes.push(format!(
             "Each source tells its {MAX_GROUPS} largest groups. These figures are exact, but a group that is large only over all sources may be missing; set `connection_id` to see one account."
         ));
@@ -162,19 +164,19 @@ async fn by_field(
 }
 
 /// Reads the groups of every source.
-async fn told(
+async fn read_groups(
     context: &CallContext,
-    sources: &[&Arc<Guarded>],
+    sources: &[&Arc<GuardedSource>],
     query: &AggregateQuery,
 ) -> Result<Groups, SourceError> {
-    let (answers, failed) = ask(context, sources, query).await;
+    let (answers, failed) = read_all(context, sources, query).await;
     if !failed.is_empty() {
-        return Err(failed.instead_of_an_answer("a source stopped answering"));
+        return Err(failed.into_error("a source stopped answering"));
     }
-    Ok(collected(query, &answers, GroupKey::of))
+    Ok(collect_groups(query, &answers, GroupKey::from_value))
 }
 
-fn collected(
+fn collect_groups(
     query: &AggregateQuery,
     answers: &[Answered<'_>],
     key: impl Fn(Option<&Scalar>) -> GroupKey,
@@ -193,7 +195,7 @@ async fn distinct(
     answers: &[Answered<'_>],
 ) -> Result<Scalar, SourceError> {
     let field = query.field.clone().unwrap_or_default();
-    let sources: Vec<&Arc<Guarded>> = answers.iter().map(|(source, _)| *source).collect();
+    let sources: Vec<&Arc<GuardedSource>> = answers.iter().map(|(source, _)| *source).collect();
     let listed = AggregateQuery {
         metric: Metric::Count,
         field: None,
@@ -201,7 +203,7 @@ async fn distinct(
         limit: MAX_GROUPS,
         ..query.clone()
     };
-    let groups = told(context, &sources, &listed).await?;
+    let groups = read_groups(context, &sources, &listed).await?;
     if !groups.are_whole() {
         return Err(does_not_add_up(&format!("`count_distinct` of `{field}`")));
     }

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 use super::Federation;
 use super::failures::Failures;
-use super::of;
+use super::from_source;
 use crate::callers::CallContext;
 use crate::handle::ConnectionId;
 use crate::record::Schema;
@@ -29,7 +29,7 @@ pub(super) async fn schema(federation: &Federation, context: &CallContext) -> Re
         }
     }
     if read.is_empty() && !federation.sources.is_empty() {
-        return Err(failed.instead_of_an_answer("no source answered"));
+        return Err(failed.into_error("no source answered"));
     }
     let mut times: HashMap<ConnectionId, usize> = HashMap::new();
     for connection in read.iter().flat_map(|(_, schema)| &schema.connections) {
@@ -44,7 +44,7 @@ pub(super) async fn schema(federation: &Federation, context: &CallContext) -> Re
         all.unavailable.extend(schema.unavailable);
         all.connections.extend(schema.connections);
     }
-    all.unavailable.extend(failed.beside_an_answer());
+    all.unavailable.extend(failed.into_unavailable());
     Ok(all)
 }
 
@@ -56,9 +56,9 @@ pub(super) async fn stream(
 ) -> Result<StreamAnswer, SourceError> {
     if let Some(connection) = &query.connection {
         let source = federation.source_of(context, connection).await?;
-        return source.stream(context, query).await.map_err(|error| of(source, error));
+        return source.stream(context, query).await.map_err(|error| from_source(source, error));
     }
-    federation.routes.freshen();
+    federation.routes.refresh();
     let asked = federation.with_stream(&query.stream);
     let reads = asked.map(|source| async move { (source, source.stream(context, query).await) });
     let (mut all, mut failed) = (StreamAnswer::default(), Failures::default());
@@ -72,8 +72,8 @@ pub(super) async fn stream(
         }
     }
     if all.details.is_empty() {
-        return Err(federation.nobody(failed, "no source answered", Some(&query.stream)));
+        return Err(federation.no_answer_error(failed, "no source answered", Some(&query.stream)));
     }
-    all.unavailable.extend(failed.beside_an_answer());
+    all.unavailable.extend(failed.into_unavailable());
     Ok(all)
 }

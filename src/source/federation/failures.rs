@@ -35,10 +35,10 @@ impl Failures {
     }
 
     /// Converts the failures to entries beside an answer. A source that lacks the stream is not an entry.
-    pub(super) fn beside_an_answer(self) -> Vec<Unavailable> {
+    pub(super) fn into_unavailable(self) -> Vec<Unavailable> {
         let mut unavailable: Vec<Unavailable> = Vec::new();
         for (source, error) in self.0 {
-            if !is_elsewhere(&error) && unavailable.iter().all(|before| before.source != source) {
+            if !is_missing_stream(&error) && unavailable.iter().all(|before| before.source != source) {
                 unavailable.push(error.unavailable(source));
             }
         }
@@ -49,10 +49,10 @@ impl Failures {
 
     /// Returns the error of a call without any answer: that of the only source, or the error in the query, or a list
     /// of all failures.
-    pub(super) fn instead_of_an_answer(mut self, what: &str) -> SourceError {
+    pub(super) fn into_error(mut self, what: &str) -> SourceError {
         self.0.sort_by(|one, other| one.0.cmp(&other.0));
-        if self.0.iter().any(|(_, error)| !is_elsewhere(error)) {
-            self.0.retain(|(_, error)| !is_elsewhere(error));
+        if self.0.iter().any(|(_, error)| !is_missing_stream(error)) {
+            self.0.retain(|(_, error)| !is_missing_stream(error));
         }
         if self.0.len() == 1 || self.0.iter().all(|(_, error)| !error.is_transient()) {
             return match self.0.into_iter().next() {
@@ -60,22 +60,22 @@ impl Failures {
                 None => SourceError::NotFound { what: "no source is configured that has it".to_owned() },
             };
         }
-        self.none_answered(what.to_owned())
+        self.all_failed(what.to_owned())
     }
 
-    pub(super) fn none_answered(self, what: String) -> SourceError {
-        SourceError::AllFailed { what, failed: self.beside_an_answer() }
+    pub(super) fn all_failed(self, what: String) -> SourceError {
+        SourceError::AllFailed { what, failed: self.into_unavailable() }
     }
 }
 
 /// Returns true if the source only reports that it lacks the stream.
-pub(super) fn is_elsewhere(error: &SourceError) -> bool {
+pub(super) fn is_missing_stream(error: &SourceError) -> bool {
     match error {
         SourceError::InvalidQuery { fault: QueryFault::UnknownStream, .. } => true,
         SourceError::Refused(refusal) => {
             matches!(refusal.code.as_str(), "stream_not_declared" | "grant_stream_not_allowed")
         }
-        SourceError::FromSource { error, .. } => is_elsewhere(error),
+        SourceError::FromSource { error, .. } => is_missing_stream(error),
         _ => false,
     }
 }

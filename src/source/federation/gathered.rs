@@ -1,6 +1,6 @@
 //! Notes and failures that are collected while the sources answer one call.
 
-use super::failures::{Failures, is_elsewhere};
+use super::failures::{Failures, is_missing_stream};
 use crate::handle::SourceName;
 use crate::record::Unavailable;
 use crate::source::SourceError;
@@ -25,15 +25,15 @@ impl Gathered {
 
     /// Adds a failure. Returns true if the source only lacks the stream.
     pub(super) fn failure(&mut self, source: &SourceName, error: SourceError) -> bool {
-        let has_nothing = is_elsewhere(&error);
+        let has_nothing = is_missing_stream(&error);
         self.failed.add(source, error);
         has_nothing
     }
 
     /// Returns the notes and the sources that are missing from the answer.
-    pub(super) fn beside_an_answer(self) -> (Vec<String>, Vec<Unavailable>) {
+    pub(super) fn into_unavailable(self) -> (Vec<String>, Vec<Unavailable>) {
         let mut unavailable = self.unavailable;
-        unavailable.extend(self.failed.beside_an_answer());
+        unavailable.extend(self.failed.into_unavailable());
         (self.notes, unavailable)
     }
 }

@@ -32,12 +32,12 @@ pub(super) struct Groups {
 struct Merged {
     shown: Option<Scalar>,
     figure: Figure,
-    told_by: Vec<usize>,
+    sources: Vec<usize>,
 }
 
 /// Aggregate of one group that has to be read from a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Missing {
+pub(super) struct MissingGroup {
     pub(super) source: usize,
     pub(super) key: GroupKey,
     /// Value that the records of the group have.
@@ -46,7 +46,7 @@ pub(super) struct Missing {
 
 impl GroupKey {
     /// Returns the key of a group of equal values.
-    pub(super) fn of(value: Option<&Scalar>) -> Self {
+    pub(super) fn from_value(value: Option<&Scalar>) -> Self {
         match value {
             None => Self::Missing,
             Some(Scalar::Bool(value)) => Self::Bool(*value),
@@ -58,16 +58,16 @@ impl GroupKey {
     }
 
     /// Returns the key of a group of times, which servers write in different ways.
-    pub(super) fn of_time(value: Option<&Scalar>) -> Self {
+    pub(super) fn from_time(value: Option<&Scalar>) -> Self {
         match value {
             Some(Scalar::Text(text)) => Self::Text(comparable(text).unwrap_or_else(|| text.clone())),
-            other => Self::of(other),
+            other => Self::from_value(other),
         }
     }
 }
 
 /// Returns the accumulator that combines answers of a metric. Counts are combined like sums.
-pub(super) fn adding(metric: Metric) -> Figure {
+pub(super) fn accumulator(metric: Metric) -> Figure {
     Figure::new(if metric == Metric::Count { Metric::Sum } else { metric })
 }
 
@@ -86,7 +86,7 @@ impl Groups {
     ) {
         let groups = answer.groups.as_deref().unwrap_or_default();
         for Group { key: shown, value } in groups {
-            self.tell(source, key(shown.as_ref()), shown.clone(), value.clone());
+            self.add_group(source, key(shown.as_ref()), shown.clone(), value.clone());
         }
         let is_whole = match answer.other_count {
             Some(records) => records == 0,
@@ -98,21 +98,21 @@ impl Groups {
     }
 
     /// Adds the aggregate of one group of a source.
-    pub(super) fn tell(
+    pub(super) fn add_group(
         &mut self,
         source: usize,
         key: GroupKey,
         shown: Option<Scalar>,
         value: Option<Scalar>,
     ) {
-        let figure = adding(self.metric);
-        let merged = self.groups.entry(key).or_insert_with(|| Merged { shown, figure, told_by: Vec::new() });
+        let figure = accumulator(self.metric);
+        let merged = self.groups.entry(key).or_insert_with(|| Merged { shown, figure, sources: Vec::new() });
         merged.figure.add(value.map(Into::into).as_ref());
-        merged.told_by.push(source);
+        merged.sources.push(source);
     }
 
     /// Removes a group that cannot be completed. Returns true if it existed.
-    pub(super) fn leave_out(&mut self, key: &GroupKey) -> bool {
+    pub(super) fn remove(&mut self, key: &GroupKey) -> bool {
         self.groups.remove(key).is_some()
     }
 
@@ -131,22 +131,22 @@ impl Groups {
     ///
     /// Records without a value cannot be asked for by it. Where a source did not tell their group it is left
     /// out, as a group that is not whole.
-    pub(super) fn missing(&mut self, groups: usize, most: usize) -> (usize, Vec<Missing>) {
+    pub(super) fn missing(&mut self, groups: usize, most: usize) -> (usize, Vec<MissingGroup>) {
         let cut: Vec<usize> = self.cut.iter().map(|(source, _)| *source).collect();
         let without_value = self.groups.get(&GroupKey::Missing);
-        if without_value.is_some_and(|merged| cut.iter().any(|source| !merged.told_by.contains(source))) {
+        if without_value.is_some_and(|merged| cut.iter().any(|source| !merged.sources.contains(source))) {
             self.groups.remove(&GroupKey::Missing);
         }
         let (mut whole, mut missing) = (0, Vec::new());
         for (key, merged) in self.largest().into_iter().take(groups) {
-            let silent = cut.iter().filter(|source| !merged.told_by.contains(source));
+            let silent = cut.iter().filter(|source| !merged.sources.contains(source));
             let silent: Vec<usize> = silent.copied().collect();
             if missing.len() + silent.len() > most {
                 break;
             }
             let ask = |value: &Scalar| {
                 let (key, value) = (key.clone(), value.clone());
-                silent.into_iter().map(move |source| Missing {
+                silent.into_iter().map(move |source| MissingGroup {
                     source,
                     key: key.clone(),
                     value: value.clone(),
@@ -160,7 +160,7 @@ impl Groups {
 
     /// Returns true if a group that is not in `shown` could be as large as the smallest one there. Only counts can
     /// exclude that.
-    pub(super) fn may_lack_one(&self, shown: &[Group]) -> bool {
+    pub(super) fn may_miss_a_group(&self, shown: &[Group]) -> bool {
         if self.are_whole() {
             return false;
         }
@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn whole_groups_add_up() {
         let mut groups = Groups::new(Metric::Count);
-        groups.add(0, &answer(&[("a", 5), ("b", 3)], 0), 100, GroupKey::of);
-        groups.add(1, &answer(&[("b", 4), ("c", 1)], 0), 100, GroupKey::of);
+        groups.add(0, &answer(&[("a", 5), ("b", 3)], 0), 100, GroupKey::from_value);
+        groups.add(1, &answer(&[("b", 4), ("c", 1)], 0), 100, GroupKey::from_value);
         assert!(groups.are_whole());
         assert_eq!(groups.distinct(), 3);
         let (largest, rest) = groups.by_size(2);
@@ -250,15 +250,15 @@ mod tests {
     fn what_a_cut_source_does_not_tell_is_asked() {
         let cut = || {
             let mut groups = Groups::new(Metric::Count);
-            groups.add(0, &answer(&[("a", 5), ("b", 3)], 2), 2, GroupKey::of);
-            groups.add(1, &answer(&[("c", 4)], 0), 2, GroupKey::of);
+            groups.add(0, &answer(&[("a", 5), ("b", 3)], 2), 2, GroupKey::from_value);
+            groups.add(1, &answer(&[("c", 4)], 0), 2, GroupKey::from_value);
             groups
         };
         let mut groups = cut();
         let (whole, missing) = groups.missing(3, 10);
         let asked: Vec<String> = missing.iter().map(|one| format!("{} {}", one.source, one.value)).collect();
         assert_eq!((whole, asked), (3, vec!["0 c".to_owned()]));
-        groups.tell(0, GroupKey::Text("c".to_owned()), None, Some(Scalar::Number(2.into())));
+        groups.add_group(0, GroupKey::Text("c".to_owned()), None, Some(Scalar::Number(2.into())));
         assert_eq!(told(&groups.by_size(2).0), ["c 6", "a 5"]);
         // Without reads, only the groups before the first incomplete one are complete.
         assert_eq!(cut().missing(3, 0), (1, Vec::new()));
@@ -266,11 +266,12 @@ mod tests {
 
     #[test]
     fn records_without_a_value_are_left_out_where_they_cannot_be_asked_for() {
-        let nobody = |records: u64| Group { key: None, value: Some(Scalar::Number(records.into())) };
+        let is_unknown = |records: u64| Group { key: None, value: Some(Scalar::Number(records.into())) };
         let mut groups = Groups::new(Metric::Count);
-        groups.add(0, &answer(&[("a", 5)], 2), 1, GroupKey::of);
-        let other = AggregateAnswer { groups: Some(vec![nobody(9)]), other_count: Some(0), ..answer(&[], 0) };
-        groups.add(1, &other, 1, GroupKey::of);
+        groups.add(0, &answer(&[("a", 5)], 2), 1, GroupKey::from_value);
+        let other =
+            AggregateAnswer { groups: Some(vec![is_unknown(9)]), other_count: Some(0), ..answer(&[], 0) };
+        groups.add(1, &other, 1, GroupKey::from_value);
         assert_eq!(groups.missing(5, 10), (1, Vec::new()));
         assert_eq!(told(&groups.by_size(5).0), ["a 5"]);
     }
@@ -279,9 +280,9 @@ mod tests {
     fn a_group_nobody_told_may_be_among_the_largest() {
         let lacks = |last: u64| {
             let mut groups = Groups::new(Metric::Count);
-            groups.add(0, &answer(&[("a", 9), ("b", last)], 7), 2, GroupKey::of);
+            groups.add(0, &answer(&[("a", 9), ("b", last)], 7), 2, GroupKey::from_value);
             let shown = answer(&[("a", 9), ("c", 4)], 0).groups.unwrap();
-            groups.may_lack_one(&shown)
+            groups.may_miss_a_group(&shown)
         };
         assert_eq!((lacks(3), lacks(4)), (false, true));
     }
@@ -289,8 +290,8 @@ mod tests {
     #[test]
     fn numbers_and_times_are_one_however_they_are_written() {
         let number = |text: &str| Scalar::Number(serde_json::from_str(text).unwrap());
-        assert_eq!(GroupKey::of(Some(&number("2.0"))), GroupKey::of(Some(&number("2"))));
-        let time = |text: &str| GroupKey::of_time(Some(&Scalar::Text(text.to_owned())));
+        assert_eq!(GroupKey::from_value(Some(&number("2.0"))), GroupKey::from_value(Some(&number("2"))));
+        let time = |text: &str| GroupKey::from_time(Some(&Scalar::Text(text.to_owned())));
         assert_eq!(time("2026-04-01T00:00:00Z"), time("2026-04-01T00:00:00.000Z"));
     }
 }

@@ -1,6 +1,6 @@
 //! One source of a federation with its deadline, its limit of concurrent calls and its circuit breaker.
 //!
-//! `Guarded` translates ids of connections: the source is called with its own ids, and its answers contain the
+//! `GuardedSource` translates ids of connections: the source is called with its own ids, and its answers contain the
 //! printed ones.
 
 use std::future::Future;
@@ -22,28 +22,28 @@ use crate::source::{
 };
 
 /// Maximum number of concurrent calls of one source. Further calls wait, within their deadline.
-const QUESTIONS_AT_A_TIME: usize = 8;
+const MAX_CONCURRENT_CALLS: usize = 8;
 
 /// Source that is called within bounds.
 #[derive(Debug)]
-pub(super) struct Guarded {
+pub(super) struct GuardedSource {
     source: Arc<dyn Source>,
     deadline: Duration,
     circuit: Circuit,
     /// Permits for concurrent calls. Each source has its own, so that an unresponsive source does not block others.
-    turns: Semaphore,
+    permits: Semaphore,
     names: Arc<Names>,
 }
 
 /// Call in flight. Its end decides the outcome that the circuit breaker records.
 #[derive(Debug)]
-struct OnItsWay<'a> {
+struct InFlight<'a> {
     pass: Option<Pass<'a>>,
     since: Instant,
     deadline: Duration,
 }
 
-impl OnItsWay<'_> {
+impl InFlight<'_> {
     fn settle(mut self, outcome: Outcome) {
         if let Some(pass) = self.pass.take() {
             pass.settle(outcome, Instant::now());
@@ -51,7 +51,7 @@ impl OnItsWay<'_> {
     }
 }
 
-impl Drop for OnItsWay<'_> {
+impl Drop for InFlight<'_> {
     /// Cancelled by the caller. Counts as a failure only if more than half of the deadline had passed.
     fn drop(&mut self) {
         if self.since.elapsed() * 2 > self.deadline
@@ -62,15 +62,15 @@ impl Drop for OnItsWay<'_> {
     }
 }
 
-impl Guarded {
+impl GuardedSource {
     pub(super) fn new(source: Arc<dyn Source>, deadline: Duration, names: Arc<Names>) -> Self {
-        let turns = Semaphore::new(QUESTIONS_AT_A_TIME);
-        Self { source, deadline, circuit: Circuit::default(), turns, names }
+        let permits = Semaphore::new(MAX_CONCURRENT_CALLS);
+        Self { source, deadline, circuit: Circuit::default(), permits, names }
     }
 
     /// Reads the schema with the source's own ids.
     pub(super) async fn own_schema(&self, context: &CallContext) -> Result<Schema, SourceError> {
-        self.ask(self.source.schema(context)).await
+        self.call(self.source.schema(context)).await
     }
 
     /// Replaces the source's own ids in a schema by the printed ones.
@@ -101,53 +101,53 @@ impl Guarded {
     }
 
     /// Makes one call. A future does nothing before it is polled, so no call is made while the circuit is open.
-    async fn ask<Answer>(
+    async fn call<Answer>(
         &self,
-        question: impl Future<Output = Result<Answer, SourceError>> + Send,
+        call: impl Future<Output = Result<Answer, SourceError>> + Send,
     ) -> Result<Answer, SourceError> {
-        self.ask_for(Purpose::Answer, question).await
+        self.call_for(Purpose::Answer, call).await
     }
 
     /// Makes one call. A call for a hint is not made unless the circuit is closed, and it does not affect the
     /// circuit.
-    async fn ask_for<Answer>(
+    async fn call_for<Answer>(
         &self,
         purpose: Purpose,
-        question: impl Future<Output = Result<Answer, SourceError>> + Send,
+        call: impl Future<Output = Result<Answer, SourceError>> + Send,
     ) -> Result<Answer, SourceError> {
         let until = Instant::now() + self.deadline;
         // Waiting for a permit is not a failure of the source.
-        let Ok(Ok(_turn)) = timeout_at(until.into(), self.turns.acquire()).await else {
+        let Ok(Ok(_permit)) = timeout_at(until.into(), self.permits.acquire()).await else {
             return Err(SourceError::NoPermit);
         };
         if purpose == Purpose::Hint {
             return match self.circuit() {
-                (CircuitState::Closed, _, _) => timeout_at(until.into(), question)
+                (CircuitState::Closed, _, _) => timeout_at(until.into(), call)
                     .await
                     .unwrap_or(Err(SourceError::Timeout { after: self.deadline })),
                 (_, _, pause) => Err(SourceError::CircuitOpen { pause }),
             };
         }
         let pass = self.circuit.enter(Instant::now()).map_err(|pause| SourceError::CircuitOpen { pause })?;
-        let on_its_way = OnItsWay { pass: Some(pass), since: Instant::now(), deadline: self.deadline };
-        let answer = timeout_at(until.into(), question)
+        let in_flight = InFlight { pass: Some(pass), since: Instant::now(), deadline: self.deadline };
+        let answer = timeout_at(until.into(), call)
             .await
             .unwrap_or(Err(SourceError::Timeout { after: self.deadline }));
         match &answer {
             // Most of the deadline passed while waiting for a permit, so the outcome says nothing about the source.
-            Err(SourceError::Timeout { .. }) if on_its_way.since.elapsed() * 2 < self.deadline => {}
+            Err(SourceError::Timeout { .. }) if in_flight.since.elapsed() * 2 < self.deadline => {}
             Err(SourceError::RateLimited { retry_after: Some(pause) }) => {
-                on_its_way.settle(Outcome::Pause(*pause));
+                in_flight.settle(Outcome::Pause(*pause));
             }
-            Err(error) if error.is_source_failure() => on_its_way.settle(Outcome::Failed),
-            Ok(_) | Err(_) => on_its_way.settle(Outcome::Answered),
+            Err(error) if error.is_source_failure() => in_flight.settle(Outcome::Failed),
+            Ok(_) | Err(_) => in_flight.settle(Outcome::Answered),
         }
         answer
     }
 }
 
 #[async_trait]
-impl Source for Guarded {
+impl Source for GuardedSource {
     fn name(&self) -> &SourceName {
         self.source.name()
     }
@@ -183,7 +183,7 @@ impl Source for Guarded {
         let own = StreamQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         let printer = self.names.printer(self.name(), query.connection.as_ref());
         let mut answer =
-            self.ask(self.source.stream(context, &own)).await.map_err(|error| printer.error(error))?;
+            self.call(self.source.stream(context, &own)).await.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         answer.details.iter_mut().for_each(|detail| printer.id(&mut detail.connection_id));
         Ok(answer)
@@ -192,7 +192,7 @@ impl Source for Guarded {
     async fn search(&self, context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let own = SearchQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         let printer = self.names.printer(self.name(), query.connection.as_ref());
-        let page = self.ask_for(query.purpose, self.source.search(context, &own)).await;
+        let page = self.call_for(query.purpose, self.source.search(context, &own)).await;
         let mut page = page.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         page.hits.iter_mut().for_each(|hit| printer.hit(hit));
@@ -209,14 +209,14 @@ impl Source for Guarded {
         if own.connection.is_some() {
             return self.source.changes_origin(context, &own).await;
         }
-        self.ask(self.source.changes_origin(context, &own)).await
+        self.call(self.source.changes_origin(context, &own)).await
     }
 
     async fn records(&self, context: &CallContext, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
         let own = RecordsQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         let printer = self.names.printer(self.name(), query.connection.as_ref());
         let mut page =
-            self.ask(self.source.records(context, &own)).await.map_err(|error| printer.error(error))?;
+            self.call(self.source.records(context, &own)).await.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         page.rows.iter_mut().for_each(|row| printer.change(row));
         Ok(page)
@@ -226,7 +226,7 @@ impl Source for Guarded {
         let own = RecordQuery { address: self.own_address(&query.address), ..query.clone() };
         let printer = self.names.printer(self.name(), query.address.connection.as_ref());
         let mut record =
-            self.ask(self.source.record(context, &own)).await.map_err(|error| printer.error(error))?;
+            self.call(self.source.record(context, &own)).await.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         printer.record(&mut record);
         Ok(record)
@@ -237,14 +237,14 @@ impl Source for Guarded {
         context: &CallContext,
         address: &RecordAddress,
     ) -> Result<Option<String>, SourceError> {
-        self.ask(self.source.version(context, &self.own_address(address))).await
+        self.call(self.source.version(context, &self.own_address(address))).await
     }
 
     async fn window(&self, context: &CallContext, query: &WindowQuery) -> Result<Window, SourceError> {
         let own = WindowQuery { address: self.own_address(&query.address), ..query.clone() };
         let printer = self.names.printer(self.name(), query.address.connection.as_ref());
         let mut window =
-            self.ask(self.source.window(context, &own)).await.map_err(|error| printer.error(error))?;
+            self.call(self.source.window(context, &own)).await.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         printer.address(&mut window.address);
         Ok(window)
@@ -257,7 +257,7 @@ impl Source for Guarded {
     ) -> Result<AggregateAnswer, SourceError> {
         let own = AggregateQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         let printer = self.names.printer(self.name(), query.connection.as_ref());
-        let answer = self.ask_for(query.purpose, self.source.aggregate(context, &own)).await;
+        let answer = self.call_for(query.purpose, self.source.aggregate(context, &own)).await;
         answer.map_err(|error| printer.error(error))
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::failures::{Failures, is_elsewhere};
-use super::guarded::Guarded;
-use super::{Federation, of};
+use super::failures::{Failures, is_missing_stream};
+use super::guarded::GuardedSource;
+use super::{Federation, from_source};
 use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Window};
@@ -40,23 +40,23 @@ pub(super) async fn version(
 ) -> Result<Option<String>, SourceError> {
     let Some(connection) = &address.connection else { return Ok(None) };
     let source = federation.source_of(context, connection).await?;
-    source.version(context, address).await.map_err(|error| of(source, error))
+    source.version(context, address).await.map_err(|error| from_source(source, error))
 }
 
 async fn find<'a, Answer, Asked>(
     federation: &'a Federation,
     context: &CallContext,
     address: &RecordAddress,
-    ask: impl Fn(&'a Arc<Guarded>) -> Asked,
+    ask: impl Fn(&'a Arc<GuardedSource>) -> Asked,
 ) -> Result<Answer, SourceError>
 where
     Asked: Future<Output = Result<Answer, SourceError>>,
 {
     if let Some(connection) = &address.connection {
         let source = federation.source_of(context, connection).await?;
-        return ask(source).await.map_err(|error| of(source, error));
+        return ask(source).await.map_err(|error| from_source(source, error));
     }
-    federation.routes.freshen();
+    federation.routes.refresh();
     let asked = federation.with_stream(&address.stream);
     let answers = join_all(asked.map(|source| {
         let answer = ask(source);
@@ -83,11 +83,11 @@ where
     }
     // A source that failed may have the record too.
     if !failed.is_empty() {
-        return Err(failed.instead_of_an_answer("a source that can have the record did not answer"));
+        return Err(failed.into_error("a source that can have the record did not answer"));
     }
     match found.pop() {
         Some((_, answer)) => Ok(answer),
-        None => Err(federation.nobody(absent, "no source has the record", Some(&address.stream))),
+        None => Err(federation.no_answer_error(absent, "no source has the record", Some(&address.stream))),
     }
 }
 
@@ -110,7 +110,7 @@ fn choose(what: String, choices: Vec<(SourceName, Vec<ConnectionChoice>)>) -> So
 fn is_absent(error: &SourceError) -> bool {
     match error {
         SourceError::NotFound { .. } => true,
-        SourceError::Refused(refusal) => refusal.code == "not_found" || is_elsewhere(error),
-        _ => is_elsewhere(error),
+        SourceError::Refused(refusal) => refusal.code == "not_found" || is_missing_stream(error),
+        _ => is_missing_stream(error),
     }
 }

@@ -34,8 +34,8 @@ use tokio::time::{Instant, timeout_at};
 
 pub use circuit::CircuitState;
 
-use self::failures::{Failures, is_elsewhere};
-use self::guarded::Guarded;
+use self::failures::{Failures, is_missing_stream};
+use self::guarded::GuardedSource;
 use self::names::Names;
 use self::routes::Routes;
 use super::unknown_place::unknown_stream;
@@ -48,7 +48,7 @@ use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
 use crate::record::{Record, Schema, Unavailable, Window};
 
 /// Default time limit for one page, below the deadline of a tool call.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Minimum number of rows or hits requested from a source at a time.
 const MIN_SHARE: usize = 5;
@@ -66,9 +66,9 @@ pub struct Member {
 #[derive(Debug)]
 pub struct Federation {
     name: SourceName,
-    sources: Vec<Arc<Guarded>>,
+    sources: Vec<Arc<GuardedSource>>,
     routes: Routes,
-    patience: Duration,
+    page_timeout: Duration,
 }
 
 /// State of the circuit breaker of one source.
@@ -90,15 +90,15 @@ impl Federation {
     pub fn new(name: SourceName, members: Vec<Member>) -> Self {
         let names: Arc<Names> = Arc::default();
         let guarded =
-            |Member { source, deadline }| Arc::new(Guarded::new(source, deadline, Arc::clone(&names)));
-        let sources: Vec<Arc<Guarded>> = members.into_iter().map(guarded).collect();
-        Self { name, routes: Routes::new(&sources, Arc::clone(&names)), sources, patience: PATIENCE }
+            |Member { source, deadline }| Arc::new(GuardedSource::new(source, deadline, Arc::clone(&names)));
+        let sources: Vec<Arc<GuardedSource>> = members.into_iter().map(guarded).collect();
+        Self { name, routes: Routes::new(&sources, Arc::clone(&names)), sources, page_timeout: PAGE_TIMEOUT }
     }
 
     /// Sets the time limit of a page, which can take several calls in a row. What was read until then is returned.
     #[must_use]
-    pub fn with_patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub fn with_patience(self, page_timeout: Duration) -> Self {
+        Self { page_timeout, ..self }
     }
 
     /// Waits for an answer until the time limit of the page.
@@ -107,7 +107,7 @@ impl Federation {
         until: Instant,
         answer: impl Future<Output = Result<Answer, SourceError>>,
     ) -> Result<Answer, SourceError> {
-        timeout_at(until, answer).await.unwrap_or(Err(SourceError::Timeout { after: self.patience }))
+        timeout_at(until, answer).await.unwrap_or(Err(SourceError::Timeout { after: self.page_timeout }))
     }
 
     /// Returns the one source that has a connection.
@@ -115,29 +115,29 @@ impl Federation {
         &self,
         context: &CallContext,
         connection: &ConnectionId,
-    ) -> Result<&Arc<Guarded>, SourceError> {
+    ) -> Result<&Arc<GuardedSource>, SourceError> {
         let number = self.routes.source_of(context, connection).await?;
         let gone = || SourceError::NotFound { what: format!("there is no connection `{connection}`") };
         self.sources.get(number).ok_or_else(gone)
     }
 
-    fn named(&self, name: &SourceName) -> Option<&Arc<Guarded>> {
+    fn named(&self, name: &SourceName) -> Option<&Arc<GuardedSource>> {
         self.sources.iter().find(|source| source.name() == name)
     }
 
     /// Returns the sources that may have one of these streams, or all sources if none is named or known.
-    fn with_any_stream(&self, streams: &[StreamName]) -> impl Iterator<Item = &Arc<Guarded>> {
+    fn with_any_stream(&self, streams: &[StreamName]) -> impl Iterator<Item = &Arc<GuardedSource>> {
         let can_have = move |number: usize| {
             streams.is_empty()
                 || streams.iter().any(|stream| self.routes.has_stream(number, stream) != Some(false))
         };
-        let nobody = (0..self.sources.len()).all(|number| !can_have(number));
+        let is_unknown = (0..self.sources.len()).all(|number| !can_have(number));
         let sources = self.sources.iter().enumerate();
-        sources.filter(move |(number, _)| nobody || can_have(*number)).map(|(_, source)| source)
+        sources.filter(move |(number, _)| is_unknown || can_have(*number)).map(|(_, source)| source)
     }
 
     /// Returns the sources that may have a stream, or all sources if it is unknown.
-    fn with_stream(&self, stream: &StreamName) -> impl Iterator<Item = &Arc<Guarded>> {
+    fn with_stream(&self, stream: &StreamName) -> impl Iterator<Item = &Arc<GuardedSource>> {
         self.with_any_stream(std::slice::from_ref(stream))
     }
 
@@ -157,19 +157,19 @@ impl Federation {
     }
 
     /// Returns the error of a call that no source answered. A stream that no source has is an error of its own.
-    fn nobody(&self, failed: Failures, what: &str, stream: Option<&StreamName>) -> SourceError {
+    fn no_answer_error(&self, failed: Failures, what: &str, stream: Option<&StreamName>) -> SourceError {
         match stream {
-            Some(stream) if failed.are_all(is_elsewhere) => {
+            Some(stream) if failed.are_all(is_missing_stream) => {
                 let known = self.routes.streams();
                 unknown_stream(stream, None, known.iter().map(StreamName::as_str).collect())
             }
-            _ => failed.instead_of_an_answer(what),
+            _ => failed.into_error(what),
         }
     }
 }
 
 /// Adds the name of the source to an error.
-fn of(source: &Guarded, error: SourceError) -> SourceError {
+fn from_source(source: &GuardedSource, error: SourceError) -> SourceError {
     SourceError::FromSource { source_name: source.name().clone(), error: Box::new(error) }
 }
 
@@ -193,7 +193,7 @@ impl Source for Federation {
     }
 
     fn circuits(&self) -> Vec<CircuitReport> {
-        let report = |source: &Arc<Guarded>| {
+        let report = |source: &Arc<GuardedSource>| {
             let (state, failures, pause) = source.circuit();
             let asked_again_after = pause.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX);
             CircuitReport { source: source.name().clone(), state, failures, asked_again_after }
@@ -203,7 +203,7 @@ impl Source for Federation {
 
     fn member(&self, name: &SourceName) -> Option<Arc<dyn Source>> {
         // The ids that the source prints depend on the schemas of the others.
-        self.routes.freshen();
+        self.routes.refresh();
         self.named(name).map(|source| Arc::clone(source) as Arc<dyn Source>)
     }
 
@@ -218,9 +218,9 @@ impl Source for Federation {
             }
         }
         if failed.len() == self.sources.len() {
-            return Err(failed.none_answered("no source can be asked".to_owned()));
+            return Err(failed.all_failed("no source can be asked".to_owned()));
         }
-        impaired.extend(failed.beside_an_answer());
+        impaired.extend(failed.into_unavailable());
         Ok(impaired)
     }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
-use super::failures::{Failures, is_elsewhere};
+use super::failures::{Failures, is_missing_stream};
 use super::gathered::Gathered;
-use super::guarded::Guarded;
+use super::guarded::GuardedSource;
 use super::names::Names;
-use super::{Federation, of};
+use super::{Federation, from_source};
 use crate::callers::CallContext;
 use crate::handle::{SourceName, StreamName};
 use crate::record::SortValue;
@@ -30,9 +30,9 @@ pub(super) async fn records(
 ) -> Result<RecordsPage, SourceError> {
     if let Some(connection) = &query.connection {
         let source = federation.source_of(context, connection).await?;
-        return source.records(context, query).await.map_err(|error| of(source, error));
+        return source.records(context, query).await.map_err(|error| from_source(source, error));
     }
-    federation.routes.freshen();
+    federation.routes.refresh();
     let mut list = match &query.start {
         Start::First => MergedList::start(names(federation, query), query.direction),
         Start::After(position) => MergedList::after(query, position)?,
@@ -42,7 +42,7 @@ pub(super) async fn records(
     let each = federation.share_of(limit);
     let count = if list.is_counted() { CountMode::None } else { query.count };
     let mut gathered = Gathered::default();
-    let until = Instant::now() + federation.patience;
+    let until = Instant::now() + federation.page_timeout;
     while !list.has(limit) && Instant::now() < until {
         let pending = list.pending_reads();
         if pending.is_empty() {
@@ -59,7 +59,7 @@ pub(super) async fn records(
                 Ok(mut page) => {
                     gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     let connections = page.rows.iter().filter_map(|row| row.address().connection.as_ref());
-                    federation.routes.saw(&source, connections);
+                    federation.routes.remember(&source, connections);
                     list.push_page(input, input_page(&federation.routes.names(), &source, page));
                 }
                 Err(error) => match gathered.failure(&source, error) {
@@ -72,9 +72,9 @@ pub(super) async fn records(
     }
     let page = list.page_of(query);
     if !gathered.answered && (!gathered.failed.is_empty() || query.start == Start::First) {
-        return Err(federation.nobody(gathered.failed, "no source answered", Some(&query.stream)));
+        return Err(federation.no_answer_error(gathered.failed, "no source answered", Some(&query.stream)));
     }
-    let (mut notes, unavailable) = gathered.beside_an_answer();
+    let (mut notes, unavailable) = gathered.into_unavailable();
     notes.extend(page.notes);
     let mut count = page.count;
     if let Some(note) = federation.counted_twice().filter(|_| count.is_some()) {
@@ -132,7 +132,7 @@ pub(super) async fn changes_origin(
         Some(connection) => federation.source_of(context, connection).await?,
         None => changes_holder(federation, context, &query.stream).await?,
     };
-    source.changes_origin(context, query).await.map_err(|error| of(source, error))
+    source.changes_origin(context, query).await.map_err(|error| from_source(source, error))
 }
 
 async fn changes(
@@ -141,7 +141,7 @@ async fn changes(
     query: &RecordsQuery,
 ) -> Result<RecordsPage, SourceError> {
     let source = changes_holder(federation, context, &query.stream).await?;
-    source.records(context, query).await.map_err(|error| of(source, error))
+    source.records(context, query).await.map_err(|error| from_source(source, error))
 }
 
 /// Returns the only source that has a stream. Changes are read from one connection, so from one source. A source that
@@ -150,7 +150,7 @@ async fn changes_holder<'a>(
     federation: &'a Federation,
     context: &CallContext,
     stream: &StreamName,
-) -> Result<&'a Arc<Guarded>, SourceError> {
+) -> Result<&'a Arc<GuardedSource>, SourceError> {
     let of_stream = &StreamQuery { stream: stream.clone(), connection: None };
     let asked = federation.with_stream(stream);
     let reads = asked.map(|source| async move { (source, source.stream(context, of_stream).await) });
@@ -161,8 +161,8 @@ async fn changes_holder<'a>(
             Err(error) => failed.add(source.name(), error),
         }
     }
-    match (holders.as_slice(), failed.are_all(is_elsewhere)) {
-        ([], _) => Err(federation.nobody(failed, "no source answered", Some(stream))),
+    match (holders.as_slice(), failed.are_all(is_missing_stream)) {
+        ([], _) => Err(federation.no_answer_error(failed, "no source answered", Some(stream))),
         ([only], true) => Ok(only),
         _ => Err(SourceError::InvalidQuery {
             fault: QueryFault::InvalidArgument,

@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::failures::Failures;
-use super::guarded::Guarded;
+use super::guarded::GuardedSource;
 use super::names::{Names, unqualified};
 use crate::callers::CallContext;
 use crate::handle::{ConnectionId, SourceName, StreamName};
@@ -22,14 +22,14 @@ use crate::record::{ConnectionSchema, Schema};
 use crate::source::{ConnectionChoice, Source, SourceError};
 
 /// Age from which a schema is read again in the background.
-const FRESH: Duration = Duration::from_secs(60);
+const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// Maximum age of a schema that excludes its source from reads of a stream. An import may add the stream at any time.
-const EXCLUDES: Duration = Duration::from_secs(5);
+const MAX_EXCLUDING_AGE: Duration = Duration::from_secs(5);
 
 /// Minimum age of a schema that is read again for an unknown connection, since a client may ask for one any number of
 /// times.
-const READ_AGAIN_AFTER: Duration = Duration::from_secs(1);
+const MIN_REREAD_AGE: Duration = Duration::from_secs(1);
 
 /// Maximum number of connections that are remembered of a source without a readable schema.
 const MAX_SEEN: usize = 1_000;
@@ -46,7 +46,7 @@ pub(super) struct Routes {
 
 #[derive(Debug)]
 struct Slot {
-    source: Arc<Guarded>,
+    source: Arc<GuardedSource>,
     names: Arc<Names>,
     known: RwLock<Option<Known>>,
     /// Connections of hits and records, for a source without a readable schema.
@@ -54,9 +54,9 @@ struct Slot {
     /// Held while the schema is read, so that concurrent calls read it once.
     reading: tokio::sync::Mutex<()>,
     /// Read in the background.
-    beside: Mutex<Option<AbortHandle>>,
+    background: Mutex<Option<AbortHandle>>,
     /// True if a read in the background was requested.
-    was_asked: AtomicBool,
+    was_requested: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(schema: &Schema) -> Self {
+    fn from_schema(schema: &Schema) -> Self {
         let streams = |connection: &ConnectionSchema| {
             let names = connection.streams.iter().map(|stream| stream.name.clone());
             (connection.connection_id.clone(), names.collect())
@@ -88,7 +88,7 @@ impl Slot {
 
     fn learn(&self, schema: &Schema) {
         self.names.learn(self.source.name(), schema);
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known::of(schema));
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known::from_schema(schema));
     }
 
     /// Reads the schema, unless a concurrent call has just read it. Waiting for that call counts towards the
@@ -115,7 +115,7 @@ impl Slot {
 
     /// Reads the schema in the background, unless a call reads it now. Waiting for that call would read the schema of
     /// an unresponsive source again when no call needs it.
-    async fn read_beside(&self) {
+    async fn read_in_background(&self) {
         if let Ok(_reading) = self.reading.try_lock()
             && let Ok(schema) = self.source.own_schema(&CallContext::default()).await
         {
@@ -146,23 +146,23 @@ impl Slot {
 impl Drop for Routes {
     fn drop(&mut self) {
         for slot in &self.slots {
-            if let Some(beside) = slot.beside.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                beside.abort();
+            if let Some(background) = slot.background.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                background.abort();
             }
         }
     }
 }
 
 impl Routes {
-    pub(super) fn new(sources: &[Arc<Guarded>], names: Arc<Names>) -> Self {
-        let slot = |source: &Arc<Guarded>| Slot {
+    pub(super) fn new(sources: &[Arc<GuardedSource>], names: Arc<Names>) -> Self {
+        let slot = |source: &Arc<GuardedSource>| Slot {
             source: Arc::clone(source),
             names: Arc::clone(&names),
             known: RwLock::default(),
             seen: Mutex::default(),
             reading: tokio::sync::Mutex::default(),
-            beside: Mutex::default(),
-            was_asked: AtomicBool::new(false),
+            background: Mutex::default(),
+            was_requested: AtomicBool::new(false),
         };
         Self { slots: sources.iter().map(slot).map(Arc::new).collect(), names }
     }
@@ -181,7 +181,11 @@ impl Routes {
 
     /// Remembers the connections of hits or rows of a source, so that their printed handles can be resolved. Only
     /// needed until the source's schema is known.
-    pub(super) fn saw<'a>(&self, source: &SourceName, connections: impl Iterator<Item = &'a ConnectionId>) {
+    pub(super) fn remember<'a>(
+        &self,
+        source: &SourceName,
+        connections: impl Iterator<Item = &'a ConnectionId>,
+    ) {
         let Some(slot) = self.slots.iter().find(|slot| slot.source.name() == source) else { return };
         if slot.known.read().unwrap_or_else(PoisonError::into_inner).is_some() {
             return;
@@ -195,18 +199,19 @@ impl Routes {
     }
 
     /// Starts background reads of schemas that are old or unknown.
-    pub(super) fn freshen(&self) {
-        for slot in self.slots.iter().filter(|slot| slot.is_older_than(FRESH)) {
-            let mut beside = slot.beside.lock().unwrap_or_else(PoisonError::into_inner);
-            if beside.as_ref().is_none_or(AbortHandle::is_finished) {
+    pub(super) fn refresh(&self) {
+        for slot in self.slots.iter().filter(|slot| slot.is_older_than(MAX_AGE)) {
+            let mut background = slot.background.lock().unwrap_or_else(PoisonError::into_inner);
+            if background.as_ref().is_none_or(AbortHandle::is_finished) {
                 let slot = Arc::clone(slot);
                 // The calls that read the source report its error.
-                let first = (!slot.was_asked.swap(true, Ordering::Relaxed)).then(|| self.names.first_read());
+                let first =
+                    (!slot.was_requested.swap(true, Ordering::Relaxed)).then(|| self.names.first_read());
                 let read = async move {
-                    slot.read_beside().await;
+                    slot.read_in_background().await;
                     drop(first);
                 };
-                *beside = Some(tokio::spawn(read).abort_handle());
+                *background = Some(tokio::spawn(read).abort_handle());
             }
         }
     }
@@ -230,7 +235,7 @@ impl Routes {
         let known = self.slots.get(source)?.known.read().unwrap_or_else(PoisonError::into_inner);
         let known = known.as_ref()?;
         let has = known.by_id.values().any(|streams| streams.contains(stream));
-        (has || known.read_at.elapsed() < EXCLUDES).then_some(has)
+        (has || known.read_at.elapsed() < MAX_EXCLUDING_AGE).then_some(has)
     }
 
     /// Returns all known streams, in the order of the sources.
@@ -253,10 +258,10 @@ impl Routes {
         context: &CallContext,
         connection: &ConnectionId,
     ) -> Result<usize, SourceError> {
-        self.freshen();
+        self.refresh();
         let (mut owners, mut failed) = (self.owners(connection), Failures::default());
         if owners.is_empty() && (self.has_unread() || self.qualified(connection).is_none()) {
-            failed = self.look_for(context, connection).await;
+            failed = self.find_connection(context, connection).await;
             owners = self.owners(connection);
         }
         if owners.is_empty()
@@ -272,8 +277,8 @@ impl Routes {
             }),
             // A source without a readable schema may have the connection, and its answer will tell.
             [] if let Some(only) = self.only_one_that_cannot_tell(&failed) => Ok(only),
-            [] if failed.len() == 1 => Err(failed.instead_of_an_answer("")),
-            [] => Err(failed.none_answered(format!("no source that answers has connection `{connection}`"))),
+            [] if failed.len() == 1 => Err(failed.into_error("")),
+            [] => Err(failed.all_failed(format!("no source that answers has connection `{connection}`"))),
             several => Err(SourceError::AmbiguousSource {
                 what: format!("connection `{connection}`"),
                 sources: several.iter().filter_map(|source| self.name(*source)).collect(),
@@ -318,8 +323,8 @@ impl Routes {
     }
 
     /// Reads the schemas of all sources until one has the connection, and then waits briefly for the others.
-    async fn look_for(&self, context: &CallContext, connection: &ConnectionId) -> Failures {
-        let old = self.slots.iter().filter(|slot| slot.is_older_than(READ_AGAIN_AFTER));
+    async fn find_connection(&self, context: &CallContext, connection: &ConnectionId) -> Failures {
+        let old = self.slots.iter().filter(|slot| slot.is_older_than(MIN_REREAD_AGE));
         let mut reads: FuturesUnordered<_> =
             old.map(|slot| async move { (slot, slot.read(context).await) }).collect();
         let mut failed = Failures::default();

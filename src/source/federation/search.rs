@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::fusion::Fusion;
 use super::gathered::Gathered;
-use super::{Federation, of};
+use super::{Federation, from_source};
 use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress};
 use crate::record::{Hit, HitId};
@@ -20,9 +20,9 @@ pub(super) async fn search(
 ) -> Result<SearchPage, SourceError> {
     if let Some(connection) = &query.connection {
         let source = federation.source_of(context, connection).await?;
-        return source.search(context, query).await.map_err(|error| of(source, error));
+        return source.search(context, query).await.map_err(|error| from_source(source, error));
     }
-    federation.routes.freshen();
+    federation.routes.refresh();
     let mut fusion = match &query.position {
         Some(position) => Fusion::resume(federation.routes.names(), position)?,
         None => {
@@ -35,7 +35,7 @@ pub(super) async fn search(
     let mut lexical_instead = false;
     let mut gathered = Gathered { answered: query.position.is_some(), ..Gathered::default() };
     fusion.take(limit);
-    let until = Instant::now() + federation.patience;
+    let until = Instant::now() + federation.page_timeout;
     while !fusion.has(limit) && Instant::now() < until {
         let pending = fusion.pending_reads();
         if pending.is_empty() {
@@ -53,7 +53,7 @@ pub(super) async fn search(
                 Ok(mut page) => {
                     lexical_instead |= page.lexical_instead;
                     gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
-                    federation.routes.saw(&source, page.hits.iter().filter_map(connection_of));
+                    federation.routes.remember(&source, page.hits.iter().filter_map(connection_of));
                     fusion.push_page(input, page);
                 }
                 Err(error) => match gathered.failure(&source, error) {
@@ -68,13 +68,13 @@ pub(super) async fn search(
     if !gathered.failed.is_empty()
         && (!gathered.answered || (page.hits.is_empty() && page.next.is_none() && query.position.is_some()))
     {
-        return Err(federation.nobody(
+        return Err(federation.no_answer_error(
             gathered.failed,
             "no source answered the search",
             query.streams.first(),
         ));
     }
-    let (notes, unavailable) = gathered.beside_an_answer();
+    let (notes, unavailable) = gathered.into_unavailable();
     let is_doubtful = federation.routes.collision().is_some();
     let count = if is_doubtful { page.count.map(Count::about) } else { page.count };
     Ok(SearchPage { notes, unavailable, count, lexical_instead, ..page })
