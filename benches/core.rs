@@ -39,7 +39,7 @@ fn search(criterion: &mut Criterion) {
         records: fat_records_reply(),
         schema: String::new(),
     };
-    let query = SearchQuery::of("x", 25);
+    let query = SearchQuery::new("x", 25);
     let bound = BoundSource::from(source.clone());
     criterion.bench_function("search/normalise 200 fat hits", |bench| {
         bench.iter(|| runtime.block_on(bound.search(black_box(&query))).unwrap());
@@ -87,7 +87,7 @@ fn cursors(criterion: &mut Criterion) {
     let claims = Claims { kind: Kind::Search, issued: now, offset: 50, reference: [9; 16] };
     criterion.bench_function("cursor/seal", |bench| bench.iter(|| seal(&key, black_box(&claims))));
     let cursor = seal(&key, &claims);
-    let ring = KeyRing::of(key);
+    let ring = KeyRing::new(key);
     criterion
         .bench_function("cursor/open", |bench| bench.iter(|| ring.open(black_box(&cursor), now).unwrap()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

@@ -41,5 +41,5 @@ fuzz_target!(|body: &str| {
 });
 
 fn list(start: Start) -> RecordsQuery {
-    RecordsQuery { start, ..RecordsQuery::of("s".parse().unwrap(), 3) }
+    RecordsQuery { start, ..RecordsQuery::new("s".parse().unwrap(), 3) }
 }

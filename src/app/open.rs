@@ -247,7 +247,7 @@ pub(crate) fn credentials(
     environment: &Environment,
 ) -> Credentials {
     match settings {
-        CredentialSettings::PdppCache(root) => Credentials::of(url, root),
+        CredentialSettings::PdppCache(root) => Credentials::new(url, root),
         CredentialSettings::Variable(name) => {
             Credentials::in_variable(url, name.clone(), environment.credential(name))
         }

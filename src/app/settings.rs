@@ -85,7 +85,7 @@ impl SourceArgs {
             (Some(path), _) => FileOrigin::ByUser(path.clone()),
             (None, None) => FileOrigin::Found(self.found_file()?),
             (None, Some(FlagSource { source, .. })) => {
-                let settings = FileSettings::of(source.clone(), environment)?;
+                let settings = FileSettings::new(source.clone(), environment)?;
                 return Ok(Configured { settings, file: None, flag_source });
             }
         };

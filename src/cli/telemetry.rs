@@ -99,7 +99,7 @@ impl Telemetry {
             }
             Command::Endpoints { caller, since } => {
                 let wanted = Wanted { caller, since: since.map(Ago::timestamp), ..Wanted::default() };
-                endpoints(printer, &EndpointFigures::of(&stored.calls(&wanted)?));
+                endpoints(printer, &EndpointFigures::from_calls(&stored.calls(&wanted)?));
             }
         }
         Ok(())

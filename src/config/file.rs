@@ -75,7 +75,7 @@ impl FileSettings {
     /// # Errors
     ///
     /// A variable has an invalid value.
-    pub fn of(source: SourceSettings, environment: &Environment) -> Result<Self, ConfigError> {
+    pub fn new(source: SourceSettings, environment: &Environment) -> Result<Self, ConfigError> {
         Ok(Self {
             listen: None,
             ops_listen: None,

@@ -100,7 +100,7 @@ impl KeyFile {
         if let Some(loaded) = self.load()? {
             return Ok(loaded);
         }
-        let _lock = StateLock::of(&self.directory)?;
+        let _lock = StateLock::acquire(&self.directory)?;
         // Another process may have created it meanwhile.
         if let Some(loaded) = self.load()? {
             return Ok(loaded);
@@ -114,7 +114,7 @@ impl KeyFile {
     ///
     /// As [`KeyFile::load_or_create`].
     pub fn rotate(&self, now: Duration) -> Result<Loaded, StateError> {
-        let _lock = StateLock::of(&self.directory)?;
+        let _lock = StateLock::acquire(&self.directory)?;
         let mut keys = self.read()?.map_or_else(Vec::new, |(written, _)| written.keys);
         let replaced_at: Vec<u64> = keys.iter().skip(1).map(|key| key.created_ms).collect();
         let dead = replaced_at.iter().filter(|at| now > Duration::from_millis(**at) + KEPT_FOR).count();
@@ -130,7 +130,7 @@ impl KeyFile {
     /// Returns the stamp of the file, or `None` if there is none.
     #[must_use]
     pub fn stamp(&self) -> Option<Stamp> {
-        fs::metadata(&self.path).ok().map(|metadata| Stamp::of(&metadata))
+        fs::metadata(&self.path).ok().map(|metadata| Stamp::new(&metadata))
     }
 
     fn read(&self) -> Result<Option<(Written, Loaded)>, StateError> {
@@ -148,7 +148,7 @@ impl KeyFile {
         if written.version != 1 {
             return Err(damaged(format!("version {}, and 1 is known", written.version)));
         }
-        let loaded = written.loaded(Stamp::of(&metadata));
+        let loaded = written.loaded(Stamp::new(&metadata));
         let loaded = loaded.ok_or_else(|| damaged("a key is not 32 bytes, or there is none".to_owned()))?;
         Ok(Some((written, loaded)))
     }
@@ -175,7 +175,7 @@ impl KeyFile {
         let mut file = tempfile::NamedTempFile::new_in(&self.directory).map_err(unwritable)?;
         let text = serde_json::to_vec_pretty(written).unwrap_or_default();
         file.write_all(&text).and_then(|()| file.as_file().sync_all()).map_err(unwritable)?;
-        let stamp = Stamp::of(&file.as_file().metadata().map_err(unwritable)?);
+        let stamp = Stamp::new(&file.as_file().metadata().map_err(unwritable)?);
         file.persist(&self.path).map_err(|error| unwritable(error.error))?;
         let problem = "it was written wrongly".to_owned();
         written.loaded(stamp).ok_or(StateError::DamagedKeys { path: self.path.clone(), problem })
@@ -183,7 +183,7 @@ impl KeyFile {
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
+    fn new(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         let inode = std::os::unix::fs::MetadataExt::ino(metadata);
         #[cfg(not(unix))]
@@ -195,7 +195,7 @@ impl Stamp {
 impl Written {
     fn loaded(&self, stamp: Stamp) -> Option<Loaded> {
         let (first, later) = self.keys.split_first()?;
-        let ring = later.iter().try_fold(KeyRing::of(first.key()?), |ring, key| {
+        let ring = later.iter().try_fold(KeyRing::new(first.key()?), |ring, key| {
             Some(ring.replaced_by(key.key()?, Duration::from_millis(key.created_ms)))
         });
         Some(Loaded { ring: ring?, count: self.keys.len(), stamp })

@@ -24,7 +24,7 @@ pub struct KeyRing {
 impl KeyRing {
     /// Creates a ring of one key.
     #[must_use]
-    pub fn of(key: Key) -> Self {
+    pub fn new(key: Key) -> Self {
         Self { newest: key, replaced: Vec::new(), valid_for: VALID_FOR }
     }
 
@@ -43,7 +43,7 @@ impl KeyRing {
         let (mut id, mut secret) = ([0; 4], [0; 32]);
         getrandom::fill(&mut id)?;
         getrandom::fill(&mut secret)?;
-        Ok(Self::of(Key::new(KeyId(id), &secret)))
+        Ok(Self::new(Key::new(KeyId(id), &secret)))
     }
 
     /// Adds a newer key, which signs from `at` on.
@@ -111,24 +111,24 @@ mod tests {
 
     #[test]
     fn a_rotation_breaks_no_live_cursor() {
-        let before = KeyRing::of(key(1)).seal(&claims(after(99)));
-        let ring = KeyRing::of(key(1)).replaced_by(key(2), after(100));
+        let before = KeyRing::new(key(1)).seal(&claims(after(99)));
+        let ring = KeyRing::new(key(1)).replaced_by(key(2), after(100));
         let newer = ring.seal(&claims(after(100)));
         for (seconds, lives) in [(100, true), (699, true), (700, false)] {
             assert_eq!(ring.open(&before, after(seconds)).is_ok(), lives, "{seconds}");
         }
         assert!(ring.open(&newer, after(700)).is_ok());
         // A signature of an old key is invalid after its time, even if the cursor claims to be new.
-        let late = KeyRing::of(key(1)).seal(&claims(after(800)));
+        let late = KeyRing::new(key(1)).seal(&claims(after(800)));
         assert_eq!(ring.open(&late, after(801)), Err(CursorFault::Expired));
     }
 
     #[test]
     fn keys_are_told_apart() {
-        let cursor = KeyRing::of(key(3)).seal(&claims(START));
-        assert_eq!(KeyRing::of(key(1)).open(&cursor, START), Err(CursorFault::Expired));
-        let forged = KeyRing::of(Key::new(key(1).id(), &[9; 32])).seal(&claims(START));
-        assert_eq!(KeyRing::of(key(1)).open(&forged, START), Err(CursorFault::Tampered));
+        let cursor = KeyRing::new(key(3)).seal(&claims(START));
+        assert_eq!(KeyRing::new(key(1)).open(&cursor, START), Err(CursorFault::Expired));
+        let forged = KeyRing::new(Key::new(key(1).id(), &[9; 32])).seal(&claims(START));
+        assert_eq!(KeyRing::new(key(1)).open(&forged, START), Err(CursorFault::Tampered));
         let rings = [KeyRing::random().unwrap(), KeyRing::random().unwrap()];
         assert!(rings[1].open(&rings[0].seal(&claims(START)), START).is_err());
     }

@@ -35,12 +35,12 @@ impl Keys {
     ///
     /// The system gives no random bytes.
     pub fn in_memory() -> Result<Self, getrandom::Error> {
-        Ok(Self::of(KeyRing::random()?))
+        Ok(Self::new(KeyRing::random()?))
     }
 
     /// Creates keys that never change.
     #[must_use]
-    pub fn of(ring: KeyRing) -> Self {
+    pub fn new(ring: KeyRing) -> Self {
         let held = CurrentKeys { ring: Arc::new(ring), stamp: None, looked: Instant::now() };
         Self { file: None, held: Mutex::new(held), valid_for: VALID_FOR }
     }

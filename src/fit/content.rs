@@ -88,7 +88,7 @@ impl ContentChunks {
     /// Splits a text into chunks of at most `most` bytes, or [`CHUNK_BYTES`] if that is less, that take no more as
     /// JSON.
     #[must_use]
-    pub fn of(text: &str, most: usize) -> Self {
+    pub fn new(text: &str, most: usize) -> Self {
         let most = most.min(CHUNK_BYTES);
         let kind = kind_of(text);
         let (mut chunks, mut start, mut line) = (Vec::new(), 0, 0);

@@ -176,7 +176,7 @@ impl<'a> MeasuredFields<'a> {
             steady += json_len(name) + "\"\":,".len();
             match value_len(value) {
                 bytes if bytes <= SHORTEST => steady += bytes,
-                bytes => long.push(Measured::of(value, bytes)),
+                bytes => long.push(Measured::new(value, bytes)),
             }
         }
         Self { data, steady, long }
@@ -232,7 +232,7 @@ struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    fn of(value: &'a Value, bytes: usize) -> Self {
+    fn new(value: &'a Value, bytes: usize) -> Self {
         let count = match value {
             Value::String(text) => text.chars().count(),
             Value::Array(items) => items.len(),

@@ -94,7 +94,7 @@ struct Density {
 }
 
 impl Density {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         Self { tokens: fetchwell_o200k::count(text), bytes: text.len() }
     }
 
@@ -115,7 +115,7 @@ impl Counted {
         while counted.bytes < text.len() && counted.tokens <= most {
             let rest = text.get(counted.bytes..).unwrap_or_default();
             let piece = rest.get(..seam(rest, MAX_SEAM)).unwrap_or(rest);
-            let density = Density::of(piece);
+            let density = Density::new(piece);
             counted.tokens += density.tokens;
             counted.bytes += density.bytes;
             counted.densest = counted.densest.or_denser(density);
@@ -129,7 +129,7 @@ impl Counted {
         let samples = (0..SAMPLES).map(|number| {
             let start = rest.floor_char_boundary(number * step);
             let end = rest.floor_char_boundary(start + SAMPLE.min(step));
-            Density::of(rest.get(start..end).unwrap_or_default())
+            Density::new(rest.get(start..end).unwrap_or_default())
         });
         let densest = if rest.is_empty() {
             self.densest

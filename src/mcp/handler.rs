@@ -142,7 +142,7 @@ async fn run_until_cancelled<Answer>(
 /// Returns the origin of a message, which is empty over stdio.
 fn origin(context: &RequestContext<RoleServer>) -> Origin {
     let request = context.extensions.get::<http::request::Parts>();
-    request.map(|request| Origin::of(&request.extensions)).unwrap_or_default()
+    request.map(|request| Origin::from_extensions(&request.extensions)).unwrap_or_default()
 }
 
 /// Returns an extension of the HTTP request that a message came with.

@@ -74,7 +74,7 @@ pub struct Record {
 impl Record {
     /// Returns a record without metadata.
     #[must_use]
-    pub fn of(address: RecordAddress, data: RecordData) -> Self {
+    pub fn new(address: RecordAddress, data: RecordData) -> Self {
         Self {
             address,
             data,

@@ -140,14 +140,14 @@ pub(super) struct Sum {
 
 impl Sum {
     fn add(&mut self, value: &Value) {
-        let Some(number) = Numeric::of(value) else {
+        let Some(number) = Numeric::from_value(value) else {
             self.texts += u64::from(is_some_text(value));
             return;
         };
         self.has_fraction |= matches!(number, Numeric::Part(_));
         let decimal = match number {
             Numeric::Whole(whole) => Some(Decimal::whole(whole)),
-            Numeric::Part(_) => Decimal::of(number.as_f64()),
+            Numeric::Part(_) => Decimal::from_f64(number.as_f64()),
         };
         match decimal.map(|decimal| (decimal, self.exact.plus(decimal))) {
             Some((_, Some(exact))) => self.exact = exact,
@@ -207,7 +207,7 @@ impl Extreme {
                 Value::String(text) if text.len() > MAX_TEXT_BYTES => {
                     Some(Scalar::Text(clip(text, MAX_TEXT_BYTES)))
                 }
-                value => Scalar::of(value),
+                value => Scalar::from_value(value),
             };
             self.kept = shown.map(|shown| (rank.into_owned(), shown));
         }
@@ -227,7 +227,7 @@ impl Extreme {
 
 impl<'a> Rank<'a> {
     fn new(value: &'a Value) -> Option<Self> {
-        match (value, Numeric::of(value)) {
+        match (value, Numeric::from_value(value)) {
             (_, Some(number)) => Some(Self::Number(number)),
             (Value::Bool(value), None) => Some(Self::Bool(*value)),
             (Value::String(text), None) => {

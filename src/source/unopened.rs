@@ -153,7 +153,7 @@ mod tests {
         };
         StoreWriter::open(&path, &connection).unwrap().finish().unwrap();
         assert!(source.schema(&CallContext::default()).await.is_ok());
-        assert!(source.search(&CallContext::default(), &SearchQuery::of("x", 1)).await.is_ok());
+        assert!(source.search(&CallContext::default(), &SearchQuery::new("x", 1)).await.is_ok());
         assert_eq!(times.load(Ordering::SeqCst), 3);
         assert_eq!(source.identity(), "notes store");
     }

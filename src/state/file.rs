@@ -92,14 +92,14 @@ impl StateFile {
         }
         let mut connection = self.connect()?;
         if self.is_empty(&connection)? {
-            let _lock = StateLock::of(&self.directory)?;
+            let _lock = StateLock::acquire(&self.directory)?;
             // Another process may have created the tables meanwhile.
             if self.is_empty(&connection)? {
                 self.create(&mut connection).map_err(|error| self.error(&error))?;
             }
         }
         if self.upgrade_of(&connection)?.is_some() {
-            let _lock = StateLock::of(&self.directory)?;
+            let _lock = StateLock::acquire(&self.directory)?;
             // Another process may have upgraded the file meanwhile.
             while let Some((format, upgrade)) = self.upgrade_of(&connection)? {
                 self.upgrade(&mut connection, format, upgrade).map_err(|error| self.error(&error))?;

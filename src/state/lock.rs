@@ -18,7 +18,7 @@ impl StateLock {
     /// # Errors
     ///
     /// The lock file cannot be created, or another file has its name.
-    pub fn of(directory: &Path) -> Result<Self, StateError> {
+    pub fn acquire(directory: &Path) -> Result<Self, StateError> {
         let path = directory.join("lock");
         let unwritable = |error| StateError::unwritable(&path, &error);
         let file = open_lock_file(&path).map_err(|error| match error {

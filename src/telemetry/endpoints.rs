@@ -40,7 +40,7 @@ pub struct EndpointFigures {
 impl EndpointFigures {
     /// Aggregates calls by endpoint, sorted by its name.
     #[must_use]
-    pub fn of(calls: &[StoredCall]) -> Vec<Self> {
+    pub fn from_calls(calls: &[StoredCall]) -> Vec<Self> {
         let mut by_endpoint: BTreeMap<&str, Vec<&StoredCall>> = BTreeMap::new();
         for call in calls {
             by_endpoint.entry(&call.endpoint).or_default().push(call);

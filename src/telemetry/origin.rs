@@ -28,7 +28,7 @@ pub struct TraceParent(pub(super) SpanContext);
 impl Origin {
     /// Reads the origin that the HTTP middleware stored in a request's extensions.
     #[must_use]
-    pub fn of(extensions: &Extensions) -> Self {
+    pub fn from_extensions(extensions: &Extensions) -> Self {
         Self {
             request_id: extensions.get::<RequestId>().cloned(),
             caller: extensions.get::<GrantId>().copied(),
@@ -52,7 +52,7 @@ impl Origin {
 impl TraceParent {
     /// Parses the `traceparent` header of a request, if it has a valid one.
     #[must_use]
-    pub fn of(headers: &HeaderMap) -> Option<Self> {
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let text = headers.get(HEADER)?.to_str().ok()?;
         let context = TraceContextPropagator::new().extract(&Only(text));
         let span = context.span().span_context().clone();
@@ -87,7 +87,7 @@ mod tests {
             (http::HeaderName::from_static(HEADER), HeaderValue::from_static(text)),
             (http::HeaderName::from_static("tracestate"), HeaderValue::from_static("vendor=secret")),
         ]);
-        let TraceParent(span) = TraceParent::of(&headers)?;
+        let TraceParent(span) = TraceParent::from_headers(&headers)?;
         assert_eq!(span.trace_state().header(), "");
         Some(format!("{}/{}/{}", span.trace_id(), span.span_id(), span.is_sampled()))
     }
@@ -106,6 +106,6 @@ mod tests {
         ] {
             assert_eq!(parent(bad), None, "{bad}");
         }
-        assert!(TraceParent::of(&HeaderMap::new()).is_none());
+        assert!(TraceParent::from_headers(&HeaderMap::new()).is_none());
     }
 }

@@ -355,7 +355,7 @@ fn calls_are_filtered_by_endpoint_outcome_and_time() {
     assert_eq!(count(None, None, Some("9999-01-01T00:00:00.000Z"), None), 0);
     assert_eq!(count(None, None, None, Some(2)), 2);
 
-    let figures = EndpointFigures::of(&stored(folder.path(), &Wanted::default()));
+    let figures = EndpointFigures::from_calls(&stored(folder.path(), &Wanted::default()));
     let of: Vec<(&str, u64, u64, f64)> = figures
         .iter()
         .map(|of| (of.endpoint.as_str(), of.calls, of.errors, of.pagination_adoption))

@@ -36,7 +36,7 @@ fn address(stream: &str, record: &str) -> RecordAddress {
 }
 
 fn record(stream: &str, key: &str) -> Record {
-    Record::of(address(stream, key), [("x".to_owned(), json!(1))].into_iter().collect())
+    Record::new(address(stream, key), [("x".to_owned(), json!(1))].into_iter().collect())
 }
 
 fn route(stream: &str) -> HttpRoute {
@@ -245,18 +245,18 @@ async fn a_hidden_stream_is_refused_as_one_that_does_not_exist() {
         assert_eq!(refusal(source.stream(&query).await), unknown(stream));
     }
     for stream in ["secrets", "nowhere"] {
-        assert_eq!(refusal(source.records(&RecordsQuery::of(name(stream), 1)).await), unknown(stream));
+        assert_eq!(refusal(source.records(&RecordsQuery::new(name(stream), 1)).await), unknown(stream));
         assert_eq!(refusal(source.aggregate(&aggregate(stream)).await), unknown(stream));
         let in_both = unknown(stream).replace("there is no stream", "connection `both` has no stream");
-        assert_eq!(refusal(source.record(&RecordQuery::of(address(stream, "s1"))).await), in_both);
+        assert_eq!(refusal(source.record(&RecordQuery::new(address(stream, "s1"))).await), in_both);
         assert_eq!(refusal(source.window(&window(stream)).await), in_both);
-        let query = SearchQuery { streams: vec![name("messages"), name(stream)], ..SearchQuery::of("x", 9) };
+        let query = SearchQuery { streams: vec![name("messages"), name(stream)], ..SearchQuery::new("x", 9) };
         assert_eq!(refusal(source.search(&query).await), unknown(stream));
     }
     // So is a connection that has nothing else.
-    let query = SearchQuery { connection: "hidden".parse().ok(), ..SearchQuery::of("x", 9) };
+    let query = SearchQuery { connection: "hidden".parse().ok(), ..SearchQuery::new("x", 9) };
     assert_eq!(refusal(source.search(&query).await), "no connection hidden, there are both");
-    let refused = source.record(&RecordQuery::of(address("messages", "no connection"))).await;
+    let refused = source.record(&RecordQuery::new(address("messages", "no connection"))).await;
     assert!(!refusal(refused).contains("hidden"));
 }
 
@@ -264,7 +264,7 @@ async fn a_hidden_stream_is_refused_as_one_that_does_not_exist() {
 async fn a_search_asks_only_for_streams_that_may_be_seen() {
     let (inner, source) = shown(&["messages", "files", "none"]);
     for streams in [vec![], vec![name("files")], vec![]] {
-        let page = source.search(&SearchQuery { streams, ..SearchQuery::of("x", 9) }).await.unwrap();
+        let page = source.search(&SearchQuery { streams, ..SearchQuery::new("x", 9) }).await.unwrap();
         // What is of another stream, or of none that is known, is dropped, and the count with it.
         let ids: Vec<&HitId> = page.hits.iter().map(|hit| &hit.id).collect();
         assert_eq!(ids, [&HitId::Record(address("messages", "m1"))]);
@@ -274,19 +274,19 @@ async fn a_search_asks_only_for_streams_that_may_be_seen() {
     assert_eq!(*inner.schemas.lock().unwrap(), 1);
     // A list of which nothing is there finds nothing and asks for nothing.
     let (inner, source) = shown(&["none"]);
-    assert_eq!(source.search(&SearchQuery::of("x", 9)).await.unwrap(), SearchPage::default());
+    assert_eq!(source.search(&SearchQuery::new("x", 9)).await.unwrap(), SearchPage::default());
     assert!(inner.searched.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn rows_and_relations_of_other_streams_are_dropped() {
     let (_, source) = shown(&["messages", "files"]);
-    let page = source.records(&RecordsQuery::of(name("messages"), 9)).await.unwrap();
+    let page = source.records(&RecordsQuery::new(name("messages"), 9)).await.unwrap();
     assert_eq!(page.rows, [Change::Present(Box::new(record("messages", "m1")))]);
     assert_eq!(page.places, [SortValue::Text("c".to_owned())]);
-    let read = source.record(&RecordQuery::of(address("messages", "m1"))).await.unwrap();
+    let read = source.record(&RecordQuery::new(address("messages", "m1"))).await.unwrap();
     assert_eq!(read.expanded[0].records, [record("files", "f1")]);
-    let refused = source.record(&RecordQuery::of(address("messages", "elsewhere"))).await;
+    let refused = source.record(&RecordQuery::new(address("messages", "elsewhere"))).await;
     assert_eq!(refusal(refused), "there is no record `elsewhere` in stream `messages`");
     assert!(refusal(source.window(&window("messages")).await).starts_with("there is no record"));
 }
@@ -299,12 +299,12 @@ async fn relations_to_hidden_streams_are_refused_as_ones_that_do_not_exist() {
         let expect = format!(
             "invalid_expand: stream `messages` has no relation `{relation}`. Its relations are: attachments."
         );
-        let query = RecordQuery { expand: expand(relation), ..RecordQuery::of(address("messages", "m1")) };
+        let query = RecordQuery { expand: expand(relation), ..RecordQuery::new(address("messages", "m1")) };
         assert_eq!(refusal(source.record(&query).await), expect);
-        let query = RecordsQuery { expand: expand(relation), ..RecordsQuery::of(name("messages"), 1) };
+        let query = RecordsQuery { expand: expand(relation), ..RecordsQuery::new(name("messages"), 1) };
         assert_eq!(refusal(source.records(&query).await), expect);
     }
-    let query = RecordQuery { expand: expand("attachments"), ..RecordQuery::of(address("messages", "m1")) };
+    let query = RecordQuery { expand: expand("attachments"), ..RecordQuery::new(address("messages", "m1")) };
     assert!(source.record(&query).await.is_ok());
 }
 
@@ -323,7 +323,7 @@ async fn a_store_shows_what_is_on_the_list() {
     let source =
         BoundSource::from(AllowedStreams::new(Arc::new(store), vec![name("messages"), name("tasks")]));
     assert_eq!(streams(&source.schema().await.unwrap()), ["messages", "messages"]);
-    let found = source.search(&SearchQuery::of("invoice", 100)).await.unwrap();
+    let found = source.search(&SearchQuery::new("invoice", 100)).await.unwrap();
     assert!(!found.hits.is_empty());
     for hit in &found.hits {
         assert!(
@@ -332,13 +332,13 @@ async fn a_store_shows_what_is_on_the_list() {
         );
     }
     for connection in ["cin_work", "cin_home"] {
-        let query = SearchQuery { connection: connection.parse().ok(), ..SearchQuery::of("invoice", 100) };
+        let query = SearchQuery { connection: connection.parse().ok(), ..SearchQuery::new("invoice", 100) };
         assert!(source.search(&query).await.is_ok());
     }
-    let refused = refusal(source.records(&RecordsQuery::of(name("files"), 1)).await);
+    let refused = refusal(source.records(&RecordsQuery::new(name("files"), 1)).await);
     assert_eq!(refused, "stream_not_declared: there is no stream `files`. Streams there are: messages.");
     assert_eq!(
         refused.replace("files", "tasks"),
-        refusal(source.records(&RecordsQuery::of(name("tasks"), 1)).await)
+        refusal(source.records(&RecordsQuery::new(name("tasks"), 1)).await)
     );
 }

@@ -58,7 +58,7 @@ fn query(limit: usize, since: Option<ChangesToken>) -> RecordsQuery {
     RecordsQuery {
         connection: "cin_work".parse().ok(),
         start: Start::Changes(since),
-        ..RecordsQuery::of("messages".parse().unwrap(), limit)
+        ..RecordsQuery::new("messages".parse().unwrap(), limit)
     }
 }
 

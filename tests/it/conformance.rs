@@ -81,7 +81,7 @@ fn lines(label: &str) -> Vec<String> {
 }
 
 pub(crate) fn records_of(stream: &str) -> RecordsQuery {
-    RecordsQuery::of(stream.parse().unwrap(), 25)
+    RecordsQuery::new(stream.parse().unwrap(), 25)
 }
 
 fn filter(json: Value) -> Filter {
@@ -198,7 +198,7 @@ async fn check_order(source: &BoundSource, query: &RecordsQuery, expect: &[Strin
 }
 
 async fn check_record(source: &BoundSource, address: &RecordAddress, field: &str, expect: &Value) {
-    let record = source.record(&RecordQuery::of(address.clone())).await.unwrap();
+    let record = source.record(&RecordQuery::new(address.clone())).await.unwrap();
     assert_eq!(&record.address, address);
     assert_eq!(&record.data[field], expect);
 }
@@ -466,12 +466,12 @@ async fn expands(source: &BoundSource) {
         })
         .collect();
     assert_eq!(brought, [(3, true), (3, true), (0, false)]);
-    let query = RecordQuery { expand, ..RecordQuery::of(address("cin_home", "messages", "m1")) };
+    let query = RecordQuery { expand, ..RecordQuery::new(address("cin_home", "messages", "m1")) };
     let record = source.record(&query).await.unwrap();
     let first = &record.expanded[0].records[0];
     assert_eq!(first.address, address("cin_home", "attachments", "a7"));
     let expand = vec![Expansion { relation: "message".to_owned(), limit: None }];
-    let query = RecordQuery { expand, ..RecordQuery::of(address("cin_home", "attachments", "a5")) };
+    let query = RecordQuery { expand, ..RecordQuery::new(address("cin_home", "attachments", "a5")) };
     let record = source.record(&query).await.unwrap();
     assert!(!record.expanded[0].many);
     assert_eq!(record.expanded[0].records[0].address, address("cin_home", "messages", "m1"));
@@ -481,9 +481,9 @@ async fn reads_records(source: &BoundSource) {
     let compound = address("cin_work", "daily_stats", r#"["user_123","2026-04-01"]"#);
     check_record(source, &compound, "note", &json!("compound stat day 1")).await;
     let anywhere = RecordAddress { connection: None, ..address("cin_work", "messages", "m1") };
-    check_record_refused(source, &RecordQuery::of(anywhere), "ambiguous_connection").await;
+    check_record_refused(source, &RecordQuery::new(anywhere), "ambiguous_connection").await;
     let nowhere = address("cin_work", "messages", "m999");
-    check_record_refused(source, &RecordQuery::of(nowhere), "not_found").await;
+    check_record_refused(source, &RecordQuery::new(nowhere), "not_found").await;
 }
 
 async fn reads_windows(source: &BoundSource) {
@@ -493,7 +493,7 @@ async fn reads_windows(source: &BoundSource) {
         start,
         limit_chars,
     };
-    let whole = source.record(&RecordQuery::of(address("cin_work", "messages", "m7"))).await.unwrap();
+    let whole = source.record(&RecordQuery::new(address("cin_work", "messages", "m7"))).await.unwrap();
     let whole = whole.data["body"].as_str().unwrap().to_owned();
     for limit in [1, 97, 1_000, 16_384] {
         let (mut text, mut at) = (String::new(), 0);
@@ -587,7 +587,7 @@ async fn searches(source: &BoundSource) {
     let query = SearchQuery {
         streams: vec!["messages".parse().unwrap()],
         filter: filter(json!({"from_email": "billing1@acme.test"})),
-        ..SearchQuery::of("invoice", 7)
+        ..SearchQuery::new("invoice", 7)
     };
     check_search(source, &query, 26, End::Reached).await;
     let anywhere = SearchQuery { streams: Vec::new(), ..query };
@@ -612,7 +612,7 @@ async fn the_store_conforms_through_its_own_api() {
 fn remote(provider: &str, cache: &Path) -> BoundSource {
     connect(cache, provider, CREDENTIAL);
     let provider: ProviderUrl = provider.parse().unwrap();
-    let credentials = Credentials::of(&provider, cache);
+    let credentials = Credentials::new(&provider, cache);
     Pdpp::new("remote".parse().unwrap(), provider, credentials, Duration::from_secs(20)).into()
 }
 
@@ -643,7 +643,7 @@ async fn what_the_api_advises_comes_through_the_remote_client() {
         (code, problem, format!("The record server says: {hint}"))
     };
     let without_stream =
-        SearchQuery { filter: filter(json!({"amount": 21})), ..SearchQuery::of("invoice", 5) };
+        SearchQuery { filter: filter(json!({"amount": 21})), ..SearchQuery::new("invoice", 5) };
     let expect = said(advice(store.search(&without_stream).await));
     assert_eq!(advice(remote.search(&without_stream).await), expect);
     let window = |field: &str, start: WindowStart| WindowQuery {
@@ -672,7 +672,7 @@ async fn what_the_api_advises_comes_through_the_remote_client() {
     }
     // Neither searches by meaning, and both say so.
     for mode in [SearchMode::Semantic, SearchMode::Hybrid] {
-        let query = SearchQuery { mode, ..SearchQuery::of("invoice", 5) };
+        let query = SearchQuery { mode, ..SearchQuery::new("invoice", 5) };
         let (found, expect) = (remote.search(&query).await.unwrap(), store.search(&query).await.unwrap());
         assert!(found.lexical_instead && expect.lexical_instead && !found.hits.is_empty());
         assert_eq!(found.hits.len(), expect.hits.len());
@@ -774,11 +774,11 @@ async fn recorded_records_and_windows(source: &BoundSource) {
         check_record(source, &address("cin_work", stream, record), field, &expect).await;
     }
     let anywhere = RecordAddress { connection: None, ..address("cin_work", "messages", "shared-1") };
-    check_record_refused(source, &RecordQuery::of(anywhere), "ambiguous_connection").await;
+    check_record_refused(source, &RecordQuery::new(anywhere), "ambiguous_connection").await;
     let nowhere = address("cin_work", "messages", "zzz");
-    check_record_refused(source, &RecordQuery::of(nowhere), "not_found").await;
+    check_record_refused(source, &RecordQuery::new(nowhere), "not_found").await;
     let expand = vec![Expansion { relation: "attachments".to_owned(), limit: Some(2) }];
-    let expanded = RecordQuery { expand, ..RecordQuery::of(address("cin_work", "messages", "m2")) };
+    let expanded = RecordQuery { expand, ..RecordQuery::new(address("cin_work", "messages", "m2")) };
     check_record_refused(source, &expanded, "invalid_expand").await;
     let of = |field: &str, start: WindowStart, limit_chars: usize| WindowQuery {
         address: address("cin_work", "messages", "shared-1"),
@@ -832,15 +832,15 @@ async fn recorded_figures_and_searches(source: &BoundSource) {
     let filter = filter(json!({"from_email": "billing1@acme.test"}));
     let filtered = AggregateQuery { filter: filter.clone(), ..of(Metric::Count, None, None) };
     check_aggregate_refused(source, &filtered, &["invalid_filter"]).await;
-    check_search(source, &SearchQuery::of("invoice", 25), 50, End::Further).await;
-    check_search(source, &SearchQuery::of("qqqqzzzz", 25), 0, End::Reached).await;
-    let home = SearchQuery { connection: "cin_home".parse().ok(), ..SearchQuery::of("invoice", 2) };
+    check_search(source, &SearchQuery::new("invoice", 25), 50, End::Further).await;
+    check_search(source, &SearchQuery::new("qqqqzzzz", 25), 0, End::Reached).await;
+    let home = SearchQuery { connection: "cin_home".parse().ok(), ..SearchQuery::new("invoice", 2) };
     check_search(source, &home, 2, End::Further).await;
     let streams = vec!["messages".parse().unwrap()];
-    let filtered = SearchQuery { filter, streams, ..SearchQuery::of("invoice", 2) };
+    let filtered = SearchQuery { filter, streams, ..SearchQuery::new("invoice", 2) };
     assert_eq!(code(source.search(&filtered).await), "invalid_filter");
     let streams = vec!["nope".parse().unwrap()];
-    let ungranted = SearchQuery { streams, ..SearchQuery::of("invoice", 25) };
+    let ungranted = SearchQuery { streams, ..SearchQuery::new("invoice", 25) };
     assert_eq!(code(source.search(&ungranted).await), "stream_not_declared");
 }
 

@@ -160,7 +160,7 @@ fn state(federation: &BoundSource) -> CircuitState {
 #[tokio::test]
 async fn waiting_for_a_turn_is_not_the_sources_failure() {
     let federation = federation(Duration::from_millis(400), Duration::from_secs(2));
-    let query = SearchQuery::of("x", 5);
+    let query = SearchQuery::new("x", 5);
     let answers = join_all((0..80).map(|_| federation.search(&query))).await;
     let waited = answers.iter().filter(|answer| answer.is_err()).count();
     assert!((1..80).contains(&waited), "{waited} of 80");
@@ -171,7 +171,7 @@ async fn waiting_for_a_turn_is_not_the_sources_failure() {
 #[tokio::test]
 async fn a_source_that_clients_give_up_on_is_left_alone() {
     let federation = federation(Duration::from_secs(600), Duration::from_millis(400));
-    let query = SearchQuery::of("x", 5);
+    let query = SearchQuery::new("x", 5);
     for _ in 0..3 {
         let _ = timeout(Duration::from_millis(300), federation.search(&query)).await;
     }
@@ -194,7 +194,7 @@ async fn schema_reads_end_with_the_deadline_of_their_source() {
     };
     let federation =
         BoundSource::from(Federation::new("sources".parse().unwrap(), vec![silent("one"), silent("other")]));
-    let query = RecordQuery::of("cin_x/things:t1".parse::<Handle>().unwrap().address().clone());
+    let query = RecordQuery::new("cin_x/things:t1".parse::<Handle>().unwrap().address().clone());
     let answers = join_all((0..2).map(|_| federation.record(&query))).await;
     assert!(answers.iter().all(Result::is_err));
     let begun = reads.begun.load(Ordering::SeqCst);

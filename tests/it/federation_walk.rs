@@ -178,7 +178,7 @@ impl Source for InMemory {
             rows.reverse();
         }
         let rows = &rows[range];
-        let record = |row: &Row| Change::Present(Box::new(Record::of(address(*row), RecordData::new())));
+        let record = |row: &Row| Change::Present(Box::new(Record::new(address(*row), RecordData::new())));
         Ok(RecordsPage {
             rows: rows.iter().map(record).collect(),
             places: rows.iter().filter(|_| query.placed).map(|row| sort_value(*row)).collect(),
@@ -257,7 +257,7 @@ async fn page(
 ) -> Result<(Page, Option<String>), SourceError> {
     let (rows, next, missing) = match list {
         List::Search => {
-            let query = SearchQuery { position: start.map(SearchPosition), ..SearchQuery::of("x", limit) };
+            let query = SearchQuery { position: start.map(SearchPosition), ..SearchQuery::new("x", limit) };
             let page = federation.search(&query).await?;
             let address = |hit: Hit| match hit.id {
                 HitId::Record(address) => row_of(&address),
@@ -268,7 +268,7 @@ async fn page(
         }
         List::Records(direction) => {
             let start = start.map_or(Start::First, |start| Start::After(RecordsPosition(start)));
-            let query = RecordsQuery { direction, start, ..RecordsQuery::of("s".parse().unwrap(), limit) };
+            let query = RecordsQuery { direction, start, ..RecordsQuery::new("s".parse().unwrap(), limit) };
             let page = federation.records(&query).await?;
             let address = |change: &Change| match change {
                 Change::Present(record) => row_of(&record.address),

@@ -149,7 +149,7 @@ impl Payload {
             Record {
                 emitted_at: Some("2026-01-02T03:04:05Z".to_owned()),
                 display_name: Some(dice.text(20)),
-                ..Record::of(address, data)
+                ..Record::new(address, data)
             }
         };
         let records = (0..count).map(|number| record(number, dice)).collect();
@@ -399,7 +399,7 @@ impl Checked<'_> {
         let id = &record["id"];
         let whole = self.toolbox.source();
         let handle: fetchwell::handle::Handle = id.as_str().unwrap().parse().unwrap();
-        let whole = whole.record(&RecordQuery::of(handle.address().clone())).await.unwrap().data;
+        let whole = whole.record(&RecordQuery::new(handle.address().clone())).await.unwrap().data;
         if record.get("more_fields").is_some() && dice.below(4) == 0 {
             self.fetch_all(id).await;
         }

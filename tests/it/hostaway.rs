@@ -106,7 +106,7 @@ fn another_server_passes_routes_on(server: &HttpServer, cache_root: &std::path::
     let url = format!("http://{}", server.address);
     connect(cache_root, &url, CREDENTIAL);
     let provider: ProviderUrl = url.parse().unwrap();
-    let credentials = Credentials::of(&provider, cache_root);
+    let credentials = Credentials::new(&provider, cache_root);
     let remote = BoundSource::from(Pdpp::new(
         "remote".parse().unwrap(),
         provider,

@@ -240,7 +240,7 @@ async fn damage_to_any_file_is_found_and_mended() {
     assert!(names.len() > 8, "{names:?}");
     let open = || Store::open("store".parse().unwrap(), &path).unwrap();
     let keys = |store: Store, words: &'static str| async move {
-        let page = BoundSource::from(store).search(&SearchQuery::of(words, 50)).await.unwrap();
+        let page = BoundSource::from(store).search(&SearchQuery::new(words, 50)).await.unwrap();
         (page.hits.len(), page.notes)
     };
     for name in &names {

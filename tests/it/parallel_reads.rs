@@ -56,7 +56,7 @@ fn connections_of(page: &RecordsPage) -> Vec<String> {
 }
 
 fn query() -> RecordsQuery {
-    RecordsQuery::of("messages".parse().unwrap(), 2)
+    RecordsQuery::new("messages".parse().unwrap(), 2)
 }
 
 #[tokio::test]

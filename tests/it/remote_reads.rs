@@ -16,7 +16,7 @@ use crate::support::remote::Remote;
 use crate::support::{Reply, Request, recorded};
 
 fn messages() -> RecordsQuery {
-    RecordsQuery::of("messages".parse().unwrap(), 2)
+    RecordsQuery::new("messages".parse().unwrap(), 2)
 }
 
 fn of_work() -> RecordsQuery {
@@ -405,13 +405,13 @@ async fn what_client_tokens_may_not_ask_is_said_plainly() {
     let query = SearchQuery {
         filter: filter.clone(),
         streams: vec!["messages".parse().unwrap()],
-        ..SearchQuery::of("invoice", 2)
+        ..SearchQuery::new("invoice", 2)
     };
     assert_eq!(fault(remote.pdpp.search(&query).await).0, QueryFault::InvalidFilter);
     assert_eq!(remote.asked(), ["/v1/search?q=invoice&limit=2&streams=messages&filter[from_email]=a"]);
     let remote = Remote::start(|_| recorded("record-expand"));
     let expand = vec![Expansion { relation: "attachments".to_owned(), limit: Some(2) }];
-    let query = RecordQuery { expand, ..RecordQuery::of(address(Some("cin_work"), "messages", "m2")) };
+    let query = RecordQuery { expand, ..RecordQuery::new(address(Some("cin_work"), "messages", "m2")) };
     assert_eq!(fault(remote.pdpp.record(&query).await).0, QueryFault::InvalidExpand);
     assert_eq!(
         remote.asked(),
@@ -460,7 +460,7 @@ async fn a_search_goes_where_its_mode_says() {
     let mode = |mode, position: Option<&str>| SearchQuery {
         mode,
         position: position.map(|position| SearchPosition(position.to_owned())),
-        ..SearchQuery::of("invoice", 2)
+        ..SearchQuery::new("invoice", 2)
     };
     let semantic = remote.pdpp.search(&mode(SearchMode::Semantic, Some("sem1.x"))).await.unwrap();
     assert!(semantic.next.is_some());
@@ -491,7 +491,7 @@ async fn a_record_brings_its_related_records_along() {
             "expanded": {"attachments": {"object": "list", "data": [file], "has_more": true}}});
         Reply::Json(200, body.to_string())
     });
-    let record = remote.pdpp.record(&RecordQuery::of(address(Some("c"), "messages", "m2"))).await.unwrap();
+    let record = remote.pdpp.record(&RecordQuery::new(address(Some("c"), "messages", "m2"))).await.unwrap();
     let attachments = &record.expanded[0];
     assert_eq!((&*attachments.relation, attachments.many, attachments.has_more), ("attachments", true, true));
     assert_eq!(attachments.records[0].address, address(Some("c"), "files", "f1"));

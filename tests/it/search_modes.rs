@@ -92,7 +92,7 @@ async fn next_page_after_a_search_by_words_is_by_words() {
         };
         Reply::Json(status, body.to_string())
     });
-    let query = SearchQuery { mode: SearchMode::Semantic, ..SearchQuery::of("invoice", 1) };
+    let query = SearchQuery { mode: SearchMode::Semantic, ..SearchQuery::new("invoice", 1) };
     let first = remote.pdpp.search(&query).await.unwrap();
     assert!(first.lexical_instead && first.next.is_some());
     has_semantic.store(true, Ordering::Relaxed);

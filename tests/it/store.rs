@@ -24,7 +24,7 @@ fn open(path: &Path) -> BoundSource {
 }
 
 fn query(words: &str) -> SearchQuery {
-    SearchQuery::of(words, 10)
+    SearchQuery::new(words, 10)
 }
 
 /// The keys found, sorted.
@@ -284,7 +284,7 @@ async fn a_running_reader_sees_what_is_imported_meanwhile() {
     );
     assert!(store.search(&query("beta")).await.unwrap().hits.is_empty());
     let address = "c/notes:1".parse::<fetchwell::handle::Handle>().unwrap().address().clone();
-    let record = store.record(&RecordQuery::of(address)).await.unwrap();
+    let record = store.record(&RecordQuery::new(address)).await.unwrap();
     assert_eq!(record.data["body"], "changed");
 }
 
@@ -298,7 +298,7 @@ async fn a_running_reader_goes_on_with_the_file_that_took_the_place_of_its_own()
     let read = |number: usize| {
         let address = format!("c/notes:{number}").parse::<fetchwell::handle::Handle>().unwrap();
         let (store, address) = (store.clone(), address.address().clone());
-        async move { store.record(&RecordQuery::of(address)).await }
+        async move { store.record(&RecordQuery::new(address)).await }
     };
     assert_eq!(read(0).await.unwrap().data["body"], "alpha");
     assert_eq!(store.search(&query("alpha")).await.unwrap().hits.len(), 1);

@@ -65,7 +65,7 @@ async fn passing(path: &Path, filter: Value) -> Vec<String> {
     let query = RecordsQuery {
         filter: serde_json::from_value(filter).unwrap(),
         direction: Direction::Ascending,
-        ..RecordsQuery::of("s".parse().unwrap(), 100)
+        ..RecordsQuery::new("s".parse().unwrap(), 100)
     };
     keys(&open(path).records(&query).await.unwrap().rows)
 }
@@ -111,7 +111,7 @@ async fn a_hint_names_fields_or_says_that_there_are_none() {
     let (_folder, path) = store_of(&values("tags", &[json!(["a"]), json!([])]));
     let query = RecordsQuery {
         filter: serde_json::from_value(json!({"tags": "a"})).unwrap(),
-        ..RecordsQuery::of("s".parse().unwrap(), 1)
+        ..RecordsQuery::new("s".parse().unwrap(), 1)
     };
     let refused = open(&path).records(&query).await.unwrap_err();
     let SourceError::InvalidQuery { hint, .. } = refused else { panic!("{refused:?}") };
@@ -163,7 +163,7 @@ async fn a_position_ends_with_the_order_it_is_of() {
     let lines: Vec<String> = (0..10).map(line).collect();
     import_with_cursor(&path, &lines.join("\n"), "n");
     let mut query =
-        RecordsQuery { direction: Direction::Ascending, ..RecordsQuery::of("s".parse().unwrap(), 5) };
+        RecordsQuery { direction: Direction::Ascending, ..RecordsQuery::new("s".parse().unwrap(), 5) };
     let first = open(&path).records(&query).await.unwrap();
     assert_eq!(keys(&first.rows), ["0", "1", "2", "3", "4"]);
     query.start = Start::After(first.next.unwrap());

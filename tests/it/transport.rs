@@ -23,7 +23,7 @@ fn client(
     let cache = tempfile::tempdir().unwrap();
     connect(cache.path(), &server.url, CREDENTIAL);
     let provider: ProviderUrl = server.url.parse().unwrap();
-    let credentials = Credentials::of(&provider, cache.path());
+    let credentials = Credentials::new(&provider, cache.path());
     // It is read once and kept as long as the file does not change.
     std::mem::forget(cache);
     (Pdpp::new("provider".parse().unwrap(), provider, credentials, deadline).into(), server)
@@ -31,7 +31,7 @@ fn client(
 
 fn search(position: Option<&str>) -> SearchQuery {
     let position = position.map(|position| SearchPosition(position.to_owned()));
-    SearchQuery { position, ..SearchQuery::of("x", 2) }
+    SearchQuery { position, ..SearchQuery::new("x", 2) }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -109,8 +109,10 @@ async fn a_cursor_that_leads_nowhere_ends_the_list() {
         let again = pdpp.search(&search(Some("same"))).await.unwrap();
         assert_eq!((again.hits.len(), again.next), (1, None));
         // A list is read on as far as its cursor leads: to itself, and no further.
-        let query =
-            RecordsQuery { connection: "c".parse().ok(), ..RecordsQuery::of("messages".parse().unwrap(), 1) };
+        let query = RecordsQuery {
+            connection: "c".parse().ok(),
+            ..RecordsQuery::new("messages".parse().unwrap(), 1)
+        };
         let (mut pages, mut start) = (0, Start::First);
         loop {
             let page = pdpp.records(&RecordsQuery { start, ..query.clone() }).await.unwrap();

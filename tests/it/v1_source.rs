@@ -207,7 +207,7 @@ fn record_of(row: &Value) -> Record {
         emitted_at: text("emitted_at"),
         connector_key: text("connector_key"),
         display_name: text("display_name"),
-        ..Record::of(address, row["data"].as_object().unwrap().clone())
+        ..Record::new(address, row["data"].as_object().unwrap().clone())
     }
 }
 

@@ -115,13 +115,13 @@ impl Server {
     /// Returns the size in bytes of a complete record as JSON.
     async fn record(&self, id: &str) -> Result<usize, Failure> {
         let handle: Handle = id.parse().map_err(|error| Failure::usage(&error))?;
-        let record = self.source.record(&RecordQuery::of(handle.address().clone())).await?;
+        let record = self.source.record(&RecordQuery::new(handle.address().clone())).await?;
         json_bytes(&[record])
     }
 
     /// Returns the size in bytes of the newest records of a stream as JSON.
     async fn records(&self, stream: &StreamName, limit: usize) -> Result<usize, Failure> {
-        let page = self.source.records(&RecordsQuery::of(stream.clone(), limit)).await?;
+        let page = self.source.records(&RecordsQuery::new(stream.clone(), limit)).await?;
         let records = page.rows.into_iter().filter_map(|row| match row {
             Change::Present(record) => Some(*record),
             Change::Deleted { .. } => None,

@@ -119,7 +119,7 @@ async fn ask(settings: &SourceSettings, source: &dyn Source, checks: &mut Vec<Ch
 }
 
 async fn searched(settings: &SourceSettings, source: &dyn Source) -> Result<String, SourceError> {
-    let query = SearchQuery::of("fetchwell doctor", 1);
+    let query = SearchQuery::new("fetchwell doctor", 1);
     let started = Instant::now();
     let page = with_deadline(settings.deadline, source.search(&CallContext::default(), &query)).await?;
     if page.notes.iter().any(|note| note.contains("not searchable yet")) {

@@ -199,7 +199,7 @@ impl TrustedFiles {
             problem: problem.to_string(),
         };
         create_private_directory(&self.folder).map_err(unusable)?;
-        let _lock = StateLock::of(&self.folder)?;
+        let _lock = StateLock::acquire(&self.folder)?;
         let mut files = self.list()?;
         change(&mut files);
         let record = Record { format: FORMAT, files };

@@ -6,7 +6,7 @@ use super::*;
 use crate::fit::json_len;
 
 fn pieces(text: &str, most: usize) -> (ContentChunks, Vec<&str>) {
-    let chunks = ContentChunks::of(text, most);
+    let chunks = ContentChunks::new(text, most);
     let pieces = chunks.chunks.iter().map(|chunk| text.get(chunk.start..chunk.end).unwrap()).collect();
     (chunks, pieces)
 }
@@ -71,7 +71,7 @@ fn a_hard_split_says_so() {
     let (chunks, pieces) = pieces(&words, 52);
     assert_eq!(pieces[0], "word ".repeat(10));
     assert!(chunks.get(0).unwrap().is_hard_split && !chunks.get(chunks.len() - 1).unwrap().is_hard_split);
-    assert_eq!(ContentChunks::of(&"x".repeat(100), 30).len(), 4);
+    assert_eq!(ContentChunks::new(&"x".repeat(100), 30).len(), 4);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_sentence_is_a_better_end_than_a_line_of_wrapped_prose() {
 #[test]
 fn ten_thousand_short_lines_come_two_hundred_at_a_time() {
     let log: String = (0..10_000).map(|number| format!("{number:04}\n")).collect();
-    let chunks = ContentChunks::of(&log, CHUNK_BYTES);
+    let chunks = ContentChunks::new(&log, CHUNK_BYTES);
     assert_eq!((chunks.len(), chunks.total_lines()), (50, 10_000));
     let first = chunks.get(0).unwrap();
     assert_eq!((first.start_line, first.end_line, first.end), (0, 199, 1_000));

@@ -65,7 +65,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route, record: RecordId)
     let address = RecordAddress { connection: connection.clone(), stream: route.stream.clone(), record };
     let key = percent_encoding::utf8_percent_encode(address.record.as_str(), SEGMENT);
     let endpoint = format!("{}/{key}", call.path);
-    let record = source.record(&RecordQuery::of(address)).await?;
+    let record = source.record(&RecordQuery::new(address)).await?;
     let stream = StreamQuery { stream: route.stream.clone(), connection: record.address.connection.clone() };
     let previews = call.toolbox.previews(stream.clone()).await;
     if let Fields::Paths(paths) = &fields {

@@ -92,7 +92,7 @@ pub(super) async fn answer(call: &mut Call<'_>, route: &Route) -> Result<Answer,
         direction: if request.descending { Direction::Descending } else { Direction::Ascending },
         sort: request.sort.clone(),
         count: CountMode::Exact,
-        ..RecordsQuery::of(route.stream.clone(), size)
+        ..RecordsQuery::new(route.stream.clone(), size)
     };
     if let Some(ListPosition { position }) = rest {
         query.start = Start::After(position);

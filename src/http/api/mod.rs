@@ -81,7 +81,7 @@ async fn answer(State(api): State<Api>, request: Request) -> Response {
     let found = find(&api, &request).await;
     let endpoint =
         found.as_ref().map_or_else(|_| format!("{BASE}/{{unknown}}"), |(_, target)| target.template());
-    let record = api.telemetry.call(Endpoint::route(&endpoint), Origin::of(&request.extensions));
+    let record = api.telemetry.call(Endpoint::route(&endpoint), Origin::from_extensions(&request.extensions));
     let call = async {
         let (toolbox, target) = found?;
         dispatch(&toolbox, target, &request).await

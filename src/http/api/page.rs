@@ -217,7 +217,7 @@ mod tests {
                 record: "r\"1".parse().unwrap(),
             };
             let data: RecordData = values.into_iter().map(|(name, text)| (name, json!(text))).collect();
-            let record = Record::of(address, data);
+            let record = Record::new(address, data);
             let declared = [FieldPath::field("id")];
             let item = Item::new(&record, &declared);
             prop_assert_eq!(item.whole(), item.size(FieldWidth::Whole));

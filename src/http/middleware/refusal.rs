@@ -76,7 +76,7 @@ impl Refusal {
 impl ErrorContext {
     pub(in crate::http) fn new(request: &Request) -> Self {
         let id = request.extensions().get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
-        let origin = Origin::of(request.extensions());
+        let origin = Origin::from_extensions(request.extensions());
         Self { method: request.method().clone(), path: request.uri().path().to_owned(), id, origin }
     }
 

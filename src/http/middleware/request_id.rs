@@ -13,7 +13,7 @@ use crate::telemetry::{RequestId, TraceParent};
 pub(in crate::http) async fn set_request_id(mut request: Request, next: Next) -> Response {
     let id = client_request_id(request.headers()).unwrap_or_else(RequestId::fresh);
     request.extensions_mut().insert(id.clone());
-    if let Some(parent) = TraceParent::of(request.headers()) {
+    if let Some(parent) = TraceParent::from_headers(request.headers()) {
         request.extensions_mut().insert(parent);
     }
     let mut response = next.run(request).await;

@@ -146,7 +146,7 @@ async fn answer(State(server): State<RecordServer>, request: Request) -> Respons
     let route = Route::parse(request.uri.path());
     let record = server.telemetry.call(
         Endpoint::route(route.map_or("/v1/{unknown}", Route::template)),
-        Origin::of(&request.extensions),
+        Origin::from_extensions(&request.extensions),
     );
     let toolbox = toolbox_of(&request.extensions);
     let call = async { server.handle(&*toolbox.ok_or_else(RequestError::internal)?, route, &request).await };

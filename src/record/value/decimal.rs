@@ -13,7 +13,7 @@ pub(crate) struct Decimal {
 impl Decimal {
     /// Returns the shortest decimal that a floating point number is written as, or `None` if it is too large, too
     /// small or not finite.
-    pub(crate) fn of(number: f64) -> Option<Self> {
+    pub(crate) fn from_f64(number: f64) -> Option<Self> {
         let written = format!("{number:e}");
         let (digits, exponent) = written.split_once('e')?;
         let (before, behind) = digits.split_once('.').unwrap_or((digits, ""));
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     fn sum(numbers: &[f64]) -> f64 {
-        let add = |sum: Decimal, number: &f64| sum.plus(Decimal::of(*number).unwrap()).unwrap();
+        let add = |sum: Decimal, number: &f64| sum.plus(Decimal::from_f64(*number).unwrap()).unwrap();
         numbers.iter().fold(Decimal::default(), add).as_f64()
     }
 
@@ -76,16 +76,19 @@ mod tests {
         assert_eq!(sum(&[1e16, 0.1, -1e16]).to_string(), "0.1");
         assert_eq!(sum(&[-12.5, 0.25, 1e-20]).to_string(), "-12.25");
         assert_eq!(sum(&[508_753.4, 0.04]).to_string(), "508753.44");
-        assert_eq!(Decimal::of(2.5).unwrap().plus(Decimal::of(1.5).unwrap()).unwrap().as_whole(), Some(4));
+        assert_eq!(
+            Decimal::from_f64(2.5).unwrap().plus(Decimal::from_f64(1.5).unwrap()).unwrap().as_whole(),
+            Some(4)
+        );
         for none in [f64::NAN, f64::INFINITY, 1e300, 1e-300] {
-            assert_eq!(Decimal::of(none), None, "{none}");
+            assert_eq!(Decimal::from_f64(none), None, "{none}");
         }
     }
 
     proptest! {
         #[test]
         fn a_decimal_is_the_number_it_was_made_of(number in any::<f64>()) {
-            if let Some(decimal) = Decimal::of(number) {
+            if let Some(decimal) = Decimal::from_f64(number) {
                 prop_assert_eq!(decimal.as_f64().to_string(), (number + 0.0).to_string());
             }
         }

@@ -18,7 +18,7 @@ pub(crate) enum Numeric {
 impl Numeric {
     /// Returns the number of a value: a JSON number, or a string that is one, because the numbers of a table are
     /// strings.
-    pub(crate) fn of(value: &Value) -> Option<Self> {
+    pub(crate) fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Number(number) => Self::of_number(number),
             Value::String(text) => Self::of_text(text),
@@ -117,7 +117,7 @@ mod tests {
 
     #[track_caller]
     fn check(a: &Value, b: &Value, expect: Ordering) {
-        let (left, right) = (Numeric::of(a).unwrap(), Numeric::of(b).unwrap());
+        let (left, right) = (Numeric::from_value(a).unwrap(), Numeric::from_value(b).unwrap());
         assert_eq!((left.cmp(&right), right.cmp(&left)), (expect, expect.reverse()), "{a} {b}");
     }
 
@@ -157,7 +157,7 @@ mod tests {
             (json!(1.5), "1.5"),
             (json!(1e30), "1e+30"),
         ] {
-            assert_eq!(Numeric::of(&given).unwrap().to_json().unwrap().to_string(), expect);
+            assert_eq!(Numeric::from_value(&given).unwrap().to_json().unwrap().to_string(), expect);
         }
     }
 

@@ -20,7 +20,7 @@ pub enum Scalar {
 impl Scalar {
     /// Returns a value as a scalar, or `None` for `null`, arrays and objects.
     #[must_use]
-    pub fn of(value: &Value) -> Option<Self> {
+    pub fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Bool(value) => Some(Self::Bool(*value)),
             Value::Number(value) => Some(Self::Number(value.clone())),

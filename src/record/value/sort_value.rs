@@ -27,7 +27,7 @@ pub enum SortValue {
 }
 
 impl SortValue {
-    pub(crate) fn of(value: Option<&Value>) -> Self {
+    pub(crate) fn from_value(value: Option<&Value>) -> Self {
         match value {
             Some(Value::Number(number)) => number.as_f64().map_or(Self::Missing, Self::number),
             Some(Value::Bool(value)) => Self::number(f64::from(u8::from(*value))),
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn timestamps_sort_by_time() {
-        let early = SortValue::of(Some(&json!("2026-04-01T01:00:00+02:00")));
-        let late = SortValue::of(Some(&json!("2026-03-31T23:30:00.5Z")));
+        let early = SortValue::from_value(Some(&json!("2026-04-01T01:00:00+02:00")));
+        let late = SortValue::from_value(Some(&json!("2026-03-31T23:30:00.5Z")));
         assert_eq!(early, SortValue::Text("2026-03-31T23:00:00.000000000Z".to_owned()));
-        assert!(early < late && late < SortValue::of(Some(&json!("2026-04-01"))));
+        assert!(early < late && late < SortValue::from_value(Some(&json!("2026-04-01"))));
     }
 }

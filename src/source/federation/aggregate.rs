@@ -119,7 +119,8 @@ async fn by_field(
     let sources: Vec<&Arc<GuardedSource>> = answers.iter().map(|(source, _)| *source).collect();
     let mut groups = collect_groups(query, answers, GroupKey::from_value);
     if !groups.are_whole() {
-        groups = read_groups(context, &sources, &AggregateQuery { limit: MAX_GROUPS, ..query.clone() }).await?;
+        groups =
+            read_groups(context, &sources, &AggregateQuery { limit: MAX_GROUPS, ..query.clone() }).await?;
     }
     let (shown, missing) = groups.missing(query.limit, MAX_QUESTIONS);
     let asked = missing.iter().map(|missing| {

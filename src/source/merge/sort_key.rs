@@ -32,7 +32,7 @@ impl SortKey {
 /// Returns the value that orders a record: the stream's cursor field, or the emission time if there is none.
 pub(in crate::source) fn sort_value(change: &Change, by: Option<&str>) -> SortValue {
     match (change, by) {
-        (Change::Present(record), Some(field)) => SortValue::of(record.data.get(field)),
+        (Change::Present(record), Some(field)) => SortValue::from_value(record.data.get(field)),
         (Change::Present(record), None) => {
             record.emitted_at.as_deref().map_or(SortValue::Missing, SortValue::text)
         }
@@ -55,7 +55,7 @@ mod tests {
             RecordAddress { connection: None, stream: "s".parse().unwrap(), record: key.parse().unwrap() };
         let data = RecordData::from_iter([("at".to_owned(), at.clone())]);
         let emitted_at = emitted.map(str::to_owned);
-        Change::Present(Box::new(Record { emitted_at, ..Record::of(address, data) }))
+        Change::Present(Box::new(Record { emitted_at, ..Record::new(address, data) }))
     }
 
     fn sort_key(change: &Change, by: Option<&str>) -> SortKey {

@@ -21,7 +21,7 @@ fn row(connection: &str, key: &str, at: u8) -> Option<Row> {
         record: key.parse().ok().filter(|_| !key.starts_with('.'))?,
     };
     let data = RecordData::from_iter([("at".to_owned(), at.into())]);
-    let change = Change::Present(Box::new(Record::of(address, data)));
+    let change = Change::Present(Box::new(Record::new(address, data)));
     let connection = change.address().connection.clone();
     Some(Row::new(SortKey::new(&change, sort_value(&change, Some("at"))), change, connection.as_ref()))
 }

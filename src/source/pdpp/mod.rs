@@ -351,7 +351,7 @@ impl Client<'_> {
     /// if the text is not there or the field cannot be read completely.
     async fn window_in_any_case(&self, query: &WindowQuery) -> Option<Window> {
         let field =
-            RecordQuery { fields: vec![query.field.clone()], ..RecordQuery::of(query.address.clone()) };
+            RecordQuery { fields: vec![query.field.clone()], ..RecordQuery::new(query.address.clone()) };
         let record = self.record(&field).await.ok()?;
         let query = query.clone();
         // Searching a long text takes some time.

@@ -79,7 +79,7 @@ async fn merged(
         }
         let mut reads = Vec::with_capacity(pending.len());
         for input in pending {
-            let selection = Selected::of(query, &input.name);
+            let selection = Selected::new(query, &input.name);
             if let Some(field) = selection.hidden {
                 hidden.insert(input.name.connection.clone(), field);
             }
@@ -113,7 +113,7 @@ struct Selected {
 
 impl Selected {
     /// Selects the requested fields, and adds the field that orders the input.
-    fn of(query: &RecordsQuery, input: &RemoteInput) -> Self {
+    fn new(query: &RecordsQuery, input: &RemoteInput) -> Self {
         let as_is = Self { asked: query.selection.clone(), hidden: None };
         let Some(by) = &input.by else { return as_is };
         let mut fields = match (&query.selection, &input.view) {

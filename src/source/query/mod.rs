@@ -74,7 +74,7 @@ pub struct RecordQuery {
 impl RecordQuery {
     /// Creates a query for a complete record without related records.
     #[must_use]
-    pub fn of(address: RecordAddress) -> Self {
+    pub fn new(address: RecordAddress) -> Self {
         Self { address, fields: Vec::new(), expand: Vec::new() }
     }
 }

@@ -40,7 +40,7 @@ pub struct RecordsQuery {
 impl RecordsQuery {
     /// Creates a query for the first `limit` records of a stream, with all fields.
     #[must_use]
-    pub fn of(stream: StreamName, limit: usize) -> Self {
+    pub fn new(stream: StreamName, limit: usize) -> Self {
         Self {
             stream,
             connection: None,
@@ -275,7 +275,7 @@ mod tests {
     fn fingerprint_of_a_list_is_the_same_in_every_version() {
         let filter = serde_json::from_str(r#"{"from": "Ann", "amount": {"gte": 10}}"#).unwrap();
         let connection = Some("work".parse().unwrap());
-        let query = RecordsQuery { connection, filter, ..RecordsQuery::of("messages".parse().unwrap(), 5) };
+        let query = RecordsQuery { connection, filter, ..RecordsQuery::new("messages".parse().unwrap(), 5) };
         // SHA-256 of ["messages","work",[["from","eq","Ann"],["amount","gte",10]],"desc"], the first 8 bytes.
         assert_eq!(query.fingerprint(), 0xd278_fd72_102d_9025);
     }

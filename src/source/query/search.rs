@@ -28,7 +28,7 @@ pub struct SearchQuery {
 impl SearchQuery {
     /// Creates a query for the first `limit` hits in all connections and streams.
     #[must_use]
-    pub fn of(text: &str, limit: usize) -> Self {
+    pub fn new(text: &str, limit: usize) -> Self {
         Self {
             text: text.to_owned(),
             connection: None,

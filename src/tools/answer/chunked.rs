@@ -81,14 +81,14 @@ pub(crate) async fn read_chunked(
     {
         return Ok(text);
     }
-    let whole = RecordQuery::of(query.address.clone());
+    let whole = RecordQuery::new(query.address.clone());
     let record = source.record(&whole).await.map_err(failed)?;
     let text = field_text(&record.data, query.field.as_deref()).map_err(failed)?;
     let TextQuery { field, most, .. } = query.clone();
     let has_version = version.is_some();
     let text = run_blocking(move || {
         let _memory = record.memory;
-        let chunks = ContentChunks::of(&text, most);
+        let chunks = ContentChunks::new(&text, most);
         let version = version.unwrap_or_else(|| digest(&text));
         Ok(Arc::new(ChunkedText { address: record.address, field, text, chunks, version, most }))
     });

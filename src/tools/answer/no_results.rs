@@ -106,7 +106,7 @@ async fn matches_elsewhere(source: &BoundSource, query: &SearchQuery) -> Elsewhe
         return Elsewhere::Nothing;
     }
     let anywhere =
-        SearchQuery { mode: query.mode, purpose: Purpose::Hint, ..SearchQuery::of(&query.text, 25) };
+        SearchQuery { mode: query.mode, purpose: Purpose::Hint, ..SearchQuery::new(&query.text, 25) };
     let Ok(page) = source.search(&anywhere).await else { return Elsewhere::Unknown };
     let stream = |hit: &Hit| match &hit.id {
         HitId::Record(address) => Some(address.stream.as_str().to_owned()),

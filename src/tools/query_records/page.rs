@@ -190,7 +190,7 @@ mod tests {
                 record,
             };
             let data: RecordData = values.into_iter().map(|(name, text)| (name, json!(text))).collect();
-            let record = Record::of(address, data);
+            let record = Record::new(address, data);
             let (change, previews) = (Change::Present(Box::new(record)), Previews::default());
             let Some(measured) = MeasuredRow::new(&change) else { return Ok(()) };
             let row = Row { row: &measured, previews: &previews };

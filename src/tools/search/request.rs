@@ -120,7 +120,7 @@ impl Criteria {
             streams: self.streams.clone(),
             filter: self.filter.clone(),
             mode: self.mode,
-            ..SearchQuery::of(&self.text, limit)
+            ..SearchQuery::new(&self.text, limit)
         }
     }
 }

@@ -21,7 +21,7 @@ impl Remote {
         let cache = tempfile::tempdir().unwrap();
         connect(cache.path(), &server.url, CREDENTIAL);
         let provider: ProviderUrl = server.url.parse().unwrap();
-        let credentials = Credentials::of(&provider, cache.path());
+        let credentials = Credentials::new(&provider, cache.path());
         let pdpp =
             Pdpp::new("provider".parse().unwrap(), provider, credentials, Duration::from_secs(30)).into();
         Self { pdpp, server, cache }

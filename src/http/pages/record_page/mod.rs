@@ -82,8 +82,9 @@ pub(in crate::http) fn routes(
 /// Shows a record to a person who may read it.
 async fn show(State(pages): State<Pages>, request: Request) -> Response {
     let (request, _) = request.into_parts();
-    let mut record =
-        pages.telemetry.call(Endpoint::route("/records/{handle}"), Origin::of(&request.extensions));
+    let mut record = pages
+        .telemetry
+        .call(Endpoint::route("/records/{handle}"), Origin::from_extensions(&request.extensions));
     let shown = AssertUnwindSafe(pages.show(&request, &mut record)).catch_unwind().await;
     let (code, response) = shown.unwrap_or_else(|_panic| {
         let problem = "internal error; try again, or report it";
@@ -281,7 +282,8 @@ async fn counted(
     request: Request,
     answer: impl AsyncFnOnce(&Pages, Parts, Vec<u8>, &mut Call) -> Response,
 ) -> Response {
-    let mut record = pages.telemetry.call(Endpoint::route(endpoint), Origin::of(request.extensions()));
+    let mut record =
+        pages.telemetry.call(Endpoint::route(endpoint), Origin::from_extensions(request.extensions()));
     let response = match read_form(pages, request).await {
         Ok((request, form)) => answer(pages, request, form, &mut record).await,
         Err(refused) => refused,

@@ -83,7 +83,8 @@ pub(super) async fn begin(
 /// Ends an attempt: exchanges the code for a token, and begins a session with it.
 pub(super) async fn callback(State(pages): State<Pages>, request: Request) -> Response {
     let (request, _) = request.into_parts();
-    let mut record = pages.telemetry.call(Endpoint::route(CALLBACK), Origin::of(&request.extensions));
+    let mut record =
+        pages.telemetry.call(Endpoint::route(CALLBACK), Origin::from_extensions(&request.extensions));
     let response = pages.finish_sign_in(&request, &mut record).await;
     finish(record, response)
 }

@@ -206,7 +206,7 @@ pub(in crate::http::v1) async fn answer(
     let is_all = query.position.is_none() && !has_more && !page.windowed;
     let count = page.count.or_else(|| is_all.then(|| Count::exact(page.hits.len() as u64)));
     let data: Vec<SearchResult> =
-        page.hits.into_iter().filter_map(|hit| SearchResult::of(hit, &connections)).collect();
+        page.hits.into_iter().filter_map(|hit| SearchResult::from_hit(hit, &connections)).collect();
     let items = data.len();
     let answer = Answer::new(&SearchList {
         object: "list",
@@ -262,12 +262,12 @@ fn question(sent: &mut Parameters) -> Result<SearchQuery, RequestError> {
         return Err(refused.hinting("Set `streams` to the one stream that has these fields."));
     }
     let limit = sent.page_limit();
-    Ok(SearchQuery { connection, streams, filter, ..SearchQuery::of(&text, limit) })
+    Ok(SearchQuery { connection, streams, filter, ..SearchQuery::new(&text, limit) })
 }
 
 impl SearchResult {
     /// Nothing for a hit that names no record: nobody could read it by this contract.
-    fn of(hit: Hit, connections: &HashMap<&ConnectionId, &ConnectionSchema>) -> Option<Self> {
+    fn from_hit(hit: Hit, connections: &HashMap<&ConnectionId, &ConnectionSchema>) -> Option<Self> {
         let HitId::Record(RecordAddress { connection, stream, record }) = hit.id else { return None };
         let known = connection.as_ref().and_then(|id| connections.get(id));
         let connection_id = connection.as_ref().map(ToString::to_string);
@@ -321,7 +321,7 @@ mod tests {
     fn cursors_are_sealed_for_the_same_text_in_every_version() {
         let filter = serde_json::from_str(r#"{"amount": {"gte": 10}}"#).unwrap();
         let streams = vec!["messages".parse().unwrap()];
-        let query = SearchQuery { filter, streams, ..SearchQuery::of("pay \"now\"", 5) };
+        let query = SearchQuery { filter, streams, ..SearchQuery::new("pay \"now\"", 5) };
         assert_eq!(question_of(&query), r#"["pay \"now\"",null,["messages"],[["amount","gte",10]]]"#);
     }
 

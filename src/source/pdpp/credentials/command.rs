@@ -118,7 +118,7 @@ impl TokenCommand {
             let outcome = run(&line, started, MAX_RUN).await;
             let mut state = lock(&state);
             state.running = None;
-            state.known = outcome.as_ref().ok().map(|credential| Known::of(credential.clone(), started));
+            state.known = outcome.as_ref().ok().map(|credential| Known::new(credential.clone(), started));
             outcome
         });
         let state = Arc::clone(&self.state);
@@ -138,7 +138,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 impl Known {
     /// Renews a short-lived token in the last tenth of its lifetime.
-    fn of(credential: Credential, started: Timestamp) -> Self {
+    fn new(credential: Credential, started: Timestamp) -> Self {
         let renew_at = credential.expires_at.map(|end| {
             let margin = RENEW_BEFORE.min(end.duration_since(started) / 10);
             end.checked_sub(margin).unwrap_or(end)
@@ -168,7 +168,7 @@ async fn output(line: &CommandLine) -> Result<SecretString, CredentialFault> {
     if !line.folder.as_os_str().is_empty() {
         shell.current_dir(&line.folder);
     }
-    let mut running = Group::of(shell.spawn().map_err(failed)?);
+    let mut running = Group::new(shell.spawn().map_err(failed)?);
     let mut printed = Vec::new();
     if let Some(stdout) = running.child.stdout.take() {
         let most = u64::try_from(MAX_OUTPUT).unwrap_or(u64::MAX) + 1;
@@ -193,7 +193,7 @@ struct Group {
 }
 
 impl Group {
-    fn of(child: Child) -> Self {
+    fn new(child: Child) -> Self {
         Self { child, ended: false }
     }
 }
@@ -299,7 +299,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_given_up_ends_with_all_that_it_started() {
         let mut shell = CommandLine::new("sleep 1000 & sleep 1000".to_owned(), "".into()).shell();
-        let mut running = Group::of(shell.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap());
+        let mut running = Group::new(shell.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap());
         let mut stdout = running.child.stdout.take().unwrap();
         drop(running);
         // The pipe ends when no process holds its other end.

@@ -125,7 +125,7 @@ mod tests {
             fs::create_dir_all(&clients).unwrap();
             fs::write(clients.join("records.example.com.json"), text).unwrap();
         }
-        Credentials::of(&provider, folder.path()).check_kept(now())
+        Credentials::new(&provider, folder.path()).check_kept(now())
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
             let text = format!(r#"{{"provider_url":{kept_for},"credential":{{"access_token":"sekret"}}}}"#);
             fs::write(clients.join(format!("{file}.json")), text).unwrap();
             let provider = ProviderUrl::parse_insecure(provider).unwrap();
-            let checked = Credentials::of(&provider, folder.path()).check_kept(now());
+            let checked = Credentials::new(&provider, folder.path()).check_kept(now());
             assert_eq!(checked.is_ok(), is_taken, "{provider} {kept_for}: {checked:?}");
             if let Err(refused) = checked {
                 assert_eq!(refused.exit_code(), 78);

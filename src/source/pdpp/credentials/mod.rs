@@ -48,7 +48,7 @@ enum Kind {
 impl Credentials {
     /// Uses the credential that `pdpp connect` writes below `cache_root` (`.pdpp` by default). Reads nothing yet.
     #[must_use]
-    pub fn of(provider: &ProviderUrl, cache_root: &Path) -> Self {
+    pub fn new(provider: &ProviderUrl, cache_root: &Path) -> Self {
         let path = cache_root.join("clients").join(provider.cache_file_name());
         Self::from_kind(provider, Kind::PdppCache(KeptFile::new(path, Shape::PdppCache(provider.clone()))))
     }

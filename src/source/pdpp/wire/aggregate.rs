@@ -20,7 +20,7 @@ pub(in super::super) fn aggregate(body: &[u8], metric: Metric) -> Result<Aggrega
         return Err(wrong_shape("`value` or `groups`"));
     }
     let mut answer = AggregateAnswer {
-        value: body.get("value").and_then(Scalar::of),
+        value: body.get("value").and_then(Scalar::from_value),
         groups: body.get("groups").and_then(Value::as_array).map(|groups| {
             groups.iter().filter_map(Value::as_object).map(|body| group(body, metric)).collect()
         }),
@@ -37,7 +37,7 @@ pub(in super::super) fn aggregate(body: &[u8], metric: Metric) -> Result<Aggrega
 /// Parses a group: `{"key":"a","count":3}`, or with the number under `value` or the name of the metric.
 fn group(body: &RecordData, metric: Metric) -> Group {
     let figure = member(body, &["value", metric.word(), "count"]);
-    Group { key: body.get("key").and_then(Scalar::of), value: figure.and_then(Scalar::of) }
+    Group { key: body.get("key").and_then(Scalar::from_value), value: figure.and_then(Scalar::from_value) }
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ fn at_address(mut body: RecordData, address: RecordAddress) -> Record {
             body
         }
     };
-    Record { emitted_at, connector_key, display_name, expanded, ..Record::of(address, data) }
+    Record { emitted_at, connector_key, display_name, expanded, ..Record::new(address, data) }
 }
 
 /// Parses the value of a relation: a list, a list in an object with `has_more`, one record, or `null`.

@@ -76,7 +76,7 @@ impl OpenStream {
 
     fn sort_value(&self, data: &RecordData, emitted_at: Option<&str>) -> SortValue {
         match &self.cursor_field {
-            Some(field) => SortValue::of(data.get(field)),
+            Some(field) => SortValue::from_value(data.get(field)),
             None => emitted_at.map_or(SortValue::Missing, SortValue::text),
         }
     }

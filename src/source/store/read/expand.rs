@@ -167,5 +167,5 @@ impl RelatedStream<'_> {
 }
 
 fn text_of(value: &serde_json::Value) -> Option<String> {
-    Scalar::of(value).map(|scalar| scalar.to_string())
+    Scalar::from_value(value).map(|scalar| scalar.to_string())
 }

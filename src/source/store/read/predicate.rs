@@ -80,7 +80,7 @@ impl Comparand {
             (Self::Bool(wanted), Value::String(text)) => {
                 (text.parse() == Ok(*wanted)).then_some(Ordering::Equal)
             }
-            (Self::Number(wanted), value) => Some(Numeric::of(value)?.cmp(wanted.as_ref()?)),
+            (Self::Number(wanted), value) => Some(Numeric::from_value(value)?.cmp(wanted.as_ref()?)),
             (Self::Text(wanted), Value::Bool(value)) => Some(value.cmp(&wanted.boolean?)),
             (Self::Text(wanted), Value::Number(number)) => {
                 Some(Numeric::of_number(number)?.cmp(wanted.number.as_ref()?))
@@ -265,7 +265,7 @@ mod tests {
             };
             let filter: Filter = serde_json::from_value(filter).unwrap();
             let predicate = Predicate::new(&filter, &mut FieldReader::default());
-            let sorted = SortValue::of(Some(&value));
+            let sorted = SortValue::from_value(Some(&value));
             let inside = bounds(&filter, "v").iter().all(|(operator, bound)| match operator {
                 Operator::Equal => sorted == *bound,
                 Operator::GreaterOrEqual => sorted >= *bound,

@@ -47,7 +47,7 @@ pub(in crate::source::store) fn record_of(
         emitted_at: row.get(2)?,
         display_name: Some(row.get(5)?),
         connector_key: Some(row.get(6)?),
-        ..Record::of(address, data)
+        ..Record::new(address, data)
     }))
 }
 

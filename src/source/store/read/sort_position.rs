@@ -66,7 +66,7 @@ mod tests {
         prop_oneof![
             Just(SortValue::Missing),
             any::<f64>().prop_filter("JSON has no NaN", |n| n.is_finite()).prop_map(SortValue::number),
-            (-9i64..9).prop_map(|n| SortValue::of(Some(&json!(n)))),
+            (-9i64..9).prop_map(|n| SortValue::from_value(Some(&json!(n)))),
             ".{0,8}".prop_map(|text: String| SortValue::text(&text)),
         ]
     }

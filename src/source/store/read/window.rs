@@ -13,7 +13,7 @@ pub(in crate::source::store) fn window(
     query: &WindowQuery,
     allowance: &Allowance,
 ) -> Result<Window, SourceError> {
-    let record = find_record(database, &RecordQuery::of(query.address.clone()), allowance)?;
+    let record = find_record(database, &RecordQuery::new(query.address.clone()), allowance)?;
     let Some(value) = record.data.get(&query.field) else {
         let known: Vec<&str> = record.data.keys().map(String::as_str).take(30).collect();
         return Err(SourceError::InvalidQuery {
