@@ -41,13 +41,13 @@ impl OpenedSource {
         Some(Self { source, settings: settings.clone() })
     }
 
-    /// Whether it was opened by these settings.
+    /// Returns true if the source was opened with these settings.
     pub(crate) fn is_of(&self, settings: &SourceSettings) -> bool {
         self.settings == *settings
     }
 }
 
-/// What is done with a store before it is asked.
+/// Preparation of a store before its first read.
 pub(crate) type Prepare = fn(&Store) -> Result<(), StoreError>;
 
 /// Nothing: what the index lacks is added beside the searches.
@@ -144,7 +144,7 @@ pub(crate) fn joined(
     Ok(Arc::new(federation.with_patience(most)))
 }
 
-/// What may be seen of a source.
+/// Restricts a source to the streams that its settings allow.
 pub(crate) fn allowed(settings: &SourceSettings, source: Arc<dyn Source>) -> Arc<dyn Source> {
     match &settings.streams {
         None => source,
@@ -276,7 +276,7 @@ pub(crate) async fn call(toolbox: &Toolbox, tool: &str, arguments: RecordData) -
     }
 }
 
-/// Where the calls of a command run.
+/// Creates the runtime for the calls of a command.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::new(format!("the event queue cannot be created ({error})")))

@@ -12,7 +12,7 @@ use crate::config::{
 use crate::handle::SourceName;
 use crate::source::pdpp::ProviderUrl;
 
-/// Which source to use.
+/// The source to use.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SourceArgs {
     #[command(flatten)]

@@ -118,7 +118,7 @@ impl FieldArgs {
     }
 }
 
-/// Where the records go.
+/// The store and connection of the records.
 #[derive(Debug, Clone, Args)]
 struct TargetArgs {
     /// The store; created if it does not exist.

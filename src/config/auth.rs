@@ -13,14 +13,14 @@ use crate::callers::{Algorithm, AuthorityUrl, UnknownAlgorithm};
 use crate::handle::SourceName;
 use crate::http::PublicUrl;
 
-/// Who may ask, and what they get.
+/// The `[auth]` table: accepted tokens and the sources of each caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthSettings {
-    /// Who signs tokens, when they are JWTs.
+    /// Authorization server that signs tokens, if they are JWTs.
     pub issuer: Option<IssuerPlace>,
-    /// Who is asked about tokens that are not.
+    /// Introspection endpoint for tokens that are not JWTs.
     pub introspection: Option<IntrospectionPlace>,
-    /// What tokens have to be for; nothing when that follows from the public URL.
+    /// Accepted audiences; empty if the audience follows from the public URL.
     pub audience: Vec<String>,
     /// Scopes that every token has to have.
     pub scopes: Vec<String>,
@@ -28,12 +28,12 @@ pub struct AuthSettings {
     pub pages: Option<PagesPlace>,
     /// Tokens of this server's own.
     pub tokens: Vec<TokenGrant>,
-    /// What subjects get beside the sources that are asked with a caller's own token.
+    /// Grants of subjects, in addition to the sources that are read with a caller's own token.
     pub subjects: Vec<SubjectGrant>,
 }
 
 impl AuthSettings {
-    /// Who gets which sources.
+    /// Returns the sources of each caller.
     #[must_use]
     pub fn grants(&self) -> (Vec<(&str, &[SourceName])>, &[SubjectGrant]) {
         let tokens = self.tokens.iter().map(|token| (token.name.as_str(), token.sources.as_slice()));
@@ -46,7 +46,7 @@ impl AuthSettings {
 pub struct IssuerPlace {
     /// The `iss` of its tokens.
     pub issuer: AuthorityUrl,
-    /// Where its keys are; found by its metadata when not said.
+    /// URL of its keys; discovered from its metadata if absent.
     pub jwks_url: Option<AuthorityUrl>,
     /// The algorithms that may sign.
     pub algorithms: Vec<Algorithm>,
@@ -59,7 +59,7 @@ pub struct IntrospectionPlace {
     pub url: AuthorityUrl,
     /// Client id of this server.
     pub client_id: String,
-    /// Where its secret is.
+    /// Reference to its secret.
     pub client_secret: SecretPlace,
 }
 
@@ -77,22 +77,22 @@ pub struct PagesPlace {
 /// A token of this server's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenGrant {
-    /// How logs name it.
+    /// Name in logs.
     pub name: String,
     /// SHA-256 of it.
     pub sha256: [u8; 32],
-    /// What its bearer may ask.
+    /// Sources that a request with the token may read.
     pub sources: Vec<SourceName>,
     /// Its bearer may see how the server is doing.
     pub metrics: bool,
 }
 
-/// What a subject gets.
+/// Grant of a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectGrant {
-    /// The `sub` of their tokens; `*` is whoever the authorization server speaks for.
+    /// The `sub` claim of the tokens; `*` matches every subject of the authorization server.
     pub subject: String,
-    /// What they may ask.
+    /// Sources that the subject may read.
     pub sources: Vec<SourceName>,
 }
 
@@ -150,7 +150,7 @@ struct SubjectTable {
 }
 
 impl AuthTable {
-    /// What it means among these sources.
+    /// Resolves the settings against the configured sources.
     pub(super) fn settings(
         self,
         tree: &Node,
@@ -227,7 +227,7 @@ impl AuthTable {
 }
 
 impl AuthTable {
-    /// What can be seen of it alone, with the key that it is about.
+    /// Checks the table by itself. An error names the key that it concerns.
     fn check(&self, sources: &[SourceSettings]) -> Result<(), (&'static str, String)> {
         check_scopes(&self.scopes).map_err(|problem| ("scopes", problem))?;
         if self.audience.iter().any(|audience| audience.trim_matches('/').trim().is_empty()) {
@@ -317,7 +317,7 @@ impl PagesTable {
     }
 }
 
-/// Where a secret is: `env:NAME` or `file:PATH`.
+/// Reference to a secret: `env:NAME` or `file:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum SecretPlace {

@@ -113,7 +113,7 @@ struct Items<'a, 'b> {
 struct Table {
     /// The items that were read, rejected ones too: a corrected file keeps the numbers of the others.
     items: u64,
-    /// Whether items without a key are known by their number, because the first item has no field that is usually a key.
+    /// True if items without a key are identified by their number, because the first item has no field that is usually a key.
     is_numbered: Option<bool>,
 }
 

@@ -81,7 +81,7 @@ fn envelope(line: &[u8]) -> Result<Envelope, String> {
     }
 }
 
-/// What is wrong with a line, without the line number that the parser counts from one per line.
+/// Returns the problem of a line without the line number that the parser counts from one per line.
 pub(super) fn json_problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or(&text);

@@ -35,7 +35,7 @@ const IDLE: usize = 4;
 #[derive(Debug)]
 pub struct Database {
     pub(super) file: StateFile,
-    /// Idle connections.
+    /// Connections that are idle.
     idle: Mutex<Vec<Connection>>,
 }
 

@@ -36,7 +36,7 @@ pub struct KeyFile {
 /// Contents of a key file, with its stamp.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// The keys.
+    /// Keys of the file.
     pub ring: KeyRing,
     /// Number of keys.
     pub count: usize,

@@ -37,7 +37,7 @@ pub struct StoredPosition {
     pub state: PositionState,
     /// Time of expiry, since 1970.
     pub expires: Duration,
-    /// The position.
+    /// The stored position.
     pub position: Position,
 }
 
@@ -147,7 +147,7 @@ impl Positions for SqlitePositions {
                 if due {
                     sweep(transaction, seen)?;
                 }
-                insert(transaction, &reference, &position, (seen, seen + valid_for))?;
+                insert(transaction, &reference, &position, seen, seen + valid_for)?;
                 Ok(seen)
             };
             match database.with(|connection| write(connection, keep)) {
@@ -235,7 +235,8 @@ fn insert(
     transaction: &Transaction<'_>,
     reference: &Reference,
     position: &Position,
-    (issued, expires): (Duration, Duration),
+    issued: Duration,
+    expires: Duration,
 ) -> Result<(), rusqlite::Error> {
     let insert = "INSERT INTO positions (reference, kind, issued_ms, offset, binding, position, expires_ms) VALUES (?, ?, ?, ?, ?, ?, ?)";
     let Position { kind, offset, binding, text, .. } = position;

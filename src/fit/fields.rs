@@ -20,7 +20,7 @@ pub enum FieldWidth {
     Values(usize),
     /// The first few short fields, with values up to this many bytes.
     Preview(usize),
-    /// No fields.
+    /// No fields at all.
     None,
 }
 

@@ -218,7 +218,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Applies overrides.
+    /// Applies the overrides of a path or stream.
     #[must_use]
     pub fn with(self, overrides: Overrides) -> Self {
         Self {

@@ -8,7 +8,7 @@ pub struct TokenBudget {
     estimated_tokens: usize,
 }
 
-/// Invalid budget.
+/// Reason for which a budget is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnsoundBudget {
     /// The threshold is 0, so that nothing fits.

@@ -51,7 +51,7 @@ pub async fn serve_stdio(server: Server, stop: CancellationToken) -> Result<(), 
 struct LineTransport<R, W> {
     lines: FramedRead<R, AnyDelimiterCodec>,
     output: Arc<Mutex<W>>,
-    /// Whether a request has come: until then nothing else means anything.
+    /// True once a request was received. Other messages before it are ignored.
     started: bool,
     /// The codec ends its stream once after an error and goes on after that.
     after_error: bool,

@@ -40,31 +40,31 @@ impl BoundSource {
         &self.source
     }
 
-    /// See [`Source::name`].
+    /// Delegates to [`Source::name`].
     #[must_use]
     pub fn name(&self) -> &SourceName {
         self.source.name()
     }
 
-    /// See [`Source::identity`].
+    /// Delegates to [`Source::identity`].
     #[must_use]
     pub fn identity(&self) -> String {
         self.source.identity()
     }
 
-    /// See [`Source::is_several`].
+    /// Delegates to [`Source::is_several`].
     #[must_use]
     pub fn is_several(&self) -> bool {
         self.source.is_several()
     }
 
-    /// See [`Source::hides_streams`].
+    /// Delegates to [`Source::hides_streams`].
     #[must_use]
     pub fn hides_streams(&self) -> bool {
         self.source.hides_streams()
     }
 
-    /// See [`Source::circuits`].
+    /// Delegates to [`Source::circuits`].
     #[must_use]
     pub fn circuits(&self) -> Vec<CircuitReport> {
         self.source.circuits()
@@ -77,7 +77,7 @@ impl BoundSource {
         Some(Self { source, context: self.context.clone() })
     }
 
-    /// See [`Source::health`].
+    /// Delegates to [`Source::health`].
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl BoundSource {
         self.source.health().await
     }
 
-    /// See [`Source::schema`].
+    /// Delegates to [`Source::schema`].
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl BoundSource {
         self.source.schema(&self.context).await
     }
 
-    /// See [`Source::version`].
+    /// Delegates to [`Source::version`].
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl BoundSource {
         self.source.version(&self.context, address).await
     }
 
-    /// See [`Source::stream`].
+    /// Delegates to [`Source::stream`].
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl BoundSource {
         self.source.stream(&self.context, query).await
     }
 
-    /// See [`Source::search`].
+    /// Delegates to [`Source::search`].
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl BoundSource {
         self.source.search(&self.context, query).await
     }
 
-    /// See [`Source::changes_origin`].
+    /// Delegates to [`Source::changes_origin`].
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl BoundSource {
         self.source.changes_origin(&self.context, query).await
     }
 
-    /// See [`Source::records`].
+    /// Delegates to [`Source::records`].
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl BoundSource {
         self.source.records(&self.context, query).await
     }
 
-    /// See [`Source::record`].
+    /// Delegates to [`Source::record`].
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ impl BoundSource {
         self.source.record(&self.context, query).await
     }
 
-    /// See [`Source::window`].
+    /// Delegates to [`Source::window`].
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ impl BoundSource {
         self.source.window(&self.context, query).await
     }
 
-    /// See [`Source::aggregate`].
+    /// Delegates to [`Source::aggregate`].
     ///
     /// # Errors
     ///

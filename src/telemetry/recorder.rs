@@ -53,18 +53,18 @@ pub struct Figures {
     pub telemetry: Keeping,
 }
 
-/// How calls are kept.
+/// State of the storage of call records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Keeping {
     /// Calls that can be looked at.
     pub stored: u64,
     /// Calls whose record was lost; the figures have them.
     pub dropped: u64,
-    /// Where they are kept.
+    /// Place of the records.
     pub state: KeepingState,
 }
 
-/// Where calls are kept.
+/// Place in which call records are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KeepingState {

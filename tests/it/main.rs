@@ -56,6 +56,7 @@ mod import_notes;
 mod import_values;
 mod index_files;
 mod introspection_queue;
+mod language;
 mod leaks;
 mod long_records;
 mod mcp_http;

@@ -1,6 +1,6 @@
 //! The rules of the house, as far as a machine can check them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -10,6 +10,9 @@ use crate::support::{demo_store, text};
 /// Packages in `Cargo.lock`: those of every platform, of the tests and of the benches. Say in CHANGELOG.md what a
 /// higher number buys.
 const MAX_LOCKED_PACKAGES: usize = 479;
+
+/// Maximum number of files side by side in a folder of `src`.
+const MAX_FILES: usize = 16;
 
 /// A file of more lines has more than one idea, or says in its header why not.
 const MAX_LINES: usize = 500;
@@ -97,6 +100,17 @@ fn files_have_one_idea() {
         }
     }
     none(offenders, "files that are too long, or drawers");
+}
+
+#[test]
+fn folders_have_few_files() {
+    let mut files: BTreeMap<String, usize> = BTreeMap::new();
+    for file in rust_files("src") {
+        let (folder, _name) = file.rsplit_once('/').unwrap();
+        *files.entry(folder.to_owned()).or_default() += 1;
+    }
+    let full = files.into_iter().filter(|(_folder, count)| *count > MAX_FILES);
+    none(full.map(|(folder, count)| format!("{folder}: {count} files")), "folders that need subfolders");
 }
 
 #[test]

@@ -46,11 +46,11 @@ pub struct IntrospectionSettings {
 /// The client of the issuer with which people sign in by a browser.
 #[derive(Debug, Clone)]
 pub struct SignInSettings {
-    /// Client id.
+    /// OAuth client id.
     pub client_id: String,
     /// Client secret; `None` for a public client.
     pub client_secret: Option<SecretString>,
-    /// Requested scopes.
+    /// Scopes to request at sign-in.
     pub scopes: Vec<String>,
     /// Requested resource (RFC 8707).
     pub resource: Option<String>,

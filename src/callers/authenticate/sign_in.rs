@@ -75,9 +75,9 @@ pub struct Attempt {
 pub struct AuthorizationReply {
     /// The code, which a token is given for once.
     pub code: Option<SecretString>,
-    /// `iss`.
+    /// The parameter `iss`.
     pub issuer: Option<String>,
-    /// `error`.
+    /// The parameter `error`.
     pub error: Option<String>,
 }
 

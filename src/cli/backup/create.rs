@@ -1,4 +1,4 @@
-//! `fetchwell backup`
+//! The command `fetchwell backup`
 
 use std::path::PathBuf;
 

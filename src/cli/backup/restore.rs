@@ -1,4 +1,4 @@
-//! `fetchwell restore`
+//! The command `fetchwell restore`
 
 use std::path::PathBuf;
 

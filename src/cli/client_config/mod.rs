@@ -58,7 +58,7 @@ pub(super) enum Client {
     Chatgpt,
 }
 
-/// How a client starts a server.
+/// Command line with which a client starts a server.
 pub(super) struct Launch {
     pub(super) program: String,
     /// The arguments of `serve` without a transport, `serve` included.
@@ -68,7 +68,7 @@ pub(super) struct Launch {
     pub(super) variables: Vec<String>,
 }
 
-/// Where a snippet goes, and the snippet.
+/// A snippet and the place that it belongs to.
 pub(super) struct Snippet {
     pub(super) goes: &'static str,
     pub(super) text: String,

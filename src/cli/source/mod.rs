@@ -42,7 +42,7 @@ impl Source {
     }
 }
 
-/// Which configuration file.
+/// The configuration file to change.
 #[derive(Debug, Clone, Args)]
 struct FileArgs {
     /// The configuration file [default: fetchwell.toml in this folder, or else the user's own]

@@ -12,7 +12,7 @@ pub(super) fn record_path(address: &RecordAddress) -> String {
     format!("/v1/streams/{}/records/{}", encode(address.stream.as_str()), encode(address.record.as_str()))
 }
 
-/// Returns `/v1/streams/{stream}/{what}`.
+/// Returns the path `/v1/streams/{stream}/{what}`.
 pub(super) fn stream_path(stream: &StreamName, what: &str) -> String {
     format!("/v1/streams/{}/{what}", utf8_percent_encode(stream.as_str(), SEGMENT))
 }

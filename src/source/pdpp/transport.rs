@@ -47,7 +47,7 @@ const MAX_MEMORY_WAIT: Duration = Duration::from_secs(4);
 /// Maximum number of concurrent requests to one server. Further requests wait, within their deadlines.
 pub(super) const MAX_IN_FLIGHT: usize = 16;
 
-/// Successful response.
+/// A successful response of the server.
 #[derive(Debug)]
 pub(super) struct Reply {
     /// Body: JSON according to its content type.

@@ -114,7 +114,7 @@ impl Pages {
         let shown = match session.filter(|session| session.shows(handle.address())) {
             Some(session) => {
                 let client = client_of(&request.extensions);
-                Some(self.shown_to((callers, &session), &handle, client, record).await)
+                Some(self.shown_to(callers, &session, &handle, client, record).await)
             }
             None => None,
         };
@@ -146,7 +146,8 @@ impl Pages {
     /// Returns the page of a record for a session.
     async fn shown_to(
         &self,
-        (callers, session): (&Callers, &Session),
+        callers: &Callers,
+        session: &Session,
         handle: &Handle,
         client: IpAddr,
         record: &mut Call,

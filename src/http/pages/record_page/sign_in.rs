@@ -106,7 +106,7 @@ impl Pages {
         // One configuration for all of it: a code goes to the server that issued it.
         let access = callers.access();
         let pending = match answer.state {
-            Some(state) => self.pending((callers, &access), &request.headers, state).await,
+            Some(state) => self.pending(callers, &access, &request.headers, state).await,
             None => None,
         };
         let Some(PendingSignIn { attempt, handle }) = pending else {
@@ -116,7 +116,7 @@ impl Pages {
         let client = client_of(&request.extensions);
         let path = RecordPages::path(&handle);
         let name = cookie_of(&attempt.state).unwrap_or_default();
-        let mut response = match self.caller((callers, &access), &attempt, answer.reply, client).await {
+        let mut response = match self.caller(callers, &access, &attempt, answer.reply, client).await {
             Ok(caller) => {
                 record.is_by(caller.caller.grant_id());
                 let to = format!("{path}?{SIGNED_IN}={}", callers.toolboxes.cursors().now().as_secs());
@@ -139,7 +139,8 @@ impl Pages {
     /// Returns the attempt that this browser began with a state.
     async fn pending(
         &self,
-        (callers, access): (&Callers, &Access),
+        callers: &Callers,
+        access: &Access,
         headers: &HeaderMap,
         state: String,
     ) -> Option<PendingSignIn> {
@@ -157,7 +158,8 @@ impl Pages {
     /// Returns the person whose token the code of a reply is exchanged for, after the checks of every bearer token.
     async fn caller(
         &self,
-        (callers, access): (&Callers, &Access),
+        callers: &Callers,
+        access: &Access,
         attempt: &Attempt,
         reply: AuthorizationReply,
         client: IpAddr,

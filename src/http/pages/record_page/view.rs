@@ -1,4 +1,4 @@
-//! What pages look like: HTML without scripts, in which everything that comes from a record is text.
+//! HTML of record pages: without scripts, and with everything that comes from a record as text.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -22,7 +22,7 @@ pub(super) const SIGN_OUT: &str = "/records/-/sign-out";
 
 const CSS: &str = include_str!("page.css");
 
-/// Nothing is loaded, nothing runs, nobody frames it, and forms come back here.
+/// Content security policy: no loading, no scripts, no framing, and forms only to this server.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let style = STANDARD.encode(Sha256::digest(CSS));
     format!(
@@ -39,10 +39,10 @@ pub(super) struct Document {
     metadata: BTreeMap<String, String>,
 }
 
-/// What a page shows beside the record.
+/// Parts of a page around the record.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Around<'a> {
-    /// Where the next part is.
+    /// URL of the next part.
     pub(super) next: Option<&'a str>,
     /// The record's own page elsewhere.
     pub(super) elsewhere: Option<&'a str>,
@@ -61,7 +61,7 @@ impl Document {
     }
 }
 
-/// What is known of a record, as people call it.
+/// Metadata of a record with labels for people.
 const FACTS: [(&str, &str); 5] = [
     ("display_name", "Account"),
     ("connector_key", "Kind"),
@@ -70,7 +70,7 @@ const FACTS: [(&str, &str); 5] = [
     ("emitted_at", "Seen"),
 ];
 
-/// A record.
+/// Renders the page of a record.
 pub(super) fn record(document: &Document, around: Around<'_>) -> Response {
     let facts = FACTS.into_iter().filter_map(|(key, label)| Some((label, document.metadata.get(key)?)));
     let facts: Vec<(&str, &String)> = facts.collect();
@@ -124,7 +124,7 @@ pub(super) enum WayIn {
     SignIn,
 }
 
-/// A page for somebody who is not known.
+/// Renders the page for a visitor who is not signed in.
 pub(super) fn sign_in(path: &str, problem: &str, way_in: WayIn) -> Response {
     let body = html! {
         h1 { "This record is not public" }
@@ -148,7 +148,7 @@ pub(super) fn sign_in(path: &str, problem: &str, way_in: WayIn) -> Response {
     response
 }
 
-/// A page for somebody who could not sign in.
+/// Renders the page for a sign-in that failed.
 pub(super) fn not_signed_in(fault: &SignInFault, path: &str) -> Response {
     let (status, remedy) = match fault {
         SignInFault::AccessDenied | SignInFault::Malformed | SignInFault::OtherIssuer => {

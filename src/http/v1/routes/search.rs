@@ -63,7 +63,7 @@ struct SearchList {
     has_more: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
-    /// How the records were found, where the route names a way.
+    /// Search mode, on routes that name one.
     #[serde(skip_serializing_if = "Option::is_none")]
     retrieval_mode: Option<RetrievalMode>,
     url: String,
@@ -86,19 +86,19 @@ struct SearchResult {
     object: &'static str,
     stream: String,
     record_key: String,
-    /// Where it is served here, with its connection: other connections may have the same key.
+    /// URL of the record on this server, with its connection: other connections may have the same key.
     record_url: String,
     connector_id: Option<String>,
     connection_id: Option<String>,
     connector_instance_id: Option<String>,
     display_name: Option<String>,
     title: String,
-    /// When the record was emitted, when the source says so.
+    /// Time at which the record was emitted, if the source reports it.
     emitted_at: Option<String>,
     /// The fields with words of the query, when the source says which.
     matched_fields: Vec<String>,
     snippet: Snippet,
-    /// How well it matches, when the source says so. Scores of two sources do not compare.
+    /// Relevance, if the source reports it. Scores of two sources do not compare.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<ScoreBody>,
     /// Always empty: `snippet` has the passage and its field.
@@ -122,7 +122,7 @@ struct Snippet {
     text: String,
 }
 
-/// What there is to know of a search. Its count is a number, unlike that of other answers.
+/// Metadata of a search. Its count is a number, unlike that of other answers.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SearchMeta {
     count: Option<u64>,
@@ -266,7 +266,7 @@ fn question(sent: &mut Parameters) -> Result<SearchQuery, RequestError> {
 }
 
 impl SearchResult {
-    /// Nothing for a hit that names no record: nobody could read it by this contract.
+    /// Returns `None` for a hit that names no record, which this contract cannot read.
     fn from_hit(hit: Hit, connections: &HashMap<&ConnectionId, &ConnectionSchema>) -> Option<Self> {
         let HitId::Record(RecordAddress { connection, stream, record }) = hit.id else { return None };
         let known = connection.as_ref().and_then(|id| connections.get(id));

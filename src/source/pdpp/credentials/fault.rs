@@ -14,7 +14,7 @@ pub struct CredentialError {
     pub provider: String,
     /// The place that was searched.
     pub place: CredentialPlace,
-    /// The fault.
+    /// Kind of the fault.
     pub fault: CredentialFault,
 }
 
