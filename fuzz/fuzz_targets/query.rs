@@ -10,7 +10,7 @@ use fetchwell::connectors::{Intake, Report, hostaway, import_records};
 use fetchwell::http::InProcess;
 use fetchwell::source::store::{Manifest, NewConnection, Store};
 use fetchwell::telemetry::Telemetry;
-use fetchwell::tools::{DEFAULT_CALL_DEADLINE, Live, Toolbox};
+use fetchwell::tools::{DEFAULT_CALL_DEADLINE, SharedToolbox, Toolbox};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -67,7 +67,11 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let source = Arc::new(Store::open("fuzz".parse().unwrap(), &path).unwrap());
     let toolbox = Toolbox::new(source, DEFAULT_CALL_DEADLINE).unwrap();
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
-    Server { routes: InProcess::new(Live::new(toolbox), Telemetry::default()), runtime, _folder: folder }
+    Server {
+        routes: InProcess::new(SharedToolbox::new(toolbox), Telemetry::default()),
+        runtime,
+        _folder: folder,
+    }
 });
 
 fuzz_target!(|input: &[u8]| {
