@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::auth_mode::{open_own, served};
@@ -86,7 +86,7 @@ pub(crate) fn run_server(
     let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("threads cannot be started ({error})")))?;
     let stop = CancellationToken::new();
-    runtime.spawn(stop_at_signal(stop.clone()));
+    cancel_at_signal(&runtime, stop.clone());
     if let Some(state) = state {
         runtime.spawn(circuits::report(served.clone(), state, stop.clone()));
     }
@@ -138,9 +138,15 @@ fn otlp_endpoint(
     Ok(Some(endpoint))
 }
 
-async fn stop_at_signal(stop: CancellationToken) {
-    stop::requested().await;
-    stop.cancel();
+/// Cancels a token at a signal to stop. A signal after this call is not lost: a server may be stopped as soon as it says
+/// where it listens.
+fn cancel_at_signal(runtime: &Runtime, stop: CancellationToken) {
+    let _entered = runtime.enter();
+    let requested = stop::requested();
+    runtime.spawn(async move {
+        requested.await;
+        stop.cancel();
+    });
 }
 
 /// Returns the site that is served over HTTP.

@@ -19,18 +19,28 @@ impl StopSignal {
     }
 }
 
-/// Waits for Ctrl-C or, on Unix, SIGTERM.
-pub(crate) async fn requested() -> StopSignal {
+/// Registers for Ctrl-C and, on Unix, SIGTERM, and returns a future that waits for one of them.
+///
+/// A signal after this call is not lost, and does not kill the program, even if the future is polled later. Must be called
+/// within a Tokio runtime.
+pub(crate) fn requested() -> impl Future<Output = StopSignal> + Send + 'static {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+        let signals = signal(SignalKind::terminate()).ok().zip(signal(SignalKind::interrupt()).ok());
+        async move {
+            let Some((mut terminate, mut interrupt)) = signals else { return interrupted().await };
             tokio::select! {
-                _ = terminate.recv() => return StopSignal::Terminate,
-                _ = tokio::signal::ctrl_c() => return StopSignal::Interrupt,
+                _ = terminate.recv() => StopSignal::Terminate,
+                _ = interrupt.recv() => StopSignal::Interrupt,
             }
         }
     }
+    #[cfg(not(unix))]
+    interrupted()
+}
+
+async fn interrupted() -> StopSignal {
     let _ = tokio::signal::ctrl_c().await;
     StopSignal::Interrupt
 }
