@@ -199,6 +199,7 @@ impl Credentials {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::callers::{AuthenticatedCaller, Caller};
 
     fn provider() -> ProviderUrl {
         "https://records.example.com".parse().unwrap()
@@ -217,6 +218,18 @@ mod tests {
         let token = async |value| variable(Some(value)).token(&CallContext::default(), now()).await.unwrap();
         assert_eq!(token("tok_1").await.expose_secret(), "tok_1");
         assert_eq!(token(r#"{"access_token":"tok_2","expires_in":60}"#).await.expose_secret(), "tok_2");
+    }
+
+    #[tokio::test]
+    async fn call_is_made_with_the_token_it_came_with() {
+        let latest = GrantToken::new("tok_latest".into(), None);
+        let credentials = Credentials::of_caller(&provider(), latest);
+        let caller = Caller::Token { name: "ann".to_owned() };
+        let caller = AuthenticatedCaller { caller, token: "tok_of_call".into(), expires_at: None };
+        let sent =
+            async |context| credentials.token(&context, now()).await.unwrap().expose_secret().to_owned();
+        assert_eq!(sent(CallContext::new(caller)).await, "tok_of_call");
+        assert_eq!(sent(CallContext::default()).await, "tok_latest");
     }
 
     #[test]
