@@ -36,9 +36,10 @@ pub use bound::BoundSource;
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
-    CountMode, Direction, Expansion, Filter, Granularity, Group, Grouping, Metric, Operator, Purpose,
-    RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchMode, SearchPage, SearchPosition,
-    SearchQuery, Selection, Start, StreamAnswer, StreamQuery, TimeZoneName, WindowQuery, WindowStart,
+    CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Metric, Operator,
+    Purpose, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchField, SearchMode, SearchPage,
+    SearchPosition, SearchQuery, SearchText, Selection, Start, StreamAnswer, StreamQuery, TimeZoneName,
+    WindowQuery, WindowStart,
 };
 
 pub use unopened::Unopened;

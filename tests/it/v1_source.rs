@@ -85,7 +85,7 @@ impl Source for Canned {
 
     async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         self.note(query);
-        if query.text == "slow" {
+        if query.text.words == "slow" {
             std::future::pending::<()>().await;
         }
         Ok(SearchPage::default())

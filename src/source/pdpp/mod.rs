@@ -322,7 +322,7 @@ impl Client<'_> {
         };
         let position = query.position.as_ref();
         let params = Params::default()
-            .and("q", &query.text)
+            .and("q", &query.text.plain_words())
             .and("limit", &query.limit)
             .connection(query.connection.as_ref())
             .each("streams", &query.streams)

@@ -1,6 +1,7 @@
 //! Typed queries to a source and their answers.
 //!
 //! * `search`: full-text search
+//! * `search_text`: the text of a search as words and operators
 //! * `records`: pages of a stream and its changes
 //! * `window`: part of a long text field
 //! * `aggregate`: counts, sums and groups
@@ -10,6 +11,7 @@ mod aggregate;
 mod filter;
 mod records;
 mod search;
+mod search_text;
 mod window;
 
 pub use aggregate::{AggregateAnswer, AggregateQuery, Granularity, Group, Grouping, Metric, TimeZoneName};
@@ -19,6 +21,7 @@ pub use records::{
     RecordsPosition, RecordsQuery, Selection, Start,
 };
 pub use search::{SearchMode, SearchPage, SearchPosition, SearchQuery};
+pub use search_text::{FieldText, SearchField, SearchText};
 pub(in crate::source) use window::share;
 pub use window::{WindowQuery, WindowStart};
 

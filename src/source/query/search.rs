@@ -1,14 +1,14 @@
 //! Query for a full-text search, and its answer.
 
-use super::{Count, Filter, Purpose};
+use super::{Count, Filter, Purpose, SearchText};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{Hit, Unavailable};
 
 /// Query for a full-text search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// Text of the user. Search operators in it are plain text.
-    pub text: String,
+    /// Text of the user as words and operators.
+    pub text: SearchText,
     /// Connection to search; `None` includes all.
     pub connection: Option<ConnectionId>,
     /// Streams to search; all if empty.
@@ -26,11 +26,11 @@ pub struct SearchQuery {
 }
 
 impl SearchQuery {
-    /// Creates a query for the first `limit` hits in all connections and streams.
+    /// Creates a query of plain words for the first `limit` hits in all connections and streams.
     #[must_use]
     pub fn new(text: &str, limit: usize) -> Self {
         Self {
-            text: text.to_owned(),
+            text: SearchText::plain(text),
             connection: None,
             streams: Vec::new(),
             filter: Filter::default(),

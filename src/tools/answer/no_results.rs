@@ -19,7 +19,7 @@ use crate::handle::{ConnectionId, StreamName};
 use crate::record::{ConnectionSchema, Hit, HitId, RecordData, Scalar};
 use crate::source::{
     AggregateQuery, BoundSource, Filter, Grouping, Metric, Operator, Purpose, SearchPage, SearchQuery,
-    SourceError,
+    SearchText, SourceError,
 };
 
 /// Maximum time for the reads of an explanation.
@@ -105,8 +105,12 @@ async fn matches_elsewhere(source: &BoundSource, query: &SearchQuery) -> Elsewhe
     if given.is_empty() {
         return Elsewhere::Nothing;
     }
-    let anywhere =
-        SearchQuery { mode: query.mode, purpose: Purpose::Hint, ..SearchQuery::new(&query.text, 25) };
+    let anywhere = SearchQuery {
+        text: query.text.clone(),
+        mode: query.mode,
+        purpose: Purpose::Hint,
+        ..SearchQuery::new("", 25)
+    };
     let Ok(page) = source.search(&anywhere).await else { return Elsewhere::Unknown };
     let stream = |hit: &Hit| match &hit.id {
         HitId::Record(address) => Some(address.stream.as_str().to_owned()),
@@ -127,7 +131,8 @@ async fn matches_elsewhere(source: &BoundSource, query: &SearchQuery) -> Elsewhe
 /// Searches for each word of a query by itself.
 async fn words_without_match(source: &BoundSource, query: &SearchQuery) -> String {
     let mut words: Vec<&str> = Vec::new();
-    for word in query.text.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)) {
+    let text = query.text.plain_words();
+    for word in text.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)) {
         if !words.contains(&word) {
             words.push(word);
         }
@@ -138,8 +143,12 @@ async fn words_without_match(source: &BoundSource, query: &SearchQuery) -> Strin
         [_, _, ..] if words.len() > MAX_WORDS => return NO_MATCH.to_owned(),
         _ => {}
     }
-    let one =
-        |word: &str| SearchQuery { text: word.to_owned(), limit: 1, purpose: Purpose::Hint, ..query.clone() };
+    let one = |word: &str| SearchQuery {
+        text: SearchText::plain(word),
+        limit: 1,
+        purpose: Purpose::Hint,
+        ..query.clone()
+    };
     let searches: Vec<_> = words.iter().map(|word| search(source, one(word))).collect();
     let found: Vec<_> = stream::iter(searches).buffered(MAX_AT_ONCE).collect().await;
     let (mut with, mut without) = (Vec::new(), Vec::new());

@@ -160,8 +160,8 @@ fn question_of(query: &SearchQuery) -> String {
     let streams: Vec<&str> = query.streams.iter().map(StreamName::as_str).collect();
     let filter = query.filter.to_json();
     match query.mode {
-        SearchMode::Lexical => json!([query.text, connection, streams, filter]).to_string(),
-        mode => json!([query.text, connection, streams, filter, mode.as_str()]).to_string(),
+        SearchMode::Lexical => json!([query.text.to_json(), connection, streams, filter]).to_string(),
+        mode => json!([query.text.to_json(), connection, streams, filter, mode.as_str()]).to_string(),
     }
 }
 

@@ -61,7 +61,7 @@ impl StoreSearch {
         query: &SearchQuery,
         allowance: &Allowance,
     ) -> Result<SearchPage, SourceError> {
-        let phrases = phrases(&query.text);
+        let phrases = phrases(&query.text.words);
         if phrases.is_empty() {
             let notes = vec!["the query has no letters or digits to search for".to_owned()];
             return Ok(SearchPage {

@@ -1,0 +1,129 @@
+//! Text of a search as typed parts: plain words and operators.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// Parsed text of a search. A record matches if it passes every operator and has any of the words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SearchText {
+    /// Plain text. Any of its words is enough; a record with more of them ranks higher.
+    pub words: String,
+    /// Phrases that a record must contain, each with its words in order.
+    pub phrases: Vec<String>,
+    /// Words or phrases that a record must not contain.
+    pub excluded: Vec<String>,
+    /// Fields of a record that must contain some words.
+    pub fields: Vec<FieldText>,
+    /// Earliest time at which a record was written.
+    pub after: Option<Timestamp>,
+    /// Time before which a record was written.
+    pub before: Option<Timestamp>,
+}
+
+/// Words that a field of a record must contain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldText {
+    /// Field to search.
+    pub field: SearchField,
+    /// Words that the field must contain, all of them.
+    pub text: String,
+}
+
+/// Field of a record that a search can name, whatever its connector calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchField {
+    /// The title of the record.
+    Title,
+    /// The author or sender of the record.
+    From,
+}
+
+impl SearchField {
+    /// Returns the name of the field in a query.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Title => "title",
+            Self::From => "from",
+        }
+    }
+}
+
+impl SearchText {
+    /// Creates a text without operators.
+    #[must_use]
+    pub fn plain(text: &str) -> Self {
+        Self { words: text.to_owned(), ..Self::default() }
+    }
+
+    /// Returns true if the text has no operators.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        let Self { words: _, phrases, excluded, fields, after, before } = self;
+        phrases.is_empty() && excluded.is_empty() && fields.is_empty() && after.is_none() && before.is_none()
+    }
+
+    /// Returns the words, the phrases and the words of fields as one text, for a source without operators.
+    #[must_use]
+    pub fn plain_words(&self) -> String {
+        let fields = self.fields.iter().map(|field| &field.text);
+        let texts = std::iter::once(&self.words).chain(&self.phrases).chain(fields);
+        let texts: Vec<&str> = texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+        match texts.as_slice() {
+            [_] if self.is_plain() => self.words.clone(),
+            _ => texts.join(" "),
+        }
+    }
+
+    /// Returns the text as JSON: a string without operators, otherwise an object. A cursor is bound to it, so the form
+    /// must not change.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        if self.is_plain() {
+            return Value::String(self.words.clone());
+        }
+        let fields: Vec<_> =
+            self.fields.iter().map(|field| json!([field.field.as_str(), field.text])).collect();
+        let second = |time: Option<Timestamp>| time.map(Timestamp::as_second);
+        json!({
+            "words": self.words,
+            "phrases": self.phrases,
+            "excluded": self.excluded,
+            "fields": fields,
+            "after": second(self.after),
+            "before": second(self.before),
+        })
+    }
+}
+
+impl From<&str> for SearchText {
+    fn from(text: &str) -> Self {
+        Self::plain(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_stays_as_it_was_written() {
+        let text = SearchText::plain(" pay  \"now\" ");
+        assert!(text.is_plain());
+        assert_eq!(text.plain_words(), " pay  \"now\" ");
+        assert_eq!(text.to_json(), json!(" pay  \"now\" "));
+    }
+
+    #[test]
+    fn a_source_without_operators_gets_the_words_of_all_required_parts() {
+        let text = SearchText {
+            phrases: vec!["exact words".to_owned()],
+            excluded: vec!["draft".to_owned()],
+            fields: vec![FieldText { field: SearchField::From, text: "alice".to_owned() }],
+            ..SearchText::plain("invoice")
+        };
+        assert!(!text.is_plain());
+        assert_eq!(text.plain_words(), "invoice exact words alice");
+        assert_eq!(text.to_json()["fields"], json!([["from", "alice"]]));
+    }
+}
