@@ -1,4 +1,4 @@
-"""Holds what came of the conformance suite against the table in docs/conformance.md.
+"""Compares the results of the conformance suite with the table in docs/conformance.md.
 
 Usage: conformance_table.py docs/conformance.md RESULTS, where RESULTS has a folder of results for each revision
 
@@ -16,7 +16,7 @@ REVISIONS = ["2025-11-25", "2026-07-28"]
 
 
 def expected(table):
-    """Of each scenario: its cells, and the reason."""
+    """Returns the cells and the reason of each scenario."""
     rows = {}
     for line in table.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -26,7 +26,7 @@ def expected(table):
 
 
 def came(folder):
-    """Of each scenario: the statuses of its checks, with what is wrong."""
+    """Returns the statuses and the failures of the checks of each scenario."""
     scenarios = {}
     for result in sorted(folder.glob("*/checks.json")):
         name = re.fullmatch(r"server-(.+?)-\d{4}-\d\d-\d\dT.*", result.parent.name)[1]
