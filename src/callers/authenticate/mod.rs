@@ -4,13 +4,14 @@
 //! and any other token is checked by introspection (RFC 7662). A token that cannot be checked is rejected, and no
 //! token is ever logged or part of an error. The module knows no HTTP server and no tool.
 //!
-//! * `bearer`, `static_token`, `jwt/`: the token of a request, static tokens, JWTs
+//! * `bearer`, `static_token`, `jwt/`, `algorithm`: the token of a request, static tokens, JWTs and their algorithms
 //! * `introspection`, `sign_in`: token introspection (RFC 7662), and the sign-in of people in a browser (OAuth with PKCE)
 //! * `authority/`: requests to authorization servers
 //! * `claims`, `distinct`: the checks of a token's claims, and JSON without duplicate members
 //! * `caller`, `denial`, `metadata`: the caller, the reason for a rejection, the metadata for clients (RFC 9728)
 //! * `settings`: values of the configuration
 
+mod algorithm;
 mod authority;
 mod bearer;
 mod caller;
@@ -31,11 +32,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
+pub use self::algorithm::{Algorithm, UnknownAlgorithm};
 pub use self::authority::{AuthorityUrl, InvalidAuthorityUrl};
 pub use self::bearer::authorization;
 pub use self::caller::{AuthenticatedCaller, Caller, GrantId, Subject};
 pub use self::denial::{Denial, HeaderFault, TokenFault};
-pub use self::jwt::{Algorithm, UnknownAlgorithm};
 pub use self::metadata::{Capabilities, ResourceMetadata, Retrieval};
 pub use self::settings::{
     AccessSettings, IntrospectionSettings, IssuerSettings, SignInSettings, StaticToken,

@@ -2,7 +2,8 @@
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Algorithm, AuthorityUrl};
+use super::algorithm::Algorithm;
+use super::authority::AuthorityUrl;
 
 /// The settings for authenticating callers. Without an issuer, introspection and tokens all requests are rejected.
 #[derive(Debug, Clone, Default)]

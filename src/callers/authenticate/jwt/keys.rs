@@ -9,7 +9,7 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::algorithm::Algorithm;
+use crate::callers::authenticate::algorithm::Algorithm;
 
 /// Maximum number of keys in a set.
 const MAX_KEYS: usize = 64;

@@ -2,13 +2,10 @@
 //!
 //! * `unverified`: parses a token and verifies its signature
 //! * `keys`, `key_set`: an issuer's keys and their cache
-//! * `algorithm`: the supported signature algorithms
 
-mod algorithm;
 mod key_set;
 mod keys;
 mod unverified;
 
-pub use self::algorithm::{Algorithm, UnknownAlgorithm};
 pub(super) use self::key_set::KeySet;
 pub(super) use self::unverified::{UnverifiedJwt, looks_like_jwt};

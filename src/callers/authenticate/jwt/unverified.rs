@@ -10,9 +10,9 @@ use jsonwebtoken::DecodingKey;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::algorithm::Algorithm;
 use super::keys::KeyQuery;
 use crate::callers::authenticate::TokenFault;
+use crate::callers::authenticate::algorithm::Algorithm;
 use crate::callers::authenticate::claims::Claims;
 
 /// Accepted values of `typ`, in any case and with or without `application/`. The header may also omit it.
