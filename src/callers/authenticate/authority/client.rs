@@ -14,7 +14,6 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
-use crate::callers::authenticate::sign_in::is_error_code;
 use crate::outbound::{BodyFault, build_client, innermost, read_body};
 
 /// Default timeout of an operation on an authorization server.
@@ -25,6 +24,9 @@ const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// Maximum size of an error response that is read for its error code, in bytes.
 const MAX_ERROR_BODY_BYTES: usize = 16 * 1024;
+
+/// Maximum length of an error code in bytes.
+const MAX_ERROR_BYTES: usize = 40;
 
 /// A client for authorization servers.
 #[derive(Debug, Default)]
@@ -113,6 +115,12 @@ fn error_code(body: &[u8]) -> Option<String> {
     Some(refusal.error).filter(|error| is_error_code(error))
 }
 
+/// Returns true if a text is a short error code of OAuth: letters, digits and underscores.
+pub(crate) fn is_error_code(text: &str) -> bool {
+    (1..=MAX_ERROR_BYTES).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
 /// HTTP Basic as OAuth has it: both parts are form-encoded first (RFC 6749, 2.3.1).
 pub(crate) fn basic(client_id: &str, secret: &SecretString) -> Option<HeaderValue> {
     let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
@@ -125,4 +133,18 @@ pub(crate) fn basic(client_id: &str, secret: &SecretString) -> Option<HeaderValu
 
 fn broken(error: &reqwest::Error) -> AuthorityFault {
     AuthorityFault::Unreachable(innermost(error).unwrap_or_else(|| "the connection broke".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_codes_are_short_words() {
+        for (code, expect) in
+            [("invalid_grant", true), ("", false), ("<b>", false), ("a b", false), (&"a".repeat(41), false)]
+        {
+            assert_eq!(is_error_code(code), expect, "{code}");
+        }
+    }
 }

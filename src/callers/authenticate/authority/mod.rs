@@ -10,7 +10,7 @@ mod failure_log;
 mod fair_queue;
 mod url;
 
-pub(super) use self::client::{AuthorityClient, AuthorityFault, DEADLINE, basic};
+pub(super) use self::client::{AuthorityClient, AuthorityFault, DEADLINE, basic, is_error_code};
 pub(super) use self::discovery::{Endpoints, discover_endpoints, discover_jwks_url};
 pub(super) use self::failure_log::FailureLog;
 pub(super) use self::fair_queue::FairQueue;
