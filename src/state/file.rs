@@ -8,34 +8,11 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::foreign::{foreign_beside_database, not_a_file};
 use super::private::{create_private_directory, create_private_file};
-use super::{StateError, StateLock};
+use super::{FileKind, StateError, StateLock};
 
 /// Timeout for the lock of another process. Writes to these files take well under a millisecond, so a longer wait is
 /// not useful.
 const BUSY: Duration = Duration::from_secs(1);
-
-/// The properties of one kind of state file.
-#[derive(Debug, Clone, Copy)]
-pub struct FileKind {
-    /// File name in the state directory.
-    pub name: &'static str,
-    /// Description for errors, such as `cursor store`.
-    pub what: &'static str,
-    /// Data that is lost with the file, in the plural, for errors.
-    pub holds: &'static str,
-    /// SQLite application id in the header, which distinguishes the file from databases of other programs.
-    pub application_id: i64,
-    /// Format version that this program reads and writes.
-    pub format: i64,
-    /// SQL that creates the tables.
-    pub schema: &'static str,
-    /// Earlier format versions that can be upgraded, each with the SQL that upgrades it to the next version.
-    pub upgrades: &'static [(i64, &'static str)],
-    /// Maximum number of pages of 4,096 bytes.
-    pub pages_most: i64,
-    /// True if deleted content is overwritten with zeros (SQLite's `secure_delete`).
-    pub overwrites: bool,
-}
 
 /// A file of a state directory, which may not exist yet.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! its header.
 //!
 //! * `error`: `StateError`, with the remedy of each error
-//! * `file`: `StateFile`, one SQLite file, created and upgraded on first use
+//! * `file`, `kind`: `StateFile`, one SQLite file, created and upgraded on first use, and its properties
 //! * `foreign`: detection of other programs' files at the paths of ours
 //! * `lock`: `StateLock`, the lock for creating and replacing files
 //! * `private`: creation of files and folders that only their owner may read
@@ -12,14 +12,16 @@
 mod error;
 mod file;
 mod foreign;
+mod kind;
 mod lock;
 mod private;
 
 pub use error::StateError;
-pub use file::{FileKind, StateFile};
+pub use file::StateFile;
 pub(crate) use foreign::{
     ForeignFile, LockFileError, beside, foreign_beside_database, not_a_file, open_lock_file,
     orphan_of_database,
 };
+pub use kind::FileKind;
 pub use lock::StateLock;
 pub(crate) use private::{create_private_directory, create_private_file, private_options};
