@@ -8,8 +8,8 @@ use mail_parser::{Message, MimeHeaders};
 use serde_json::Value;
 
 use super::super::mail_limits::unmask;
+use super::headers::{addresses, labels};
 use super::text::digest_messages;
-use super::{addresses, labels};
 use crate::record::RecordData;
 
 pub(super) fn identity(message: &Message<'_>, date: Option<&str>) -> RecordData {

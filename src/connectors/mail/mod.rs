@@ -1,9 +1,11 @@
 //! E-mails as records: decoded headers, the text, and the names and texts of attachments.
 //!
+//! * `headers`: values of single headers
 //! * `html`: the visible text of HTML
 //! * `identity`: the fields that distinguish two messages with the same message id
 //! * `text`: the texts of a message, of forwarded messages and of attachments
 
+mod headers;
 mod html;
 mod identity;
 mod text;
@@ -14,6 +16,7 @@ use mail_parser::{Addr, Address, HeaderValue, Message, MessageParser};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use self::headers::{addresses, date_of, labels};
 use self::identity::identity;
 use self::text::Texts;
 use super::mail_limits::{SearchAllowance, prepare};
@@ -102,29 +105,6 @@ fn ids<'a>(header: &'a HeaderValue<'_>) -> Vec<&'a str> {
 
 fn list<Item: Into<Value>>(items: Vec<Item>) -> Option<Value> {
     (!items.is_empty()).then(|| items.into_iter().map(Into::into).collect())
-}
-
-/// Returns the labels that mail providers add to exports.
-fn labels(message: &Message<'_>) -> Option<Value> {
-    let HeaderValue::Text(text) = message.header("X-Gmail-Labels")? else { return None };
-    Some(text.split(',').map(str::trim).filter(|label| !label.is_empty()).map(Value::from).collect())
-}
-
-fn addresses(address: &Address<'_>) -> Value {
-    Value::from(address_line(address))
-}
-
-/// Formats addresses as in a header: `Ann <ann@x.test>, b@x.test`.
-fn address_line(address: &Address<'_>) -> String {
-    let write = |addr: &Addr<'_>| match (addr.name(), addr.address()) {
-        (Some(name), Some(address)) => format!("{name} <{address}>"),
-        (name, address) => name.or(address).unwrap_or_default().to_owned(),
-    };
-    address.iter().map(write).collect::<Vec<_>>().join(", ")
-}
-
-fn date_of(message: &Message<'_>) -> Option<String> {
-    message.date().filter(|date| date.is_valid()).map(mail_parser::DateTime::to_rfc3339)
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use mail_parser::{Encoding, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
 use super::super::mail_limits::{SearchAllowance, is_digest, prepare, unmask};
+use super::headers::{address_line, date_of};
 use super::html::html_to_text;
-use super::{address_line, date_of};
 
 /// Maximum nesting of forwarded messages that are parsed.
 const MAX_FORWARDED_LEVELS: usize = 5;
