@@ -1,9 +1,8 @@
 //! `fetchwell completions`: prints the completion script of a shell.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::Cli;
 use super::print::Printer;
 use crate::app::failure::Failure;
 
@@ -15,9 +14,10 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+    /// Prints the script for `program`, the command line of this program.
+    pub(super) fn run(self, mut program: Command, printer: Printer) -> Result<(), Failure> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "fetchwell", &mut script);
+        clap_complete::generate(self.shell, &mut program, "fetchwell", &mut script);
         printer.lines(String::from_utf8_lossy(&script).trim_end_matches('\n'));
         Ok(())
     }

@@ -28,7 +28,7 @@ mod tokens;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use self::print::Printer;
 use crate::app::failure::Failure;
@@ -154,7 +154,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Config(command) => command.run(printer, &environment),
             Command::ClientConfig(command) => command.run(printer),
             Command::Bundle(command) => command.run(printer),
-            Command::Completions(command) => command.run(printer),
+            Command::Completions(command) => command.run(Cli::command(), printer),
         });
     match done {
         Ok(()) => ExitCode::SUCCESS,
