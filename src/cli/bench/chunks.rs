@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::json;
 
-use super::context::Server;
+use super::server::Server;
 use super::texts::kind;
 use super::times::{Times, timed};
 use crate::app::failure::Failure;

@@ -3,31 +3,20 @@
 //! Each call is made as a client's would be, but without a socket, over the `hostaway` sample. It is compared with
 //! reading the same records and writing them as JSON, as a server without that layer does.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
 
 use super::chunks::{self, ChunkAccess};
 use super::machine::Machine;
+use super::server::Server;
 use super::times::{Times, timed};
 use crate::app::failure::Failure;
-use crate::app::open::{call, runtime};
-use crate::callers::CallContext;
 use crate::cli::print::{FAINT, Printer, grouped};
 use crate::connectors::hostaway;
-use crate::cursor::{Cursors, Skew};
 use crate::fit::Shaping;
-use crate::handle::{Handle, StreamName};
-use crate::http::InProcess;
-use crate::record::{Record, RecordData};
-use crate::source::store::Store;
-use crate::source::{BoundSource, Change, RecordQuery, RecordsQuery, Source};
-use crate::state::StateError;
+use crate::handle::StreamName;
 use crate::telemetry::{Endpoint, Origin, RECORDS_IN_MEMORY, Telemetry};
 use crate::terminal::Line;
-use crate::tools::{DEFAULT_CALL_DEADLINE, SharedToolbox, Toolbox};
 
 /// Number of measured calls.
 const TIMES: usize = 300;
@@ -64,76 +53,6 @@ struct CallTimes {
     raw_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     without: Option<Times>,
-}
-
-/// Server in this process, over a store in a temporary folder.
-pub(super) struct Server {
-    pub(super) toolbox: Arc<Toolbox>,
-    pub(super) routes: InProcess,
-    pub(super) source: BoundSource,
-    pub(super) runtime: Runtime,
-    _folder: tempfile::TempDir,
-}
-
-impl Server {
-    /// Starts a server over a store that `fill` writes.
-    pub(super) fn start(
-        fill: impl FnOnce(&std::path::Path) -> Result<u64, crate::connectors::ImportError>,
-    ) -> Result<Self, Failure> {
-        let folder = tempfile::tempdir();
-        let folder = folder.map_err(|error| Failure::new(format!("no temporary folder ({error})")))?;
-        let path = folder.path().join("bench.db");
-        fill(&path)?;
-        let name = "bench".parse().map_err(|error| Failure::usage(&error))?;
-        let source: Arc<dyn Source> = Arc::new(Store::open(name, &path)?);
-        let cursors = Cursors::in_memory(Skew::default()).map_err(StateError::from)?;
-        let toolbox = Toolbox::with_cursors(Arc::clone(&source), Arc::new(cursors), DEFAULT_CALL_DEADLINE);
-        let live = SharedToolbox::new(toolbox);
-        let routes = InProcess::new(live.clone(), Telemetry::default());
-        let source = BoundSource::new(source, CallContext::default());
-        Ok(Self { toolbox: live.now(), routes, source, runtime: runtime()?, _folder: folder })
-    }
-
-    /// Returns the size in bytes of an `/api/v1` response.
-    pub(super) async fn get(&self, target: &str) -> Result<usize, Failure> {
-        match self.routes.get(target).await {
-            Some((200, body)) => Ok(body.len()),
-            Some((status, body)) => {
-                let said = String::from_utf8_lossy(&body);
-                Err(Failure::new(format!("{target} was answered with {status}: {said}")))
-            }
-            None => Err(Failure::new(format!("{target} was not answered"))),
-        }
-    }
-
-    /// Returns the size in bytes of a tool's answer.
-    pub(super) async fn call(&self, tool: &str, arguments: Value) -> Result<usize, Failure> {
-        let Value::Object(arguments) = arguments else { return Err(Failure::new("no arguments")) };
-        Ok(call(&self.toolbox, tool, arguments).await?.json().len())
-    }
-
-    /// Returns the size in bytes of a complete record as JSON.
-    async fn record(&self, id: &str) -> Result<usize, Failure> {
-        let handle: Handle = id.parse().map_err(|error| Failure::usage(&error))?;
-        let record = self.source.record(&RecordQuery::new(handle.address().clone())).await?;
-        json_bytes(&[record])
-    }
-
-    /// Returns the size in bytes of the newest records of a stream as JSON.
-    async fn records(&self, stream: &StreamName, limit: usize) -> Result<usize, Failure> {
-        let page = self.source.records(&RecordsQuery::new(stream.clone(), limit)).await?;
-        let records = page.rows.into_iter().filter_map(|row| match row {
-            Change::Present(record) => Some(*record),
-            Change::Deleted { .. } => None,
-        });
-        json_bytes(&records.collect::<Vec<_>>())
-    }
-}
-
-fn json_bytes(records: &[Record]) -> Result<usize, Failure> {
-    let data: Vec<&RecordData> = records.iter().map(|record| &record.data).collect();
-    let json = serde_json::to_string(&data);
-    json.map(|json| json.len()).map_err(|error| Failure::new(error.to_string()))
 }
 
 pub(super) fn run(printer: Printer) -> Result<(), Failure> {

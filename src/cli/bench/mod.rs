@@ -1,6 +1,7 @@
 //! `fetchwell bench`: benchmarks of the parts of a call and of a configuration reload.
 //!
-//! One file per benchmark; `texts` generates the texts, `times` measures, `machine` describes the machine.
+//! One file per benchmark; `texts` generates the texts, `times` measures, `machine` describes the
+//! machine, `server` is the server that several of them call.
 
 mod all;
 mod chunks;
@@ -8,6 +9,7 @@ mod context;
 mod cursor;
 mod machine;
 mod reload;
+mod server;
 mod texts;
 mod times;
 mod tokens;
