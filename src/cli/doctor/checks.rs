@@ -6,7 +6,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 
-use super::Check;
+use super::check::Check;
 use crate::app::open::{allowed, credentials, refuse_owner};
 use crate::callers::CallContext;
 use crate::cli::print::grouped;

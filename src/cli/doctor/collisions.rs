@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Check;
+use super::check::Check;
 use super::checks::Examined;
 use crate::config::SourceSettings;
 

@@ -1,15 +1,17 @@
 //! `fetchwell doctor`: checks the configured sources and suggests remedies.
 //!
+//! * `check`: the result of one check
 //! * `checks`: the checks of one source
 //! * `collisions`: checks across sources
 
+mod check;
 mod checks;
 mod collisions;
 
 use clap::Args;
 use futures_util::future::join_all;
-use serde::Serialize;
 
+use self::check::Check;
 use self::checks::{Examined, examine};
 use self::collisions::collisions;
 use super::print::{BAD, FAINT, GOOD, Printer, STRONG, UNSURE};
@@ -18,7 +20,7 @@ use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::settings::SourceArgs;
 use crate::app::state::StateArgs;
-use crate::config::{Environment, SourceSettings};
+use crate::config::Environment;
 use crate::terminal::Line;
 
 /// Check the configured sources, and print a remedy for each problem.
@@ -29,35 +31,6 @@ pub(super) struct Doctor {
 
     #[command(flatten)]
     state: StateArgs,
-}
-
-/// Result of one check.
-#[derive(Debug, Serialize)]
-struct Check {
-    /// Source that was checked; `None` for a check across sources.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<String>,
-    name: &'static str,
-    ok: bool,
-    found: String,
-    /// Warning about something that works and should be improved.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
-}
-
-impl Check {
-    fn for_source(source: &SourceSettings, name: &'static str, outcome: Result<String, String>) -> Self {
-        Self { source: Some(source.name.to_string()), ..Self::for_all(name, outcome) }
-    }
-
-    fn for_all(name: &'static str, outcome: Result<String, String>) -> Self {
-        let ok = outcome.is_ok();
-        Self { source: None, name, ok, found: outcome.unwrap_or_else(|problem| problem), warning: None }
-    }
-
-    fn warning(self, warning: Option<String>) -> Self {
-        Self { warning, ..self }
-    }
 }
 
 impl Doctor {
