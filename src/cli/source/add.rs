@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::FileArgs;
+use super::file_args::FileArgs;
 use crate::app::failure::Failure;
 use crate::app::settings::remote;
 use crate::cli::print::Printer;

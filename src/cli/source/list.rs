@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::FileArgs;
+use super::file_args::FileArgs;
 use crate::app::failure::Failure;
 use crate::cli::print::{Printer, note};
 use crate::cli::probe::place;

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::{FileArgs, unknown};
+use super::file_args::{FileArgs, unknown};
 use crate::app::failure::Failure;
 use crate::cli::print::Printer;
 use crate::config::{ConfigError, check_text, without_source};

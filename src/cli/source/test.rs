@@ -5,7 +5,7 @@ use clap::Args;
 use futures_util::future::join_all;
 use serde::Serialize;
 
-use super::{FileArgs, unknown};
+use super::file_args::{FileArgs, unknown};
 use crate::app::failure::Failure;
 use crate::app::open::{AS_IT_IS, allowed, open_source, runtime};
 use crate::cli::print::{BAD, GOOD, Printer, STRONG, UNSURE};
