@@ -1,5 +1,6 @@
 //! `fetchwell client-config`: the configuration to paste into a client.
 //!
+//! * `snippet`: the clients, and snippets of their configuration
 //! * `remote_client`: the configuration for a server at a URL
 //! * `chatgpt_recipe`: the steps for ChatGPT
 //! * `bundle`: `fetchwell bundle`, a file that Claude Desktop installs
@@ -7,16 +8,17 @@
 mod bundle;
 mod chatgpt_recipe;
 mod remote_client;
+mod snippet;
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 
 pub(super) use self::bundle::Bundle;
 use self::chatgpt_recipe::chatgpt_recipe;
-
 use self::remote_client::{ServerUrl, VariableName, remote_snippet};
+pub(super) use self::snippet::{Client, Snippet, shell_word};
 use crate::app::failure::Failure;
 use crate::app::settings::{SourceArgs, remote};
 use crate::cli::print::{FAINT, Printer};
@@ -42,22 +44,6 @@ pub(super) struct ClientConfig {
     token_env: Option<VariableName>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Client {
-    /// Claude Desktop.
-    Claude,
-    /// Claude Code.
-    ClaudeCode,
-    /// Codex.
-    Codex,
-    /// Cursor.
-    Cursor,
-    /// Visual Studio Code.
-    Vscode,
-    /// ChatGPT.
-    Chatgpt,
-}
-
 /// Command line with which a client starts a server.
 pub(super) struct Launch {
     pub(super) program: String,
@@ -66,12 +52,6 @@ pub(super) struct Launch {
     /// Environment variables that sources take their credentials from. Programs that a desktop application starts have no
     /// environment of a shell.
     pub(super) variables: Vec<String>,
-}
-
-/// A snippet and the place that it belongs to.
-pub(super) struct Snippet {
-    pub(super) goes: &'static str,
-    pub(super) text: String,
 }
 
 impl ClientConfig {
@@ -244,16 +224,6 @@ fn codex(launch: &Launch, stdio: Vec<String>) -> String {
         }
     }
     text
-}
-
-/// A word as a POSIX shell reads it.
-pub(super) fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use super::{Client, Snippet, shell_word};
+use super::snippet::{Client, Snippet, shell_word};
 use crate::app::failure::Failure;
 use crate::http::{PublicUrl, PublicUrlError};
 
