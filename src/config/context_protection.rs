@@ -267,6 +267,3 @@ impl TryFrom<String> for EndpointName {
         Ok(Self(name))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -115,3 +115,6 @@ pub enum CredentialSettings {
 
 /// Default folder for the credentials of `pdpp connect`.
 pub const DEFAULT_CACHE_ROOT: &str = ".pdpp";
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,3 @@ mod record;
 
 pub use allow_list::{RestrictedKey, restricted_keys};
 pub use record::{TrustError, TrustedFile, TrustedFiles};
-
-#[cfg(test)]
-mod tests;

@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::restricted_keys;
-use crate::config::check_text;
+use crate::config::{check_text, restricted_keys};
 
 /// The rule for a key in a found file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,4 @@
+//! Tests of whole configuration files.
+
+mod context_protection;
+mod found_file_keys;
