@@ -1,6 +1,6 @@
 //! The values of a tree with their full keys.
 
-use super::{Node, Value, key_of};
+use super::node::{Node, Value, key_of};
 
 /// A value that is not a table or list with entries.
 #[derive(Debug, Clone, PartialEq)]

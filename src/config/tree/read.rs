@@ -8,7 +8,7 @@ use serde::de::{
     Visitor,
 };
 
-use super::{Key, Mistake, Node, Value, key_of};
+use super::node::{Key, Mistake, Node, Value, key_of};
 
 /// A deserialization error. Its position is added while it is returned through the levels of the tree.
 #[derive(Debug)]

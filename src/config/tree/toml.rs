@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Key, Mistake, Node, Value, key_of, line_at};
+use super::node::{Key, Mistake, Node, Value, key_of, line_at};
 
 /// Parses a whole file. The `toml` crate limits the depth.
 pub(super) fn parse(text: &str) -> Result<Node, Mistake> {

@@ -8,7 +8,7 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::{AliasLimits, DuplicateKeyPolicy, MergeKeyPolicy};
 use serde_saphyr::{Error, Spanned};
 
-use super::{Key, Mistake, Node, Value, key_of};
+use super::node::{Key, Mistake, Node, Value, key_of};
 
 /// Maximum nesting. Settings are four levels deep.
 const MAX_DEPTH: usize = 16;
