@@ -21,9 +21,9 @@ fuzz_target!(|text: &str| {
         }
         match restricted_keys(text, file) {
             Ok(keys) => assert!(keys.iter().all(|key| (1..=lines).contains(&key.line))),
-            Err(error) => {
+            Err(mistake) => {
                 assert!(settings.is_err());
-                check_error(&error, lines);
+                check_error(&ConfigError::Invalid { path: file.to_owned(), mistake }, lines);
             }
         }
         if let Err(error) = refuse_blank(text, file) {

@@ -39,7 +39,9 @@ impl FoundFile {
     /// The file has keys that require trust, and the user does not trust it with this content.
     pub fn check_trust(&self, text: &str) -> Result<(), ConfigError> {
         let Self::Here(path) = self else { return Ok(()) };
-        let mut restricted = restricted_keys(text, path)?.into_iter();
+        let mut restricted = restricted_keys(text, path)
+            .map_err(|mistake| ConfigError::Invalid { path: path.clone(), mistake })?
+            .into_iter();
         let Some(first) = restricted.next() else { return Ok(()) };
         if TrustedFiles::of_user()?.is_trusted(path, text)? {
             return Ok(());

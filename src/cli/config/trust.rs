@@ -9,8 +9,8 @@ use crate::app::failure::Failure;
 use crate::app::settings::found_file;
 use crate::cli::print::{FAINT, Printer, note};
 use crate::config::{
-    FoundFile, RestrictedKey, SourcePlace, SourceSettings, TrustedFile, TrustedFiles, check_text, read_text,
-    refuse_blank, restricted_keys,
+    ConfigError, FoundFile, RestrictedKey, SourcePlace, SourceSettings, TrustedFile, TrustedFiles,
+    check_text, read_text, refuse_blank, restricted_keys,
 };
 use crate::terminal::Line;
 
@@ -57,7 +57,8 @@ impl Trust {
         let text = read_text(&path)?;
         refuse_blank(&text, &path)?;
         let settings = check_text(&text, &path)?;
-        let keys = restricted_keys(&text, &path)?;
+        let keys = restricted_keys(&text, &path)
+            .map_err(|mistake| ConfigError::Invalid { path: path.clone(), mistake })?;
         let trusted = if keys.is_empty() || self.dry_run {
             None
         } else {
@@ -78,7 +79,7 @@ impl Trust {
     }
 }
 
-fn failure(error: impl Into<crate::config::ConfigError>) -> Failure {
+fn failure(error: impl Into<ConfigError>) -> Failure {
     error.into().into()
 }
 

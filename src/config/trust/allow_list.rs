@@ -7,8 +7,7 @@
 
 use std::path::Path;
 
-use crate::config::error::ConfigError;
-use crate::config::tree::{Leaf, Node};
+use crate::config::tree::{Leaf, Mistake, Node};
 use crate::source::pdpp::ProviderUrl;
 
 /// The values of a key that a found file may have.
@@ -75,9 +74,8 @@ pub struct RestrictedKey {
 /// # Errors
 ///
 /// The text cannot be parsed.
-pub fn restricted_keys(text: &str, path: &Path) -> Result<Vec<RestrictedKey>, ConfigError> {
-    let tree =
-        Node::parse(text, path).map_err(|mistake| ConfigError::Invalid { path: path.to_owned(), mistake })?;
+pub fn restricted_keys(text: &str, path: &Path) -> Result<Vec<RestrictedKey>, Mistake> {
+    let tree = Node::parse(text, path)?;
     let restricted = tree.leaves().into_iter().filter(|leaf| !is_allowed(leaf));
     Ok(restricted
         .map(|leaf| RestrictedKey {
