@@ -6,10 +6,11 @@
 
 use std::cmp::Reverse;
 
+use super::client::Client;
 use super::params::Params;
 use super::record_path::stream_path;
 use super::transport::parsed;
-use super::{Client, refused, wire};
+use super::{refused, wire};
 use crate::record::{Scalar, comparable};
 use crate::source::figure::Figure;
 use crate::source::{

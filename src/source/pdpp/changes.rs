@@ -4,12 +4,12 @@
 //! `next_changes_since` is valid only on the last page. It empties deletions when it is asked for `fields`, so whole
 //! records are asked for and fields are selected here.
 
+use super::client::Client;
 use super::params::Params;
 use super::position::{ChangesStart, SavedChanges};
 use super::record_path::stream_path;
-use super::records::selected;
 use super::transport::parsed;
-use super::{Client, describe, refused, wire};
+use super::{describe, refused, wire};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::StreamDetail;
 use crate::source::merge::left_out;
@@ -76,7 +76,7 @@ fn params(query: &RecordsQuery, from: &SavedChanges, connection: Option<&Connect
         Selection::Fields(_) => &Selection::All,
         other => other,
     };
-    selected(params, selection, query, query.count).connection(connection)
+    params.list(query, selection, query.count).connection(connection)
 }
 
 /// Keeps only `fields` in a record.

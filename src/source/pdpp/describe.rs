@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::client::Client;
 use super::known::StreamKey;
 use super::params::Params;
 use super::transport::parsed;
-use super::{Client, wire};
+use super::wire;
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{Schema, StreamDetail};
 use crate::source::unknown_place::{unknown_place, unknown_stream};

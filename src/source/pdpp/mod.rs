@@ -4,6 +4,7 @@
 //! Bodies have a size limit, every call has a deadline, and the credential is sent to the provider's own origin only.
 //!
 //! * `transport`, `credentials`, `provider`: HTTP with deadlines and limits, credentials, URLs
+//! * `client`: the client that reads within one call
 //! * `params`, `record_path`: query parameters and paths
 //! * `wire`: parsers of responses
 //! * `describe`, `known`: schemas and their cache
@@ -14,6 +15,7 @@
 
 mod aggregate;
 mod changes;
+mod client;
 mod credentials;
 mod describe;
 mod known;
@@ -40,10 +42,11 @@ pub use provider::{InvalidProviderUrl, ProviderUrl};
 pub use recorded::{Recorded, fat_records_reply, fat_search_reply, long_record_reply, wide_schema_reply};
 pub use transport::{Connections, DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
+use self::client::Client;
 use self::known::KnownSchemas;
 use self::params::Params;
 use self::record_path::{encoded_twice, record_path};
-use self::transport::{Reply, Requests, Transport, parsed};
+use self::transport::{Reply, Transport, parsed};
 use super::query::share;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, QueryFault, RecordQuery, RecordsPage, RecordsQuery,
@@ -64,14 +67,6 @@ pub struct Pdpp {
     name: SourceName,
     transport: Transport,
     known: KnownSchemas,
-}
-
-/// A client of a record server in the context of one call, whose token it sends.
-#[derive(Debug, Clone, Copy)]
-struct Client<'a> {
-    name: &'a SourceName,
-    requests: Requests<'a>,
-    known: &'a KnownSchemas,
 }
 
 impl Pdpp {

@@ -1,7 +1,7 @@
 //! Query parameters of a request.
 
 use crate::handle::ConnectionId;
-use crate::source::{Expansion, Filter, Operator};
+use crate::source::{CountMode, Expansion, Filter, Operator, RecordsQuery, Selection};
 
 /// Parameters in the order in which they are sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,6 +49,21 @@ impl Params {
             let limit = format!("expand_limit[{}]", expansion.relation);
             params.and("expand", &expansion.relation).each(&limit, expansion.limit)
         })
+    }
+
+    /// Adds the parameters that every kind of list has.
+    pub(super) fn list(self, query: &RecordsQuery, selection: &Selection, count: CountMode) -> Self {
+        let params = match selection {
+            Selection::All => self,
+            Selection::Fields(fields) => self.each("fields", fields),
+            Selection::View(view) => self.and("view", view),
+        };
+        let count = match count {
+            CountMode::None => None,
+            CountMode::Estimated => Some("estimated"),
+            CountMode::Exact => Some("exact"),
+        };
+        params.filter(&query.filter).expand(&query.expand).each("count", count)
     }
 }
 

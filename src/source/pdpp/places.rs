@@ -3,7 +3,8 @@
 //! Servers refuse them with many codes, of which 401 `context.instance_mismatch` does not say what exists. The schema
 //! does.
 
-use super::{Client, describe};
+use super::client::Client;
+use super::describe;
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::Schema;
 use crate::source::unknown_place::unknown_place;

@@ -7,12 +7,13 @@ use std::collections::HashMap;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+use super::client::Client;
 use super::describe::Holders;
 use super::params::Params;
 use super::position::RemoteInput;
 use super::record_path::stream_path;
 use super::transport::{MAX_IN_FLIGHT, parsed};
-use super::{Client, changes, describe, places, refused, wire};
+use super::{changes, describe, places, refused, wire};
 use crate::handle::ConnectionId;
 use crate::record::StreamDetail;
 use crate::source::merge::{InputPage, MergedList, PendingRead, Row, SortKey, sort_value};
@@ -84,7 +85,7 @@ async fn merged(
                 hidden.insert(input.name.connection.clone(), field);
             }
             let params = Params::default().and("limit", &limit);
-            let params = order(selected(params, &selection.asked, query, count), query);
+            let params = order(params.list(query, &selection.asked, count), query);
             reads.push(read(pdpp, query, params, input));
         }
         let pages: Vec<_> = stream::iter(reads).buffered(MAX_READS_AT_ONCE).try_collect().await?;
@@ -206,26 +207,6 @@ async fn merging(
         });
     }
     Ok(inputs)
-}
-
-/// Adds the parameters that every kind of list has.
-pub(super) fn selected(
-    params: Params,
-    selection: &Selection,
-    query: &RecordsQuery,
-    count: CountMode,
-) -> Params {
-    let params = match selection {
-        Selection::All => params,
-        Selection::Fields(fields) => params.each("fields", fields),
-        Selection::View(view) => params.and("view", view),
-    };
-    let count = match count {
-        CountMode::None => None,
-        CountMode::Estimated => Some("estimated"),
-        CountMode::Exact => Some("exact"),
-    };
-    params.filter(&query.filter).expand(&query.expand).each("count", count)
 }
 
 /// Adds the order: `sort=-received_at`, or the direction alone.
