@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::store::StoreError;
+use super::store_error::StoreError;
 use crate::handle::{ConnectionId, SourceName};
 use crate::record::{ConnectionSchema, Unavailable};
 

@@ -8,7 +8,8 @@
 //! * `federation`, `merge`: several sources as one; the merge of ordered lists
 //! * `allowed_streams`, `unopened`: decorators that restrict a source or open it lazily
 //! * `bound`: a source with the context of one call
-//! * `query`, `error`, `unknown_place`: typed queries and answers, errors
+//! * `query`: typed queries and answers
+//! * `error`, `store_error`, `unknown_place`: errors
 //! * `figure`: accumulators of aggregates
 //!
 //! **Invariant:** nothing here knows MCP, and text from a source never becomes a header, a path, a log line or an
@@ -23,6 +24,7 @@ mod merge;
 pub mod pdpp;
 mod query;
 pub mod store;
+mod store_error;
 mod unknown_place;
 mod unopened;
 
