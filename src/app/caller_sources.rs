@@ -1,7 +1,6 @@
 //! The sources of each caller: those that the policy allows, opened once for all callers or for each grant.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::Failure;
@@ -9,7 +8,7 @@ use super::open::{OpenedSource, joined};
 use crate::callers::{AuthorizationPolicy, Caller, GrantToken, SourceCredential, SourceGrant};
 use crate::config::{AuthSettings, SourceSettings};
 use crate::handle::SourceName;
-use crate::source::Source;
+use crate::source::Sources;
 use crate::source::pdpp::Connections;
 use crate::tools::CallerSources;
 
@@ -22,7 +21,7 @@ pub(crate) struct ConfiguredSources {
     own: Vec<OpenedSource>,
     /// Connections to the sources that are read with the caller's own token.
     connections: HashMap<SourceName, Connections>,
-    everything: Option<Arc<dyn Source>>,
+    everything: Option<Sources>,
     policy: AuthorizationPolicy,
     call_deadline: Duration,
 }
@@ -54,7 +53,7 @@ fn policy(auth: &AuthSettings) -> AuthorizationPolicy {
 }
 
 impl CallerSources for ConfiguredSources {
-    fn granted(&self, to: &Caller, token: &GrantToken) -> Option<Arc<dyn Source>> {
+    fn granted(&self, to: &Caller, token: &GrantToken) -> Option<Sources> {
         let may_read = |source: &&SourceSettings| {
             let credential = match source.takes_callers_token() {
                 true => SourceCredential::Caller,
@@ -73,7 +72,7 @@ impl CallerSources for ConfiguredSources {
         joined(opened, self.call_deadline).ok()
     }
 
-    fn everything(&self) -> Option<Arc<dyn Source>> {
+    fn everything(&self) -> Option<Sources> {
         self.everything.clone()
     }
 }

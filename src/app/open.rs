@@ -16,7 +16,7 @@ use crate::record::RecordData;
 use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{Connections, Credentials, Pdpp, ProviderUrl};
 use crate::source::store::{Store, StoreError};
-use crate::source::{AllowedStreams, Source, SourceError, Unopened};
+use crate::source::{AllowedStreams, Source, SourceError, Sources, Unopened};
 use crate::terminal::note;
 use crate::tools::{Payload, Profile, Toolbox};
 
@@ -58,7 +58,7 @@ pub(crate) const WITH_WHOLE_INDEX: Prepare = |store| store.complete_index().map(
 
 impl SourceArgs {
     /// All that is to be asked, as one source, checked as far as that needs no network.
-    pub(crate) fn open(&self, environment: &Environment) -> Result<Arc<dyn Source>, Failure> {
+    pub(crate) fn open(&self, environment: &Environment) -> Result<Sources, Failure> {
         let settings = self.settings(environment)?;
         joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)
     }
@@ -127,21 +127,18 @@ fn lacks_variable(source: &SourceSettings, environment: &Environment) -> bool {
 }
 
 /// The sources as the one that is asked. A federation of one would add nothing.
-pub(crate) fn joined(
-    mut opened: Vec<OpenedSource>,
-    call_deadline: Duration,
-) -> Result<Arc<dyn Source>, Failure> {
+pub(crate) fn joined(mut opened: Vec<OpenedSource>, call_deadline: Duration) -> Result<Sources, Failure> {
     if opened.len() == 1
         && let Some(only) = opened.pop()
     {
-        return Ok(only.source);
+        return Ok(only.source.into());
     }
     let name = "sources".parse().map_err(|error| Failure::usage(&error))?;
     // What answered has to be put together and sent before the call itself is over.
     let most = call_deadline * 3 / 4;
     let member = |OpenedSource { source, settings }| Member { source, deadline: settings.deadline.min(most) };
-    let federation = Federation::new(name, opened.into_iter().map(member).collect());
-    Ok(Arc::new(federation.with_patience(most)))
+    let members = opened.into_iter().map(member).collect();
+    Ok(Federation::with_page_timeout(name, members, most).into())
 }
 
 /// Restricts a source to the streams that its settings allow.
@@ -259,11 +256,11 @@ pub(crate) fn credentials(
 
 /// The tools over a source, for a command that ends.
 pub(crate) fn toolbox(
-    source: Arc<dyn Source>,
+    sources: impl Into<Sources>,
     call_deadline: Duration,
     protection: &Protection,
 ) -> Result<Arc<Toolbox>, Failure> {
-    let toolbox = Toolbox::new(source, call_deadline)
+    let toolbox = Toolbox::new(sources, call_deadline)
         .map_err(|error| Failure::new(format!("no random bytes are available ({error})")))?;
     Ok(Arc::new(toolbox.protected_by(Arc::new(protection.clone()))))
 }

@@ -75,7 +75,7 @@ impl Reload {
                 let now = live.now();
                 // The source is kept, with its circuit breakers, caches and positions of lists.
                 let source = if has_same_sources(before, &settings) {
-                    Arc::clone(now.source().shared())
+                    now.source().shared().clone()
                 } else {
                     let opened = reopen_sources(&settings, &self.environment, &self.opened)?;
                     let source = joined(opened.clone(), settings.call_deadline)?;
@@ -156,7 +156,7 @@ mod tests {
     use crate::app::settings::{PlaceArgs, SourceArgs};
     use crate::cli::demo::import_mail;
     use crate::config::DEFAULT_CACHE_ROOT;
-    use crate::source::Source;
+    use crate::source::{Source, Sources};
     use crate::tools::{SharedToolbox, Toolbox};
 
     const TWO: &str =
@@ -203,8 +203,8 @@ mod tests {
         live.now()
     }
 
-    fn asked(reload: &Reload) -> Arc<dyn Source> {
-        Arc::clone(now(reload).source().shared())
+    fn asked(reload: &Reload) -> Sources {
+        now(reload).source().shared().clone()
     }
 
     fn open(reload: &Reload) -> Vec<Arc<dyn Source>> {
@@ -217,18 +217,18 @@ mod tests {
         let (before, sources) = (asked(&reload), open(&reload));
         reload.apply(&format!("{TWO}[context_protection]\noutput_token_threshold = 3000\n")).unwrap();
         assert_eq!(now(&reload).protection().global.threshold, 3_000);
-        assert!(Arc::ptr_eq(&before, &asked(&reload)), "what is asked is the very same");
+        assert!(before.is_same(&asked(&reload)), "what is asked is the very same");
         reload.apply(&format!("{THIRD}{TWO}")).unwrap();
-        assert!(!Arc::ptr_eq(&before, &asked(&reload)));
+        assert!(!before.is_same(&asked(&reload)));
         let after = open(&reload);
         assert!(
             after.len() == 3 && Arc::ptr_eq(&after[1], &sources[0]) && Arc::ptr_eq(&after[2], &sources[1])
         );
         // A single source is not wrapped in a federation.
         reload.apply(THIRD).unwrap();
-        assert!(Arc::ptr_eq(&asked(&reload), &after[0]));
+        assert!(asked(&reload).is_same(&Arc::clone(&after[0]).into()));
         reload.apply(&format!("call_deadline = \"3s\"\n{THIRD}")).unwrap();
-        assert!(Arc::ptr_eq(&asked(&reload), &after[0]));
+        assert!(asked(&reload).is_same(&Arc::clone(&after[0]).into()));
         assert_eq!(now(&reload).call_deadline().as_secs(), 3);
     }
 
@@ -266,12 +266,12 @@ mod tests {
             "[context_protection]\nmax_page_size = 1\n",
         ] {
             reload.handle_change(Noticed::Text { text: text.to_owned(), at: now });
-            assert!(Arc::ptr_eq(&before, &asked(&reload)), "{text}");
+            assert!(before.is_same(&asked(&reload)), "{text}");
         }
         reload.handle_change(Noticed::Removed);
         assert_eq!(counted(&reload), [0, 5]);
         reload.handle_change(Noticed::Text { text: format!("{TWO}# the same\n"), at: now });
         assert_eq!(counted(&reload), [1, 5]);
-        assert!(Arc::ptr_eq(&before, &asked(&reload)));
+        assert!(before.is_same(&asked(&reload)));
     }
 }

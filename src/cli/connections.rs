@@ -36,7 +36,7 @@ struct StreamOutput<'a> {
 impl Connections {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let source = self.source.open(environment)?;
-        let schema = runtime()?.block_on(source.schema(&CallContext::default()))?;
+        let schema = runtime()?.block_on(source.source().schema(&CallContext::default()))?;
         if printer.json {
             printer.value(&schema.connections.iter().map(shown).collect::<Vec<_>>());
         } else {

@@ -3,12 +3,9 @@
 //! The tools and the HTTP APIs read a `BoundSource`, so that every read of a request has the context that was created for
 //! it, and none of them passes it on.
 
-use std::sync::Arc;
-
-use super::federation::CircuitReport;
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, RecordQuery, RecordsPage, RecordsQuery, SearchPage,
-    SearchQuery, Source, SourceError, StreamAnswer, StreamQuery, WindowQuery,
+    SearchQuery, SourceError, Sources, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
@@ -17,64 +14,58 @@ use crate::record::{Record, Schema, Unavailable, Window};
 /// A source that is read in the context of one call. Clones share the source.
 #[derive(Debug, Clone)]
 pub struct BoundSource {
-    source: Arc<dyn Source>,
+    sources: Sources,
     context: CallContext,
 }
 
 impl BoundSource {
     /// Binds a source to the context of a call.
     #[must_use]
-    pub fn new(source: Arc<dyn Source>, context: CallContext) -> Self {
-        Self { source, context }
+    pub fn new(sources: impl Into<Sources>, context: CallContext) -> Self {
+        Self { sources: sources.into(), context }
     }
 
     /// Returns the same source in the context of another call.
     #[must_use]
     pub fn with_context(&self, context: CallContext) -> Self {
-        Self { source: Arc::clone(&self.source), context }
+        Self { sources: self.sources.clone(), context }
     }
 
     /// Returns the source, which other calls share.
     #[must_use]
-    pub fn shared(&self) -> &Arc<dyn Source> {
-        &self.source
+    pub fn shared(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// Returns the source of a name, in the same context: a member of a federation, or the single source itself.
+    #[must_use]
+    pub fn named(&self, name: &SourceName) -> Option<Self> {
+        let sources = self.sources.named(name)?;
+        Some(Self { sources, context: self.context.clone() })
+    }
+
+    /// Returns true for a federation. Its own errors name no source.
+    #[must_use]
+    pub fn is_federation(&self) -> bool {
+        self.sources.is_federation()
     }
 
     /// Delegates to [`Source::name`].
     #[must_use]
     pub fn name(&self) -> &SourceName {
-        self.source.name()
+        self.sources.source().name()
     }
 
     /// Delegates to [`Source::identity`].
     #[must_use]
     pub fn identity(&self) -> String {
-        self.source.identity()
-    }
-
-    /// Delegates to [`Source::is_several`].
-    #[must_use]
-    pub fn is_several(&self) -> bool {
-        self.source.is_several()
+        self.sources.source().identity()
     }
 
     /// Delegates to [`Source::hides_streams`].
     #[must_use]
     pub fn hides_streams(&self) -> bool {
-        self.source.hides_streams()
-    }
-
-    /// Delegates to [`Source::circuits`].
-    #[must_use]
-    pub fn circuits(&self) -> Vec<CircuitReport> {
-        self.source.circuits()
-    }
-
-    /// Returns the source of a name in a federation, in the same context.
-    #[must_use]
-    pub fn member(&self, name: &SourceName) -> Option<Self> {
-        let source = self.source.member(name)?;
-        Some(Self { source, context: self.context.clone() })
+        self.sources.source().hides_streams()
     }
 
     /// Delegates to [`Source::health`].
@@ -83,7 +74,7 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn health(&self) -> Result<Vec<Unavailable>, SourceError> {
-        self.source.health().await
+        self.sources.source().health().await
     }
 
     /// Delegates to [`Source::schema`].
@@ -92,7 +83,7 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn schema(&self) -> Result<Schema, SourceError> {
-        self.source.schema(&self.context).await
+        self.sources.source().schema(&self.context).await
     }
 
     /// Delegates to [`Source::version`].
@@ -101,7 +92,7 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn version(&self, address: &RecordAddress) -> Result<Option<String>, SourceError> {
-        self.source.version(&self.context, address).await
+        self.sources.source().version(&self.context, address).await
     }
 
     /// Delegates to [`Source::stream`].
@@ -110,7 +101,7 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn stream(&self, query: &StreamQuery) -> Result<StreamAnswer, SourceError> {
-        self.source.stream(&self.context, query).await
+        self.sources.source().stream(&self.context, query).await
     }
 
     /// Delegates to [`Source::search`].
@@ -119,7 +110,7 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
-        self.source.search(&self.context, query).await
+        self.sources.source().search(&self.context, query).await
     }
 
     /// Delegates to [`Source::changes_origin`].
@@ -128,7 +119,7 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn changes_origin(&self, query: &StreamQuery) -> Result<ChangesOrigin, SourceError> {
-        self.source.changes_origin(&self.context, query).await
+        self.sources.source().changes_origin(&self.context, query).await
     }
 
     /// Delegates to [`Source::records`].
@@ -137,7 +128,7 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn records(&self, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
-        self.source.records(&self.context, query).await
+        self.sources.source().records(&self.context, query).await
     }
 
     /// Delegates to [`Source::record`].
@@ -146,7 +137,7 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn record(&self, query: &RecordQuery) -> Result<Record, SourceError> {
-        self.source.record(&self.context, query).await
+        self.sources.source().record(&self.context, query).await
     }
 
     /// Delegates to [`Source::window`].
@@ -155,7 +146,7 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn window(&self, query: &WindowQuery) -> Result<Window, SourceError> {
-        self.source.window(&self.context, query).await
+        self.sources.source().window(&self.context, query).await
     }
 
     /// Delegates to [`Source::aggregate`].
@@ -164,13 +155,13 @@ impl BoundSource {
     ///
     /// See [`SourceError`].
     pub async fn aggregate(&self, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-        self.source.aggregate(&self.context, query).await
+        self.sources.source().aggregate(&self.context, query).await
     }
 }
 
-impl<Read: Source + 'static> From<Read> for BoundSource {
+impl<Read: Into<Sources>> From<Read> for BoundSource {
     /// Binds a source to the context of no call.
     fn from(source: Read) -> Self {
-        Self::new(Arc::new(source), CallContext::default())
+        Self::new(source, CallContext::default())
     }
 }

@@ -7,7 +7,7 @@
 //! * `store`, `pdpp`: the embedded store and the client of a remote record server
 //! * `federation`, `merge`: several sources as one; the merge of ordered lists
 //! * `allowed_streams`, `unopened`: decorators that restrict a source or open it lazily
-//! * `bound`: a source with the context of one call
+//! * `sources`, `bound`: one source or a federation, and a source with the context of one call
 //! * `query`: typed queries and answers
 //! * `error`, `store_error`, `unknown_place`: errors
 //! * `figure`: accumulators of aggregates
@@ -23,13 +23,13 @@ mod figure;
 mod merge;
 pub mod pdpp;
 mod query;
+mod sources;
 pub mod store;
 mod store_error;
 mod unknown_place;
 mod unopened;
 
 use std::fmt;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -43,10 +43,9 @@ pub use query::{
     SearchPosition, SearchQuery, SearchText, Selection, Start, StreamAnswer, StreamQuery, TimeZoneName,
     WindowQuery, WindowStart,
 };
-
+pub use sources::Sources;
 pub use unopened::Unopened;
 
-use self::federation::CircuitReport;
 use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Schema, Unavailable, Window};
@@ -62,11 +61,6 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// changes.
     fn identity(&self) -> String;
 
-    /// Returns true for a federation of several sources. Its own errors name no source.
-    fn is_several(&self) -> bool {
-        false
-    }
-
     /// Returns true if streams are hidden. Positions in lists are then encrypted before they are returned, since they
     /// may reveal hidden streams.
     fn hides_streams(&self) -> bool {
@@ -76,16 +70,6 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// Returns true if the source verifies unsealed change tokens itself, as a store does with those of earlier releases.
     fn verifies_changes(&self) -> bool {
         false
-    }
-
-    /// Returns the state of the circuit breaker of each source in a federation, or an empty list for a single source.
-    fn circuits(&self) -> Vec<CircuitReport> {
-        Vec::new()
-    }
-
-    /// Returns the source of a name in a federation, for queries about a connection that several sources have.
-    fn member(&self, _name: &SourceName) -> Option<Arc<dyn Source>> {
-        None
     }
 
     /// Checks health without network requests. Returns the sources in it that are unavailable, or an error if all of

@@ -12,7 +12,7 @@ use crate::callers::{CallContext, GrantId, RecordPages};
 use crate::cursor::{Cursors, Skew};
 use crate::fit::{Limits, PageBudget, Protection};
 use crate::handle::SourceName;
-use crate::source::{BoundSource, Source, StreamQuery};
+use crate::source::{BoundSource, Sources, StreamQuery};
 
 /// Default deadline of a call.
 pub const DEFAULT_CALL_DEADLINE: Duration = Duration::from_secs(20);
@@ -45,16 +45,16 @@ impl Toolbox {
     /// # Errors
     ///
     /// The system has no random bytes for the key of cursors.
-    pub fn new(source: Arc<dyn Source>, call_deadline: Duration) -> Result<Self, getrandom::Error> {
+    pub fn new(sources: impl Into<Sources>, call_deadline: Duration) -> Result<Self, getrandom::Error> {
         let cursors = Arc::new(Cursors::in_memory(Skew::default())?);
-        Ok(Self::with_cursors(source, cursors, call_deadline))
+        Ok(Self::with_cursors(sources, cursors, call_deadline))
     }
 
     /// Creates a toolbox that shares cursors with others.
     #[must_use]
-    pub fn with_cursors(source: Arc<dyn Source>, cursors: Arc<Cursors>, call_deadline: Duration) -> Self {
+    pub fn with_cursors(sources: impl Into<Sources>, cursors: Arc<Cursors>, call_deadline: Duration) -> Self {
         Self {
-            source: BoundSource::new(source, CallContext::default()),
+            source: BoundSource::new(sources, CallContext::default()),
             grant: None,
             cursors,
             seen_ids: SeenIds::default(),
@@ -89,15 +89,16 @@ impl Toolbox {
     #[must_use]
     pub fn succeeded_by(
         &self,
-        source: Arc<dyn Source>,
+        sources: impl Into<Sources>,
         call_deadline: Duration,
         protection: Arc<Protection>,
     ) -> Self {
         // Records of sources that are no longer configured must not be in an answer.
-        let is_same = source.identity() == self.source.identity();
+        let sources = sources.into();
+        let is_same = sources.source().identity() == self.source.identity();
         Self {
             seen_ids: if is_same { self.seen_ids.clone() } else { SeenIds::default() },
-            source: BoundSource::new(source, CallContext::default()),
+            source: BoundSource::new(sources, CallContext::default()),
             grant: self.grant,
             cursors: Arc::clone(&self.cursors),
             parts: self.parts.clone(),
@@ -189,11 +190,7 @@ impl Toolbox {
     ) -> Result<BoundSource, ToolError> {
         match name {
             None => Ok(self.source.clone()),
-            Some(name) => match self.source.member(name) {
-                Some(member) => Ok(member),
-                None if name == self.source.name() && !self.source.is_several() => Ok(self.source.clone()),
-                None => Err(ToolError::unknown_source(tool, name)),
-            },
+            Some(name) => self.source.named(name).ok_or_else(|| ToolError::unknown_source(tool, name)),
         }
     }
 }

@@ -154,7 +154,7 @@ fn federation(thinks: Duration, deadline: Duration) -> BoundSource {
 }
 
 fn state(federation: &BoundSource) -> CircuitState {
-    federation.circuits()[0].state
+    federation.shared().circuits()[0].state
 }
 
 #[tokio::test]

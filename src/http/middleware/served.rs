@@ -10,7 +10,7 @@ use moka::sync::Cache;
 use crate::callers::{Access, AccessSettings, GrantId};
 use crate::http::public_url::PublicUrl;
 use crate::http::server::connections::{MAX_UNSENT_OF_CALLER, UnsentBudget};
-use crate::source::Source;
+use crate::source::Sources;
 use crate::source::federation::CircuitReport;
 use crate::tools::{CallerSettings, CallerToolboxes, SharedToolbox};
 
@@ -83,15 +83,15 @@ impl AuthMode {
     #[must_use]
     pub fn circuits(&self) -> Vec<CircuitReport> {
         match self {
-            Self::Unauthenticated(live) => live.now().source().circuits(),
+            Self::Unauthenticated(live) => live.now().source().shared().circuits(),
             Self::Authenticated(callers) => callers.toolboxes.circuits(),
         }
     }
 
     /// Returns the source that can be read without a caller, for health checks.
-    pub(in crate::http) fn everything(&self) -> Option<Arc<dyn Source>> {
+    pub(in crate::http) fn everything(&self) -> Option<Sources> {
         match self {
-            Self::Unauthenticated(live) => Some(Arc::clone(live.now().source().shared())),
+            Self::Unauthenticated(live) => Some(live.now().source().shared().clone()),
             Self::Authenticated(callers) => callers.settings().sources.everything(),
         }
     }

@@ -82,8 +82,8 @@ fn status_response(status: StatusCode) -> Response {
 /// Returns the sources that are unavailable, or an error if all of them are.
 async fn unavailable_sources(site: &Site) -> Result<Vec<Unavailable>, ()> {
     // A source that uses the caller's token can be checked only with such a token.
-    let Some(source) = site.served.everything() else { return Ok(Vec::new()) };
-    match tokio::time::timeout(HEALTH_TIMEOUT, source.health()).await {
+    let Some(sources) = site.served.everything() else { return Ok(Vec::new()) };
+    match tokio::time::timeout(HEALTH_TIMEOUT, sources.source().health()).await {
         Ok(Ok(missing)) => Ok(missing),
         Ok(Err(_)) | Err(_) => Err(()),
     }

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use super::failures::Failures;
 use super::groups::{GroupKey, Groups, accumulator, records};
 use super::guarded::GuardedSource;
-use super::{Federation, from_source};
+use super::members::{Members, from_source};
 use crate::callers::CallContext;
 use crate::record::Scalar;
 use crate::source::{
@@ -28,26 +28,26 @@ const MAX_QUESTIONS: usize = 64;
 type Answered<'a> = (&'a Arc<GuardedSource>, AggregateAnswer);
 
 pub(super) async fn aggregate(
-    federation: &Federation,
+    members: &Members,
     context: &CallContext,
     query: &AggregateQuery,
 ) -> Result<AggregateAnswer, SourceError> {
     if let Some(connection) = &query.connection {
-        let source = federation.source_of(context, connection).await?;
+        let source = members.source_of(context, connection).await?;
         return source.aggregate(context, query).await.map_err(|error| from_source(source, error));
     }
-    federation.routes.refresh();
-    let sources: Vec<&Arc<GuardedSource>> = federation.with_stream(&query.stream).collect();
+    members.routes.refresh();
+    let sources: Vec<&Arc<GuardedSource>> = members.with_stream(&query.stream).collect();
     let (answers, failed) = read_all(context, &sources, query).await;
     let mut answer = match <[Answered<'_>; 1]>::try_from(answers) {
         Ok([(_, only)]) => only,
         Err(none) if none.is_empty() => {
-            return Err(federation.no_answer_error(failed, "no source answered", Some(&query.stream)));
+            return Err(members.no_answer_error(failed, "no source answered", Some(&query.stream)));
         }
         Err(several) => combine(context, query, several).await?,
     };
     answer.unavailable.extend(failed.into_unavailable());
-    answer.notes.extend(federation.counted_twice());
+    answer.notes.extend(members.counted_twice());
     Ok(answer)
 }
 

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use futures_util::future::join_all;
 
-use super::Federation;
 use super::failures::Failures;
-use super::from_source;
+use super::members::{Members, from_source};
 use crate::callers::CallContext;
 use crate::handle::ConnectionId;
 use crate::record::Schema;
@@ -14,21 +13,21 @@ use crate::source::{Source, SourceError, StreamAnswer, StreamQuery};
 
 /// Returns the connections of all sources in their order. A connection that two sources have is marked with its
 /// source.
-pub(super) async fn schema(federation: &Federation, context: &CallContext) -> Result<Schema, SourceError> {
+pub(super) async fn schema(members: &Members, context: &CallContext) -> Result<Schema, SourceError> {
     let reads =
-        federation.sources.iter().map(|source| async move { (source, source.own_schema(context).await) });
+        members.sources.iter().map(|source| async move { (source, source.own_schema(context).await) });
     let (mut all, mut failed) = (Schema::default(), Failures::default());
     let mut read = Vec::new();
     for (number, (source, answer)) in join_all(reads).await.into_iter().enumerate() {
         match answer {
             Ok(schema) => {
-                federation.routes.learn(number, &schema);
+                members.routes.learn(number, &schema);
                 read.push((source, schema));
             }
             Err(error) => failed.add(source.name(), error),
         }
     }
-    if read.is_empty() && !federation.sources.is_empty() {
+    if read.is_empty() && !members.sources.is_empty() {
         return Err(failed.into_error("no source answered"));
     }
     let mut times: HashMap<ConnectionId, usize> = HashMap::new();
@@ -50,16 +49,16 @@ pub(super) async fn schema(federation: &Federation, context: &CallContext) -> Re
 
 /// Returns the stream as each source that has it describes it.
 pub(super) async fn stream(
-    federation: &Federation,
+    members: &Members,
     context: &CallContext,
     query: &StreamQuery,
 ) -> Result<StreamAnswer, SourceError> {
     if let Some(connection) = &query.connection {
-        let source = federation.source_of(context, connection).await?;
+        let source = members.source_of(context, connection).await?;
         return source.stream(context, query).await.map_err(|error| from_source(source, error));
     }
-    federation.routes.refresh();
-    let asked = federation.with_stream(&query.stream);
+    members.routes.refresh();
+    let asked = members.with_stream(&query.stream);
     let reads = asked.map(|source| async move { (source, source.stream(context, query).await) });
     let (mut all, mut failed) = (StreamAnswer::default(), Failures::default());
     for (source, read) in join_all(reads).await {
@@ -72,7 +71,7 @@ pub(super) async fn stream(
         }
     }
     if all.details.is_empty() {
-        return Err(federation.no_answer_error(failed, "no source answered", Some(&query.stream)));
+        return Err(members.no_answer_error(failed, "no source answered", Some(&query.stream)));
     }
     all.unavailable.extend(failed.into_unavailable());
     Ok(all)

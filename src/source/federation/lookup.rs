@@ -8,43 +8,41 @@ use futures_util::future::join_all;
 
 use super::failures::{Failures, is_missing_stream};
 use super::guarded::GuardedSource;
-use super::{Federation, from_source};
+use super::members::{Members, from_source};
 use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};
 use crate::record::{Record, Window};
 use crate::source::{ConnectionChoice, RecordQuery, Source, SourceError, WindowQuery};
 
 pub(super) async fn record(
-    federation: &Federation,
+    members: &Members,
     context: &CallContext,
     query: &RecordQuery,
 ) -> Result<Record, SourceError> {
-    find(federation, context, &query.address, |source| async move { source.record(context, query).await })
-        .await
+    find(members, context, &query.address, |source| async move { source.record(context, query).await }).await
 }
 
 pub(super) async fn window(
-    federation: &Federation,
+    members: &Members,
     context: &CallContext,
     query: &WindowQuery,
 ) -> Result<Window, SourceError> {
-    find(federation, context, &query.address, |source| async move { source.window(context, query).await })
-        .await
+    find(members, context, &query.address, |source| async move { source.window(context, query).await }).await
 }
 
 /// Returns the version of a record with a connection, which determines the source.
 pub(super) async fn version(
-    federation: &Federation,
+    members: &Members,
     context: &CallContext,
     address: &RecordAddress,
 ) -> Result<Option<String>, SourceError> {
     let Some(connection) = &address.connection else { return Ok(None) };
-    let source = federation.source_of(context, connection).await?;
+    let source = members.source_of(context, connection).await?;
     source.version(context, address).await.map_err(|error| from_source(source, error))
 }
 
 async fn find<'a, Answer, Asked>(
-    federation: &'a Federation,
+    members: &'a Members,
     context: &CallContext,
     address: &RecordAddress,
     ask: impl Fn(&'a Arc<GuardedSource>) -> Asked,
@@ -53,11 +51,11 @@ where
     Asked: Future<Output = Result<Answer, SourceError>>,
 {
     if let Some(connection) = &address.connection {
-        let source = federation.source_of(context, connection).await?;
+        let source = members.source_of(context, connection).await?;
         return ask(source).await.map_err(|error| from_source(source, error));
     }
-    federation.routes.refresh();
-    let asked = federation.with_stream(&address.stream);
+    members.routes.refresh();
+    let asked = members.with_stream(&address.stream);
     let answers = join_all(asked.map(|source| {
         let answer = ask(source);
         async move { (source, answer.await) }
@@ -87,7 +85,7 @@ where
     }
     match found.pop() {
         Some((_, answer)) => Ok(answer),
-        None => Err(federation.no_answer_error(absent, "no source has the record", Some(&address.stream))),
+        None => Err(members.no_answer_error(absent, "no source has the record", Some(&address.stream))),
     }
 }
 

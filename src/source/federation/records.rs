@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use super::failures::{Failures, is_missing_stream};
 use super::gathered::Gathered;
 use super::guarded::GuardedSource;
+use super::members::{Members, from_source};
 use super::names::Names;
-use super::{Federation, from_source};
 use crate::callers::CallContext;
 use crate::handle::{SourceName, StreamName};
 use crate::record::SortValue;
@@ -24,25 +24,25 @@ use crate::source::{
 const MAX_ROWS: usize = 100;
 
 pub(super) async fn records(
-    federation: &Federation,
+    members: &Members,
     context: &CallContext,
     query: &RecordsQuery,
 ) -> Result<RecordsPage, SourceError> {
     if let Some(connection) = &query.connection {
-        let source = federation.source_of(context, connection).await?;
+        let source = members.source_of(context, connection).await?;
         return source.records(context, query).await.map_err(|error| from_source(source, error));
     }
-    federation.routes.refresh();
+    members.routes.refresh();
     let mut list = match &query.start {
-        Start::First => MergedList::start(names(federation, query), query.direction),
+        Start::First => MergedList::start(names(members, query), query.direction),
         Start::After(position) => MergedList::after(query, position)?,
-        Start::Changes(_) => return changes(federation, context, query).await,
+        Start::Changes(_) => return changes(members, context, query).await,
     };
     let limit = query.limit.max(1);
-    let each = federation.share_of(limit);
+    let each = members.share_of(limit);
     let count = if list.is_counted() { CountMode::None } else { query.count };
     let mut gathered = Gathered::default();
-    let until = Instant::now() + federation.page_timeout;
+    let until = Instant::now() + members.page_timeout;
     while !list.has(limit) && Instant::now() < until {
         let pending = list.pending_reads();
         if pending.is_empty() {
@@ -52,15 +52,15 @@ pub(super) async fn records(
         let rows = |taken: usize| taken.saturating_add(each).min(MAX_ROWS);
         let reads = pending.into_iter().map(|pending| {
             let asked = RecordsQuery { limit: rows(pending.taken), count, placed: true, ..query.clone() };
-            read(federation, context, pending, asked, until)
+            read(members, context, pending, asked, until)
         });
         for (input, source, read) in join_all(reads).await {
             match read {
                 Ok(mut page) => {
                     gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     let connections = page.rows.iter().filter_map(|row| row.address().connection.as_ref());
-                    federation.routes.remember(&source, connections);
-                    list.push_page(input, input_page(&federation.routes.names(), &source, page));
+                    members.routes.remember(&source, connections);
+                    list.push_page(input, input_page(&members.routes.names(), &source, page));
                 }
                 Err(error) => match gathered.failure(&source, error) {
                     true => list.end(input),
@@ -72,12 +72,12 @@ pub(super) async fn records(
     }
     let page = list.page_of(query);
     if !gathered.answered && (!gathered.failed.is_empty() || query.start == Start::First) {
-        return Err(federation.no_answer_error(gathered.failed, "no source answered", Some(&query.stream)));
+        return Err(members.no_answer_error(gathered.failed, "no source answered", Some(&query.stream)));
     }
     let (mut notes, unavailable) = gathered.into_unavailable();
     notes.extend(page.notes);
     let mut count = page.count;
-    if let Some(note) = federation.counted_twice().filter(|_| count.is_some()) {
+    if let Some(note) = members.counted_twice().filter(|_| count.is_some()) {
         count = count.map(Count::about);
         notes.push(note);
     }
@@ -86,24 +86,24 @@ pub(super) async fn records(
 
 /// Reads the next page of one source.
 async fn read(
-    federation: &Federation,
+    members: &Members,
     context: &CallContext,
     pending: PendingRead<SourceName>,
     asked: RecordsQuery,
     until: Instant,
 ) -> (usize, SourceName, Result<RecordsPage, SourceError>) {
     let PendingRead { input, name, cursor, .. } = pending;
-    let Some(source) = federation.named(&name) else {
+    let Some(source) = members.named(&name) else {
         return (input, name, Err(SourceError::InvalidCursor));
     };
     let start = cursor.map_or(Start::First, |cursor| Start::After(RecordsPosition(cursor)));
-    let page = federation.before(until, source.records(context, &RecordsQuery { start, ..asked })).await;
+    let page = members.before(until, source.records(context, &RecordsQuery { start, ..asked })).await;
     (input, name, page)
 }
 
 /// Returns the names of the sources that may have the stream.
-fn names(federation: &Federation, query: &RecordsQuery) -> Vec<SourceName> {
-    federation.with_stream(&query.stream).map(|source| source.name().clone()).collect()
+fn names(members: &Members, query: &RecordsQuery) -> Vec<SourceName> {
+    members.with_stream(&query.stream).map(|source| source.name().clone()).collect()
 }
 
 /// Converts a page of a source. Copies of a record are recognized by the own id of its connection.
@@ -124,35 +124,35 @@ fn input_page(names: &Names, source: &SourceName, page: RecordsPage) -> InputPag
 
 /// Returns the source and the connection of a stream's changes.
 pub(super) async fn changes_origin(
-    federation: &Federation,
+    members: &Members,
     context: &CallContext,
     query: &StreamQuery,
 ) -> Result<ChangesOrigin, SourceError> {
     let source = match &query.connection {
-        Some(connection) => federation.source_of(context, connection).await?,
-        None => changes_holder(federation, context, &query.stream).await?,
+        Some(connection) => members.source_of(context, connection).await?,
+        None => changes_holder(members, context, &query.stream).await?,
     };
     source.changes_origin(context, query).await.map_err(|error| from_source(source, error))
 }
 
 async fn changes(
-    federation: &Federation,
+    members: &Members,
     context: &CallContext,
     query: &RecordsQuery,
 ) -> Result<RecordsPage, SourceError> {
-    let source = changes_holder(federation, context, &query.stream).await?;
+    let source = changes_holder(members, context, &query.stream).await?;
     source.records(context, query).await.map_err(|error| from_source(source, error))
 }
 
 /// Returns the only source that has a stream. Changes are read from one connection, so from one source. A source that
 /// does not answer may have the stream too.
 async fn changes_holder<'a>(
-    federation: &'a Federation,
+    members: &'a Members,
     context: &CallContext,
     stream: &StreamName,
 ) -> Result<&'a Arc<GuardedSource>, SourceError> {
     let of_stream = &StreamQuery { stream: stream.clone(), connection: None };
-    let asked = federation.with_stream(stream);
+    let asked = members.with_stream(stream);
     let reads = asked.map(|source| async move { (source, source.stream(context, of_stream).await) });
     let (mut holders, mut failed) = (Vec::new(), Failures::default());
     for (source, read) in join_all(reads).await {
@@ -162,7 +162,7 @@ async fn changes_holder<'a>(
         }
     }
     match (holders.as_slice(), failed.are_all(is_missing_stream)) {
-        ([], _) => Err(federation.no_answer_error(failed, "no source answered", Some(stream))),
+        ([], _) => Err(members.no_answer_error(failed, "no source answered", Some(stream))),
         ([only], true) => Ok(only),
         _ => Err(SourceError::InvalidQuery {
             fault: QueryFault::InvalidArgument,

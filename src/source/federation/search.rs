@@ -7,53 +7,53 @@ use tokio::time::Instant;
 
 use super::fusion::Fusion;
 use super::gathered::Gathered;
-use super::{Federation, from_source};
+use super::members::{Members, from_source};
 use crate::callers::CallContext;
 use crate::handle::{ConnectionId, RecordAddress};
 use crate::record::{Hit, HitId};
 use crate::source::{Count, SearchPage, SearchQuery, Source, SourceError};
 
 pub(super) async fn search(
-    federation: &Federation,
+    members: &Members,
     context: &CallContext,
     query: &SearchQuery,
 ) -> Result<SearchPage, SourceError> {
     if let Some(connection) = &query.connection {
-        let source = federation.source_of(context, connection).await?;
+        let source = members.source_of(context, connection).await?;
         return source.search(context, query).await.map_err(|error| from_source(source, error));
     }
-    federation.routes.refresh();
+    members.routes.refresh();
     let mut fusion = match &query.position {
-        Some(position) => Fusion::resume(federation.routes.names(), position)?,
+        Some(position) => Fusion::resume(members.routes.names(), position)?,
         None => {
-            let sources = federation.with_any_stream(&query.streams).map(|source| source.name().clone());
-            Fusion::start(federation.routes.names(), sources)
+            let sources = members.with_any_stream(&query.streams).map(|source| source.name().clone());
+            Fusion::start(members.routes.names(), sources)
         }
     };
     let limit = query.limit.max(1);
-    let each = federation.share_of(limit);
+    let each = members.share_of(limit);
     let mut lexical_instead = false;
     let mut gathered = Gathered { answered: query.position.is_some(), ..Gathered::default() };
     fusion.take(limit);
-    let until = Instant::now() + federation.page_timeout;
+    let until = Instant::now() + members.page_timeout;
     while !fusion.has(limit) && Instant::now() < until {
         let pending = fusion.pending_reads();
         if pending.is_empty() {
             break;
         }
         let reads = pending.into_iter().map(|pending| async move {
-            let Some(source) = federation.named(&pending.source) else {
+            let Some(source) = members.named(&pending.source) else {
                 return (pending.input, pending.source, Err(SourceError::InvalidCursor));
             };
             let query = SearchQuery { limit: each, position: pending.position, ..query.clone() };
-            (pending.input, pending.source, federation.before(until, source.search(context, &query)).await)
+            (pending.input, pending.source, members.before(until, source.search(context, &query)).await)
         });
         for (input, source, read) in join_all(reads).await {
             match read {
                 Ok(mut page) => {
                     lexical_instead |= page.lexical_instead;
                     gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
-                    federation.routes.remember(&source, page.hits.iter().filter_map(connection_of));
+                    members.routes.remember(&source, page.hits.iter().filter_map(connection_of));
                     fusion.push_page(input, page);
                 }
                 Err(error) => match gathered.failure(&source, error) {
@@ -68,14 +68,14 @@ pub(super) async fn search(
     if !gathered.failed.is_empty()
         && (!gathered.answered || (page.hits.is_empty() && page.next.is_none() && query.position.is_some()))
     {
-        return Err(federation.no_answer_error(
+        return Err(members.no_answer_error(
             gathered.failed,
             "no source answered the search",
             query.streams.first(),
         ));
     }
     let (notes, unavailable) = gathered.into_unavailable();
-    let is_doubtful = federation.routes.collision().is_some();
+    let is_doubtful = members.routes.collision().is_some();
     let count = if is_doubtful { page.count.map(Count::about) } else { page.count };
     Ok(SearchPage { notes, unavailable, count, lexical_instead, ..page })
 }

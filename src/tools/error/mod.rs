@@ -158,7 +158,7 @@ impl ToolError {
     /// Creates the error of a source. For a federation, it names the member that failed.
     #[must_use]
     pub fn from_source(source: &BoundSource, error: SourceError) -> Self {
-        let mut source_name = (!source.is_several()).then(|| source.name().clone());
+        let mut source_name = (!source.is_federation()).then(|| source.name().clone());
         let mut error = error;
         while let SourceError::FromSource { source_name: name, error: inner } = error {
             (source_name, error) = (Some(name), *inner);

@@ -93,7 +93,7 @@ async fn search(
         notes.explanation = explain_search(&source, &request.criteria.query(1), within).await;
     }
     if notes.lexical_instead {
-        let sources = if source.is_several() { "sources without it were" } else { "this source was" };
+        let sources = if source.is_federation() { "sources without it were" } else { "this source was" };
         let mode = request.criteria.mode.as_str();
         notes.warnings.push(format!("`mode` {mode} is not available: {sources} searched by words"));
     }

@@ -21,7 +21,7 @@ use crate::callers::{
 };
 use crate::cursor::Cursors;
 use crate::fit::Protection;
-use crate::source::Source;
+use crate::source::Sources;
 use crate::source::federation::CircuitReport;
 use crate::tools::Toolbox;
 
@@ -35,11 +35,11 @@ const MAX_IDLE: Duration = Duration::from_secs(30 * 60);
 pub trait CallerSources: Send + Sync + fmt::Debug {
     /// Returns the sources of a caller as one, or `None` if the caller may read none. Sources that are read with the
     /// caller's own token take it from `token`, the latest of the grant.
-    fn granted(&self, to: &Caller, token: &GrantToken) -> Option<Arc<dyn Source>>;
+    fn granted(&self, to: &Caller, token: &GrantToken) -> Option<Sources>;
 
     /// Returns the sources that can be read without a caller as one, for health checks. Returns `None` if all of them
     /// are read with tokens of callers.
-    fn everything(&self) -> Option<Arc<dyn Source>>;
+    fn everything(&self) -> Option<Sources>;
 }
 
 /// Settings of all toolboxes.
@@ -136,7 +136,7 @@ impl CallerToolboxes {
     #[must_use]
     pub fn circuits(&self) -> Vec<CircuitReport> {
         let mut worst: Vec<CircuitReport> = Vec::new();
-        for circuit in self.states.iter().flat_map(|(_, state)| state.toolbox.source().circuits()) {
+        for circuit in self.states.iter().flat_map(|(_, state)| state.toolbox.source().shared().circuits()) {
             match worst.iter_mut().find(|known| known.source == circuit.source) {
                 Some(known) if known.failures < circuit.failures => *known = circuit,
                 Some(_) => {}
@@ -186,7 +186,7 @@ impl CallerToolboxes {
         let source = match known {
             // An unchanged source keeps its circuit breakers and its knowledge of connections.
             Some(state) if Arc::ptr_eq(&state.settings.sources, &settings.sources) => {
-                Arc::clone(state.toolbox.source().shared())
+                state.toolbox.source().shared().clone()
             }
             _ => settings.sources.granted(&caller.caller, &token)?,
         };
@@ -215,15 +215,15 @@ mod tests {
 
     /// Grants the source to all callers except Eve.
     #[derive(Debug)]
-    struct AllButEve(Arc<dyn Source>);
+    struct AllButEve(Sources);
 
     impl CallerSources for AllButEve {
-        fn granted(&self, to: &Caller, _token: &GrantToken) -> Option<Arc<dyn Source>> {
-            (*to != named("eve").caller).then(|| Arc::clone(&self.0))
+        fn granted(&self, to: &Caller, _token: &GrantToken) -> Option<Sources> {
+            (*to != named("eve").caller).then(|| self.0.clone())
         }
 
-        fn everything(&self) -> Option<Arc<dyn Source>> {
-            Some(Arc::clone(&self.0))
+        fn everything(&self) -> Option<Sources> {
+            Some(self.0.clone())
         }
     }
 
@@ -240,7 +240,7 @@ mod tests {
         let [search, record, records, schema] = Default::default();
         let source = Recorded { name: "a".parse().unwrap(), search, record, records, schema };
         let settings = CallerSettings {
-            sources: Arc::new(AllButEve(Arc::new(source))),
+            sources: Arc::new(AllButEve(source.into())),
             call_deadline: Duration::from_secs(1),
             protection: Arc::default(),
             pages: None,
@@ -265,7 +265,7 @@ mod tests {
         });
         let later = toolbox("ann").await;
         assert_eq!((later.call_deadline().as_secs(), later.identity()), (2, ann.identity()));
-        assert!(Arc::ptr_eq(later.source().shared(), ann.source().shared()));
+        assert!(later.source().shared().is_same(ann.source().shared()));
     }
 
     #[tokio::test]
