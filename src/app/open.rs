@@ -16,7 +16,7 @@ use crate::record::RecordData;
 use crate::source::federation::{Federation, Member};
 use crate::source::pdpp::{Connections, Credentials, Pdpp, ProviderUrl};
 use crate::source::store::{Store, StoreError};
-use crate::source::{AllowedStreams, Source, SourceError, Sources, Unopened};
+use crate::source::{AllowedStreams, LazySource, Source, SourceError, Sources};
 use crate::terminal::note;
 use crate::tools::{Payload, Profile, Toolbox};
 
@@ -199,7 +199,7 @@ fn open_or_note(settings: &SourceSettings, environment: &Environment, prepare: P
                 let open = move || -> Result<Arc<dyn Source>, SourceError> {
                     Ok(Arc::new(Store::open(name.clone(), &path)?))
                 };
-                Arc::new(Unopened::new(settings.name.clone(), identity, open))
+                Arc::new(LazySource::new(settings.name.clone(), identity, open))
             }
         },
         SourcePlace::Provider { url, credential } => {
@@ -211,7 +211,7 @@ fn open_or_note(settings: &SourceSettings, environment: &Environment, prepare: P
                     let remedy = "unset the variable and start fetchwell again".to_owned();
                     Err(SourceError::Reauthorize { problem: problem.clone(), remedy })
                 };
-                return Arc::new(Unopened::new(name.clone(), identity, open));
+                return Arc::new(LazySource::new(name.clone(), identity, open));
             }
             let credentials = credentials(url, credential, environment);
             if let Err(error) = credentials.check_kept(Timestamp::now()) {

@@ -6,7 +6,7 @@
 //!
 //! * `store`, `pdpp`: the embedded store and the client of a remote record server
 //! * `federation`, `merge`: several sources as one; the merge of ordered lists
-//! * `allowed_streams`, `unopened`: decorators that restrict a source or open it lazily
+//! * `allowed_streams`, `lazy_source`: decorators that restrict a source or open it lazily
 //! * `sources`, `bound`: one source or a federation, and a source with the context of one call
 //! * `query`: typed queries and answers
 //! * `error`, `store_error`, `unknown_place`: errors
@@ -20,6 +20,7 @@ mod bound;
 mod error;
 pub mod federation;
 mod figure;
+mod lazy_source;
 mod merge;
 pub mod pdpp;
 mod query;
@@ -27,7 +28,6 @@ mod sources;
 pub mod store;
 mod store_error;
 mod unknown_place;
-mod unopened;
 
 use std::fmt;
 
@@ -36,6 +36,7 @@ use async_trait::async_trait;
 pub use allowed_streams::AllowedStreams;
 pub use bound::BoundSource;
 pub use error::{AMBIGUOUS_CONNECTION, ConnectionChoice, ProtocolFault, QueryFault, Refusal, SourceError};
+pub use lazy_source::LazySource;
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
     CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Metric, Operator,
@@ -44,7 +45,6 @@ pub use query::{
     WindowQuery, WindowStart,
 };
 pub use sources::Sources;
-pub use unopened::Unopened;
 
 use crate::callers::CallContext;
 use crate::handle::{RecordAddress, SourceName};

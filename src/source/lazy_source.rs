@@ -20,14 +20,14 @@ use crate::record::{Record, Schema, Unavailable, Window};
 type Opening = dyn Fn() -> Result<Arc<dyn Source>, SourceError> + Send + Sync;
 
 /// Source that is opened by the first query that succeeds in opening it.
-pub struct Unopened {
+pub struct LazySource {
     name: SourceName,
     identity: String,
     open: Arc<Opening>,
     opened: OnceLock<Arc<dyn Source>>,
 }
 
-impl Unopened {
+impl LazySource {
     /// Creates a source that `open` opens. `identity` must equal the identity of the opened source.
     #[must_use]
     pub fn new(
@@ -51,14 +51,14 @@ impl Unopened {
     }
 }
 
-impl fmt::Debug for Unopened {
+impl fmt::Debug for LazySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Unopened").field("identity", &self.identity).field("opened", &self.opened).finish()
+        f.debug_struct("LazySource").field("identity", &self.identity).field("opened", &self.opened).finish()
     }
 }
 
 #[async_trait]
-impl Source for Unopened {
+impl Source for LazySource {
     fn name(&self) -> &SourceName {
         &self.name
     }
@@ -137,7 +137,7 @@ mod tests {
         let path = folder.path().join("notes.db");
         let (times, counted) = (Arc::new(AtomicUsize::new(0)), path.clone());
         let tried = Arc::clone(&times);
-        let source = Unopened::new("notes".parse().unwrap(), "notes store".to_owned(), move || {
+        let source = LazySource::new("notes".parse().unwrap(), "notes store".to_owned(), move || {
             tried.fetch_add(1, Ordering::SeqCst);
             Ok(Arc::new(Store::open("notes".parse().unwrap(), &counted)?))
         });
