@@ -50,7 +50,7 @@ pub enum ContentKind {
 impl ContentKind {
     /// Returns the name of the kind in answers.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Markdown => "markdown",
             Self::Log => "log",

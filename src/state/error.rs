@@ -131,7 +131,7 @@ pub enum StateError {
 impl StateError {
     /// Returns the kind of the error in one to three words.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Directory { .. } | Self::Missing { .. } => "missing",
             Self::Unreadable { .. } => "unreadable",

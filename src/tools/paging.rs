@@ -138,7 +138,7 @@ impl PageState {
     ) -> Result<Continuation, ToolError> {
         match self.cursor(toolbox, shown, rest).await {
             Ok(cursor) => Ok(Continuation::Cursor(cursor)),
-            Err(ToolError::StateUnavailable(error)) => Ok(Continuation::Warning(no_cursor(error.word()))),
+            Err(ToolError::StateUnavailable(error)) => Ok(Continuation::Warning(no_cursor(error.kind()))),
             Err(other) => Err(other),
         }
     }

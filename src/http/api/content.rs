@@ -127,7 +127,7 @@ async fn chunk(
             end_line: at.map_or(0, |chunk| chunk.end_line),
             total_lines: text.chunks.total_lines(),
             bytes_in_chunk: content.len(),
-            content_type: text.chunks.kind.word(),
+            content_type: text.chunks.kind.as_str(),
             hard_split: at.is_some_and(|chunk| text.is_hard_split(&chunk)),
         },
     };
@@ -163,7 +163,7 @@ async fn lines(
             end_line: end.saturating_sub(1).max(first),
             total_lines,
             bytes_in_chunk: content.len(),
-            content_type: text.chunks.kind.word(),
+            content_type: text.chunks.kind.as_str(),
             hard_split: false,
         },
     };

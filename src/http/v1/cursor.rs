@@ -101,7 +101,7 @@ impl Seal {
             Ok(cursor) => Keep::Kept(cursor),
             Err(error) => {
                 tracing::warn!(%error, "a long cursor is given as it is");
-                Keep::Failed(error.word())
+                Keep::Failed(error.kind())
             }
         }
     }

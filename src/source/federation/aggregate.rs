@@ -148,7 +148,7 @@ async fn by_field(
         }
     }
     if left_out > 0 && left_out == shown {
-        return Err(does_not_add_up(&format!("`{}` by `{field}`", query.metric.word())));
+        return Err(does_not_add_up(&format!("`{}` by `{field}`", query.metric.as_str())));
     }
     if left_out > 0 {
         whole.notes.push(format!("{left_out} groups are left out: a source cannot be asked for their part."));

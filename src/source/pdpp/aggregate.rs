@@ -106,13 +106,13 @@ impl Counts {
 
 /// Requests an aggregate, with as many groups as the server returns.
 async fn read(pdpp: &Client<'_>, query: &AggregateQuery) -> Result<AggregateAnswer, SourceError> {
-    let params = Params::default().and("metric", query.metric.word()).each("field", &query.field);
+    let params = Params::default().and("metric", query.metric.as_str()).each("field", &query.field);
     let params = match &query.grouping {
         None => params,
         Some(Grouping::Field(field)) => params.and("group_by", field).and("limit", &MAX_GROUPS),
         Some(Grouping::Time { field, granularity, time_zone }) => params
             .and("group_by_time", field)
-            .and("granularity", granularity.word())
+            .and("granularity", granularity.as_str())
             .and("time_zone", time_zone.as_str())
             .and("limit", &MAX_GROUPS),
     };
@@ -170,7 +170,7 @@ fn only_the_oldest(granularity: Granularity) -> SourceError {
         fault: QueryFault::InvalidArgument,
         problem: format!(
             "there are more than {MAX_GROUPS} groups by {}, and this record server gives only the oldest of them",
-            granularity.word()
+            granularity.as_str()
         ),
         hint: match coarser {
             Some(coarser) => format!("Set `granularity` to \"{coarser}\" or longer."),

@@ -37,7 +37,7 @@ impl Params {
         filter.0.iter().fold(self, |params, condition| {
             let name = match condition.operator {
                 Operator::Equal => format!("filter[{}]", condition.field),
-                range => format!("filter[{}][{}]", condition.field, range.word()),
+                range => format!("filter[{}][{}]", condition.field, range.as_str()),
             };
             params.and(&name, &condition.value)
         })

@@ -51,7 +51,7 @@ impl Metric {
 
     /// Returns the name of the metric in a request.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Count => "count",
             Self::Sum => "sum",
@@ -101,7 +101,7 @@ pub enum Granularity {
 impl Granularity {
     /// Returns the name of the granularity in a request.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Minute => "minute",
             Self::Hour => "hour",

@@ -46,7 +46,7 @@ impl Operator {
 
     /// Returns the name of the operator. In JSON, `eq` is written as the bare value.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Equal => "eq",
             Self::GreaterOrEqual => "gte",
@@ -59,7 +59,7 @@ impl Operator {
     /// Parses the name of a range operator.
     #[must_use]
     pub fn of_range(word: &str) -> Option<Self> {
-        Self::RANGE.into_iter().find(|operator| operator.word() == word)
+        Self::RANGE.into_iter().find(|operator| operator.as_str() == word)
     }
 }
 
@@ -68,7 +68,7 @@ impl Filter {
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         let condition =
-            |Condition { field, operator, value }: &Condition| json!([field, operator.word(), value]);
+            |Condition { field, operator, value }: &Condition| json!([field, operator.as_str(), value]);
         self.0.iter().map(condition).collect()
     }
 
@@ -172,7 +172,7 @@ mod tests {
     fn check(json: &str, expect: &str) {
         let filter: Filter = serde_json::from_str(json).unwrap();
         let written: Vec<String> =
-            filter.0.iter().map(|c| format!("{} {} {}", c.field, c.operator.word(), c.value)).collect();
+            filter.0.iter().map(|c| format!("{} {} {}", c.field, c.operator.as_str(), c.value)).collect();
         assert_eq!(written.join("; "), expect);
     }
 

@@ -60,7 +60,7 @@ impl RecordsQuery {
     /// rejected. Positions outlive the process and its release, so the form that is hashed must not change.
     pub(crate) fn fingerprint(&self) -> u64 {
         let connection = self.connection.as_ref().map(ConnectionId::as_str);
-        let query = json!([self.stream.as_str(), connection, self.filter.to_json(), self.direction.word()]);
+        let query = json!([self.stream.as_str(), connection, self.filter.to_json(), self.direction.as_str()]);
         let digest = Sha256::digest(query.to_string());
         digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
@@ -93,7 +93,7 @@ pub enum Direction {
 impl Direction {
     /// Returns the name of the direction in a request.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Ascending => "asc",
             Self::Descending => "desc",

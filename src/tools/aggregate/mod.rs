@@ -253,7 +253,7 @@ fn build(query: &AggregateQuery, answer: &AggregateAnswer, max_text: usize) -> A
         None => (None, None, None, None),
         Some(Grouping::Field(field)) => (Some(field), None, None, None),
         Some(Grouping::Time { field, granularity, time_zone }) => {
-            (None, Some(field), Some(granularity.word()), Some(time_zone.as_str().to_owned()))
+            (None, Some(field), Some(granularity.as_str()), Some(time_zone.as_str().to_owned()))
         }
     };
     let group = |group: &Group| ShownGroup {
@@ -262,7 +262,7 @@ fn build(query: &AggregateQuery, answer: &AggregateAnswer, max_text: usize) -> A
     };
     let (unavailable, more) = list_unavailable(&answer.unavailable);
     Answer {
-        metric: query.metric.word(),
+        metric: query.metric.as_str(),
         stream: query.stream.to_string(),
         field: query.field.clone(),
         group_by,

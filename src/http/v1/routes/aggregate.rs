@@ -145,13 +145,13 @@ pub(in crate::http::v1) async fn answer(
     let answer = Answer::new(&Aggregation {
         object: "aggregation",
         stream: query.stream.into(),
-        metric: query.metric.word(),
+        metric: query.metric.as_str(),
         field: query.field,
         value: (!grouped).then_some(found.value),
         groups: grouped.then(|| found.groups.unwrap_or_default().into_iter().map(row).collect()),
         filtered_record_count: found.filtered_count,
         group_by,
-        granularity: by_time.as_ref().map(|(_, granularity, _)| granularity.word()),
+        granularity: by_time.as_ref().map(|(_, granularity, _)| granularity.as_str()),
         time_zone: by_time.as_ref().map(|(_, _, zone)| zone.as_str().to_owned()),
         group_by_time: by_time.map(|(field, ..)| field),
         limit: grouped.then_some(query.limit),
@@ -166,7 +166,7 @@ pub(in crate::http::v1) async fn answer(
 fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<AggregateQuery, RequestError> {
     let connection = sent.connection()?;
     let word = sent.needed("metric")?;
-    let metric = Metric::ALL.into_iter().find(|metric| metric.word() == word);
+    let metric = Metric::ALL.into_iter().find(|metric| metric.as_str() == word);
     let metric = metric.ok_or_else(|| RequestError::request(format!("there is no metric {word}")))?;
     let field = sent.text("field").filter(|field| !field.is_empty()).map(str::to_owned);
     if field.is_none() && metric != Metric::Count {

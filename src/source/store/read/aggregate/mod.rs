@@ -67,7 +67,7 @@ fn check_declared(query: &AggregateQuery, stream: &StreamDetail) -> Result<(), S
             ));
         }
         (metric, None) => {
-            let problem = format!("`{}` needs a field", metric.word());
+            let problem = format!("`{}` needs a field", metric.as_str());
             return Err(refused(problem, "Set `field`."));
         }
         (Metric::Sum, Some(field)) => asked.push((field, Capability::Sum, "summed up")),
