@@ -21,7 +21,7 @@ pub(super) const MAX_TEXT_BYTES: usize = 1_000;
 pub(super) const MAX_DISTINCT: usize = 5_000_000;
 
 #[derive(Debug)]
-pub(super) enum Figure {
+pub(super) enum Accumulator {
     Count(u64),
     Sum(Sum),
     Least(Extreme),
@@ -30,7 +30,7 @@ pub(super) enum Figure {
     Distinct(HashSet<u64>),
 }
 
-impl Figure {
+impl Accumulator {
     pub(super) fn new(metric: Metric) -> Self {
         match metric {
             Metric::Count => Self::Count(0),
@@ -268,9 +268,9 @@ mod tests {
 
     #[track_caller]
     fn check(metric: Metric, values: &[Value], expect: &Value) {
-        let mut figure = Figure::new(metric);
-        values.iter().for_each(|value| figure.add(Some(value).filter(|value| !value.is_null())));
-        assert_eq!(&serde_json::to_value(figure.value()).unwrap(), expect, "{metric:?} {values:?}");
+        let mut accumulator = Accumulator::new(metric);
+        values.iter().for_each(|value| accumulator.add(Some(value).filter(|value| !value.is_null())));
+        assert_eq!(&serde_json::to_value(accumulator.value()).unwrap(), expect, "{metric:?} {values:?}");
     }
 
     #[test]
@@ -304,19 +304,19 @@ mod tests {
             (0..40).map(|n: i64| json!((1_234_567_890_123_456_780 + n).to_string())).collect();
         check(Metric::Max, &ids, &json!("1234567890123456819"));
         check(Metric::Max, &[json!(i64::MAX - 1), json!(i64::MAX), json!(i64::MAX - 2)], &json!(i64::MAX));
-        let mut figure = Figure::new(Metric::Max);
-        column.iter().for_each(|value| figure.add(Some(value)));
-        assert_eq!(figure.passed_over(), 2);
+        let mut accumulator = Accumulator::new(Metric::Max);
+        column.iter().for_each(|value| accumulator.add(Some(value)));
+        assert_eq!(accumulator.passed_over(), 2);
     }
 
     #[test]
     fn the_start_of_a_long_text_is_kept() {
         let long = "b".repeat(10_000_000);
         for metric in [Metric::Min, Metric::Max] {
-            let mut figure = Figure::new(metric);
-            figure.add(Some(&json!(long)));
-            figure.add(Some(&json!(format!("{long}c"))));
-            assert!(figure.held() <= 2 * MAX_TEXT_BYTES, "{}", figure.held());
+            let mut accumulator = Accumulator::new(metric);
+            accumulator.add(Some(&json!(long)));
+            accumulator.add(Some(&json!(format!("{long}c"))));
+            assert!(accumulator.held() <= 2 * MAX_TEXT_BYTES, "{}", accumulator.held());
         }
         check(Metric::Max, &[json!("c"), json!(long)], &json!("c"));
         check(Metric::Min, &[json!(long), json!("b".repeat(1_000))], &json!("b".repeat(1_000)));
@@ -328,11 +328,11 @@ mod tests {
         check(Metric::Sum, &[large.clone(), large.clone(), json!(1)], &json!(2e38));
         check(Metric::Sum, &[json!(u64::MAX), json!(-0.0)], &json!(u64::MAX));
         check(Metric::Sum, &[json!(1e16), json!(1), json!(-1e16)], &json!(1));
-        let mut figure = Figure::new(Metric::Sum);
-        figure.add(Some(&json!(1e308)));
-        assert!(!figure.is_too_large());
-        figure.add(Some(&json!(1e308)));
-        assert!(figure.is_too_large());
+        let mut accumulator = Accumulator::new(Metric::Sum);
+        accumulator.add(Some(&json!(1e308)));
+        assert!(!accumulator.is_too_large());
+        accumulator.add(Some(&json!(1e308)));
+        assert!(accumulator.is_too_large());
     }
 
     #[test]

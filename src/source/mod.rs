@@ -10,16 +10,16 @@
 //! * `sources`, `bound`: one source or a federation, and a source with the context of one call
 //! * `query`: typed queries and answers
 //! * `error`, `store_error`, `unknown_place`: errors
-//! * `figure`: accumulators of aggregates
+//! * `accumulator`: accumulators of aggregates
 //!
 //! **Invariant:** nothing here knows MCP, and text from a source never becomes a header, a path, a log line or an
 //! instruction.
 
+mod accumulator;
 mod allowed_streams;
 mod bound;
 mod error;
 pub mod federation;
-mod figure;
 mod lazy_source;
 mod merge;
 pub mod pdpp;

@@ -84,9 +84,11 @@ async fn combine(
         (Metric::CountDistinct, None) => whole.value = Some(distinct(context, query, &answers).await?),
         (Metric::CountDistinct, Some(_)) => return Err(does_not_add_up("`count_distinct` in groups")),
         (metric, None) => {
-            let mut figure = accumulator(metric);
-            answers.into_iter().for_each(|(_, answer)| figure.add(answer.value.map(Into::into).as_ref()));
-            whole.value = figure.value();
+            let mut accumulator = accumulator(metric);
+            answers
+                .into_iter()
+                .for_each(|(_, answer)| accumulator.add(answer.value.map(Into::into).as_ref()));
+            whole.value = accumulator.value();
         }
         (_, Some(Grouping::Time { .. })) => {
             // Groups that a source leaves out are older than those it returns, so the newest groups are complete.
@@ -137,9 +139,9 @@ async fn by_field(
             }
         }
     });
-    let figures = join_all(asked).await;
+    let answers = join_all(asked).await;
     let mut left_out = 0;
-    for (missing, answer) in missing.into_iter().zip(figures) {
+    for (missing, answer) in missing.into_iter().zip(answers) {
         match answer {
             Ok(answer) => groups.add_group(missing.source, missing.key, Some(missing.value), answer.value),
             Err(error) if error.is_transient() => return Err(error),

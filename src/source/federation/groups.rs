@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::record::{Numeric, Scalar, comparable};
-use crate::source::figure::Figure;
+use crate::source::accumulator::Accumulator;
 use crate::source::{AggregateAnswer, Group, Metric};
 
 /// Identity of a group. Numbers that are equal in filters are one group.
@@ -31,7 +31,7 @@ pub(super) struct Groups {
 #[derive(Debug)]
 struct Merged {
     shown: Option<Scalar>,
-    figure: Figure,
+    accumulator: Accumulator,
     sources: Vec<usize>,
 }
 
@@ -67,8 +67,8 @@ impl GroupKey {
 }
 
 /// Returns the accumulator that combines answers of a metric. Counts are combined like sums.
-pub(super) fn accumulator(metric: Metric) -> Figure {
-    Figure::new(if metric == Metric::Count { Metric::Sum } else { metric })
+pub(super) fn accumulator(metric: Metric) -> Accumulator {
+    Accumulator::new(if metric == Metric::Count { Metric::Sum } else { metric })
 }
 
 impl Groups {
@@ -105,9 +105,10 @@ impl Groups {
         shown: Option<Scalar>,
         value: Option<Scalar>,
     ) {
-        let figure = accumulator(self.metric);
-        let merged = self.groups.entry(key).or_insert_with(|| Merged { shown, figure, sources: Vec::new() });
-        merged.figure.add(value.map(Into::into).as_ref());
+        let accumulator = accumulator(self.metric);
+        let merged =
+            self.groups.entry(key).or_insert_with(|| Merged { shown, accumulator, sources: Vec::new() });
+        merged.accumulator.add(value.map(Into::into).as_ref());
         merged.sources.push(source);
     }
 
@@ -174,7 +175,9 @@ impl Groups {
 
     fn largest(&self) -> Vec<(&GroupKey, &Merged)> {
         let mut largest: Vec<_> = self.groups.iter().collect();
-        largest.sort_by(|(a_key, a), (b_key, b)| b.figure.order(&a.figure).then_with(|| a_key.cmp(b_key)));
+        largest.sort_by(|(a_key, a), (b_key, b)| {
+            b.accumulator.order(&a.accumulator).then_with(|| a_key.cmp(b_key))
+        });
         largest
     }
 
@@ -194,8 +197,10 @@ impl Groups {
 }
 
 fn split(groups: Vec<(&GroupKey, &Merged)>, most: usize) -> (Vec<Group>, Vec<Group>) {
-    let group =
-        |(_, merged): (&GroupKey, &Merged)| Group { key: merged.shown.clone(), value: merged.figure.value() };
+    let group = |(_, merged): (&GroupKey, &Merged)| Group {
+        key: merged.shown.clone(),
+        value: merged.accumulator.value(),
+    };
     let mut groups: Vec<Group> = groups.into_iter().map(group).collect();
     let rest = groups.split_off(most.min(groups.len()));
     (groups, rest)

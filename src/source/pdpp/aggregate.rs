@@ -12,7 +12,7 @@ use super::record_path::stream_path;
 use super::transport::parsed;
 use super::{refused, wire};
 use crate::record::{Scalar, comparable};
-use crate::source::figure::Figure;
+use crate::source::accumulator::Accumulator;
 use crate::source::{
     AggregateAnswer, AggregateQuery, Granularity, Group, Grouping, Metric, QueryFault, SourceError,
 };
@@ -128,16 +128,16 @@ fn largest(groups: Vec<Group>, query: &AggregateQuery) -> (Vec<Group>, Vec<Group
         Metric::Min | Metric::Max => query.metric,
         Metric::Count | Metric::Sum | Metric::CountDistinct => Metric::Sum,
     };
-    let mut figures: Vec<(Figure, Group)> = groups
+    let mut accumulators: Vec<(Accumulator, Group)> = groups
         .into_iter()
         .map(|group| {
-            let mut figure = Figure::new(metric);
-            figure.add(group.value.clone().map(Into::into).as_ref());
-            (figure, group)
+            let mut accumulator = Accumulator::new(metric);
+            accumulator.add(group.value.clone().map(Into::into).as_ref());
+            (accumulator, group)
         })
         .collect();
-    figures.sort_by(|(a, _), (b, _)| b.order(a));
-    let mut groups: Vec<Group> = figures.into_iter().map(|(_, group)| group).collect();
+    accumulators.sort_by(|(a, _), (b, _)| b.order(a));
+    let mut groups: Vec<Group> = accumulators.into_iter().map(|(_, group)| group).collect();
     let rest = groups.split_off(query.limit.min(groups.len()));
     (groups, rest)
 }

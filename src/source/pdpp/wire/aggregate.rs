@@ -36,8 +36,8 @@ pub(in super::super) fn aggregate(body: &[u8], metric: Metric) -> Result<Aggrega
 
 /// Parses a group: `{"key":"a","count":3}`, or with the number under `value` or the name of the metric.
 fn group(body: &RecordData, metric: Metric) -> Group {
-    let figure = member(body, &["value", metric.as_str(), "count"]);
-    Group { key: body.get("key").and_then(Scalar::from_value), value: figure.and_then(Scalar::from_value) }
+    let value = member(body, &["value", metric.as_str(), "count"]);
+    Group { key: body.get("key").and_then(Scalar::from_value), value: value.and_then(Scalar::from_value) }
 }
 
 #[cfg(test)]

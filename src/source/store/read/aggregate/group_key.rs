@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::time_bucket::TimeBucket;
 use crate::fit::clip;
 use crate::record::{Numeric, Scalar};
-use crate::source::figure::MAX_TEXT_BYTES;
+use crate::source::accumulator::MAX_TEXT_BYTES;
 
 /// Value that all records of a group share. Numbers that a filter considers equal are the same key.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -20,7 +20,7 @@ use super::interrupt::Interrupt;
 use super::predicate::{Predicate, check, missing_capability};
 use super::streams::{StreamRow, stream_rows};
 use crate::record::{Capability, Scalar, StreamDetail};
-use crate::source::figure::{Figure, MAX_DISTINCT};
+use crate::source::accumulator::{Accumulator, MAX_DISTINCT};
 use crate::source::store::database::{Database, ReadError};
 use crate::source::{AggregateAnswer, AggregateQuery, Group, Grouping, Metric, QueryFault, SourceError};
 
@@ -96,8 +96,8 @@ struct Pass<'a> {
     predicate: Predicate,
     measured: Option<usize>,
     grouped: Option<(usize, Option<TimeBuckets>)>,
-    whole: Figure,
-    groups: HashMap<Option<GroupKey>, (u64, Figure)>,
+    whole: Accumulator,
+    groups: HashMap<Option<GroupKey>, (u64, Accumulator)>,
     /// Bytes of text that the groups hold.
     held: usize,
     matching: u64,
@@ -115,7 +115,7 @@ impl<'a> Pass<'a> {
                 Some((reader.select(field), Some(TimeBuckets::new(*granularity, time_zone)?)))
             }
         };
-        let (whole, groups) = (Figure::new(query.metric), HashMap::new());
+        let (whole, groups) = (Accumulator::new(query.metric), HashMap::new());
         Ok(Self { query, reader, predicate, measured, grouped, whole, groups, held: 0, matching: 0 })
     }
 
@@ -154,12 +154,13 @@ impl<'a> Pass<'a> {
                 self.held += key.as_ref().map_or(0, GroupKey::held);
             }
             let metric = self.query.metric;
-            let (records, figure) = self.groups.entry(key).or_insert_with(|| (0, Figure::new(metric)));
+            let (records, accumulator) =
+                self.groups.entry(key).or_insert_with(|| (0, Accumulator::new(metric)));
             *records += 1;
-            let before = figure.held();
-            figure.add(value);
-            self.held = self.held + figure.held() - before;
-            if figure.is_overfull() {
+            let before = accumulator.held();
+            accumulator.add(value);
+            self.held = self.held + accumulator.held() - before;
+            if accumulator.is_overfull() {
                 return Err(too_many(MAX_DISTINCT).into());
             }
             if self.held > MAX_GROUP_BYTES {
@@ -170,12 +171,12 @@ impl<'a> Pass<'a> {
     }
 
     fn answer(self) -> Result<AggregateAnswer, SourceError> {
-        let figures = || self.groups.values().map(|(_, figure)| figure).chain([&self.whole]);
+        let accumulators = || self.groups.values().map(|(_, accumulator)| accumulator).chain([&self.whole]);
         let field = self.query.field.as_deref().unwrap_or_default();
-        if figures().any(Figure::is_too_large) {
+        if accumulators().any(Accumulator::is_too_large) {
             return Err(too_large(field));
         }
-        let notes = passed_over(field, figures().map(Figure::passed_over).sum());
+        let notes = passed_over(field, accumulators().map(Accumulator::passed_over).sum());
         let answer = AggregateAnswer {
             filtered_count: Some(self.matching),
             notes: notes.into_iter().collect(),
@@ -185,7 +186,7 @@ impl<'a> Pass<'a> {
             return Ok(AggregateAnswer { value: self.whole.value(), ..answer });
         };
         let by_time = buckets.is_some();
-        let mut groups: Vec<(Option<GroupKey>, (u64, Figure))> = self.groups.into_iter().collect();
+        let mut groups: Vec<(Option<GroupKey>, (u64, Accumulator))> = self.groups.into_iter().collect();
         groups.sort_unstable_by(|(a_key, (_, a)), (b_key, (_, b))| {
             if by_time {
                 // Newest group first, so that the limit drops the oldest ones; the group of records without a time
@@ -199,9 +200,9 @@ impl<'a> Pass<'a> {
         if by_time {
             groups.reverse();
         }
-        let group = |(key, (_, figure)): (Option<GroupKey>, (u64, Figure))| Group {
+        let group = |(key, (_, accumulator)): (Option<GroupKey>, (u64, Accumulator))| Group {
             key: key.and_then(GroupKey::into_scalar),
-            value: figure.value(),
+            value: accumulator.value(),
         };
         Ok(AggregateAnswer {
             groups: Some(groups.into_iter().map(group).collect()),
