@@ -83,8 +83,8 @@ impl Ago {
     /// Returns the time that long ago, in the format of records.
     fn timestamp(self) -> String {
         let ago = SignedDuration::try_from(self.0).unwrap_or(SignedDuration::MAX);
-        let moment = Timestamp::now().checked_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH);
-        format!("{:.3}", moment.max(Timestamp::UNIX_EPOCH))
+        let start = Timestamp::now().checked_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH);
+        format!("{:.3}", start.max(Timestamp::UNIX_EPOCH))
     }
 }
 

@@ -36,10 +36,10 @@ pub use schema::{ConnectionSchema, Schema, StreamSchema, short_connector_key};
 pub use stream::{Capability, FieldDetail, FieldGroup, Relation, RelationKind, StreamDetail, View};
 pub use unavailable::Unavailable;
 pub(crate) use value::decimal::Decimal;
-pub(crate) use value::moment::{comparable, moment};
 pub(crate) use value::number::Numeric;
 pub use value::scalar::Scalar;
 pub use value::sort_value::SortValue;
+pub(crate) use value::timestamp::{comparable, parse_timestamp};
 pub use window::Window;
 
 pub use crate::memory::MemoryPermit;

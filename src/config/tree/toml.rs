@@ -61,7 +61,7 @@ impl LineIndex {
             },
             DeValue::Float(digits) => Value::Float(digits.as_str().parse().unwrap_or(f64::NAN)),
             DeValue::Boolean(boolean) => Value::Boolean(*boolean),
-            DeValue::Datetime(moment) => Value::Text(moment.to_string()),
+            DeValue::Datetime(timestamp) => Value::Text(timestamp.to_string()),
             DeValue::Array(list) => Value::List(list.iter().map(|item| self.node(item)).collect()),
             DeValue::Table(table) => self.table(table),
         };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::account::Account;
 use super::bookings::stay::Stay;
-use super::day::{later, moment, month};
+use super::day::{later, month, timestamp};
 use super::money::amount;
 use super::property::tenths;
 
@@ -42,6 +42,6 @@ fn report(account: &Account, number: i64, stays: &[Stay]) -> Value {
         "revenue": amount(revenue),
         "adr": amount(accommodation / nights.max(1)),
         "currency": account.currency,
-        "createdAt": moment(later(first.last_of_month(), 1), 3_600),
+        "createdAt": timestamp(later(first.last_of_month(), 1), 3_600),
     })
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::account::Account;
 use super::bookings::stay::{Stay, signed};
-use super::day::{later, moment};
+use super::day::{later, timestamp};
 use super::draw::Draw;
 
 /// Subject, question of the guest, answer of the host.
@@ -56,12 +56,12 @@ pub(super) fn conversation(account: &Account, index: u64) -> Value {
     let (asked, answered) = (draw.between(25_000, 50_000), draw.between(50_001, 80_000));
     let greeting = format!("Hello {}, ", stay.property.host);
     let mut messages = vec![
-        json!({"from": "guest", "sentAt": moment(created, asked), "text": format!("{greeting}{question}")}),
-        json!({"from": "host", "sentAt": moment(created, answered), "text": answer}),
+        json!({"from": "guest", "sentAt": timestamp(created, asked), "text": format!("{greeting}{question}")}),
+        json!({"from": "host", "sentAt": timestamp(created, answered), "text": answer}),
     ];
-    let mut last = moment(created, answered);
+    let mut last = timestamp(created, answered);
     if draw.chance(60) {
-        last = moment(later(created, 1), asked);
+        last = timestamp(later(created, 1), asked);
         messages.push(
             json!({"from": "guest", "sentAt": last, "text": "Thank you, that is all we need to know."}),
         );
@@ -79,6 +79,6 @@ pub(super) fn conversation(account: &Account, index: u64) -> Value {
         "messageCount": messages.len(),
         "messages": messages,
         "lastMessageAt": last,
-        "createdAt": moment(created, asked),
+        "createdAt": timestamp(created, asked),
     })
 }

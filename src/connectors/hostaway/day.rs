@@ -20,7 +20,7 @@ pub(super) fn month(number: i64) -> Date {
 }
 
 /// Returns a timestamp on a day, `second` seconds after midnight UTC: `2025-01-01T09:30:00Z`.
-pub(super) fn moment(day: Date, second: u64) -> String {
+pub(super) fn timestamp(day: Date, second: u64) -> String {
     let (hour, minute, second) = (second / 3_600 % 24, second / 60 % 60, second % 60);
     format!("{day}T{hour:02}:{minute:02}:{second:02}Z")
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::account::Account;
 use super::bookings::stay::signed;
-use super::day::{later, moment};
+use super::day::{later, timestamp};
 use super::draw::Draw;
 use super::money::amount;
 use super::property::{Property, tenths};
@@ -47,8 +47,8 @@ pub(super) fn listing(account: &Account, index: u64) -> Value {
     let times = json!({
         "images": images,
         "url": format!("https://stays.example.com/{slug}"),
-        "updatedAt": moment(updated, draw.between(0, 86_399)),
-        "createdAt": moment(created, draw.between(0, 86_399)),
+        "updatedAt": timestamp(updated, draw.between(0, 86_399)),
+        "createdAt": timestamp(created, draw.between(0, 86_399)),
     });
     if let Some(fields) = listing.as_object_mut() {
         fields.shift_insert(0, "id".to_owned(), property.id.clone().into());

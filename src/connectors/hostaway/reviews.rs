@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::account::Account;
 use super::bookings::stay::{Stay, signed};
-use super::day::{later, moment};
+use super::day::{later, timestamp};
 use super::draw::Draw;
 
 /// Title and text of a review, from one star to five.
@@ -49,6 +49,6 @@ pub(super) fn review(account: &Account, index: u64) -> Value {
             "value": (rating + draw.between(0, 1)).min(5),
         },
         "hostReply": draw.chance(40).then_some("Thank you for staying with us and for writing."),
-        "createdAt": moment(created, draw.between(0, 86_399)),
+        "createdAt": timestamp(created, draw.between(0, 86_399)),
     })
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::account::Account;
 use super::bookings::stay::{Stay, signed};
-use super::day::{later, moment};
+use super::day::{later, timestamp};
 use super::draw::Draw;
 use super::money::amount;
 
@@ -37,6 +37,6 @@ pub(super) fn transaction(account: &Account, index: u64) -> Value {
         "listingId": stay.property.id,
         "guestName": stay.guest.name,
         "reference": format!("{}-{:06}", account.short, draw.between(100_000, 999_999)),
-        "createdAt": moment(day, draw.between(0, 86_399)),
+        "createdAt": timestamp(day, draw.between(0, 86_399)),
     })
 }

@@ -7,7 +7,7 @@ use jiff::civil::{Date, Time};
 use jiff::tz::Offset;
 use serde_json::Value;
 
-use crate::record::moment;
+use crate::record::parse_timestamp;
 
 /// Maximum length of a time in bytes.
 const MAX_TIME_BYTES: usize = 40;
@@ -52,7 +52,7 @@ pub(super) fn read_time(text: &str, order: DateOrder) -> Option<String> {
     if text.len() > MAX_TIME_BYTES || !text.bytes().any(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    if text.contains('T') && moment(text).is_some() {
+    if text.contains('T') && parse_timestamp(text).is_some() {
         return Some(text.to_owned());
     }
     // The format of `Tue Mar 03 10:00:00 +0000 2026`.

@@ -2,11 +2,11 @@
 //!
 //! * `scalar`: a string, number or boolean
 //! * `number`, `decimal`: exact numbers and sums
-//! * `moment`: timestamps
+//! * `timestamp`: timestamps
 //! * `sort_value`: the value that orders records
 
 pub(in crate::record) mod decimal;
-pub(in crate::record) mod moment;
 pub(in crate::record) mod number;
 pub(in crate::record) mod scalar;
 pub(in crate::record) mod sort_value;
+pub(in crate::record) mod timestamp;

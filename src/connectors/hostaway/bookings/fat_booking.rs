@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::known_booking;
 use super::stay::Stay;
-use crate::connectors::hostaway::day::{later, moment};
+use crate::connectors::hostaway::day::{later, timestamp};
 use crate::connectors::hostaway::money::amount;
 
 /// Text of the last message.
@@ -64,7 +64,7 @@ fn message(stay: &Stay, number: i64) -> Value {
     json!({
         "id": format!("MSG-{number:03}"),
         "from": if number % 2 == 1 { "guest" } else { "host" },
-        "sentAt": moment(later(stay.booked, number * 4 / 5), 28_800 + second),
+        "sentAt": timestamp(later(stay.booked, number * 4 / 5), 28_800 + second),
         "text": text,
     })
 }
@@ -79,7 +79,7 @@ fn payment(stay: &Stay, number: i64) -> Value {
         "currency": "USD",
         "method": if number % 3 == 0 { "bank transfer" } else { "card" },
         "status": "paid",
-        "paidAt": moment(later(stay.booked, number * 2), 36_000 + second),
+        "paidAt": timestamp(later(stay.booked, number * 2), 36_000 + second),
         "note": format!(
             "Part {number} of {PAYMENTS} of the price, as agreed in message MSG-{:03}; the receipt went to {}",
             number * 2,

@@ -94,11 +94,11 @@ pub(super) fn record(document: &Document, around: Around<'_>) -> Response {
     page(StatusCode::OK, &document.title, &body, around.is_signed_in)
 }
 
-/// A moment as people write it, anything else as it is.
+/// Formats a timestamp for people, and any other value unchanged.
 fn fact(value: &str) -> Markup {
     match value.parse::<Timestamp>() {
-        Ok(moment) => html! { time datetime=(value) { (moment.strftime("%-d %B %Y, %H:%M UTC")) } },
-        Err(_no_moment) => html! { bdi lang="" { (value) } },
+        Ok(timestamp) => html! { time datetime=(value) { (timestamp.strftime("%-d %B %Y, %H:%M UTC")) } },
+        Err(_no_timestamp) => html! { bdi lang="" { (value) } },
     }
 }
 
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_written_for_people() {
+    fn timestamps_are_formatted_for_people() {
         let written = fact("2026-11-02T09:05:00.123+01:00").into_string();
         assert_eq!(
             written,

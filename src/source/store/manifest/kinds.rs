@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use serde_json::Value;
 
-use crate::record::{Numeric, moment};
+use crate::record::{Numeric, parse_timestamp};
 
 /// Maximum number of fields of one stream that are tracked. A stream with more uses a map's keys as field names.
 pub(in crate::source::store) const MAX_FIELDS: usize = 1_000;
@@ -83,7 +83,7 @@ impl Kinds {
 
 /// Returns true if a text is a timestamp. The shape is checked before parsing, since most texts are none.
 pub(in crate::source::store) fn is_time(text: &str) -> bool {
-    moment(text).is_some()
+    parse_timestamp(text).is_some()
 }
 
 /// Returns true if a text is a date such as `2026-04-01`.

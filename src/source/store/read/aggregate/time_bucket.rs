@@ -7,7 +7,7 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan, Zoned};
 use serde_json::Value;
 
-use crate::record::moment;
+use crate::record::parse_timestamp;
 use crate::source::{Granularity, QueryFault, SourceError, TimeZoneName};
 
 /// Assigns times to buckets of one granularity in one time zone.
@@ -53,8 +53,8 @@ impl TimeBuckets {
     /// day keeps its offset, which tells the two repeated hours apart when clocks go back.
     pub(super) fn bucket_of(&self, value: &Value) -> Option<TimeBucket> {
         let text = value.as_str()?;
-        let local = match moment(text) {
-            Some(moment) => moment.to_zoned(self.zone.clone()),
+        let local = match parse_timestamp(text) {
+            Some(timestamp) => timestamp.to_zoned(self.zone.clone()),
             None => text.parse::<Date>().ok()?.to_zoned(self.zone.clone()).ok()?,
         };
         let date = local.date();

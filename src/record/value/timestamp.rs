@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 /// Parses a timestamp with its offset from UTC. Checks the shape of the text first, because most texts are no
 /// timestamp.
-pub(crate) fn moment(text: &str) -> Option<Timestamp> {
+pub(crate) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let shaped = (17..=40).contains(&bytes.len())
         && bytes.first().is_some_and(u8::is_ascii_digit)
@@ -17,8 +17,8 @@ pub(crate) fn moment(text: &str) -> Option<Timestamp> {
 
 /// Returns a timestamp in UTC with nine digits of a second, a form in which timestamps sort as strings.
 pub(crate) fn comparable(text: &str) -> Option<String> {
-    let moment = moment(text)?;
+    let timestamp = parse_timestamp(text)?;
     let mut written = String::with_capacity(30);
-    write!(written, "{moment:.9}").ok()?;
+    write!(written, "{timestamp:.9}").ok()?;
     Some(written)
 }
