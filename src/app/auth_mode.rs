@@ -10,7 +10,7 @@ use super::caller_sources::ConfiguredSources;
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
 use crate::callers::{
-    AccessSettings, IntrospectionSettings, IssuerSettings, RecordPages, SignInSettings, StaticToken,
+    AuthenticatorSettings, IntrospectionSettings, IssuerSettings, RecordPages, SignInSettings, StaticToken,
 };
 use crate::config::{AuthSettings, Environment, FileSettings, SecretPlace};
 use crate::cursor::Cursors;
@@ -52,18 +52,22 @@ pub(crate) fn served(
         let toolbox = toolbox.protected_by(protection).with_pages(pages(settings, None));
         return Ok(AuthMode::Unauthenticated(SharedToolbox::new(toolbox)));
     };
-    let access = access(settings, auth, environment)?;
+    let authenticator = authenticator_settings(settings, auth, environment)?;
     let toolboxes =
         CallerToolboxes::new(caller_settings(settings, auth, opened.to_vec(), protection)?, cursors);
-    Ok(AuthMode::Authenticated(Arc::new(Callers::new(access, toolboxes, settings.http.public_url.clone()))))
+    Ok(AuthMode::Authenticated(Arc::new(Callers::new(
+        authenticator,
+        toolboxes,
+        settings.http.public_url.clone(),
+    ))))
 }
 
 /// Creates the authentication settings; reads the secrets that they name.
-pub(crate) fn access(
+pub(crate) fn authenticator_settings(
     settings: &FileSettings,
     auth: &AuthSettings,
     environment: &Environment,
-) -> Result<AccessSettings, Failure> {
+) -> Result<AuthenticatorSettings, Failure> {
     let introspection = match &auth.introspection {
         None => None,
         Some(place) => Some(IntrospectionSettings {
@@ -96,7 +100,7 @@ pub(crate) fn access(
         sha256: grant.sha256,
         metrics: grant.metrics,
     };
-    Ok(AccessSettings {
+    Ok(AuthenticatorSettings {
         resources: audiences(settings, auth)?,
         issuer,
         introspection,

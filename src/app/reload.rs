@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tokio::runtime::Handle;
 
-use super::auth_mode::{access, caller_settings, has_sign_in, open_own};
+use super::auth_mode::{authenticator_settings, caller_settings, has_sign_in, open_own};
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
 use super::settings::Configured;
@@ -86,7 +86,7 @@ impl Reload {
                 live.replace(now.succeeded_by(source, settings.call_deadline, protection));
             }
             (AuthMode::Authenticated(callers), Some(auth)) => {
-                let access = access(&settings, auth, &self.environment)?;
+                let authenticator = authenticator_settings(&settings, auth, &self.environment)?;
                 let opened = open_own(&settings, Some(auth), &self.environment, &self.opened)?;
                 let now = callers.settings();
                 let protection = reuse_if_equal(&now.protection, &settings.protection);
@@ -98,7 +98,7 @@ impl Reload {
                     caller_settings.sources = Arc::clone(&now.sources);
                 }
                 self.opened = opened;
-                callers.replace(access, caller_settings);
+                callers.replace(authenticator, caller_settings);
             }
             (AuthMode::Authenticated(_), None) => {
                 let problem = "[auth] was removed, which a running server does not allow; restart fetchwell";

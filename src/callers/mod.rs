@@ -20,10 +20,10 @@ mod limits;
 mod tokens;
 
 pub use self::authenticate::{
-    Access, AccessSettings, Algorithm, Attempt, AuthenticatedCaller, AuthorityUrl, AuthorizationReply,
-    Caller, Capabilities, Denial, GrantId, HeaderFault, IntrospectionSettings, InvalidAuthorityUrl,
-    IssuerSettings, NewToken, ResourceMetadata, Retrieval, SignIn, SignInFault, SignInSettings, StaticToken,
-    Subject, TokenFault, UnknownAlgorithm, authorization,
+    Algorithm, Attempt, AuthenticatedCaller, Authenticator, AuthenticatorSettings, AuthorityUrl,
+    AuthorizationReply, Caller, Capabilities, Denial, GrantId, HeaderFault, IntrospectionSettings,
+    InvalidAuthorityUrl, IssuerSettings, NewToken, ResourceMetadata, Retrieval, SignIn, SignInFault,
+    SignInSettings, StaticToken, Subject, TokenFault, UnknownAlgorithm, authorization,
 };
 pub use self::authorize::{AuthorizationPolicy, SourceCredential, SourceGrant};
 pub use self::context::CallContext;

@@ -1,6 +1,6 @@
 //! HTTP requests to other servers: clients with limits, bounded bodies, and redaction.
 //!
-//! All outgoing requests use a client of this module, of the record source as well as of `access`, so that timeouts,
+//! All outgoing requests use a client of this module, of the record source and of `callers::authenticate`, so that timeouts,
 //! redirects and sizes are limited in one place.
 //!
 //! * `client`, `exchange`: clients, and requests that a library builds

@@ -9,7 +9,7 @@ use super::{Denial, HeaderFault};
 /// Maximum length of a token in bytes. JWTs with many claims have a few thousand.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
-/// Returns the only `Authorization` header of a request, for [`Access::authenticate`](super::Access::authenticate).
+/// Returns the only `Authorization` header of a request, for [`Authenticator::authenticate`](super::Authenticator::authenticate).
 ///
 /// # Errors
 ///

@@ -39,7 +39,7 @@ pub use self::caller::{AuthenticatedCaller, Caller, GrantId, Subject};
 pub use self::denial::{Denial, HeaderFault, TokenFault};
 pub use self::metadata::{Capabilities, ResourceMetadata, Retrieval};
 pub use self::settings::{
-    AccessSettings, IntrospectionSettings, IssuerSettings, SignInSettings, StaticToken,
+    AuthenticatorSettings, IntrospectionSettings, IssuerSettings, SignInSettings, StaticToken,
 };
 pub use self::sign_in::{Attempt, AuthorizationReply, SignIn, SignInFault};
 pub use self::static_token::NewToken;
@@ -50,22 +50,22 @@ use self::jwt::{KeySet, UnverifiedJwt};
 
 /// Authenticates bearer tokens. Cheap to clone; clones share the key and introspection caches.
 #[derive(Debug, Clone)]
-pub struct Access {
-    settings: Arc<AccessSettings>,
+pub struct Authenticator {
+    settings: Arc<AuthenticatorSettings>,
     keys: Option<Arc<KeySet>>,
     introspection: Option<Arc<Introspection>>,
     sign_in: Option<Arc<SignIn>>,
 }
 
-impl Access {
+impl Authenticator {
     /// Creates an authenticator. It sends no request before the first token arrives.
     #[must_use]
-    pub fn new(settings: AccessSettings) -> Self {
+    pub fn new(settings: AuthenticatorSettings) -> Self {
         Self::with_deadline(settings, authority::DEADLINE)
     }
 
     /// Creates an authenticator with this timeout for requests to authorization servers.
-    fn with_deadline(settings: AccessSettings, deadline: Duration) -> Self {
+    fn with_deadline(settings: AuthenticatorSettings, deadline: Duration) -> Self {
         let keys = settings.issuer.clone().map(|issuer| Arc::new(KeySet::new(issuer, deadline)));
         let introspection =
             settings.introspection.clone().map(|asked| Arc::new(Introspection::new(asked, deadline)));
@@ -77,7 +77,7 @@ impl Access {
 
     /// Returns an authenticator with new settings. It keeps the caches of unchanged authorization servers.
     #[must_use]
-    pub fn with_settings(&self, settings: AccessSettings) -> Self {
+    pub fn with_settings(&self, settings: AuthenticatorSettings) -> Self {
         let next = Self::new(settings);
         let keys = self
             .keys
@@ -101,7 +101,7 @@ impl Access {
 
     /// Returns the settings.
     #[must_use]
-    pub fn settings(&self) -> &AccessSettings {
+    pub fn settings(&self) -> &AuthenticatorSettings {
         &self.settings
     }
 

@@ -7,7 +7,7 @@ use super::authority::AuthorityUrl;
 
 /// The settings for authenticating callers. Without an issuer, introspection and tokens all requests are rejected.
 #[derive(Debug, Clone, Default)]
-pub struct AccessSettings {
+pub struct AuthenticatorSettings {
     /// Accepted audiences: URLs of this server. A trailing slash is ignored.
     pub resources: Vec<String>,
     /// Issuer of accepted JWTs.
@@ -68,7 +68,7 @@ pub struct StaticToken {
     pub metrics: bool,
 }
 
-impl AccessSettings {
+impl AuthenticatorSettings {
     /// Returns true if an authorization server is configured. Otherwise only static tokens are accepted.
     #[must_use]
     pub fn has_authorization_server(&self) -> bool {

@@ -85,7 +85,7 @@ pub(in crate::http) async fn authorize_ops(
 ) -> Response {
     let AuthMode::Authenticated(callers) = served else { return next.run(request).await };
     let shown = authorization(request.headers());
-    let refusal = match shown.and_then(|shown| callers.access().may_read_metrics(shown)) {
+    let refusal = match shown.and_then(|shown| callers.authenticator().may_read_metrics(shown)) {
         Ok(true) => return next.run(request).await,
         Ok(false) => {
             let problem = "this is for the operator of the server; use a token with metrics = true";
@@ -113,7 +113,7 @@ async fn admit(
     headers: &HeaderMap,
     client: IpAddr,
 ) -> Result<AuthenticatedCaller, Denial> {
-    callers.access().authenticate(authorization(headers)?, client).await
+    callers.authenticator().authenticate(authorization(headers)?, client).await
 }
 
 /// Data with which a client can obtain a token; empty without an authorization server.
@@ -128,8 +128,8 @@ struct SignIn {
 impl SignIn {
     /// Returns the sign-in data for the resource at a path.
     fn at(callers: &Callers, path: &str) -> Self {
-        let access = callers.access();
-        let settings = access.settings();
+        let authenticator = callers.authenticator();
+        let settings = authenticator.settings();
         if !settings.has_authorization_server() {
             // A client that sees a resource URL tries to register and shows the failure to its user.
             return Self::default();

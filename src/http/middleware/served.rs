@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
-use crate::callers::{Access, AccessSettings, GrantId};
+use crate::callers::{Authenticator, AuthenticatorSettings, GrantId};
 use crate::http::public_url::PublicUrl;
 use crate::http::server::connections::{MAX_UNSENT_OF_CALLER, UnsentBudget};
 use crate::source::Sources;
@@ -29,7 +29,7 @@ pub enum AuthMode {
 /// State of an authenticated server.
 #[derive(Debug)]
 pub struct Callers {
-    access: ArcSwap<Access>,
+    authenticator: ArcSwap<Authenticator>,
     /// Toolboxes of the callers.
     pub(in crate::http) toolboxes: CallerToolboxes,
     /// Budget of unsent bytes of each person.
@@ -41,9 +41,18 @@ pub struct Callers {
 impl Callers {
     /// Creates the state with authentication settings and toolboxes.
     #[must_use]
-    pub fn new(access: AccessSettings, toolboxes: CallerToolboxes, public_url: Option<PublicUrl>) -> Self {
+    pub fn new(
+        settings: AuthenticatorSettings,
+        toolboxes: CallerToolboxes,
+        public_url: Option<PublicUrl>,
+    ) -> Self {
         let unsent = Cache::builder().max_capacity(MAX_PEOPLE).eviction_policy(EvictionPolicy::lru()).build();
-        Self { access: ArcSwap::from_pointee(Access::new(access)), toolboxes, unsent, public_url }
+        Self {
+            authenticator: ArcSwap::from_pointee(Authenticator::new(settings)),
+            toolboxes,
+            unsent,
+            public_url,
+        }
     }
 
     /// Returns the budget of unsent bytes of a person.
@@ -52,10 +61,10 @@ impl Callers {
     }
 
     /// Replaces the authentication settings and the toolboxes for all later calls.
-    pub fn replace(&self, access: AccessSettings, settings: CallerSettings) {
+    pub fn replace(&self, authenticator: AuthenticatorSettings, settings: CallerSettings) {
         // Toolboxes first: a caller admitted by the new settings gets a new toolbox.
         self.toolboxes.replace(settings);
-        self.access.store(Arc::new(self.access.load().with_settings(access)));
+        self.authenticator.store(Arc::new(self.authenticator.load().with_settings(authenticator)));
     }
 
     /// Returns the current settings of the toolboxes.
@@ -65,8 +74,8 @@ impl Callers {
     }
 
     /// Returns the current authentication.
-    pub(in crate::http) fn access(&self) -> Arc<Access> {
-        self.access.load_full()
+    pub(in crate::http) fn authenticator(&self) -> Arc<Authenticator> {
+        self.authenticator.load_full()
     }
 }
 

@@ -20,7 +20,7 @@ pub(in crate::http) fn routes(callers: &Arc<Callers>) -> Router {
 }
 
 async fn document(State(callers): State<Arc<Callers>>, request: Request) -> Response {
-    if !callers.access().settings().has_authorization_server() {
+    if !callers.authenticator().settings().has_authorization_server() {
         let problem = "No authorization server gives tokens for this server: ask its operator for one.\n";
         return (StatusCode::NOT_FOUND, problem).into_response();
     }
@@ -30,7 +30,7 @@ async fn document(State(callers): State<Arc<Callers>>, request: Request) -> Resp
     };
     let path = request.uri().path().strip_prefix(BASE).unwrap_or_default();
     let resource = public_url.at(path);
-    let document = callers.access().metadata(&resource);
+    let document = callers.authenticator().metadata(&resource);
     let headers =
         [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
     (headers, serde_json::to_string(&document).unwrap_or_default()).into_response()

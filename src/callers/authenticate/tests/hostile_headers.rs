@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::authority::{Authority, Reply};
 use super::signer::{RSA, base64};
-use super::{LOCAL, introspection_of, jwt_access, key_set, now};
-use crate::callers::Access;
+use super::{LOCAL, introspection_of, jwt_authenticator, key_set, now};
+use crate::callers::Authenticator;
 
 /// A server that has a key and knows no token.
 static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
@@ -20,10 +20,10 @@ static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
 });
 
 /// An authenticator with all methods, which keeps its key cache between cases.
-static ACCESS: LazyLock<Access> = LazyLock::new(|| {
-    let mut settings = jwt_access(&AUTHORITY).settings().clone();
+static AUTHENTICATOR: LazyLock<Authenticator> = LazyLock::new(|| {
+    let mut settings = jwt_authenticator(&AUTHORITY).settings().clone();
     settings.introspection = Some(introspection_of(&AUTHORITY));
-    Access::new(settings)
+    Authenticator::new(settings)
 });
 
 /// Tokens that pass the first checks: JSON that is almost a header and claims.
@@ -40,7 +40,7 @@ fn nearly_a_jwt() -> impl Strategy<Value = String> {
 
 fn check(header: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let denial = runtime.block_on(ACCESS.authenticate_at(Some(header), LOCAL, now())).unwrap_err();
+    let denial = runtime.block_on(AUTHENTICATOR.authenticate_at(Some(header), LOCAL, now())).unwrap_err();
     let shown = format!("{denial} {denial:?} {:?}", denial.error());
     // Shorter words may occur in our own text.
     for word in header.split([' ', '.']).filter(|word| word.len() >= 10) {

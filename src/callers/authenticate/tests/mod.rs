@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use self::authority::Authority;
 use self::signer::Signer;
 use super::{
-    Access, AccessSettings, Algorithm, AuthenticatedCaller, Caller, Denial, IntrospectionSettings,
-    IssuerSettings, Subject,
+    Algorithm, AuthenticatedCaller, Authenticator, AuthenticatorSettings, Caller, Denial,
+    IntrospectionSettings, IssuerSettings, Subject,
 };
 
 const RESOURCE: &str = "https://records.example.com/mcp";
@@ -57,26 +57,26 @@ fn key_set(keys: &[Value]) -> String {
     json!({ "keys": keys }).to_string()
 }
 
-fn settings() -> AccessSettings {
-    AccessSettings {
+fn settings() -> AuthenticatorSettings {
+    AuthenticatorSettings {
         resources: vec![RESOURCE.to_owned()],
         scopes: vec!["records.read".to_owned()],
-        ..AccessSettings::default()
+        ..AuthenticatorSettings::default()
     }
 }
 
 /// An authenticator for JWTs of a server that is its own issuer, with its keys at `/keys`.
-fn jwt_access(authority: &Authority) -> Access {
-    jwt_access_for(authority, &Algorithm::ALL)
+fn jwt_authenticator(authority: &Authority) -> Authenticator {
+    jwt_authenticator_for(authority, &Algorithm::ALL)
 }
 
-fn jwt_access_for(authority: &Authority, algorithms: &[Algorithm]) -> Access {
+fn jwt_authenticator_for(authority: &Authority, algorithms: &[Algorithm]) -> Authenticator {
     let issuer = IssuerSettings {
         issuer: authority.at(""),
         jwks_url: Some(authority.at("/keys")),
         algorithms: algorithms.to_vec(),
     };
-    Access::new(AccessSettings { issuer: Some(issuer), ..settings() })
+    Authenticator::new(AuthenticatorSettings { issuer: Some(issuer), ..settings() })
 }
 
 fn introspection_of(authority: &Authority) -> IntrospectionSettings {
@@ -88,8 +88,11 @@ fn introspection_of(authority: &Authority) -> IntrospectionSettings {
 }
 
 /// An authenticator for introspected tokens.
-fn introspection_access(authority: &Authority) -> Access {
-    Access::new(AccessSettings { introspection: Some(introspection_of(authority)), ..settings() })
+fn introspection_authenticator(authority: &Authority) -> Authenticator {
+    Authenticator::new(AuthenticatorSettings {
+        introspection: Some(introspection_of(authority)),
+        ..settings()
+    })
 }
 
 /// A token that is signed with the key `k1` and valid for an hour.
@@ -100,10 +103,14 @@ fn good_token(authority: &Authority, signer: &Signer, algorithm: &str) -> String
 /// The address of a client.
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-async fn authenticate(access: &Access, token: &str, now: Timestamp) -> Result<AuthenticatedCaller, Denial> {
-    let admitted = access.authenticate_at(Some(&format!("Bearer {token}")), LOCAL, now).await;
+async fn authenticate(
+    authenticator: &Authenticator,
+    token: &str,
+    now: Timestamp,
+) -> Result<AuthenticatedCaller, Denial> {
+    let admitted = authenticator.authenticate_at(Some(&format!("Bearer {token}")), LOCAL, now).await;
     if let Err(denial) = &admitted {
-        let shown = format!("{denial} {denial:?} {access:?}");
+        let shown = format!("{denial} {denial:?} {authenticator:?}");
         // Shorter words may occur in our own text.
         assert!(token.len() < 10 || !shown.contains(token), "{shown}");
         assert!(!shown.contains("s3cret"), "{shown}");
@@ -130,27 +137,28 @@ async fn a_static_token_is_found_by_its_hash() {
         sha256: super::static_token::sha256(&new.token),
         metrics: true,
     };
-    let access = introspection_access(&authority);
+    let authenticator = introspection_authenticator(&authority);
     let unknown = Denial::RenewToken(super::TokenFault::Unknown);
-    assert_eq!(authenticate(&access, &text, now()).await.unwrap_err(), unknown);
+    assert_eq!(authenticate(&authenticator, &text, now()).await.unwrap_err(), unknown);
     // Adding a token keeps the caches.
-    let access = access.with_settings(AccessSettings { tokens: vec![token], ..access.settings().clone() });
-    let admitted = authenticate(&access, &text, now()).await.unwrap();
+    let authenticator = authenticator
+        .with_settings(AuthenticatorSettings { tokens: vec![token], ..authenticator.settings().clone() });
+    let admitted = authenticate(&authenticator, &text, now()).await.unwrap();
     assert_eq!(admitted.caller, Caller::Token { name: "ci".to_owned() });
     assert_eq!(admitted.expires_at, None);
-    assert_eq!(access.may_read_metrics(Some(&format!("Bearer {}", text))), Ok(true));
-    assert_eq!(access.may_read_metrics(Some("Bearer e.y.j")), Err(unknown.clone()));
-    assert_eq!(authenticate(&access, &format!("{text}x"), now()).await.unwrap_err(), unknown);
+    assert_eq!(authenticator.may_read_metrics(Some(&format!("Bearer {}", text))), Ok(true));
+    assert_eq!(authenticator.may_read_metrics(Some("Bearer e.y.j")), Err(unknown.clone()));
+    assert_eq!(authenticate(&authenticator, &format!("{text}x"), now()).await.unwrap_err(), unknown);
     assert!(authority.requests().is_empty());
 }
 
 #[tokio::test]
 async fn without_any_check_configured_tokens_are_rejected() {
-    let access = Access::new(settings());
-    assert!(!access.settings().can_authenticate());
+    let authenticator = Authenticator::new(settings());
+    assert!(!authenticator.settings().can_authenticate());
     for token in ["abc", "fwt_abc", "eyJhbGciOiJub25lIn0.e30."] {
-        let denial = authenticate(&access, token, now()).await.unwrap_err();
+        let denial = authenticate(&authenticator, token, now()).await.unwrap_err();
         assert_eq!(denial, Denial::RenewToken(super::TokenFault::Unknown), "{token}");
     }
-    assert_eq!(access.authenticate(None, LOCAL).await.unwrap_err(), Denial::AskOperator);
+    assert_eq!(authenticator.authenticate(None, LOCAL).await.unwrap_err(), Denial::AskOperator);
 }

@@ -180,7 +180,7 @@ impl Pages {
             status: StatusCode::UNAUTHORIZED,
             problem: "What it was opened by has ended.".to_owned(),
         })?;
-        let caller = match callers.access().authenticate_token(&token, client).await {
+        let caller = match callers.authenticator().authenticate_token(&token, client).await {
             Ok(caller) => caller,
             Err(denial) => {
                 if denial.retry_after().is_none() {
@@ -253,7 +253,7 @@ fn is_just_signed_in(callers: &Callers, request: &Parts) -> bool {
 
 /// Returns how people without a session get to records with the current settings.
 fn way_in(callers: &Callers) -> WayIn {
-    match callers.access().sign_in() {
+    match callers.authenticator().sign_in() {
         Some(_) => WayIn::SignIn,
         None => WayIn::Link,
     }
@@ -329,10 +329,11 @@ async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Ca
     let path = RecordPages::path(&handle);
     let AuthMode::Authenticated(callers) = &pages.served else { return redirect(&path, None) };
     let token = SecretString::from(form_value(&form, "token").unwrap_or_default().trim().to_owned());
-    let caller = match callers.access().authenticate_token(&token, client_of(&request.extensions)).await {
-        Ok(caller) => caller,
-        Err(denial) => return view::sign_in(&path, &sentence(&denial.to_string()), way_in(callers)),
-    };
+    let caller =
+        match callers.authenticator().authenticate_token(&token, client_of(&request.extensions)).await {
+            Ok(caller) => caller,
+            Err(denial) => return view::sign_in(&path, &sentence(&denial.to_string()), way_in(callers)),
+        };
     record.is_by(caller.caller.grant_id());
     // A person without records needs no session.
     if let Err(reason) = callers.toolboxes.admit(&caller).await {

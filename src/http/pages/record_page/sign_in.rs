@@ -19,7 +19,8 @@ use super::responses::{add_cookie, finish, redirect};
 use super::state::{PageRefusal, Pages, begin_session};
 use super::view::{self, sentence};
 use crate::callers::{
-    Access, Attempt, AuthenticatedCaller, AuthorizationReply, Denial, RecordPages, Session, SignInFault,
+    Attempt, AuthenticatedCaller, Authenticator, AuthorizationReply, Denial, RecordPages, Session,
+    SignInFault,
 };
 use crate::handle::Handle;
 use crate::http::middleware::authenticate::client_of;
@@ -57,8 +58,8 @@ pub(super) async fn begin(
     request: &Parts,
     handle: &Handle,
 ) -> Result<Response, SignInFault> {
-    let access = callers.access();
-    let (Some(sign_in), Some(attempt)) = (access.sign_in(), Attempt::random()) else {
+    let authenticator = callers.authenticator();
+    let (Some(sign_in), Some(attempt)) = (authenticator.sign_in(), Attempt::random()) else {
         return Err(SignInFault::Unavailable);
     };
     let url = sign_in.authorization_url(&attempt, &pages.public_url.at(CALLBACK)).await?;
@@ -97,16 +98,16 @@ impl Pages {
     async fn finish_sign_in(&self, request: &Parts, record: &mut Call) -> Response {
         let answer = Answer::read(request.uri.query().unwrap_or_default());
         let callers = match &self.served {
-            AuthMode::Authenticated(callers) if callers.access().sign_in().is_some() => callers,
+            AuthMode::Authenticated(callers) if callers.authenticator().sign_in().is_some() => callers,
             AuthMode::Authenticated(_) | AuthMode::Unauthenticated(_) => {
                 let problem = "This server has no sign-in.";
                 return view::problem(StatusCode::NOT_FOUND, "Nothing here", problem, false);
             }
         };
         // One configuration for all of it: a code goes to the server that issued it.
-        let access = callers.access();
+        let authenticator = callers.authenticator();
         let pending = match answer.state {
-            Some(state) => self.pending(callers, &access, &request.headers, state).await,
+            Some(state) => self.pending(callers, &authenticator, &request.headers, state).await,
             None => None,
         };
         let Some(PendingSignIn { attempt, handle }) = pending else {
@@ -116,7 +117,7 @@ impl Pages {
         let client = client_of(&request.extensions);
         let path = RecordPages::path(&handle);
         let name = cookie_of(&attempt.state).unwrap_or_default();
-        let mut response = match self.caller(callers, &access, &attempt, answer.reply, client).await {
+        let mut response = match self.caller(callers, &authenticator, &attempt, answer.reply, client).await {
             Ok(caller) => {
                 record.is_by(caller.caller.grant_id());
                 let to = format!("{path}?{SIGNED_IN}={}", callers.toolboxes.cursors().now().as_secs());
@@ -140,13 +141,14 @@ impl Pages {
     async fn pending(
         &self,
         callers: &Callers,
-        access: &Access,
+        authenticator: &Authenticator,
         headers: &HeaderMap,
         state: String,
     ) -> Option<PendingSignIn> {
         let sealed = self.cookies().value(headers, &cookie_of(&state)?)?;
         let cursors = callers.toolboxes.cursors();
-        let kept = cursors.open_text(&[CONTEXT, access.sign_in()?.issuer(), &state], sealed).await.ok()?;
+        let kept =
+            cursors.open_text(&[CONTEXT, authenticator.sign_in()?.issuer(), &state], sealed).await.ok()?;
         let mut parts = kept.splitn(3, '.');
         let begun_at = Duration::from_secs(parts.next()?.parse().ok()?);
         let verifier = SecretString::from(parts.next()?.to_owned());
@@ -159,15 +161,15 @@ impl Pages {
     async fn caller(
         &self,
         callers: &Callers,
-        access: &Access,
+        authenticator: &Authenticator,
         attempt: &Attempt,
         reply: AuthorizationReply,
         client: IpAddr,
     ) -> Result<AuthenticatedCaller, Rejection> {
-        let sign_in = access.sign_in().ok_or(SignInFault::Unavailable)?;
+        let sign_in = authenticator.sign_in().ok_or(SignInFault::Unavailable)?;
         let redirect_uri = self.public_url.at(CALLBACK);
         let token = sign_in.access_token(attempt, reply, &redirect_uri, client).await?;
-        Ok(callers.access().authenticate_token(&token, client).await?)
+        Ok(callers.authenticator().authenticate_token(&token, client).await?)
     }
 
     /// Begins the session of a person and sends the browser to a page, unless the person has no records here.
