@@ -71,8 +71,8 @@ impl Reload {
         let settings = self.configured.reparse(text, &self.environment)?;
         let before = &self.configured.settings;
         match (&self.served, &settings.auth) {
-            (AuthMode::Unauthenticated(live), _) => {
-                let now = live.now();
+            (AuthMode::Unauthenticated(toolbox), _) => {
+                let now = toolbox.now();
                 // The source is kept, with its circuit breakers, caches and positions of lists.
                 let source = if has_same_sources(before, &settings) {
                     now.source().shared().clone()
@@ -83,7 +83,7 @@ impl Reload {
                     source
                 };
                 let protection = reuse_if_equal(now.protection(), &settings.protection);
-                live.replace(now.succeeded_by(source, settings.call_deadline, protection));
+                toolbox.replace(now.succeeded_by(source, settings.call_deadline, protection));
             }
             (AuthMode::Authenticated(callers), Some(auth)) => {
                 let authenticator = authenticator_settings(&settings, auth, &self.environment)?;
@@ -182,7 +182,7 @@ mod tests {
         let configured = arguments.configured(&environment).unwrap();
         let opened = open_sources(&configured.settings, &environment, AS_IT_IS).unwrap();
         let deadline = configured.settings.call_deadline;
-        let live =
+        let toolbox =
             SharedToolbox::new(Toolbox::new(joined(opened.clone(), deadline).unwrap(), deadline).unwrap());
         let (rate_limiter, telemetry) = (RateLimiter::default(), Telemetry::default());
         (
@@ -191,7 +191,7 @@ mod tests {
                 configured,
                 environment,
                 opened,
-                served: AuthMode::Unauthenticated(live),
+                served: AuthMode::Unauthenticated(toolbox),
                 rate_limiter,
                 telemetry,
             },
@@ -199,8 +199,8 @@ mod tests {
     }
 
     fn now(reload: &Reload) -> Arc<Toolbox> {
-        let AuthMode::Unauthenticated(live) = &reload.served else { panic!("callers are told apart") };
-        live.now()
+        let AuthMode::Unauthenticated(toolbox) = &reload.served else { panic!("callers are told apart") };
+        toolbox.now()
     }
 
     fn asked(reload: &Reload) -> Sources {

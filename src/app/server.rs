@@ -100,8 +100,8 @@ pub(crate) fn run_server(
     };
     let _watching = reload.follow(runtime.handle().clone());
     let ended = match (transport, served) {
-        (Transport::Stdio(profile), AuthMode::Unauthenticated(live)) => {
-            let server = Server::new(live, profile, telemetry);
+        (Transport::Stdio(profile), AuthMode::Unauthenticated(toolbox)) => {
+            let server = Server::new(toolbox, profile, telemetry);
             runtime.block_on(serve_stdio(server, stop)).map_err(Failure::new)
         }
         (Transport::Stdio(_), AuthMode::Authenticated(_)) => {

@@ -33,9 +33,9 @@ pub struct Site {
 impl Site {
     /// Creates the settings of a server for this machine, without configuration.
     #[must_use]
-    pub fn of_this_machine(live: SharedToolbox, telemetry: Telemetry, rate_limiter: RateLimiter) -> Self {
+    pub fn of_this_machine(toolbox: SharedToolbox, telemetry: Telemetry, rate_limiter: RateLimiter) -> Self {
         Self {
-            served: AuthMode::Unauthenticated(live),
+            served: AuthMode::Unauthenticated(toolbox),
             telemetry,
             rate_limiter,
             public_url: None,

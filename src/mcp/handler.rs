@@ -73,8 +73,8 @@ enum Tools {
 impl Server {
     /// Creates a server with the tools of `profile` for one client.
     #[must_use]
-    pub fn new(live: SharedToolbox, profile: Profile, telemetry: Telemetry) -> Self {
-        Self { tools: Tools::Shared(live), profile, telemetry }
+    pub fn new(toolbox: SharedToolbox, profile: Profile, telemetry: Telemetry) -> Self {
+        Self { tools: Tools::Shared(toolbox), profile, telemetry }
     }
 
     /// Creates a server with the tools of `profile`, which takes the toolbox from the extensions of each HTTP
@@ -86,7 +86,7 @@ impl Server {
 
     fn toolbox(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Toolbox>, ErrorData> {
         let toolbox = match &self.tools {
-            Tools::Shared(live) => Some(live.now()),
+            Tools::Shared(toolbox) => Some(toolbox.now()),
             Tools::FromRequest => http_extension(context),
         };
         toolbox.ok_or_else(|| ErrorData::internal_error("the request has no caller; report it", None))

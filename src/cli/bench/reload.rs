@@ -39,7 +39,7 @@ const CLIENTS: usize = 4;
 /// Pause between two changes, so that calls begin and end in it.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Polling interval for a change to become live.
+/// Interval at which the benchmark checks whether a change is in use.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Timeout after which a change counts as missed.
@@ -51,7 +51,7 @@ const BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"n
 #[derive(Debug, Serialize)]
 pub(super) struct ReloadTimes {
     changes: usize,
-    /// Changes that did not become live in time.
+    /// Changes that were not in use in time.
     missed: usize,
     p50_us: u64,
     p99_us: u64,
@@ -69,7 +69,7 @@ struct Calls {
 
 /// Server under test.
 struct Server {
-    live: SharedToolbox,
+    toolbox: SharedToolbox,
     address: SocketAddr,
     stop: CancellationToken,
     _watching: Watching,
@@ -98,7 +98,7 @@ pub(super) fn measure() -> Result<ReloadTimes, Failure> {
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| runtime.spawn(call_until(server.address, Arc::clone(&calls), ended.clone())))
         .collect();
-    let taken = runtime.block_on(change(&server.live, &file));
+    let taken = runtime.block_on(change(&server.toolbox, &file));
     ended.cancel();
     for client in clients {
         // A client that failed has counted its failure.
@@ -123,24 +123,25 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let opened = open_sources(&settings, &environment, AS_IT_IS)?;
     let source = joined(opened.clone(), settings.call_deadline)?;
     let cursors = Cursors::in_memory(Skew::default()).map_err(StateError::from)?;
-    let live = SharedToolbox::new(Toolbox::with_cursors(source, Arc::new(cursors), settings.call_deadline));
+    let toolbox =
+        SharedToolbox::new(Toolbox::with_cursors(source, Arc::new(cursors), settings.call_deadline));
     let rate_limiter = RateLimiter::default();
     let stop = CancellationToken::new();
     let listener = runtime.block_on(bind(SocketAddr::from(([127, 0, 0, 1], 0)), Guarded::ByNobody))?;
     let address = listener.local_addr().map_err(|error| failed("no address", &error))?;
-    let site = Site::of_this_machine(live.clone(), Telemetry::default(), rate_limiter.clone());
+    let site = Site::of_this_machine(toolbox.clone(), Telemetry::default(), rate_limiter.clone());
     runtime.spawn(serve(listener, None, site, stop.clone()));
     let reload = Reload {
         configured,
         environment,
         opened,
-        served: AuthMode::Unauthenticated(live.clone()),
+        served: AuthMode::Unauthenticated(toolbox.clone()),
         rate_limiter,
         telemetry: Telemetry::default(),
     };
     let watching = reload.follow(runtime.handle().clone());
     let watching = watching.ok_or_else(|| Failure::new("the system does not report changes"))?;
-    Ok(Server { live, address, stop, _watching: watching })
+    Ok(Server { toolbox, address, stop, _watching: watching })
 }
 
 /// Writes the file with a threshold, in place or by rename.
@@ -158,14 +159,14 @@ fn write(file: &Path, threshold: usize, in_place: bool) -> Result<(), Failure> {
 }
 
 /// Changes the file repeatedly. Returns the time of each change except missed ones.
-async fn change(live: &SharedToolbox, file: &Path) -> Result<Vec<Duration>, Failure> {
+async fn change(toolbox: &SharedToolbox, file: &Path) -> Result<Vec<Duration>, Failure> {
     let mut taken = Vec::with_capacity(CHANGES);
     for number in 0..CHANGES {
         let threshold = 2_000 + number;
         sleep(PAUSE).await;
         let started = Instant::now();
         write(file, threshold, number % 2 == 0)?;
-        while live.now().protection().global.threshold != threshold && started.elapsed() < CHANGE_TIMEOUT {
+        while toolbox.now().protection().global.threshold != threshold && started.elapsed() < CHANGE_TIMEOUT {
             sleep(POLL_INTERVAL).await;
         }
         if started.elapsed() < CHANGE_TIMEOUT {
@@ -227,7 +228,7 @@ impl ReloadTimes {
         printer.line(format_args!("{} calls meanwhile, {failed_calls} failed", grouped(*calls)));
     }
 
-    /// Checks that every change became live and every call was answered.
+    /// Checks that every change was in use and every call was answered.
     pub(super) fn check(&self) -> Result<(), Failure> {
         match (self.failed_calls, self.missed) {
             (0, 0) if self.calls > 0 => Ok(()),

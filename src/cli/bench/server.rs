@@ -40,10 +40,10 @@ impl Server {
         let source: Arc<dyn Source> = Arc::new(Store::open(name, &path)?);
         let cursors = Cursors::in_memory(Skew::default()).map_err(StateError::from)?;
         let toolbox = Toolbox::with_cursors(Arc::clone(&source), Arc::new(cursors), DEFAULT_CALL_DEADLINE);
-        let live = SharedToolbox::new(toolbox);
-        let routes = InProcess::new(live.clone(), Telemetry::default());
+        let toolbox = SharedToolbox::new(toolbox);
+        let routes = InProcess::new(toolbox.clone(), Telemetry::default());
         let source = BoundSource::new(source, CallContext::default());
-        Ok(Self { toolbox: live.now(), routes, source, runtime: runtime()?, _folder: folder })
+        Ok(Self { toolbox: toolbox.now(), routes, source, runtime: runtime()?, _folder: folder })
     }
 
     /// Returns the size in bytes of an `/api/v1` response.

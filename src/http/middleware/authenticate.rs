@@ -32,8 +32,8 @@ pub(in crate::http) async fn authenticate(
     next: Next,
 ) -> Response {
     let callers = match served {
-        AuthMode::Unauthenticated(live) => {
-            request.extensions_mut().insert(live.now());
+        AuthMode::Unauthenticated(toolbox) => {
+            request.extensions_mut().insert(toolbox.now());
             return next.run(request).await;
         }
         AuthMode::Authenticated(callers) => callers,

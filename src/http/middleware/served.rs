@@ -83,7 +83,7 @@ impl AuthMode {
     /// Returns the deadline of a call.
     pub(in crate::http) fn call_deadline(&self) -> Duration {
         match self {
-            Self::Unauthenticated(live) => live.now().call_deadline(),
+            Self::Unauthenticated(toolbox) => toolbox.now().call_deadline(),
             Self::Authenticated(callers) => callers.settings().call_deadline,
         }
     }
@@ -92,7 +92,7 @@ impl AuthMode {
     #[must_use]
     pub fn circuits(&self) -> Vec<CircuitReport> {
         match self {
-            Self::Unauthenticated(live) => live.now().source().shared().circuits(),
+            Self::Unauthenticated(toolbox) => toolbox.now().source().shared().circuits(),
             Self::Authenticated(callers) => callers.toolboxes.circuits(),
         }
     }
@@ -100,7 +100,7 @@ impl AuthMode {
     /// Returns the source that can be read without a caller, for health checks.
     pub(in crate::http) fn everything(&self) -> Option<Sources> {
         match self {
-            Self::Unauthenticated(live) => Some(live.now().source().shared().clone()),
+            Self::Unauthenticated(toolbox) => Some(toolbox.now().source().shared().clone()),
             Self::Authenticated(callers) => callers.settings().sources.everything(),
         }
     }

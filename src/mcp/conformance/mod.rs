@@ -48,8 +48,8 @@ pub struct Server {
 impl Server {
     /// Creates a server with the tools of `profile` and those of the suite.
     #[must_use]
-    pub fn new(live: SharedToolbox, profile: Profile, telemetry: Telemetry) -> Self {
-        Self::around(handler::Server::new(live, profile, telemetry))
+    pub fn new(toolbox: SharedToolbox, profile: Profile, telemetry: Telemetry) -> Self {
+        Self::around(handler::Server::new(toolbox, profile, telemetry))
     }
 
     /// Creates a server that takes the toolbox from the extensions of each HTTP request.

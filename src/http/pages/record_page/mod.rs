@@ -106,7 +106,7 @@ impl Pages {
             return ("not_found", view::problem(StatusCode::NOT_FOUND, "No such record", problem, false));
         };
         let callers = match &self.served {
-            AuthMode::Unauthenticated(live) => return self.fetched(&live.now(), &handle, false).await,
+            AuthMode::Unauthenticated(toolbox) => return self.fetched(&toolbox.now(), &handle, false).await,
             AuthMode::Authenticated(callers) => callers,
         };
         let key = query_value(request.uri.query(), LINK);
