@@ -46,7 +46,7 @@ pub struct SignIn {
     deadline: Duration,
     known: Mutex<EndpointCache>,
     /// Held by the task that reads the metadata.
-    turn: Arc<tokio::sync::Mutex<()>>,
+    metadata_lock: Arc<tokio::sync::Mutex<()>>,
     queue: FairQueue,
     log: FailureLog,
 }
@@ -124,7 +124,7 @@ impl SignIn {
             client: AuthorityClient::default(),
             deadline,
             known: Mutex::default(),
-            turn: Arc::default(),
+            metadata_lock: Arc::default(),
             queue: FairQueue::new(),
             log: FailureLog::default(),
         }
@@ -263,20 +263,20 @@ impl SignIn {
         if !self.is_due() {
             return known;
         }
-        let turn = Arc::clone(&self.turn);
-        let turn = match known {
+        let lock = Arc::clone(&self.metadata_lock);
+        let guard = match known {
             // Endpoints that are known are used while another request reads them again.
-            Some(_) => turn.try_lock_owned().ok(),
-            None => Some(turn.lock_owned().await),
+            Some(_) => lock.try_lock_owned().ok(),
+            None => Some(lock.lock_owned().await),
         };
-        if let Some(turn) = turn.filter(|_| self.is_due()) {
+        if let Some(guard) = guard.filter(|_| self.is_due()) {
             // The metadata is read to its end even if the browser that caused it goes away.
-            let _ = tokio::spawn(Arc::clone(self).read_metadata(turn)).await;
+            let _ = tokio::spawn(Arc::clone(self).read_metadata(guard)).await;
         }
         self.known().endpoints.clone()
     }
 
-    async fn read_metadata(self: Arc<Self>, turn: OwnedMutexGuard<()>) {
+    async fn read_metadata(self: Arc<Self>, guard: OwnedMutexGuard<()>) {
         let read = timeout(self.deadline, discover_endpoints(&self.client, &self.issuer)).await;
         let read = read.unwrap_or(Err(AuthorityFault::Timeout));
         if let Err(problem) = &read {
@@ -293,7 +293,7 @@ impl SignIn {
             known.endpoints = Some(Arc::new(endpoints));
         }
         drop(known);
-        drop(turn);
+        drop(guard);
     }
 
     fn is_due(&self) -> bool {

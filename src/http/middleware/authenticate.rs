@@ -40,30 +40,30 @@ pub(in crate::http) async fn authenticate(
     };
     let client = client_of(request.extensions());
     let admitted = admit(&callers, request.headers(), client).await;
-    let turn = match admitted {
+    let admission = match admitted {
         Ok(caller) => {
             // Refusals for lack of a permit are recorded for the caller, too.
             request.extensions_mut().insert(caller.caller.grant_id());
-            let turn = callers.toolboxes.admit(&caller).await.map_err(admission_refusal);
-            turn.map(|turn| (caller, turn))
+            let permit = callers.toolboxes.admit(&caller).await.map_err(admission_refusal);
+            permit.map(|permit| (caller, permit))
         }
         Err(denial) => Err(denial_refusal(&denial, &SignIn::at(&callers, request.uri().path()))),
     };
-    match turn {
+    match admission {
         Ok((caller, Permit { toolbox, permit, person })) => {
             // Handlers do not need the token, and a removed header cannot be logged.
             request.headers_mut().remove(header::AUTHORIZATION);
             let toolbox = Arc::new(toolbox.for_call(CallContext::new(caller)));
             request.extensions_mut().insert(toolbox);
             // A streaming response starts before its call ends; the request keeps the permit until then.
-            let turn = Arc::new(permit);
-            request.extensions_mut().insert(Arc::clone(&turn));
+            let permit = Arc::new(permit);
+            request.extensions_mut().insert(Arc::clone(&permit));
             let context = ErrorContext::new(&request);
             let mut response = next.run(request).await;
             let (unsent, bytes) = (callers.unsent_of(person), size_of(&response));
             match unsent.reserve(bytes).await {
                 Ok(share) => {
-                    response.extensions_mut().insert(HeldUntilSent::new(turn, Some(share)));
+                    response.extensions_mut().insert(HeldUntilSent::new(permit, Some(share)));
                     response
                 }
                 Err(TooMuchUnsent) => {

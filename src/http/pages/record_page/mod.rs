@@ -152,12 +152,12 @@ impl Pages {
         client: IpAddr,
         record: &mut Call,
     ) -> (&'static str, Response) {
-        match self.turn_of(callers, &session.reader().token, client, record).await {
-            Ok((caller, turn)) => {
-                let toolbox = turn.toolbox.for_call(CallContext::new(caller));
+        match self.admit(callers, &session.reader().token, client, record).await {
+            Ok((caller, permit)) => {
+                let toolbox = permit.toolbox.for_call(CallContext::new(caller));
                 let (code, mut response) = self.fetched(&toolbox, handle, true).await;
                 // A page is at most a part of a document, so its bytes are not counted.
-                response.extensions_mut().insert(HeldUntilSent::new(Arc::new(turn.permit), None));
+                response.extensions_mut().insert(HeldUntilSent::new(Arc::new(permit.permit), None));
                 (code, response)
             }
             Err(PageRefusal { status, problem }) => match way_in(callers) {
@@ -169,7 +169,7 @@ impl Pages {
         }
     }
 
-    async fn turn_of(
+    async fn admit(
         &self,
         callers: &Callers,
         cell: &GrantToken,
@@ -190,8 +190,8 @@ impl Pages {
             }
         };
         record.is_by(caller.caller.grant_id());
-        let turn = callers.toolboxes.admit(&caller).await?;
-        Ok((caller, turn))
+        let permit = callers.toolboxes.admit(&caller).await?;
+        Ok((caller, permit))
     }
 
     /// Reads a record with the tool that models use, so with the same budget and in the same parts.
@@ -307,13 +307,13 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
     let reader = form_value(&form, LINK).and_then(|key| linked(callers, &key, &handle));
     let Some(reader) = reader else { return view::sign_in(&path, LINK_IS_GONE, way_in(callers)) };
     let client = client_of(&request.extensions);
-    if let Err(refusal) = pages.turn_of(callers, &reader.token, client, record).await {
+    if let Err(refusal) = pages.admit(callers, &reader.token, client, record).await {
         return view::sign_in(&path, &refusal.problem, way_in(callers));
     }
     let mut before = pages.sessions.get(&request.headers);
     // A session of a token that has ended does not show all records any more.
     if let Some(session) = before.as_ref().filter(|session| session.shows_all())
-        && pages.turn_of(callers, &session.reader().token, client, record).await.is_err()
+        && pages.admit(callers, &session.reader().token, client, record).await.is_err()
     {
         before = None;
     }
