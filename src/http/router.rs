@@ -7,11 +7,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::api::Api;
 use super::mcp::{Mcp, answer_message, unknown_path};
-use super::middleware::authenticate::{authenticate, authorize_ops};
+use super::middleware::authenticate::{Authentication, authenticate, authorize_ops};
 use super::middleware::catch_panic::catch_panic;
-use super::middleware::check_host::check_host;
+use super::middleware::check_host::{HostCheck, check_host};
 use super::middleware::cors;
-use super::middleware::rate_limit::rate_limit;
+use super::middleware::rate_limit::{RateLimitCheck, rate_limit};
 use super::middleware::refusal::ErrorResponder;
 use super::middleware::refuse_proxied::{ProxyGuard, refuse_proxied};
 use super::middleware::request_id::set_request_id;
@@ -44,13 +44,16 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         AuthMode::Authenticated(callers) => well_known::routes(callers),
     };
     let watch = health::routes(site.clone()).merge(metrics::routes(telemetry.clone()));
-    let watch = watch.layer(from_fn_with_state((served.clone(), responder.clone()), authorize_ops));
+    let authentication = Authentication { mode: served.clone(), responder: responder.clone() };
+    let watch = watch.layer(from_fn_with_state(authentication.clone(), authorize_ops));
     let guard = match &served {
         AuthMode::Unauthenticated(_) => {
             Some(ProxyGuard::new_for_records(site.unauthenticated_proxies.clone(), responder.clone()))
         }
         AuthMode::Authenticated(_) => None,
     };
+    let rate_limits = RateLimitCheck { limiter: rate_limiter, responder: responder.clone() };
+    let host_check = HostCheck { names: names.clone(), responder: responder.clone() };
     let app = Router::new()
         .route("/mcp", mcp(Profile::Standard))
         .route("/mcp/", mcp(Profile::Standard))
@@ -58,16 +61,16 @@ pub(super) fn app(site: &Site, drop_calls: &CancellationToken) -> Router {
         .route("/mcp/openai/", mcp(Profile::OpenAi))
         .merge(Api::new(telemetry.clone()).routes())
         .merge(RecordServer::new(telemetry.clone(), openapi::json).routes())
-        .layer(from_fn_with_state((served.clone(), responder.clone()), authenticate))
+        .layer(from_fn_with_state(authentication, authenticate))
         .merge(open)
         .merge(root::routes(public_url.clone()))
         .merge(record_page::routes(served, telemetry, public_url))
         .fallback(unknown_path)
-        .layer(from_fn_with_state((rate_limiter, responder.clone()), rate_limit))
+        .layer(from_fn_with_state(rate_limits, rate_limit))
         .merge(watch)
         .merge(health::probes(site.clone()))
         .layer(from_fn_with_state(request_timeout, timeout))
-        .layer(from_fn_with_state((names.clone(), responder.clone()), check_host))
+        .layer(from_fn_with_state(host_check, check_host))
         .layer(from_fn_with_state(responder, catch_panic))
         .layer(cors::from_origins(names))
         .layer(from_fn_with_state(proxies, resolve_client_ip));

@@ -25,13 +25,20 @@ pub(in crate::http) fn toolbox_of(extensions: &Extensions) -> Option<Arc<Toolbox
     extensions.get::<Arc<Toolbox>>().cloned()
 }
 
+/// State of the authentication middleware.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Authentication {
+    pub(in crate::http) mode: AuthMode,
+    pub(in crate::http) responder: ErrorResponder,
+}
+
 /// Middleware that authenticates a request and removes its token.
 pub(in crate::http) async fn authenticate(
-    State((served, responder)): State<(AuthMode, ErrorResponder)>,
+    State(Authentication { mode, responder }): State<Authentication>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let callers = match served {
+    let callers = match mode {
         AuthMode::Unauthenticated(toolbox) => {
             request.extensions_mut().insert(toolbox.now());
             return next.run(request).await;
@@ -79,11 +86,11 @@ pub(in crate::http) async fn authenticate(
 /// Middleware of `/health` and `/metrics`: with authentication they require a token with `metrics = true`. A loopback
 /// address is no identity, because a proxy on this machine has one too.
 pub(in crate::http) async fn authorize_ops(
-    State((served, responder)): State<(AuthMode, ErrorResponder)>,
+    State(Authentication { mode, responder }): State<Authentication>,
     request: Request,
     next: Next,
 ) -> Response {
-    let AuthMode::Authenticated(callers) = served else { return next.run(request).await };
+    let AuthMode::Authenticated(callers) = mode else { return next.run(request).await };
     let shown = authorization(request.headers());
     let refusal = match shown.and_then(|shown| callers.authenticator().may_read_metrics(shown)) {
         Ok(true) => return next.run(request).await,

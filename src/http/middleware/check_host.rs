@@ -159,9 +159,16 @@ fn address_of(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
+/// State of the middleware that checks hosts and origins.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct HostCheck {
+    pub(in crate::http) names: AllowedNames,
+    pub(in crate::http) responder: ErrorResponder,
+}
+
 /// Middleware that refuses requests with a host or origin that is not allowed.
 pub(in crate::http) async fn check_host(
-    State((names, responder)): State<(AllowedNames, ErrorResponder)>,
+    State(HostCheck { names, responder }): State<HostCheck>,
     request: Request,
     next: Next,
 ) -> Response {

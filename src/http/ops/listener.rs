@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{health, metrics};
 use crate::http::error_format;
 use crate::http::middleware::catch_panic::catch_panic;
-use crate::http::middleware::check_host::check_host;
+use crate::http::middleware::check_host::{HostCheck, check_host};
 use crate::http::middleware::refusal::ErrorResponder;
 use crate::http::middleware::refuse_proxied::{ProxyGuard, refuse_proxied};
 use crate::http::middleware::request_id::set_request_id;
@@ -73,7 +73,7 @@ fn app(site: Site) -> Router {
         .merge(metrics::routes(site.telemetry.clone()))
         .fallback(unknown_path)
         .layer(from_fn_with_state(request_timeout, timeout))
-        .layer(from_fn_with_state((site.names, responder.clone()), check_host))
+        .layer(from_fn_with_state(HostCheck { names: site.names, responder: responder.clone() }, check_host))
         .layer(from_fn_with_state(responder, catch_panic))
         .layer(from_fn_with_state(guard, refuse_proxied))
         .layer(from_fn(set_request_id))

@@ -124,9 +124,16 @@ impl Clock for Monotonic {
     }
 }
 
+/// State of the middleware that limits rates.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct RateLimitCheck {
+    pub(in crate::http) limiter: RateLimiter,
+    pub(in crate::http) responder: ErrorResponder,
+}
+
 /// Middleware that limits the rate of requests per client.
 pub(in crate::http) async fn rate_limit(
-    State((limiter, responder)): State<(RateLimiter, ErrorResponder)>,
+    State(RateLimitCheck { limiter, responder }): State<RateLimitCheck>,
     request: Request,
     next: Next,
 ) -> Response {
