@@ -87,7 +87,7 @@ pub enum ImportError {
         problem: String,
     },
     /// The bundled sample data is invalid, which is a bug.
-    #[error("the sample data is broken ({problem}); that is a defect of fetchwell")]
+    #[error("the sample data is broken ({problem}); that is an internal error of fetchwell")]
     BrokenSample {
         /// Description of the error.
         problem: String,

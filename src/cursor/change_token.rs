@@ -33,7 +33,7 @@ impl Cursors {
     ///
     /// # Errors
     ///
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     pub async fn seal_changes(&self, binding: &[&str], state: &[u8]) -> Result<String, StateError> {
         let key = self.change_keys().await.newest(self.now());
         let mut nonce = NonceBytes::default();

@@ -93,7 +93,7 @@ impl Cursors {
     ///
     /// # Errors
     ///
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     pub fn in_memory(timing: impl Into<Timing>) -> Result<Self, getrandom::Error> {
         let cursors = Self::unopened(timing.into(), None)?;
         let _ = cursors.storage.set(Storage::in_memory(cursors.valid_for));
@@ -105,7 +105,7 @@ impl Cursors {
     ///
     /// # Errors
     ///
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     pub fn lazily_in_directory(
         directory: PathBuf,
         timing: impl Into<Timing>,

@@ -38,7 +38,7 @@ impl KeyRing {
     ///
     /// # Errors
     ///
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     pub fn random() -> Result<Self, getrandom::Error> {
         let (mut id, mut secret) = ([0; 4], [0; 32]);
         getrandom::fill(&mut id)?;

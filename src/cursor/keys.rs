@@ -33,7 +33,7 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     pub fn in_memory() -> Result<Self, getrandom::Error> {
         Ok(Self::new(KeyRing::random()?))
     }

@@ -58,7 +58,7 @@ pub enum SourceError {
         hint: String,
     },
     /// The position of a search has expired.
-    #[error("the search changed since this page was given")]
+    #[error("the search changed after this page was returned")]
     InvalidCursor,
     /// The source did not answer within its deadline.
     #[error("no answer within {} ms", .after.as_millis())]
@@ -100,13 +100,13 @@ pub enum SourceError {
         choices: Vec<ConnectionChoice>,
     },
     /// The circuit breaker of the source is open after repeated failures.
-    #[error("it failed again and again, and is asked again in {} s", .pause.as_secs().max(1))]
+    #[error("it failed repeatedly; the next attempt is in {} s", .pause.as_secs().max(1))]
     CircuitOpen {
         /// Time until the next attempt.
         pause: Duration,
     },
     /// No concurrency permit became free in time.
-    #[error("more questions are waiting for it than it answers in time")]
+    #[error("too many calls are waiting for it")]
     NoPermit,
     /// No memory for large records became free in time.
     #[error("other calls are working on long records, and no memory became free in time")]
@@ -197,7 +197,7 @@ impl SourceError {
         let hint = match self {
             Self::Reauthorize { remedy, .. } => Some(remedy.clone()),
             Self::RateLimited { retry_after: Some(pause) } | Self::CircuitOpen { pause } => {
-                Some(format!("asked again after {} s", pause.as_secs().max(1)))
+                Some(format!("the next attempt is in {} s", pause.as_secs().max(1)))
             }
             _ => None,
         };

@@ -124,7 +124,7 @@ pub enum StateError {
         most: usize,
     },
     /// The system provides no random bytes.
-    #[error("the system gives no random bytes ({0})")]
+    #[error("the system provides no random bytes ({0})")]
     NoRandom(getrandom::Error),
 }
 

@@ -87,7 +87,7 @@ pub fn start_logging(filter: &str, format: LogFormat) -> Result<(), InvalidFilte
     std::panic::set_hook(Box::new(|panic| {
         // The message of a panic may quote the text that caused it. The location is enough to fix it.
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        tracing::error!(place, "a defect stopped a call");
+        tracing::error!(place, "internal error (panic)");
     }));
     Ok(())
 }

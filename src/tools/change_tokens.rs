@@ -54,7 +54,7 @@ impl ChangeTokenSealer {
     ///
     /// # Errors
     ///
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     pub async fn seal(&self, token: &ChangesToken) -> Result<String, StateError> {
         let state = match token {
             ChangesToken::Verified(state) => state.as_slice(),

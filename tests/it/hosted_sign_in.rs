@@ -371,8 +371,8 @@ fn a_forged_answer_signs_no_one_in() {
     assert!(browser.cookies.len() == 1 && authority.exchanges().len() == before);
     // Of another authorization server, or of none; with two codes; with none. Nothing is sent to the token endpoint.
     for (answer, word) in [
-        ("code=x&iss=https%3A%2F%2Fevil.example".to_owned(), "not from the authorization server"),
-        ("code=x".to_owned(), "not from the authorization server"),
+        ("code=x&iss=https%3A%2F%2Fevil.example".to_owned(), "not from the configured authorization server"),
+        ("code=x".to_owned(), "not from the configured authorization server"),
         (format!("iss={iss}"), "incomplete"),
         (format!("code=x&code=y&iss={iss}"), "incomplete"),
         (format!("code={}&iss={iss}", "x".repeat(5_000)), "incomplete"),
@@ -442,7 +442,10 @@ fn metadata_that_cannot_be_trusted_is_not_used() {
         authority.change_metadata(&change);
         let server = start(&place.configure(&settings(&authority)));
         let page = Browser::default().get(&server, RECORD);
-        assert!(page.status == 503 && page.text.contains("cannot be asked now"), "{change}: {page:?}");
+        assert!(
+            page.status == 503 && page.text.contains("is unavailable; try again later"),
+            "{change}: {page:?}"
+        );
         assert!(page.header("set-cookie").is_none(), "{change}: {page:?}");
         // Bearer tokens go on as before.
         assert!(call(&server, "ann-1", "search", &json!({"query": "letter"}))["results"].is_array());

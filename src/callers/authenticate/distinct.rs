@@ -60,7 +60,7 @@ impl<'de> Visitor<'de> for DistinctVisitor {
         while let Some(name) = members.next_key::<String>()? {
             members.next_value::<Distinct>()?;
             if !names.insert(name) {
-                return Err(A::Error::custom("a member is there twice"));
+                return Err(A::Error::custom("a member is repeated"));
             }
         }
         Ok(Distinct)

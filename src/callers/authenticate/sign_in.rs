@@ -1,8 +1,8 @@
 //! Sign-in of people in a browser: the authorization code flow with PKCE, as a client of the issuer.
 //!
 //! RFC 6749 (4.1), RFC 7636 (S256), RFC 8707 (`resource`) and RFC 9207 (`iss`). The endpoints are those of the issuer's metadata.
-//! Nothing is kept of an attempt: the state and the verifier come back with the browser. The access token that an attempt
-//! ends with is checked elsewhere, as every bearer token is.
+//! The server keeps no state of an attempt: the browser returns the state and the verifier. The access token that an
+//! attempt obtains is checked like every bearer token, by `Authenticator`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -32,7 +32,7 @@ const FRESH_FOR: Duration = Duration::from_secs(15 * 60);
 /// The pause after metadata that could not be read, while older endpoints are known.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// The same while none are known, and no one can sign in.
+/// The pause after metadata that could not be read, while no endpoints are known and sign-in fails.
 const PAUSE_WITHOUT_ENDPOINTS: Duration = Duration::from_secs(5);
 
 /// The longest code that is sent on, in bytes.
@@ -45,7 +45,7 @@ pub struct SignIn {
     client: AuthorityClient,
     deadline: Duration,
     known: Mutex<EndpointCache>,
-    /// Held by the task that reads the metadata.
+    /// Lock of the task that reads the metadata.
     metadata_lock: Arc<tokio::sync::Mutex<()>>,
     queue: FairQueue,
     log: FailureLog,
@@ -62,16 +62,16 @@ struct EndpointCache {
 /// One attempt to sign in: what the browser keeps until it comes back.
 #[derive(Debug)]
 pub struct Attempt {
-    /// Ties the answer to the browser that asked.
+    /// Binds the reply to the browser that began the attempt.
     pub state: String,
-    /// Proves to the token endpoint who asked.
+    /// Proves to the token endpoint that the code belongs to this attempt.
     pub verifier: SecretString,
 }
 
 /// Parameters that the authorization server sends the browser back with.
 #[derive(Debug, Default)]
 pub struct AuthorizationReply {
-    /// The code, which a token is given for once.
+    /// The code, which can be exchanged for a token once.
     pub code: Option<SecretString>,
     /// The parameter `iss`.
     pub issuer: Option<String>,
@@ -82,25 +82,25 @@ pub struct AuthorizationReply {
 /// The reason why a sign-in gave no token. It contains no text of a request or of a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignInFault {
-    /// The person, or the authorization server on their behalf, said no.
+    /// The person or the authorization server refused the sign-in.
     #[error("the sign-in was cancelled or refused at the authorization server")]
     AccessDenied,
-    /// The answer is of another authorization server (RFC 9207).
-    #[error("the answer to the sign-in is not from the authorization server that was asked")]
+    /// The reply comes from another authorization server (RFC 9207).
+    #[error("the reply to the sign-in is not from the configured authorization server")]
     OtherIssuer,
-    /// The answer has neither a code nor an error.
-    #[error("the answer to the sign-in is incomplete")]
+    /// The reply has neither a code nor an error.
+    #[error("the reply to the sign-in is incomplete")]
     Malformed,
     /// The authorization server refused the request, with this error code.
     #[error("the authorization server refused the sign-in ({0})")]
     Refused(String),
-    /// There is no usable answer now.
-    #[error("the authorization server cannot be asked now; try again later")]
+    /// The authorization server gives no usable response.
+    #[error("the authorization server is unavailable; try again later")]
     Unavailable,
 }
 
 impl Attempt {
-    /// Returns a new attempt; `None` when the system gives no random bytes.
+    /// Creates an attempt with a random state and verifier. Returns `None` if the system provides no random bytes.
     #[must_use]
     pub fn random() -> Option<Self> {
         let (mut state, mut verifier) = ([0; 16], [0; 32]);
@@ -130,7 +130,7 @@ impl SignIn {
         }
     }
 
-    /// Returns whether it signs in as these settings say.
+    /// Returns true if it was created with these settings.
     pub(super) fn is_of(&self, settings: &SignInSettings, issuer: &AuthorityUrl) -> bool {
         self.settings == *settings && self.issuer == *issuer
     }
@@ -195,7 +195,7 @@ impl SignIn {
         }
         let is_short = |code: &SecretString| code.expose_secret().len() <= MAX_CODE_BYTES;
         let code = reply.code.filter(is_short).ok_or(SignInFault::Malformed)?;
-        // A wait in the queue is no fault of the server.
+        // Waiting in the queue is not a failure of the authorization server, so it is not logged.
         let Ok(Ok(_permit)) = timeout(self.deadline, self.queue.acquire(client)).await else {
             return Err(SignInFault::Unavailable);
         };
@@ -203,7 +203,7 @@ impl SignIn {
         match answer.unwrap_or(Err(AuthorityFault::Timeout)).and_then(|body| read(&body)) {
             Ok(token) => Ok(token),
             Err(AuthorityFault::Refused { status, error }) => {
-                // Anybody can send a code of their own, which is no problem of the operator.
+                // Any client can send an invalid code, so it is not logged for the operator.
                 if error != "invalid_grant" {
                     self.log(&AuthorityFault::Refused { status, error: error.clone() });
                 }
@@ -238,7 +238,8 @@ impl SignIn {
         let SignInSettings { client_id, client_secret, resource, .. } = &self.settings;
         let by_header = client_secret.as_ref().filter(|_| endpoints.takes_basic);
         let by_form = client_secret.as_ref().filter(|_| !endpoints.takes_basic);
-        let unusable = || AuthorityFault::Unusable("its client cannot be sent as a header".to_owned());
+        let unusable =
+            || AuthorityFault::Unusable("the client id and secret cannot be sent as a header".to_owned());
         let authorization = match by_header {
             Some(secret) => Some(basic(client_id, secret).ok_or_else(unusable)?),
             None => None,
@@ -257,7 +258,7 @@ impl SignIn {
         self.client.post(endpoints.token.url(), authorization, form).await
     }
 
-    /// Returns the endpoints, after reading the metadata where that is due.
+    /// Returns the endpoints. Reads the metadata of the issuer first if they have expired.
     async fn endpoints(self: &Arc<Self>) -> Option<Arc<Endpoints>> {
         let known = self.known().endpoints.clone();
         if !self.is_due() {
@@ -265,12 +266,12 @@ impl SignIn {
         }
         let lock = Arc::clone(&self.metadata_lock);
         let guard = match known {
-            // Endpoints that are known are used while another request reads them again.
+            // Cached endpoints are used while another request reads the metadata.
             Some(_) => lock.try_lock_owned().ok(),
             None => Some(lock.lock_owned().await),
         };
         if let Some(guard) = guard.filter(|_| self.is_due()) {
-            // The metadata is read to its end even if the browser that caused it goes away.
+            // The task ends even if the browser that caused it disconnects.
             let _ = tokio::spawn(Arc::clone(self).read_metadata(guard)).await;
         }
         self.known().endpoints.clone()
@@ -326,7 +327,7 @@ fn read(body: &[u8]) -> Result<SecretString, AuthorityFault> {
     }
     let unusable = |problem: &str| AuthorityFault::Unusable(problem.to_owned());
     let answer: Answer = serde_json::from_slice(body)
-        .map_err(|_error| unusable("its answer is no JSON with an access_token and a token_type"))?;
+        .map_err(|_error| unusable("its response is not JSON with an access_token and a token_type"))?;
     if !answer.token_type.eq_ignore_ascii_case("bearer") {
         return Err(unusable("its token is not a bearer token"));
     }

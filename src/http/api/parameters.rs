@@ -27,7 +27,7 @@ impl Parameters {
                 return Err(RequestError::bad("invalid_argument", problem).into());
             }
             if read.iter().any(|(known, _)| *known == name) {
-                let problem = format!("`{}` is there twice; send it once", clip(&name, 80));
+                let problem = format!("`{}` is repeated; send it once", clip(&name, 80));
                 return Err(RequestError::bad("invalid_argument", problem).about(&name).into());
             }
             read.push_back((name.into_owned(), value.into_owned()));
@@ -65,7 +65,7 @@ impl Parameters {
         match self.0.pop_front() {
             None => Ok(()),
             Some((name, _)) => {
-                let problem = format!("there is no parameter `{}` here; leave it out", clip(&name, 80));
+                let problem = format!("unknown parameter `{}`; leave it out", clip(&name, 80));
                 Err(RequestError::bad("invalid_argument", problem).about(&name).into())
             }
         }
@@ -78,7 +78,7 @@ impl Parameters {
         for (name, value) in std::mem::take(&mut self.0) {
             let wrong = || {
                 let problem = format!(
-                    "`{}` is no filter; write `field=value`, `field[gte]=value` or `filter[field][gte]=value`",
+                    "`{}` is not a filter; write `field=value`, `field[gte]=value` or `filter[field][gte]=value`",
                     clip(&name, 80)
                 );
                 ApiError::from(RequestError::bad("invalid_filter", problem).about(&name))
@@ -93,8 +93,7 @@ impl Parameters {
             };
             // The same condition in two spellings is refused, because one of them would be ignored.
             if before.is_some() {
-                let problem =
-                    format!("`{}` says again what another parameter says; send one", clip(&name, 80));
+                let problem = format!("`{}` repeats another parameter; send one of them", clip(&name, 80));
                 return Err(RequestError::bad("invalid_filter", problem).about(&name).into());
             }
         }
@@ -105,7 +104,7 @@ impl Parameters {
 /// Parses an unsigned integer of a parameter.
 pub(super) fn number(name: &str, text: &str) -> Result<usize, ApiError> {
     text.parse().map_err(|_no_number| {
-        let problem = format!("`{}` is no whole number from 0 on", clip(text, 80));
+        let problem = format!("`{}` is not a non-negative integer", clip(text, 80));
         RequestError::bad("invalid_argument", problem).about(name).into()
     })
 }

@@ -95,7 +95,7 @@ pub(in crate::http) async fn authorize_ops(
     let refusal = match shown.and_then(|shown| callers.authenticator().may_read_metrics(shown)) {
         Ok(true) => return next.run(request).await,
         Ok(false) => {
-            let problem = "this is for the operator of the server; use a token with metrics = true";
+            let problem = "only the operator of the server may read this; use a token with metrics = true";
             Refusal::new(StatusCode::FORBIDDEN, "forbidden", FORBIDDEN, problem.to_owned())
         }
         Err(denial) => {
@@ -107,7 +107,8 @@ pub(in crate::http) async fn authorize_ops(
     refused(request, &refusal, &responder).await
 }
 
-const OPS_REMEDY: &str = "/health and /metrics need a token with metrics = true, or are asked at ops_listen";
+const OPS_REMEDY: &str =
+    "/health and /metrics need a token with metrics = true, or can be read at the address of ops_listen";
 
 /// Returns the client address of a request, as resolved by [`forwarded`](crate::http::server::forwarded).
 pub(in crate::http) fn client_of(extensions: &Extensions) -> IpAddr {

@@ -176,7 +176,7 @@ pub(in crate::http) async fn check_host(
     if PROBES.contains(&request.uri().path()) || names.allow(request.uri(), request.headers()) {
         return next.run(request).await;
     }
-    let problem = "`Host` has to name this server, and `Origin`, where there is one, to be allowed; see [http] of its \
+    let problem = "`Host` must name this server, and `Origin`, if there is one, must be allowed; see [http] of its \
                    configuration";
     let refusal = Refusal::new(StatusCode::FORBIDDEN, "forbidden", -32600, problem.to_owned());
     refused(request, &refusal, &responder).await

@@ -129,7 +129,7 @@ impl Source for Members {
             }
         }
         if failed.len() == self.sources.len() {
-            return Err(failed.all_failed("no source can be asked".to_owned()));
+            return Err(failed.all_failed("no source is available".to_owned()));
         }
         impaired.extend(failed.into_unavailable());
         Ok(impaired)

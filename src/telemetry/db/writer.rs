@@ -86,7 +86,7 @@ impl Writer {
         let started =
             thread::Builder::new().name("telemetry".to_owned()).spawn(move || keeper.run(&messages));
         if let Err(error) = started {
-            tracing::warn!(%error, "the system gives no thread for telemetry; it is kept in memory");
+            tracing::warn!(%error, "the thread that writes telemetry cannot be started; telemetry is kept in memory");
             shared.is_degraded.store(true, Ordering::Relaxed);
         }
         (Self { queue, shared }, latencies)

@@ -42,14 +42,14 @@ pub(crate) struct AuthorityClient {
 pub(crate) enum AuthorityFault {
     #[error("it cannot be reached ({0})")]
     Unreachable(String),
-    #[error("it does not answer in time")]
+    #[error("it does not respond in time")]
     Timeout,
-    #[error("it answers with status {0}")]
+    #[error("it responds with status {0}")]
     Status(u16),
     /// With the error code of OAuth (RFC 6749, 5.2).
-    #[error("it answers with status {status}, {error}")]
+    #[error("it responds with status {status}, {error}")]
     Refused { status: u16, error: String },
-    #[error("its answer is larger than 256 KiB")]
+    #[error("its response is larger than 256 KiB")]
     TooLarge,
     #[error("{0}")]
     Unusable(String),
@@ -105,7 +105,7 @@ async fn answer(request: RequestBuilder) -> Result<Bytes, AuthorityFault> {
     })
 }
 
-/// Returns the error code of a refusal, where its body has one.
+/// Returns the error code of an error response, if its body has one.
 fn error_code(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Refusal {
@@ -121,7 +121,7 @@ pub(crate) fn is_error_code(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// HTTP Basic as OAuth has it: both parts are form-encoded first (RFC 6749, 2.3.1).
+/// Returns the header of HTTP Basic authentication. OAuth form-encodes both parts first (RFC 6749, 2.3.1).
 pub(crate) fn basic(client_id: &str, secret: &SecretString) -> Option<HeaderValue> {
     let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let (id, secret) = (encoded(client_id), encoded(secret.expose_secret()));

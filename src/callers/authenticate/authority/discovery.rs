@@ -35,8 +35,7 @@ pub(crate) async fn discover_endpoints(
     read_metadata(client, issuer, endpoints_in).await
 }
 
-/// Reads the metadata of an issuer. If the first document is unusable the second is tried, and an error is that of the
-/// second.
+/// Reads the metadata of an issuer. If the first document is unusable, the second is read, and its error is returned.
 async fn read_metadata<Found>(
     client: &AuthorityClient,
     issuer: &AuthorityUrl,
@@ -53,8 +52,8 @@ async fn read_metadata<Found>(
     found(&client.get(&second).await?)
 }
 
-/// Returns the URLs of both documents. RFC 8414 inserts its path between host and path of the issuer, OpenID Connect
-/// appends its path.
+/// Returns the URLs of both metadata documents. RFC 8414 inserts `/.well-known/...` between host and path of the issuer;
+/// OpenID Connect appends it to the path.
 fn document_urls(issuer: &Url) -> [Url; 2] {
     let path = issuer.path().trim_end_matches('/');
     let at = |path: &str| {
@@ -76,7 +75,7 @@ fn keys_in(document: &[u8], issuer: &AuthorityUrl) -> Result<AuthorityUrl, &'sta
         jwks_uri: String,
     }
     let metadata: Metadata = serde_json::from_slice(document)
-        .map_err(|_error| "its metadata is no JSON with an issuer and a jwks_uri")?;
+        .map_err(|_error| "its metadata is not JSON with an issuer and a jwks_uri")?;
     check_issuer(&metadata.issuer, issuer)?;
     endpoint(&metadata.jwks_uri, issuer).ok_or("its jwks_uri is not https")
 }
@@ -93,10 +92,10 @@ fn endpoints_in(document: &[u8], issuer: &AuthorityUrl) -> Result<Endpoints, &'s
         authorization_response_iss_parameter_supported: bool,
     }
     let metadata: Metadata = serde_json::from_slice(document).map_err(
-        |_error| "its metadata is no JSON with an issuer, an authorization_endpoint and a token_endpoint",
+        |_error| "its metadata is not JSON with an issuer, an authorization_endpoint and a token_endpoint",
     )?;
     check_issuer(&metadata.issuer, issuer)?;
-    // Some servers take S256 and do not say so.
+    // Some servers accept S256 without listing it.
     let methods = metadata.code_challenge_methods_supported;
     if methods.is_some_and(|methods| !methods.iter().any(|method| method == "S256")) {
         return Err("its metadata does not have S256 among the code_challenge_methods_supported");
@@ -112,15 +111,16 @@ fn endpoints_in(document: &[u8], issuer: &AuthorityUrl) -> Result<Endpoints, &'s
     })
 }
 
-fn check_issuer(said: &str, issuer: &AuthorityUrl) -> Result<(), &'static str> {
-    match said == issuer.as_str() {
-        true => Ok(()),
-        false => Err("its metadata is of another issuer; write the issuer exactly as the server does"),
+fn check_issuer(named: &str, issuer: &AuthorityUrl) -> Result<(), &'static str> {
+    if named == issuer.as_str() {
+        Ok(())
+    } else {
+        Err("its metadata names another issuer; copy the issuer exactly from the metadata")
     }
 }
 
-/// Returns a URL of the metadata. Only an issuer on this machine has endpoints without https. The host may be another one: large
-/// providers have several.
+/// Parses the URL of an endpoint. Without https, only an issuer on this machine may have endpoints. The host may differ from that
+/// of the issuer, since large providers have several.
 fn endpoint(text: &str, issuer: &AuthorityUrl) -> Option<AuthorityUrl> {
     let endpoint: AuthorityUrl = text.parse().ok()?;
     (endpoint.url().scheme() == "https" || issuer.url().scheme() == "http").then_some(endpoint)
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_of_exactly_this_issuer_and_its_keys_are_behind_https() {
+    fn metadata_must_name_the_issuer_and_https_keys() {
         let issuer = "https://a.example".parse().unwrap();
         let check = |document: &str, expect: Result<&str, &str>| {
             let read = keys_in(document.as_bytes(), &issuer);
@@ -174,10 +174,10 @@ mod tests {
             Ok("https://keys.example/a"),
         );
         for (document, part) in [
-            ("", "no JSON"),
-            ("[]", "no JSON"),
-            (r#"{"jwks_uri":"https://a.example/k"}"#, "no JSON"),
-            (r#"{"issuer":"https://a.example"}"#, "no JSON"),
+            ("", "not JSON"),
+            ("[]", "not JSON"),
+            (r#"{"jwks_uri":"https://a.example/k"}"#, "not JSON"),
+            (r#"{"issuer":"https://a.example"}"#, "not JSON"),
             (r#"{"issuer":"https://a.example/","jwks_uri":"https://a.example/k"}"#, "another issuer"),
             (r#"{"issuer":"https://A.example","jwks_uri":"https://a.example/k"}"#, "another issuer"),
             (r#"{"issuer":"https://a.example","jwks_uri":"http://a.example/k"}"#, "not https"),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoints_are_behind_https_and_take_s256() {
+    fn endpoints_require_https_and_s256() {
         let good = json!({"issuer": "https://a.example", "authorization_endpoint": "https://a.example/auth?p=1",
             "token_endpoint": "https://tokens.example/t"});
         let read = |change: Value, issuer: &str| {
@@ -209,7 +209,7 @@ mod tests {
         for (change, part) in [
             (json!({"issuer": "https://evil.example"}), "another issuer"),
             (json!({"token_endpoint": "http://a.example/t"}), "token_endpoint is not https"),
-            // An issuer elsewhere cannot have secrets sent to a port of this machine.
+            // A remote issuer cannot direct secrets to a port of this machine.
             (json!({"token_endpoint": "http://127.0.0.1:22/t"}), "token_endpoint is not https"),
             (json!({"token_endpoint": "https://u:p@a.example/t"}), "token_endpoint is not https"),
             (
@@ -221,7 +221,7 @@ mod tests {
                 json!({"authorization_endpoint": "https://a.example/#x"}),
                 "authorization_endpoint is not https",
             ),
-            (json!({"authorization_endpoint": null}), "no JSON"),
+            (json!({"authorization_endpoint": null}), "not JSON"),
             (json!({"code_challenge_methods_supported": ["plain"]}), "S256"),
         ] {
             let problem = read(change.clone(), issuer).unwrap_err();

@@ -146,8 +146,7 @@ pub(in crate::http) async fn rate_limit(
     let mut response = match decision.retry_after {
         None => next.run(request).await,
         Some(wait) => {
-            let problem =
-                format!("this client asks too often; ask again after {wait} seconds, and less often");
+            let problem = format!("too many requests; retry after {wait} seconds");
             let status = StatusCode::TOO_MANY_REQUESTS;
             let refusal = Refusal::new(status, "rate_limited", RATE_LIMITED, problem).after(wait);
             refused(request, &refusal, &responder).await

@@ -1,4 +1,4 @@
-//! State of record pages, and why a token does not open one.
+//! State of record pages, and the errors of tokens that do not open one.
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -50,7 +50,7 @@ pub(super) fn begin_session(pages: &Pages, headers: &HeaderMap, session: Session
     match pages.sessions.begin(headers, session) {
         Some(cookie) => redirect(path, Some(&cookie)),
         None => {
-            let problem = "The system gives no random bytes; try again.";
+            let problem = "The system provides no random bytes; try again.";
             view::problem(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong", problem, false)
         }
     }

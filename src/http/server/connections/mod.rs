@@ -164,7 +164,7 @@ async fn accept_with_backoff(listener: &TcpListener) -> (TcpStream, SocketAddr) 
             Err(error) => {
                 let wait = backoff.map_or(MIN_BACKOFF, |backoff: Duration| (backoff * 2).min(MAX_BACKOFF));
                 if backoff.is_none() {
-                    tracing::error!(%error, "the system gives no more connections; clients wait");
+                    tracing::error!(%error, "no more connections can be accepted; new clients wait");
                 }
                 backoff = Some(wait);
                 sleep(wait).await;

@@ -24,7 +24,7 @@ pub(in crate::source::store) fn routes(
     let mut read = |item: &Value| {
         let route = route(item, &declares)?;
         if paths.contains(&route.path) {
-            return Err("it is there twice".to_owned());
+            return Err("it is repeated".to_owned());
         }
         paths.push(route.path.clone());
         Ok(route)
