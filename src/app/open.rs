@@ -1,4 +1,4 @@
-//! From settings to open sources.
+//! Opening the sources of a configuration.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::source::{AllowedStreams, LazySource, Source, SourceError, Sources};
 use crate::terminal::note;
 use crate::tools::{Payload, Profile, Toolbox};
 
-/// A source, with what it was opened by.
+/// An open source with its settings.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenedSource {
     pub(crate) source: Arc<dyn Source>,
@@ -28,7 +28,7 @@ pub(crate) struct OpenedSource {
 }
 
 impl OpenedSource {
-    /// A source that is asked with a caller's token; nothing when it is not such a one.
+    /// Opens a source for the token of a caller. Returns `None` if the source has a credential of its own.
     pub(crate) fn for_caller(
         settings: &SourceSettings,
         connections: Connections,
@@ -50,22 +50,22 @@ impl OpenedSource {
 /// Preparation of a store before its first read.
 pub(crate) type Prepare = fn(&Store) -> Result<(), StoreError>;
 
-/// Nothing: what the index lacks is added beside the searches.
+/// Prepares nothing: records that the index lacks are added in the background.
 pub(crate) const AS_IT_IS: Prepare = |_store| Ok(());
 
-/// For a command that searches once and ends: a thread beside the search would end with it.
+/// Completes the index, for a command that searches once: its process would end before a background thread does.
 pub(crate) const WITH_WHOLE_INDEX: Prepare = |store| store.complete_index().map(|_state| ());
 
 impl SourceArgs {
-    /// All that is to be asked, as one source, checked as far as that needs no network.
+    /// Opens all configured sources, with the checks that need no network.
     pub(crate) fn open(&self, environment: &Environment) -> Result<Sources, Failure> {
         let settings = self.settings(environment)?;
         joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)
     }
 }
 
-/// Opens sources. One alone that cannot be opened, or whose credential is missing, expired or an owner's, ends the
-/// program here, with the exit code that `pdpp` tools agreed on. Among others it is noted, and the others are served.
+/// Opens sources. If the only source cannot be opened, or its credential is missing, expired or an owner's, that is an error
+/// with the exit code of `pdpp` tools. If there are several sources, a note is printed and the others are served.
 pub(crate) fn open_sources(
     settings: &FileSettings,
     environment: &Environment,
@@ -74,8 +74,8 @@ pub(crate) fn open_sources(
     open_all(settings, environment, prepare, &[], Opener::Command)
 }
 
-/// Opens the sources that are not open yet, for a server; others are as they were. The rules are the same, but a variable
-/// that is not set does not end the program: the client that started it shows what calls say, and not why it ended.
+/// Opens the sources that are not open yet, for a server. The rules are those of [`open_sources`], but an unset variable is not
+/// an error: the client that started the server shows errors of calls, and not the reason why a server ended.
 pub(crate) fn reopen_sources(
     settings: &FileSettings,
     environment: &Environment,
@@ -87,9 +87,9 @@ pub(crate) fn reopen_sources(
 /// The kind of program that opens sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opener {
-    /// A command, whose user reads why it ends.
+    /// A command. Its user reads the error with which it ends.
     Command,
-    /// A server, whose client does not.
+    /// A server. Its client shows only errors of calls.
     Server,
 }
 
@@ -117,7 +117,7 @@ fn open_all(
     settings.sources.iter().map(one).collect()
 }
 
-/// Returns whether the credential is in an environment variable that is not set.
+/// Returns true if the credential is in an environment variable that is not set.
 fn lacks_variable(source: &SourceSettings, environment: &Environment) -> bool {
     matches!(
         &source.place,
@@ -126,7 +126,7 @@ fn lacks_variable(source: &SourceSettings, environment: &Environment) -> bool {
     )
 }
 
-/// The sources as the one that is asked. A federation of one would add nothing.
+/// Combines open sources. A single source is read directly, several as a federation.
 pub(crate) fn joined(mut opened: Vec<OpenedSource>, call_deadline: Duration) -> Result<Sources, Failure> {
     if opened.len() == 1
         && let Some(only) = opened.pop()
@@ -134,11 +134,12 @@ pub(crate) fn joined(mut opened: Vec<OpenedSource>, call_deadline: Duration) -> 
         return Ok(only.source.into());
     }
     let name = "sources".parse().map_err(|error| Failure::usage(&error))?;
-    // What answered has to be put together and sent before the call itself is over.
-    let most = call_deadline * 3 / 4;
-    let member = |OpenedSource { source, settings }| Member { source, deadline: settings.deadline.min(most) };
+    // Combining and sending the answers takes time within the deadline of the call.
+    let page_timeout = call_deadline * 3 / 4;
+    let member =
+        |OpenedSource { source, settings }| Member { source, deadline: settings.deadline.min(page_timeout) };
     let members = opened.into_iter().map(member).collect();
-    Ok(Federation::with_page_timeout(name, members, most).into())
+    Ok(Federation::with_page_timeout(name, members, page_timeout).into())
 }
 
 /// Restricts a source to the streams that its settings allow.
@@ -149,7 +150,7 @@ pub(crate) fn allowed(settings: &SourceSettings, source: Arc<dyn Source>) -> Arc
     }
 }
 
-/// Opens one source, of which all streams are shown.
+/// Opens one source, without restricting its streams.
 pub(crate) fn open_source(
     settings: &SourceSettings,
     environment: &Environment,
@@ -181,19 +182,19 @@ fn note_exposed_file(source: &SourceName, credentials: &Credentials) {
 
 fn open_or_note(settings: &SourceSettings, environment: &Environment, prepare: Prepare) -> Arc<dyn Source> {
     let name = &settings.name;
-    let wrong = |failure: &Failure| {
+    let print_note = |failure: &Failure| {
         note(&format_args!("source `{name}`: {failure}; calls report it, and the other sources are used"));
     };
     match &settings.place {
         SourcePlace::Store { path } => match Store::open(name.clone(), path) {
             Ok(store) => {
                 if let Err(error) = prepare(&store) {
-                    wrong(&error.into());
+                    print_note(&error.into());
                 }
                 Arc::new(store)
             }
             Err(error) => {
-                wrong(&error.into());
+                print_note(&error.into());
                 let (name, path) = (name.clone(), path.clone());
                 let identity = Store::identity_at(&name, &path);
                 let open = move || -> Result<Arc<dyn Source>, SourceError> {
@@ -204,7 +205,7 @@ fn open_or_note(settings: &SourceSettings, environment: &Environment, prepare: P
         },
         SourcePlace::Provider { url, credential } => {
             if let Err(failure) = refuse_owner(url, environment) {
-                wrong(&failure);
+                print_note(&failure);
                 let identity = Pdpp::identity_at(name, url);
                 let problem = failure.message;
                 let open = move || -> Result<Arc<dyn Source>, SourceError> {
@@ -215,10 +216,10 @@ fn open_or_note(settings: &SourceSettings, environment: &Environment, prepare: P
             }
             let credentials = credentials(url, credential, environment);
             if let Err(error) = credentials.check_kept(Timestamp::now()) {
-                wrong(&error.into());
+                print_note(&error.into());
             }
             note_exposed_file(name, &credentials);
-            // It looks at its credential at every question, and takes up one that comes later.
+            // The client reads its credential for each request, so a credential that is created later is used.
             remote(settings, url, credentials)
         }
     }
@@ -228,7 +229,7 @@ fn remote(settings: &SourceSettings, url: &ProviderUrl, credentials: Credentials
     Arc::new(Pdpp::new(settings.name.clone(), url.clone(), credentials, settings.deadline))
 }
 
-/// With an owner credential in reach nothing remote is served.
+/// Returns an error if the environment has an owner credential, since remote sources are then refused.
 pub(crate) fn refuse_owner(url: &ProviderUrl, environment: &Environment) -> Result<(), Failure> {
     let Some(variable) = environment.owner_credential else { return Ok(()) };
     let message = format!(
@@ -237,7 +238,7 @@ pub(crate) fn refuse_owner(url: &ProviderUrl, environment: &Environment) -> Resu
     Err(Failure::with_code(&message, OWNER))
 }
 
-/// The credentials that a source's settings speak of.
+/// Returns the credentials that the settings of a source name.
 pub(crate) fn credentials(
     url: &ProviderUrl,
     settings: &CredentialSettings,
@@ -254,7 +255,7 @@ pub(crate) fn credentials(
     }
 }
 
-/// The tools over a source, for a command that ends.
+/// Creates a toolbox for a command.
 pub(crate) fn toolbox(
     sources: impl Into<Sources>,
     call_deadline: Duration,
@@ -265,7 +266,7 @@ pub(crate) fn toolbox(
     Ok(Arc::new(toolbox.protected_by(Arc::new(protection.clone()))))
 }
 
-/// Calls a tool as a client would.
+/// Calls a tool of the standard profile.
 pub(crate) async fn call(toolbox: &Toolbox, tool: &str, arguments: RecordData) -> Result<Payload, Failure> {
     match toolbox.call(Profile::Standard, tool, arguments).await {
         Some(answer) => answer.map_err(|error| Failure::from_tool(&error)),
