@@ -124,7 +124,7 @@ await check('the keyboard alone opens a record and leaves it', async (reader) =>
   const ring = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
   assert.equal(ring, 'solid', 'what has the focus is marked');
   await page.keyboard.press('Enter');
-  await page.getByText('This browser shows no records any more').waitFor();
+  await page.getByText('This browser no longer shows records').waitFor();
   await page.goto(pathOf('ann', 'letter'));
   await isSignIn(page);
 });
@@ -181,7 +181,7 @@ await check('the cookie is for pages and no script, and is worth nothing once it
   await signIn(page, pathOf('bob', 'secret'), TOKENS.bob).catch(() => {}); // refused: the session is Ann's
   await page.goto(pathOf('ann', 'letter'));
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByText('This browser shows no records any more').waitFor();
+  await page.getByText('This browser no longer shows records').waitFor();
   assert.deepEqual(await page.context().cookies(), []);
   assert.equal((await fetch(pathOf('ann', 'secret'), kept)).status, 401);
 });
@@ -217,7 +217,7 @@ await check('forms of other origins do nothing, and no page frames ours', async 
     assert.equal(await framed.locator('#record').count(), 0, 'it is framed');
     page.context().complaints.length = 0; // that framing was refused, and a missing icon
     await page.getByRole('button', { name }).click();
-    await page.getByRole('heading', { name: 'Not from here' }).waitFor();
+    await page.getByRole('heading', { name: 'Form refused' }).waitFor();
   }
   elsewhere.close();
   for (const origin of ['null', 'https://evil.example', `${server.origin}.evil.example`, server.origin.toUpperCase(), undefined]) {
@@ -380,7 +380,7 @@ await check('a person signs in at another site and comes back to the record', as
   assert.equal((await page.goto(signInPath('ann', 'secret'))).status(), 200);
   assert.equal((await page.goto(signInPath('bob', 'secret'))).status(), 404);
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByText('This browser shows no records any more').waitFor();
+  await page.getByText('This browser no longer shows records').waitFor();
   await page.goto(signInPath('ann', 'letter'));
   await page.getByRole('link', { name: 'agree' }).waitFor();
 });

@@ -1,7 +1,7 @@
 //! Cookies of record pages.
 //!
-//! Over https their names begin with `__Host-`: browsers take such a cookie from this host alone, so that no other host of the
-//! domain can set one in its place.
+//! Over https their names begin with `__Host-`. Browsers accept such a cookie only from this host, so that no other host of the
+//! domain can set it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, header};
 /// The cookies of one server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cookies {
-    /// Browsers reach the server over https.
+    /// True if browsers reach the server over https.
     pub(super) is_secure: bool,
 }
 
@@ -37,7 +37,7 @@ impl Cookies {
     /// Returns the header that sets a cookie. A `life` of zero deletes it.
     pub(super) fn set(&self, name: &str, value: &str, life: Duration) -> String {
         let (name, seconds) = (self.name(name), life.as_secs());
-        // `__Host-` needs the path to be the whole host.
+        // `__Host-` requires the path `/`.
         let (path, secure) = if self.is_secure { ("/", "; Secure") } else { ("/records", "") };
         format!("{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
     }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cookie_of_https_is_of_this_host_alone() {
+    fn cookies_over_https_are_bound_to_the_host() {
         let [secure, plain] = [true, false].map(|is_secure| Cookies { is_secure });
         let minute = Duration::from_secs(60);
         assert_eq!(

@@ -1,13 +1,13 @@
-//! `/records/{handle}`: a page with one record for a person, so that the record that a model cites can be opened.
+//! `/records/{handle}`: a page that shows one record to a person, for opening the records that a model cites.
 //!
-//! With authentication a page is shown only to people who may read the record: they sign in at the authorization server,
-//! follow the link that `fetch` returned, or send a token. Each page makes the same checks as a call.
+//! With authentication, only people who may read the record can open its page: they sign in at the authorization server,
+//! follow the link that `fetch` returned, or enter a token. Each request makes the same checks as a call.
 //!
 //! * `state`: settings and sessions of all pages
 //! * `sign_in`: sign-in at the authorization server
 //! * `sessions`, `cookies`: sessions of browsers
 //! * `view`: HTML
-//! * `responses`: redirects, cookies and what is recorded
+//! * `responses`: redirects, cookies and telemetry of responses
 
 mod cookies;
 mod responses;
@@ -56,13 +56,13 @@ use crate::tools::{Permit, Toolbox};
 /// Prefix of the paths of records.
 const PAGES: &str = "/records/";
 
-/// Maximum bytes of a form. A token has at most 16 KiB.
+/// Maximum size of a form in bytes. A token has at most 16 KiB.
 const MAX_FORM: usize = 32 * 1024;
 
 /// Timeout for receiving a form.
 const FORM_WITHIN: Duration = Duration::from_secs(10);
 
-/// Returns the routes; none without a public URL.
+/// Returns the routes, which exist only if the server has a public URL.
 pub(in crate::http) fn routes(
     served: AuthMode,
     telemetry: Telemetry,
@@ -102,7 +102,7 @@ impl Pages {
     /// Returns the response with its error code, which is empty for a success.
     async fn show(&self, request: &Parts, record: &mut Call) -> (&'static str, Response) {
         let Some(handle) = handle_of(request.uri.path()) else {
-            let problem = "This is not the address of a record. Copy it as it was given, to its end.";
+            let problem = "This is not the address of a record. Copy the whole address.";
             return ("not_found", view::problem(StatusCode::NOT_FOUND, "No such record", problem, false));
         };
         let callers = match &self.served {
@@ -118,7 +118,7 @@ impl Pages {
             }
             None => None,
         };
-        // A browser with a session of one grant may follow the link of another grant, or of the same one after its session ended.
+        // A browser with a session may follow a link of another grant, or of its own grant after the session ended.
         let is_closed = shown.as_ref().is_none_or(|(_, response)| {
             matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND)
         });
@@ -137,8 +137,8 @@ impl Pages {
                 };
             }
             WayIn::SignIn => "This browser kept no session: allow cookies of this site, and sign in again.",
-            WayIn::Link if key.is_some() => LINK_IS_GONE,
-            WayIn::Link => "It is shown to those whose record it is.",
+            WayIn::Link if key.is_some() => LINK_EXPIRED,
+            WayIn::Link => "Only people who may read this record can open it.",
         };
         ("unauthorized", view::sign_in(&path, problem, way_in(callers)))
     }
@@ -156,7 +156,7 @@ impl Pages {
             Ok((caller, permit)) => {
                 let toolbox = permit.toolbox.for_call(CallContext::new(caller));
                 let (code, mut response) = self.fetched(&toolbox, handle, true).await;
-                // A page is at most a part of a document, so its bytes are not counted.
+                // A page shows at most one part of a document, so its bytes do not count for the budget of unsent bytes.
                 response.extensions_mut().insert(HeldUntilSent::new(Arc::new(permit.permit), None));
                 (code, response)
             }
@@ -178,7 +178,7 @@ impl Pages {
     ) -> Result<(AuthenticatedCaller, Permit), PageRefusal> {
         let token = cell.latest().ok_or_else(|| PageRefusal {
             status: StatusCode::UNAUTHORIZED,
-            problem: "What it was opened by has ended.".to_owned(),
+            problem: "The link or session has expired.".to_owned(),
         })?;
         let caller = match callers.authenticator().authenticate_token(&token, client).await {
             Ok(caller) => caller,
@@ -194,7 +194,7 @@ impl Pages {
         Ok((caller, permit))
     }
 
-    /// Reads a record with the tool that models use, so with the same budget and in the same parts.
+    /// Reads a record with the tool `fetch`, so that budgets and parts are the same as for a model.
     async fn fetched(
         &self,
         toolbox: &Toolbox,
@@ -243,15 +243,15 @@ impl Pages {
     }
 }
 
-/// Returns true if the browser came back from a sign-in within the last half minute. The parameter stays in the URL, so
-/// an older time says nothing.
+/// Returns true if the browser returned from a sign-in within the last 30 seconds. The parameter stays in the URL, so an
+/// older time is ignored.
 fn is_just_signed_in(callers: &Callers, request: &Parts) -> bool {
     let at =
         query_value(request.uri.query(), SIGNED_IN).and_then(|at| at.parse().ok()).map(Duration::from_secs);
     at.is_some_and(|at| callers.toolboxes.cursors().now().abs_diff(at) < Duration::from_secs(30))
 }
 
-/// Returns how people without a session get to records with the current settings.
+/// Returns the way in which people without a session can open records.
 fn way_in(callers: &Callers) -> WayIn {
     match callers.authenticator().sign_in() {
         Some(_) => WayIn::SignIn,
@@ -259,14 +259,14 @@ fn way_in(callers: &Callers) -> WayIn {
     }
 }
 
-const LINK_IS_GONE: &str = "The link is too old, or of a server that was started again.";
+const LINK_EXPIRED: &str = "The link has expired, or the server was restarted.";
 
-/// Begins a session for the form of a link.
+/// Begins a session after the form of a link was sent.
 async fn follow(State(pages): State<Pages>, request: Request) -> Response {
     counted(&pages, "/records/{handle}", request, followed).await
 }
 
-/// Begins a session for the form of a token.
+/// Begins a session after the form with a token was sent.
 async fn sign_in(State(pages): State<Pages>, request: Request) -> Response {
     counted(&pages, SIGN_IN, request, signed_in).await
 }
@@ -298,20 +298,20 @@ async fn followed(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Cal
         return view::problem(
             StatusCode::NOT_FOUND,
             "No such record",
-            "There is nothing to open here.",
+            "There is no record at this address.",
             false,
         );
     };
     let path = RecordPages::path(&handle);
-    // A link that is sent to another record remains valid for its own.
+    // A link that is used for another record stays valid for its own record.
     let reader = form_value(&form, LINK).and_then(|key| linked(callers, &key, &handle));
-    let Some(reader) = reader else { return view::sign_in(&path, LINK_IS_GONE, way_in(callers)) };
+    let Some(reader) = reader else { return view::sign_in(&path, LINK_EXPIRED, way_in(callers)) };
     let client = client_of(&request.extensions);
     if let Err(refusal) = pages.admit(callers, &reader.token, client, record).await {
         return view::sign_in(&path, &refusal.problem, way_in(callers));
     }
     let mut before = pages.sessions.get(&request.headers);
-    // A session of a token that has ended does not show all records any more.
+    // A session whose token has expired no longer shows all records.
     if let Some(session) = before.as_ref().filter(|session| session.shows_all())
         && pages.admit(callers, &session.reader().token, client, record).await.is_err()
     {
@@ -335,7 +335,7 @@ async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Ca
             Err(denial) => return view::sign_in(&path, &sentence(&denial.to_string()), way_in(callers)),
         };
     record.is_by(caller.caller.grant_id());
-    // A person without records needs no session.
+    // No session is created for a person who may read no records.
     if let Err(reason) = callers.toolboxes.admit(&caller).await {
         return view::sign_in(&path, &sentence(&reason.to_string()), way_in(callers));
     }
@@ -345,7 +345,7 @@ async fn signed_in(pages: &Pages, request: Parts, form: Vec<u8>, record: &mut Ca
 async fn signed_out(pages: &Pages, request: Parts, _form: Vec<u8>, _record: &mut Call) -> Response {
     let cookie = pages.sessions.end(&request.headers);
     let mut response =
-        view::problem(StatusCode::OK, "Signed out", "This browser shows no records any more.", false);
+        view::problem(StatusCode::OK, "Signed out", "This browser no longer shows records.", false);
     add_cookie(&mut response, &cookie);
     response
 }
@@ -364,15 +364,15 @@ async fn read_form(pages: &Pages, request: Request) -> Result<(Parts, Vec<u8>), 
     match timeout(FORM_WITHIN, to_bytes(body, MAX_FORM)).await {
         Ok(Ok(form)) => Ok((parts, form.into())),
         Ok(Err(_)) | Err(_) => {
-            let problem = "The form is too long, or broke off.";
-            Err(view::problem(StatusCode::PAYLOAD_TOO_LARGE, "Not understood", problem, false))
+            let problem = "The form is too long or incomplete.";
+            Err(view::problem(StatusCode::PAYLOAD_TOO_LARGE, "Invalid form", problem, false))
         }
     }
 }
 
 fn foreign() -> Response {
     let problem = "The form was not sent from a page of this server. Open the record again.";
-    view::problem(StatusCode::FORBIDDEN, "Not from here", problem, false)
+    view::problem(StatusCode::FORBIDDEN, "Form refused", problem, false)
 }
 
 /// Parses the handle in a path.

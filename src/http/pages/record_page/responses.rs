@@ -17,7 +17,7 @@ pub(super) fn finish(record: Call, response: Response) -> Response {
     response
 }
 
-/// Returns the code by which a status is counted; empty for a success.
+/// Returns the outcome code of a status for telemetry; empty for a success.
 pub(super) fn code_of(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED => "unauthorized",

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_keeps_its_session_until_it_ends_it() {
+    fn sessions_end_when_replaced_or_signed_out() {
         let sessions = Sessions::new(Cookies { is_secure: true });
         let nothing = HeaderMap::new();
         let cookie = sessions.begin(&nothing, session()).unwrap();

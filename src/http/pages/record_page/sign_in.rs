@@ -1,8 +1,8 @@
 //! Sign-in at the authorization server on the way to a record page.
 //!
-//! The server keeps nothing of an attempt: a cookie of the browser holds the verifier and the record, sealed with the keys of
-//! cursors and bound to the issuer and the attempt's `state`. So strangers cannot fill a memory, an answer is of no use in another
-//! browser, and several tabs sign in at a time. The record is never read from the answer.
+//! The server keeps no state of an attempt: a cookie holds the verifier and the record, sealed with the keys of cursors and bound
+//! to the issuer and the `state` of the attempt. Requests therefore cannot exhaust memory, a reply is useless in another browser,
+//! and several tabs can sign in at a time. The record is read from the cookie, never from the reply.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -30,28 +30,29 @@ use crate::telemetry::{Call, Endpoint, Origin};
 /// Path of the redirect URI. No handle has this form.
 pub(super) const CALLBACK: &str = "/records/-/callback";
 
-/// The parameter of a record's page right after a sign-in. A browser that then has no session is not sent to sign in again.
+/// Query parameter of a record page after a sign-in. If the browser then has no session, it is not redirected to sign in again.
 pub(super) const SIGNED_IN: &str = "signed-in";
 
-/// The beginning of the name of a cookie that holds an attempt. Characters of its state follow.
+/// Prefix of the names of cookies that hold an attempt. The first characters of its state follow.
 const COOKIE: &str = "fetchwell_sign_in_";
 
-/// Characters of a state in the name of its cookie.
+/// Number of characters of the state in the name of its cookie.
 const NAME_CHARS: usize = 8;
 
 /// Maximum duration of an attempt.
 const ATTEMPT_LIFE: Duration = Duration::from_secs(10 * 60);
 
-/// Attempts of one browser at a time. One more deletes the cookies of all others.
+/// Maximum number of concurrent attempts of one browser. A further attempt deletes the cookies of all others.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Bytes of their cookies: with one more, of a long handle, a request stays below the 8 KiB that proxies take.
+/// Maximum total size of their cookies in bytes. With the cookie of one more attempt for a long handle, the headers of a request
+/// stay below 8 KiB, the limit of many proxies.
 const MAX_COOKIE_BYTES: usize = 4 * 1024;
 
-/// Binds sealed attempts to their use.
+/// Context that is sealed with an attempt, so that no other sealed text is accepted in its place.
 const CONTEXT: &str = "sign-in for a record page";
 
-/// Sends a browser to sign in, and then to the page of a record.
+/// Redirects a browser to the authorization server, and stores the record to return to in a cookie.
 pub(super) async fn begin(
     pages: &Pages,
     callers: &Callers,
@@ -100,11 +101,11 @@ impl Pages {
         let callers = match &self.served {
             AuthMode::Authenticated(callers) if callers.authenticator().sign_in().is_some() => callers,
             AuthMode::Authenticated(_) | AuthMode::Unauthenticated(_) => {
-                let problem = "This server has no sign-in.";
+                let problem = "This server does not support sign-in.";
                 return view::problem(StatusCode::NOT_FOUND, "Nothing here", problem, false);
             }
         };
-        // One configuration for all of it: a code goes to the server that issued it.
+        // The configuration is read once, so that a code is sent to the server that issued it.
         let authenticator = callers.authenticator();
         let pending = match answer.state {
             Some(state) => self.pending(callers, &authenticator, &request.headers, state).await,
@@ -132,7 +133,7 @@ impl Pages {
                 view::problem(denial.status(), "You are not signed in", &problem, false)
             }
         };
-        // An answer is taken once.
+        // Each attempt is used once.
         add_cookie(&mut response, &self.cookies().set(&name, "", Duration::ZERO));
         response
     }
@@ -198,7 +199,7 @@ struct PendingSignIn {
     handle: Handle,
 }
 
-/// The reason why an answer admits no one.
+/// Reason why a sign-in failed.
 enum Rejection {
     /// There is no token.
     SignIn(SignInFault),
@@ -218,7 +219,7 @@ impl From<Denial> for Rejection {
     }
 }
 
-/// Query parameters of an answer.
+/// Query parameters of a reply.
 struct Answer {
     state: Option<String>,
     reply: AuthorizationReply,
@@ -229,7 +230,7 @@ impl Answer {
         let value = |name: &str| {
             let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
             let value = values.next().map(|(_, value)| value.into_owned())?;
-            // A parameter that is there twice says nothing (RFC 6749, 3.1).
+            // A repeated parameter is ignored (RFC 6749, 3.1).
             (values.next().is_none() && !value.is_empty()).then_some(value)
         };
         let code = value("code").map(SecretString::from);
@@ -238,7 +239,7 @@ impl Answer {
     }
 }
 
-/// Returns the name of the cookie of an attempt; `None` for a text that is no state of ours.
+/// Returns the name of the cookie of an attempt, or `None` if the text is not a state that this server created.
 fn cookie_of(state: &str) -> Option<String> {
     let name = state.get(..NAME_CHARS).filter(|_| is_base64url(state))?;
     Some(format!("{COOKIE}{name}"))

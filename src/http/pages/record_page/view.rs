@@ -46,12 +46,12 @@ pub(super) struct Around<'a> {
     pub(super) next: Option<&'a str>,
     /// The record's own page elsewhere.
     pub(super) elsewhere: Option<&'a str>,
-    /// The reader can end the session.
+    /// True if the page offers to end the session.
     pub(super) is_signed_in: bool,
 }
 
 impl Document {
-    /// The handle of the part after this one.
+    /// Returns the handle of the next part.
     pub(super) fn next(&self) -> Option<&str> {
         self.metadata.get("next").map(String::as_str)
     }
@@ -75,12 +75,12 @@ pub(super) fn record(document: &Document, around: Around<'_>) -> Response {
     let facts = FACTS.into_iter().filter_map(|(key, label)| Some((label, document.metadata.get(key)?)));
     let facts: Vec<(&str, &String)> = facts.collect();
     let body = html! {
-        // A record is in whatever language it is in.
+        // The language of a record is unknown.
         h1 dir="auto" lang="" { (document.title) }
         @if !facts.is_empty() {
             dl { @for (label, value) in facts { dt { (label) } dd { (fact(value)) } } }
         }
-        // Browsers leave out the line break that a text of this kind begins with.
+        // Browsers drop the first line break in `pre`.
         pre id="record" dir="auto" lang="" { "\n" (document.text) }
         @if around.next.is_some() || around.elsewhere.is_some() {
             nav aria-label="This record" {
@@ -102,7 +102,8 @@ fn fact(value: &str) -> Markup {
     }
 }
 
-/// A record behind a link. Programs that look at links to show what is behind must not begin sessions, so a person has to.
+/// Renders the page for a followed link, with a button that begins the session. Programs that fetch previews of links do not
+/// press it.
 pub(super) fn opening(path: &str, key: &str) -> Response {
     let body = html! {
         h1 { "Open this record" }
@@ -167,13 +168,13 @@ pub(super) fn not_signed_in(fault: &SignInFault, path: &str) -> Response {
     page(status, "You are not signed in", &body, false)
 }
 
-/// Anything that cannot be shown.
+/// Renders an error page.
 pub(super) fn problem(status: StatusCode, title: &str, problem: &str, is_signed_in: bool) -> Response {
     let body = html! { h1 { (title) } p { (problem) } };
     page(status, title, &body, is_signed_in)
 }
 
-/// A page about the server itself.
+/// Renders a page about the server itself.
 pub(in crate::http) fn information_page(title: &str, body: &Markup) -> Response {
     page(StatusCode::OK, title, body, false)
 }
@@ -207,7 +208,7 @@ fn page(status: StatusCode, title: &str, body: &Markup, is_signed_in: bool) -> R
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
-        // The address may hold what opens a record once; forms need their own origin said.
+        // The URL may contain a token of a link, so it is not sent to other sites; forms of this site need their `Origin`.
         (header::REFERRER_POLICY, "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (HeaderName::from_static("x-robots-tag"), "noindex"),
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_record_says_is_text() {
+    async fn record_content_is_escaped() {
         let hostile = "<script>alert(1)</script>\"'&</pre><img src=x onerror=alert(1)>";
         let metadata = BTreeMap::from([("display_name".to_owned(), hostile.to_owned())]);
         let document =
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(html.matches("&lt;script&gt;").count(), 4, "{html}");
         // A text that begins with a line break keeps it.
         assert!(html.contains("<pre id=\"record\" dir=\"auto\" lang=\"\">\n&lt;script"), "{html}");
-        // The style is what its hash was made of.
+        // The policy has the hash of the style.
         assert!(html.contains(&format!("<style>{CSS}</style>")));
     }
 }
