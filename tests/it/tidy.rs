@@ -1,4 +1,4 @@
-//! The rules of the house, as far as a machine can check them.
+//! Rules of structure and documents that a test can check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,14 +7,14 @@ use std::path::Path;
 use crate::support::import_cycles::import_cycles;
 use crate::support::{demo_store, text};
 
-/// Packages in `Cargo.lock`: those of every platform, of the tests and of the benches. Say in CHANGELOG.md what a
-/// higher number buys.
+/// Packages in `Cargo.lock`: those of every platform, of the tests and of the benches. CHANGELOG.md gives the
+/// reason for a higher number.
 const MAX_LOCKED_PACKAGES: usize = 479;
 
 /// Maximum number of files side by side in a folder of `src`.
 const MAX_FILES: usize = 16;
 
-/// A file of more lines has more than one idea, or says in its header why not.
+/// Maximum number of lines of a file in `src`.
 const MAX_LINES: usize = 500;
 
 /// Maximum length of a line of Markdown in characters, except in tables and code.
@@ -52,7 +52,7 @@ fn relative(path: &Path) -> String {
     path.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/")
 }
 
-/// Fails with every offender, not only the first.
+/// Asserts that there are no offenders, and lists all of them otherwise.
 #[track_caller]
 fn none(offenders: impl IntoIterator<Item = String>, rule: &str) {
     let offenders: Vec<String> = offenders.into_iter().collect();
@@ -60,17 +60,18 @@ fn none(offenders: impl IntoIterator<Item = String>, rule: &str) {
 }
 
 #[test]
-fn every_file_says_why_it_exists() {
+fn every_file_has_a_module_comment() {
     let mut offenders = Vec::new();
     for folder in ["src", "tests", "benches", "fuzz/fuzz_targets"] {
-        let silent = |file: &String| !read(file).trim_start_matches("#![no_main]\n").starts_with("//! ");
-        offenders.extend(rust_files(folder).into_iter().filter(silent));
+        let lacks_comment =
+            |file: &String| !read(file).trim_start_matches("#![no_main]\n").starts_with("//! ");
+        offenders.extend(rust_files(folder).into_iter().filter(lacks_comment));
     }
-    none(offenders, "files without a module comment at their top");
+    none(offenders, "files without a module comment on their first line");
 }
 
 #[test]
-fn files_have_one_idea() {
+fn files_are_short_and_have_specific_names() {
     let mut offenders = Vec::new();
     for file in rust_files("src") {
         let lines = read(&file).lines().count();
@@ -79,10 +80,10 @@ fn files_have_one_idea() {
         }
         let stem = Path::new(&file).file_stem().unwrap().to_str().unwrap();
         if ["util", "utils", "helper", "helpers", "common", "misc"].contains(&stem) {
-            offenders.push(format!("{file}: a drawer"));
+            offenders.push(format!("{file}: its name says nothing about its content"));
         }
     }
-    none(offenders, "files that are too long, or drawers");
+    none(offenders, "files that are too long or have generic names");
 }
 
 #[test]
@@ -97,29 +98,33 @@ fn folders_have_few_files() {
 }
 
 #[test]
-fn walls_between_rooms_hold() {
-    // Each row: a word, where it may stand, and why nowhere else.
-    let walls = [
-        ("rmcp", vec!["src/mcp/", "src/telemetry/"], "only the rim speaks MCP (telemetry quiets its logs)"),
+fn modules_use_only_what_they_may() {
+    // Each row: a word, the files that may contain it, and the reason.
+    let words = [
+        (
+            "rmcp",
+            vec!["src/mcp/", "src/telemetry/"],
+            "only mcp uses the protocol library (telemetry filters its logs)",
+        ),
         ("axum::", vec!["src/http/"], "only http serves HTTP"),
         (
             "reqwest",
             vec!["src/outbound/", "src/source/pdpp/", "src/callers/authenticate/"],
-            "only the remote source and callers call over HTTP",
+            "only record servers and authorization servers are called over HTTP",
         ),
         (
             "rusqlite",
             vec!["src/source/store/", "src/state/", "src/cursor/", "src/telemetry/"],
-            "only what keeps things in files knows SQLite",
+            "only the store, the state directory, cursors and telemetry use SQLite",
         ),
-        ("tantivy", vec!["src/source/store/"], "only the store knows its index"),
+        ("tantivy", vec!["src/source/store/"], "only the store uses its index"),
         ("print!(", vec![], "stdout belongs to the protocol"),
         ("println!(", vec![], "stdout belongs to the protocol"),
-        ("anstream::", vec!["src/terminal/"], "terminal escapes what is written"),
-        ("io::stdout", vec!["src/terminal/", "src/mcp/stdio.rs"], "terminal escapes what is written"),
-        ("io::stderr", vec!["src/terminal/"], "terminal escapes what is written"),
-        (".print()", vec![], "terminal escapes what clap quotes"),
-        ("ProgressBar", vec!["src/cli/import.rs"], "a progress bar has no text but its own"),
+        ("anstream::", vec!["src/terminal/"], "terminal escapes all text"),
+        ("io::stdout", vec!["src/terminal/", "src/mcp/stdio.rs"], "terminal escapes all text"),
+        ("io::stderr", vec!["src/terminal/"], "terminal escapes all text"),
+        (".print()", vec![], "terminal escapes arguments that clap quotes"),
+        ("ProgressBar", vec!["src/cli/import.rs"], "a progress bar prints no text of records"),
     ];
     let mut offenders = Vec::new();
     for file in rust_files("src") {
@@ -128,12 +133,12 @@ fn walls_between_rooms_hold() {
         let code = whole.split("#[cfg(test)]").next().unwrap();
         let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         let code = code.join("\n");
-        for (word, allowed, why) in &walls {
-            if code.contains(word) && !allowed.iter().any(|room| file.starts_with(room)) {
-                offenders.push(format!("{file} says `{word}`: {why}"));
+        for (word, allowed, reason) in &words {
+            if code.contains(word) && !allowed.iter().any(|path| file.starts_with(path)) {
+                offenders.push(format!("{file} has `{word}`: {reason}"));
             }
         }
-        for (room, foreign) in [
+        for (module, forbidden) in [
             ("src/handle/", "serde_json|crate::record|crate::fit|crate::cursor|crate::source|crate::tools"),
             ("src/record/", "crate::fit|crate::cursor|crate::source|crate::tools|crate::mcp|crate::http"),
             ("src/fit/", "crate::cursor|crate::source|crate::tools|crate::mcp|crate::http|crate::handle"),
@@ -156,18 +161,18 @@ fn walls_between_rooms_hold() {
             ("src/http/", "crate::app|crate::cli|crate::connectors|source::pdpp"),
             ("src/app/", "crate::cli"),
         ] {
-            for word in foreign.split('|').filter(|_| file.starts_with(room)) {
+            for word in forbidden.split('|').filter(|_| file.starts_with(module)) {
                 if code.contains(word) {
-                    offenders.push(format!("{file} says `{word}`, which its room must not know"));
+                    offenders.push(format!("{file} has `{word}`, which {module} must not use"));
                 }
             }
         }
     }
-    none(offenders, "walls that do not hold");
+    none(offenders, "modules that use what they must not");
 }
 
 #[test]
-fn files_of_a_folder_import_each_other_in_one_direction() {
+fn folders_have_no_import_cycles() {
     let with_code = |file: String| {
         let code = read(&file);
         (file, code)
@@ -193,7 +198,7 @@ fn architecture_describes_every_folder() {
     none(stale_paths("ARCHITECTURE.md"), "paths in ARCHITECTURE.md that do not exist");
 }
 
-/// The files that the code map names: below a heading with a folder, every quoted name ending in `.rs`.
+/// Returns the files that the code map names: below a heading with a folder, every quoted name ending in `.rs`.
 fn files_in_the_map(map: &str) -> BTreeSet<String> {
     let mut named = BTreeSet::new();
     let mut folder = None;
@@ -211,7 +216,7 @@ fn files_in_the_map(map: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn documents_lead_somewhere() {
+fn links_and_paths_of_documents_exist() {
     let mut offenders = Vec::new();
     let mut documents = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned(), "CHANGELOG.md".to_owned()];
     for entry in fs::read_dir(root().join("docs")).unwrap() {
@@ -224,7 +229,7 @@ fn documents_lead_somewhere() {
         offenders.extend(stale_paths(document));
         offenders.extend(stale_links(document));
     }
-    none(offenders, "documents that lead nowhere");
+    none(offenders, "links, anchors and paths that do not exist");
 }
 
 #[test]
@@ -249,7 +254,7 @@ fn lines_of_documents_are_short() {
     none(offenders, "lines of more than 160 characters outside tables and code");
 }
 
-/// Paths in backticks that begin with a folder of the repository and do not exist.
+/// Returns the paths in backticks that begin with a folder of the repository and do not exist.
 fn stale_paths(document: &str) -> Vec<String> {
     let folders = ["src/", "tests/", "fixtures/", "benches/", "fuzz/", "docs/", "snapshots/", ".ci/"];
     let written = read(document);
@@ -261,17 +266,50 @@ fn stale_paths(document: &str) -> Vec<String> {
         .collect()
 }
 
-/// Relative links of a document that lead to no file.
+/// Returns the relative links of a document that lead to no file, or to no heading of a Markdown file.
 fn stale_links(document: &str) -> Vec<String> {
     let folder = root().join(document).parent().map(Path::to_path_buf).unwrap();
     let written = read(document);
     let links = written.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let is_stale = |link: &&str| {
+        let (path, anchor) =
+            link.split_once('#').map_or((*link, None), |(path, anchor)| (path, Some(anchor)));
+        let target = if path.is_empty() { root().join(document) } else { folder.join(path) };
+        !target.exists() || anchor.is_some_and(|anchor| !anchors(&read(target)).contains(anchor))
+    };
     links
-        .filter(|link| !link.contains("://") && !link.starts_with('#'))
-        .map(|link| link.split('#').next().unwrap())
-        .filter(|link| !folder.join(link).exists())
+        .filter(|link| !link.contains("://"))
+        .filter(is_stale)
         .map(|link| format!("{document}: {link}"))
         .collect()
+}
+
+/// Returns the anchors of the headings of a Markdown text, as GitHub derives them.
+fn anchors(markdown: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    let mut is_code = false;
+    for line in markdown.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        let level = line.len() - line.trim_start_matches('#').len();
+        let Some(heading) = line.get(level..).and_then(|rest| rest.strip_prefix(' ')) else { continue };
+        if is_code || level == 0 {
+            continue;
+        }
+        let kept = heading.to_lowercase().replace(' ', "-");
+        let kept = kept.replace(|letter: char| !(letter.is_alphanumeric() || "-_".contains(letter)), "");
+        // A repeated heading gets a number.
+        let repeated = (1..).map(|number| format!("{kept}-{number}"));
+        let free = [kept.clone()].into_iter().chain(repeated).find(|anchor| !anchors.contains(anchor));
+        anchors.extend(free);
+    }
+    anchors
+}
+
+#[test]
+fn anchors_follow_headings() {
+    let text = "# One: `two` (3)!\n## A\n```\n# code\n```\n## A\n#no\n";
+    let expect = ["one-two-3", "a", "a-1"].map(str::to_owned);
+    assert_eq!(anchors(text), BTreeSet::from(expect));
 }
 
 #[tokio::test]
@@ -341,28 +379,28 @@ fn dependencies_stay_below_the_ceiling() {
 }
 
 #[test]
-fn the_project_stands_alone() {
+fn no_file_uses_the_folder_beside_the_clone() {
     let mut offenders = Vec::new();
-    let neighbour = ["..", "shared"].join("/");
+    let shared_folder = ["..", "shared"].join("/");
     for folder in ["src", "tests", "benches", "fuzz/fuzz_targets"] {
-        offenders.extend(rust_files(folder).into_iter().filter(|file| read(file).contains(&neighbour)));
+        offenders.extend(rust_files(folder).into_iter().filter(|file| read(file).contains(&shared_folder)));
     }
     offenders.extend(
         ["Cargo.toml", ".ci/run", "README.md"]
             .into_iter()
-            .filter(|file| read(file).contains(&neighbour))
+            .filter(|file| read(file).contains(&shared_folder))
             .map(str::to_owned),
     );
-    none(offenders, "files that lean on what a clone does not have");
+    none(offenders, "files that use files outside the repository");
 }
 
 #[test]
-fn no_bans_are_lifted_in_silence() {
-    let lifted = rust_files("src").into_iter().filter(|file| {
+fn lints_are_not_allowed_silently() {
+    let offenders = rust_files("src").into_iter().filter(|file| {
         let code = read(file);
         code.contains("#[allow(") || code.contains("#![allow(") || code.contains("#[ignore")
     });
-    none(lifted, "files with `allow`; use `expect` with a reason");
+    none(offenders, "files with `allow`; use `expect` with a reason");
 }
 
 #[test]
