@@ -4,20 +4,32 @@
 //! of those of its pieces. The counts are exactly those of tiktoken-rs; `docs/decisions.md` has why that crate only builds
 //! the tables.
 //!
+//! - `cache`: counts of short pieces that were counted before
 //! - `hash`: the hashes of the tables
 //! - `pieces`: cuts a text
 //! - `vocabulary`: counts the tokens of a piece
 
+mod cache;
 mod hash;
 mod pieces;
 mod vocabulary;
 
+use std::cell::RefCell;
+
+use cache::PieceCache;
+
+thread_local! {
+    static CACHE: RefCell<PieceCache> = RefCell::new(PieceCache::new());
+}
+
 /// Counts the tokens of a text, special tokens as text.
 #[must_use]
 pub fn count(text: &str) -> usize {
-    let mut tokens = 0;
-    pieces::each_piece(text, |piece| tokens += vocabulary::tokens_of(piece));
-    tokens
+    CACHE.with_borrow_mut(|cache| {
+        let mut tokens = 0;
+        pieces::each_piece(text, |piece| tokens += cache.tokens_of(piece));
+        tokens
+    })
 }
 
 #[cfg(test)]
