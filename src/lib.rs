@@ -14,6 +14,7 @@ pub mod cli;
 pub mod config;
 pub mod connectors;
 pub mod cursor;
+mod eval;
 pub mod fit;
 pub mod handle;
 pub mod http;

@@ -14,6 +14,7 @@ mod connections;
 mod cursor;
 pub(crate) mod demo;
 mod doctor;
+mod eval;
 mod fetch;
 mod import;
 mod print;
@@ -78,6 +79,7 @@ enum Command {
     Tokens(tokens::Tokens),
     Bench(bench::Bench),
     Doctor(doctor::Doctor),
+    Eval(eval::Eval),
     Cursor(cursor::Cursor),
     Telemetry(telemetry::Telemetry),
     Config(config::Config),
@@ -149,6 +151,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Tokens(command) => command.run(printer),
             Command::Bench(command) => command.run(printer),
             Command::Doctor(command) => command.run(printer, &environment),
+            Command::Eval(command) => command.run(printer, &environment),
             Command::Cursor(command) => command.run(printer, skew),
             Command::Telemetry(command) => command.run(printer),
             Command::Config(command) => command.run(printer, &environment),

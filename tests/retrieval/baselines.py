@@ -91,7 +91,8 @@ def run(arguments):
 
 def load(path):
     """Returns the scores of a run's questions."""
-    return json.loads(path.read_text())["questions"]
+    run = json.loads(path.read_text())
+    return run["runs"][0]["questions"] if "runs" in run else run["questions"]
 
 
 def table(arguments):

@@ -1,0 +1,125 @@
+//! `fetchwell eval`: measures search quality on labelled questions.
+//!
+//! * `run`: the searches of one run
+//! * `report`: measures by kind, and differences of two runs
+
+mod report;
+mod run;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+
+use self::report::{Comparison, RunReport};
+use self::run::run;
+use super::print::{Printer, note};
+use crate::app::failure::Failure;
+use crate::app::open::{WITH_WHOLE_INDEX, joined, open_sources, runtime};
+use crate::app::settings::{PlaceArgs, SourceArgs};
+use crate::config::Environment;
+use crate::eval::{Question, parse_questions};
+use crate::source::{SearchMode, Source};
+
+/// Maximum size of a file of questions in bytes.
+const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
+
+/// Measure how well search answers labelled questions.
+#[derive(Debug, Args)]
+pub(super) struct Eval {
+    /// The questions, one JSON object per line: `query`, `relevant` (ids as `fetchwell search` prints them), and
+    /// optionally `id`, `kind`, `connection` and `streams`.
+    #[arg(value_name = "QUESTIONS")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// How matches are found; twice to compare two modes [default: lexical]
+    #[arg(long, value_enum, value_name = "MODE")]
+    mode: Vec<ModeName>,
+
+    /// A second store to compare with.
+    #[arg(long, value_name = "DB")]
+    against: Option<PathBuf>,
+}
+
+/// Modes of a search by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModeName {
+    /// By words.
+    Lexical,
+    /// By meaning.
+    Semantic,
+    /// By words and meaning.
+    Hybrid,
+}
+
+impl From<ModeName> for SearchMode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::Lexical => Self::Lexical,
+            ModeName::Semantic => Self::Semantic,
+            ModeName::Hybrid => Self::Hybrid,
+        }
+    }
+}
+
+impl Eval {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let modes: Vec<SearchMode> = match self.mode.as_slice() {
+            [] => vec![SearchMode::Lexical],
+            names => names.iter().map(|name| SearchMode::from(*name)).collect(),
+        };
+        if modes.len() > 2 || (modes.len() == 2 && self.against.is_some()) {
+            return Err(Failure::usage(&"two runs are compared: name two modes, or one mode with --against"));
+        }
+        let questions = read_questions(&self.file)?;
+        let mut sources = vec![open(&self.source, environment)?];
+        if let Some(store) = &self.against {
+            let place = PlaceArgs { store: Some(store.clone()), provider_url: None };
+            let other = SourceArgs { place, config: None, found_config: None, ..self.source.clone() };
+            sources.push(open(&other, environment)?);
+        }
+        let runtime = runtime()?;
+        let mut runs = Vec::new();
+        for source in &sources {
+            for mode in &modes {
+                let done = runtime.block_on(run(&**source, &questions, *mode))?;
+                if done.lexical_instead {
+                    note(&format_args!("mode {} is not available: searched by words", mode.as_str()));
+                }
+                for id in &done.unknown {
+                    note(&format_args!("no record has the id {id}"));
+                }
+                runs.push(RunReport::new(&questions, *mode, done));
+            }
+        }
+        let comparison = match runs.as_slice() {
+            [one, other] => Some(Comparison::new(one, other)),
+            _ => None,
+        };
+        report::print(printer, &runs, comparison.as_ref());
+        Ok(())
+    }
+}
+
+fn open(arguments: &SourceArgs, environment: &Environment) -> Result<Arc<dyn Source>, Failure> {
+    let settings = arguments.settings(environment)?;
+    joined(open_sources(&settings, environment, WITH_WHOLE_INDEX)?, settings.call_deadline)
+}
+
+fn read_questions(path: &Path) -> Result<Vec<Question>, Failure> {
+    let failure = |problem: &str| Failure::with_code(&format!("{}: {problem}", path.display()), 1);
+    let file = File::open(path).map_err(|error| failure(&error.to_string()))?;
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(limit).read_to_end(&mut bytes).map_err(|error| failure(&error.to_string()))?;
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(failure("larger than 64 MiB; split it"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_not_utf8| failure("not UTF-8 text"))?;
+    parse_questions(&text).map_err(|problems| failure(&problems.to_string()))
+}
