@@ -1,8 +1,9 @@
 //! The tokens of `changes_since`, as tools and `/v1` print and take them.
 //!
-//! What a source gives is sealed before it leaves the process: a token may count changes of streams that the caller may not see, and
-//! one made by hand would skip changes. A token is bound to its stream, connection, source and grant, and does not expire.
-//! **Invariant:** no source's own state is printed elsewhere, and a text with our prefix reaches a source only after it opened.
+//! A token of a source is sealed before it leaves the process: it may count changes of streams that the caller may not see, and a
+//! forged token would skip changes. A token is bound to its stream, connection, source and grant, and does not expire.
+//! **Invariant:** a source's own state is printed nowhere else, and a text with our prefix reaches a source only after it was
+//! opened.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::source::{
 use crate::state::StateError;
 
 /// Maximum length of a printed change token in bytes.
-pub const MAX_CHANGES_TOKEN: usize = 4_096;
+const MAX_CHANGES_TOKEN: usize = 4_096;
 
 /// Seals and opens the change tokens of one stream of one connection for one caller.
 #[derive(Debug)]
@@ -25,11 +26,11 @@ pub struct ChangeTokenSealer {
 }
 
 impl ChangeTokenSealer {
-    /// Returns what seals the tokens of a query for changes, and opens the one that it starts from. `None` for other queries.
+    /// Creates the sealer for a query for changes, and opens the token that the query starts from. Returns `None` for other queries.
     ///
     /// # Errors
     ///
-    /// The token is refused, or the source does not say which connection it is of.
+    /// The token is refused, or the source does not name the connection of the changes.
     pub async fn open(
         toolbox: &Toolbox,
         source: &BoundSource,
@@ -50,17 +51,18 @@ impl ChangeTokenSealer {
         Ok(Some(tokens))
     }
 
-    /// Returns a source's token as it is printed.
+    /// Returns a source's token as it is printed, or `None` if it would be longer than `MAX_CHANGES_TOKEN`.
     ///
     /// # Errors
     ///
     /// The system provides no random bytes.
-    pub async fn seal(&self, token: &ChangesToken) -> Result<String, StateError> {
+    pub async fn seal(&self, token: &ChangesToken) -> Result<Option<String>, StateError> {
         let state = match token {
             ChangesToken::Verified(state) => state.as_slice(),
             ChangesToken::Unverified(text) => text.as_bytes(),
         };
-        self.cursors.seal_changes(&self.binding(), state).await
+        let sealed = self.cursors.seal_changes(&self.binding(), state).await?;
+        Ok(Some(sealed).filter(|sealed| sealed.len() <= MAX_CHANGES_TOKEN))
     }
 
     async fn verified(&self, text: &str) -> Result<ChangesToken, SourceError> {

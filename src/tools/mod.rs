@@ -38,7 +38,7 @@ mod toolboxes;
 pub use answer::Payload;
 pub(crate) use answer::{continue_chunked, read_chunked, run_blocking};
 pub(crate) use cache::{ChunkStart, ChunkedText, Previews, TextQuery};
-pub use change_tokens::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
+pub use change_tokens::ChangeTokenSealer;
 pub use error::{ErrorBody, ErrorContext, Overrun, ShownUnavailable, SourceHints, ToolError};
 pub(crate) use paging::{Page, PageState, Paging, begin};
 pub use profile::Profile;

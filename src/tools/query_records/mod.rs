@@ -20,7 +20,7 @@ use spec::QUERY_RECORDS;
 
 use super::answer::{NoRecords, NoResults, Payload, explanation_timeout, run_blocking};
 use super::cache::Previews;
-use super::change_tokens::{ChangeTokenSealer, MAX_CHANGES_TOKEN};
+use super::change_tokens::ChangeTokenSealer;
 use super::error::{Overrun, ToolError, list_unavailable};
 use super::paging::{Continuation, Page, PageState, begin};
 use super::tool::{Tool, ToolCall, ToolSpec};
@@ -122,11 +122,9 @@ async fn fit_answer(
         Some(Accuracy::Exact) | None => {}
     }
     if let (Some(token), Some(changes)) = (&answer.next_changes, changes) {
-        let token = changes.seal(token).await.map_err(ToolError::StateUnavailable)?;
+        page.next_changes_since = changes.seal(token).await.map_err(ToolError::StateUnavailable)?;
         page.has_more = answer.has_more.then_some(true);
-        if token.len() <= MAX_CHANGES_TOKEN {
-            page.next_changes_since = Some(token);
-        } else {
+        if page.next_changes_since.is_none() {
             page.warnings
                 .push("Changes cannot be continued: the token of the source is too long.".to_owned());
         }
