@@ -24,8 +24,8 @@ use crate::handle::ConnectionId;
 use crate::http::error::RequestError;
 use crate::record::{Record, RecordData, Unavailable};
 use crate::source::{
-    Accuracy, Change, Count, CountMode, Direction, Filter, RecordsPosition, RecordsQuery, SourceError, Start,
-    StreamQuery,
+    Accuracy, Change, Count, CountMode, Direction, Filter, QueryFault, RecordsPosition, RecordsQuery,
+    SourceError, Start, StreamQuery,
 };
 use crate::tools::{Page, PageState, Paging, Previews, ToolError, begin, run_blocking};
 
@@ -244,15 +244,18 @@ fn too_many(limits: &Limits) -> RequestError {
 
 /// Rewrites an error about the sort field as one about `order_by`.
 fn sort_error(error: SourceError) -> ApiError {
-    let error = RequestError::from(error);
-    if error.code != "invalid_sort" {
+    if error.code() != QueryFault::InvalidSort.code() {
         return error.into();
     }
-    let hint = error.hint().unwrap_or_default();
-    let sorted_by = hint.split_once(';').map_or(hint, |(sorted_by, _how)| sorted_by);
-    let hint =
-        format!("{sorted_by}; use `created_desc`, `created_asc`, or that field with `_desc` or `_asc`.");
-    RequestError::bad("invalid_sort", error.message().to_owned()).about("order_by").hinting(&hint).into()
+    let hint = match error.innermost() {
+        SourceError::InvalidSort { sorted_by, .. } => format!(
+            "It is sorted by `{sorted_by}`; use `created_desc`, `created_asc`, or that field with `_desc` or `_asc`."
+        ),
+        // A record server gives the field only in its own words, with the arguments of its own API.
+        _ => "Use `created_desc` or `created_asc`.".to_owned(),
+    };
+    let message = RequestError::from(error).message().to_owned();
+    RequestError::bad("invalid_sort", message).about("order_by").hinting(&hint).into()
 }
 
 /// Reads records from the position of a page.

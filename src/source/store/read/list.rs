@@ -123,10 +123,10 @@ fn query_digest(query: &RecordsQuery, streams: &[StreamRow], store: &str) -> u64
 fn check_sort(query: &RecordsQuery, stream: &StreamRow) -> Result<(), SourceError> {
     let by = stream.detail.cursor_field.as_deref().unwrap_or("emitted_at");
     match query.sort.as_deref() {
-        Some(field) if field != by => Err(SourceError::InvalidQuery {
-            fault: QueryFault::InvalidSort,
-            problem: format!("stream `{}` is not sorted by `{field}`", query.stream),
-            hint: format!("It is sorted by `{by}`; leave `sort` out, or use `order` for the direction."),
+        Some(field) if field != by => Err(SourceError::InvalidSort {
+            stream: query.stream.to_string(),
+            field: field.to_owned(),
+            sorted_by: by.to_owned(),
         }),
         _ => Ok(()),
     }
