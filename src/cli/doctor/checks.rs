@@ -122,10 +122,9 @@ async fn searched(settings: &SourceSettings, source: &dyn Source) -> Result<Stri
     let query = SearchQuery::new("fetchwell doctor", 1);
     let started = Instant::now();
     let page = with_deadline(settings.deadline, source.search(&CallContext::default(), &query)).await?;
-    if page.notes.iter().any(|note| note.contains("not searchable yet")) {
-        return Ok(page.notes.join("; "));
-    }
-    Ok(format!("answers in {} ms", started.elapsed().as_millis()))
+    let answered = format!("answers in {} ms", started.elapsed().as_millis());
+    // Notes say, for example, how many records are not searchable yet.
+    Ok([answered].into_iter().chain(page.notes).collect::<Vec<_>>().join("; "))
 }
 
 fn described_index(state: IndexState) -> String {
