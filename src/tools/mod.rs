@@ -46,4 +46,4 @@ pub(crate) use read_record_field::max_chunk_bytes;
 pub use resource::{RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
 pub use tool::{Example, ToolSpec};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Toolbox};
-pub use toolboxes::{CallerSettings, CallerSources, CallerToolboxes, Permit, SharedToolbox};
+pub use toolboxes::{CallerSettings, CallerSources, CallerToolboxes, GrantToolbox, Permit, SharedToolbox};

@@ -112,7 +112,7 @@ impl Toolbox {
 
     /// Returns the toolbox for one call. It shares the caches, and reads its source in the context of the call.
     #[must_use]
-    pub fn for_call(&self, context: CallContext) -> Self {
+    pub(super) fn for_call(&self, context: CallContext) -> Self {
         Self { source: self.source.with_context(context), ..self.clone() }
     }
 

@@ -16,7 +16,7 @@ use moka::sync::Cache;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::callers::{
-    AdmissionError, AuthenticatedCaller, CallLimiter, Caller, GrantId, GrantToken, GrantTokens,
+    AdmissionError, AuthenticatedCaller, CallContext, CallLimiter, Caller, GrantId, GrantToken, GrantTokens,
     MAX_LINK_LIFE, Reader, RecordPages,
 };
 use crate::cursor::Cursors;
@@ -78,11 +78,23 @@ struct CallerState {
     reader: Reader,
 }
 
+/// The toolbox of a grant outside of calls. It reads nothing: only a call has the context that a read needs.
+#[derive(Debug, Clone)]
+pub struct GrantToolbox(Arc<Toolbox>);
+
+impl GrantToolbox {
+    /// Returns the toolbox for one call.
+    #[must_use]
+    pub fn for_call(&self, context: CallContext) -> Toolbox {
+        self.0.for_call(context)
+    }
+}
+
 /// A caller's toolbox, with the permit for one call.
 #[derive(Debug)]
 pub struct Permit {
-    /// The caller's toolbox.
-    pub toolbox: Arc<Toolbox>,
+    /// Toolbox of the caller's grant.
+    pub toolbox: GrantToolbox,
     /// Concurrency permit, to be held until the response is sent.
     pub permit: OwnedSemaphorePermit,
     /// Id of the person who has the grant.
@@ -129,7 +141,7 @@ impl CallerToolboxes {
         let state = self.state(caller)?;
         let person = state.reader.person;
         let permit = self.limiter.acquire(person, state.settings.calls_at_once).await?;
-        Ok(Permit { toolbox: Arc::clone(&state.toolbox), permit, person })
+        Ok(Permit { toolbox: GrantToolbox(Arc::clone(&state.toolbox)), permit, person })
     }
 
     /// Returns the state of the circuit breaker of each source. Of several callers it is the one with most failures.
@@ -253,7 +265,7 @@ mod tests {
     #[tokio::test]
     async fn each_grant_has_a_toolbox_of_its_own() {
         let toolboxes = toolboxes(2);
-        let toolbox = async |name| toolboxes.admit(&named(name)).await.unwrap().toolbox;
+        let toolbox = async |name| toolboxes.admit(&named(name)).await.unwrap().toolbox.0;
         let (ann, again, bob) = (toolbox("ann").await, toolbox("ann").await, toolbox("bob").await);
         assert!(Arc::ptr_eq(&ann, &again) && !Arc::ptr_eq(&ann, &bob));
         assert_ne!(ann.identity(), bob.identity());

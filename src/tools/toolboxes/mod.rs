@@ -6,5 +6,5 @@
 mod by_caller;
 mod shared;
 
-pub use self::by_caller::{CallerSettings, CallerSources, CallerToolboxes, Permit};
+pub use self::by_caller::{CallerSettings, CallerSources, CallerToolboxes, GrantToolbox, Permit};
 pub use self::shared::SharedToolbox;

@@ -1,6 +1,6 @@
-//! The tools as they are configured now.
+//! The toolbox of all clients of a server without authentication.
 //!
-//! A change of the configuration puts others in their place; a call ends with those it began with.
+//! A changed configuration replaces it. A call keeps the toolbox that it began with.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::tools::Toolbox;
 pub struct SharedToolbox(Arc<ArcSwap<Toolbox>>);
 
 impl SharedToolbox {
-    /// Starts with these tools.
+    /// Creates a shared toolbox.
     #[must_use]
     pub fn new(toolbox: Toolbox) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(toolbox)))
     }
 
-    /// The tools for one call, from its start to its end.
+    /// Returns the current toolbox, which a call keeps until its end.
     #[must_use]
     pub fn now(&self) -> Arc<Toolbox> {
         self.0.load_full()
     }
 
-    /// Other tools, for the calls that come from now on.
+    /// Replaces the toolbox for all later calls.
     pub fn replace(&self, toolbox: Toolbox) {
         self.0.store(Arc::new(toolbox));
     }
