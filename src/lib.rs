@@ -1,8 +1,7 @@
-//! fetchwell: one binary that lets any MCP client search and read records across many connected
-//! accounts.
+//! fetchwell: one binary that lets any MCP client search and read records across many connected accounts.
 //!
-//! The crate is a row of rooms along the way of one call; ARCHITECTURE.md has the map. Rooms to the
-//! left know nothing of the rooms to their right:
+//! The binary calls [`run`]. The public modules are used by tests, benches and fuzz targets, and are not a stable API.
+//! ARCHITECTURE.md describes them. A module imports only modules to its left:
 //!
 //! ```text
 //! memory, handle, record, fit, state, cursor, outbound, callers  ->  source  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
@@ -10,7 +9,7 @@
 
 mod app;
 pub mod callers;
-pub mod cli;
+mod cli;
 pub mod config;
 pub mod connectors;
 pub mod cursor;
@@ -27,3 +26,5 @@ pub mod state;
 pub mod telemetry;
 mod terminal;
 pub mod tools;
+
+pub use self::cli::run;

@@ -1,7 +1,7 @@
-//! The binary: everything is in the library, so that tests and benches can use it too.
+//! The binary. All code is in the library, so that tests and benches can use it.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    fetchwell::cli::run(std::env::args_os())
+    fetchwell::run(std::env::args_os())
 }

@@ -41,7 +41,7 @@ use crate::terminal::{self, escape_line};
 /// Search and read records across connected accounts, for ChatGPT, Claude, Codex and any MCP client.
 #[derive(Debug, Parser)]
 #[command(name = "fetchwell", version, max_term_width = 100)]
-pub struct Cli {
+struct Cli {
     #[command(subcommand)]
     command: Command,
 

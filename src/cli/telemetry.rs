@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::print::{Printer, grouped};
 use crate::app::failure::Failure;
 use crate::app::state::ServerStateArgs;
-use crate::telemetry::{EndpointFigures, StoredCall, StoredCalls, Wanted};
+use crate::telemetry::{EndpointAggregates, StoredCall, StoredCalls, Wanted};
 
 /// Show the calls that HTTP servers recorded: time, latency and size, never the query.
 #[derive(Debug, Args)]
@@ -99,7 +99,7 @@ impl Telemetry {
             }
             Command::Endpoints { caller, since } => {
                 let wanted = Wanted { caller, since: since.map(Ago::timestamp), ..Wanted::default() };
-                endpoints(printer, &EndpointFigures::from_calls(&stored.calls(&wanted)?));
+                endpoints(printer, &EndpointAggregates::from_calls(&stored.calls(&wanted)?));
             }
         }
         Ok(())
@@ -143,9 +143,9 @@ fn shaped(call: &StoredCall) -> String {
     how.join(" ")
 }
 
-fn endpoints(printer: Printer, figures: &[EndpointFigures]) {
+fn endpoints(printer: Printer, aggregates: &[EndpointAggregates]) {
     if printer.json {
-        printer.value(&figures);
+        printer.value(&aggregates);
         return;
     }
     let heading = [
@@ -164,7 +164,7 @@ fn endpoints(printer: Printer, figures: &[EndpointFigures]) {
     ];
     let mut table = vec![heading.map(str::to_owned).to_vec()];
     let share = |share: f64| format!("{:.1} %", share * 100.0);
-    table.extend(figures.iter().map(|of| {
+    table.extend(aggregates.iter().map(|of| {
         vec![
             of.endpoint.clone(),
             grouped(of.calls),
