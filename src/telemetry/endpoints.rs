@@ -10,7 +10,7 @@ use super::totals::{millis, percentile, ratio};
 
 /// Aggregates of the calls of one endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct EndpointFigures {
+pub struct EndpointAggregates {
     /// Tool or route that was called.
     pub endpoint: String,
     /// Number of calls.
@@ -37,7 +37,7 @@ pub struct EndpointFigures {
     pub oversized: u64,
 }
 
-impl EndpointFigures {
+impl EndpointAggregates {
     /// Aggregates calls by endpoint, sorted by its name.
     #[must_use]
     pub fn from_calls(calls: &[StoredCall]) -> Vec<Self> {
@@ -53,7 +53,7 @@ impl EndpointFigures {
         latencies.sort_unstable();
         let count = whole(calls.len());
         let having = |is_so: fn(&StoredCall) -> bool| whole(calls.iter().filter(|call| is_so(call)).count());
-        let sum = |figure: fn(&StoredCall) -> u64| calls.iter().map(|call| figure(call)).sum();
+        let sum = |read: fn(&StoredCall) -> u64| calls.iter().map(|call| read(call)).sum();
         Self {
             endpoint: endpoint.to_owned(),
             calls: count,

@@ -29,12 +29,12 @@ mod totals;
 
 pub use call::{Call, Endpoint, Refused};
 pub use db::stored::{StoredCall, StoredCalls, Wanted};
-pub use endpoints::EndpointFigures;
+pub use endpoints::EndpointAggregates;
 pub use logging::{InvalidFilter, InvalidLogFormat, LogFormat, start_logging};
 pub use origin::{Origin, TraceParent};
 pub use outcome::Outcome;
 pub use record::{Optimization, TelemetryRecord, estimate_tokens};
-pub use recorder::{Figures, Keeping, KeepingState, RECORDS_IN_MEMORY, Telemetry};
+pub use recorder::{Aggregates, Keeping, KeepingState, RECORDS_IN_MEMORY, Telemetry};
 pub use request_id::RequestId;
 pub use spans::{InvalidOtlpEndpoint, OtlpEndpoint, SpanError, Spans};
 pub use totals::ContextProtection;

@@ -46,7 +46,7 @@ struct Recent {
 
 /// The aggregates of all calls, and the state of the recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Figures {
+pub struct Aggregates {
     /// Aggregates of all calls.
     pub context_protection: ContextProtection,
     /// State of the recorder.
@@ -56,9 +56,9 @@ pub struct Figures {
 /// State of the storage of call records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Keeping {
-    /// Calls that can be looked at.
+    /// Calls whose record can be listed.
     pub stored: u64,
-    /// Calls whose record was lost; the figures have them.
+    /// Calls whose record was lost; the aggregates include them.
     pub dropped: u64,
     /// Place of the records.
     pub state: KeepingState,
@@ -173,7 +173,7 @@ impl Telemetry {
 
     /// Returns the aggregates of all calls and the state of the recorder.
     #[must_use]
-    pub fn figures(&self) -> Figures {
+    pub fn aggregates(&self) -> Aggregates {
         let (latencies, in_memory, own) = self.recent(|recent| {
             (recent.latencies.iter().copied().collect(), recent.records.len(), recent.totals)
         });
@@ -186,7 +186,7 @@ impl Telemetry {
                 state: if writer.is_degraded() { KeepingState::Degraded } else { KeepingState::Ok },
             },
         };
-        Figures {
+        Aggregates {
             context_protection: totals.aggregate(latencies, self.0.started.elapsed().as_secs()),
             telemetry,
         }
@@ -195,12 +195,12 @@ impl Telemetry {
     /// Returns the metrics of this process in Prometheus' text format.
     #[must_use]
     pub fn exposition(&self) -> String {
-        let Figures { context_protection: figures, telemetry } = self.figures();
+        let Aggregates { context_protection: aggregates, telemetry } = self.aggregates();
         let gauges = Gauges {
-            pagination_adoption: figures.pagination_adoption,
-            summarization_adoption: figures.summarization_adoption,
-            chunking_adoption: figures.chunking_adoption,
-            uptime_seconds: figures.uptime_seconds,
+            pagination_adoption: aggregates.pagination_adoption,
+            summarization_adoption: aggregates.summarization_adoption,
+            chunking_adoption: aggregates.chunking_adoption,
+            uptime_seconds: aggregates.uptime_seconds,
             dropped: telemetry.dropped,
         };
         self.meters(|meters| meters.exposition(&gauges))

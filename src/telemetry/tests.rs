@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::db::database::Database;
 use super::{
-    ContextProtection, Endpoint, EndpointFigures, KeepingState, Origin, Refused, StoredCall, StoredCalls,
+    ContextProtection, Endpoint, EndpointAggregates, KeepingState, Origin, Refused, StoredCall, StoredCalls,
     Telemetry, Wanted,
 };
 use crate::callers::Caller;
@@ -35,11 +35,11 @@ fn stored(directory: &Path, wanted: &Wanted) -> Vec<StoredCall> {
 }
 
 fn total(telemetry: &Telemetry) -> u64 {
-    telemetry.figures().context_protection.total_requests
+    telemetry.aggregates().context_protection.total_requests
 }
 
 fn state(telemetry: &Telemetry) -> KeepingState {
-    telemetry.figures().telemetry.state
+    telemetry.aggregates().telemetry.state
 }
 
 #[test]
@@ -144,22 +144,22 @@ fn figures_survive_a_restart_and_the_rows_that_are_gone() {
         }
         drop(telemetry.call(Endpoint::tool("search"), Origin::default()));
         telemetry.flush(LONG);
-        assert_eq!(telemetry.figures().telemetry.stored, 50);
-        telemetry.figures().context_protection
+        assert_eq!(telemetry.aggregates().telemetry.stored, 50);
+        telemetry.aggregates().context_protection
     };
     assert_eq!((before.total_requests, before.pagination_adoption), (121, 1.0));
     assert_eq!(before.avg_response_size_bytes, 991.7355);
     let calls = stored(folder.path(), &Wanted::default());
     assert_eq!((calls.len(), calls[0].item_count, calls[49].outcome.as_str()), (50, 71, "cancelled"));
     // Percentiles are of the latest calls, of which fewer are left.
-    let figures = |of: ContextProtection| ContextProtection {
+    let aggregates = |of: ContextProtection| ContextProtection {
         p50_latency_ms: 0.0,
         p95_latency_ms: 0.0,
         p99_latency_ms: 0.0,
         uptime_seconds: 0,
         ..of
     };
-    assert_eq!(figures(bounded().figures().context_protection), figures(before));
+    assert_eq!(aggregates(bounded().aggregates().context_protection), aggregates(before));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn latencies_of_an_earlier_process_count() {
     telemetry.flush(LONG);
     let connection = Connection::open(folder.path().join("telemetry.db")).unwrap();
     connection.execute("UPDATE telemetry SET latency_us = 7500", ()).unwrap();
-    assert_eq!(open(&folder).figures().context_protection.p99_latency_ms, 7.5);
+    assert_eq!(open(&folder).aggregates().context_protection.p99_latency_ms, 7.5);
 }
 
 #[test]
@@ -203,9 +203,9 @@ fn memory_keeps_the_newest() {
     let kept: Vec<u64> = telemetry.latest(100).iter().map(|record| record.item_count).collect();
     assert_eq!(kept, (15..25).rev().collect::<Vec<u64>>());
     assert_eq!(telemetry.latest(1).len(), 1);
-    let figures = telemetry.figures();
-    assert_eq!((figures.telemetry.stored, figures.telemetry.state), (10, KeepingState::Memory));
-    assert_eq!(figures.context_protection.total_requests, 25);
+    let aggregates = telemetry.aggregates();
+    assert_eq!((aggregates.telemetry.stored, aggregates.telemetry.state), (10, KeepingState::Memory));
+    assert_eq!(aggregates.context_protection.total_requests, 25);
 }
 
 #[test]
@@ -216,8 +216,8 @@ fn a_small_ring_loses_nothing_of_the_file() {
         answered(&telemetry, &page());
     }
     telemetry.flush(LONG);
-    let figures = telemetry.figures();
-    assert_eq!((figures.telemetry.stored, figures.telemetry.dropped), (200, 0));
+    let aggregates = telemetry.aggregates();
+    assert_eq!((aggregates.telemetry.stored, aggregates.telemetry.dropped), (200, 0));
     assert_eq!(telemetry.latest(10).len(), 1);
 }
 
@@ -233,13 +233,13 @@ fn a_locked_file_delays_no_call_and_is_written_when_it_can_be() {
         answered(&telemetry, &page());
     }
     telemetry.flush(LONG);
-    let figures = telemetry.figures();
-    assert_eq!((figures.telemetry.state, figures.telemetry.dropped), (KeepingState::Degraded, 5_990));
-    assert_eq!(figures.context_protection.total_requests, 6_000);
+    let aggregates = telemetry.aggregates();
+    assert_eq!((aggregates.telemetry.state, aggregates.telemetry.dropped), (KeepingState::Degraded, 5_990));
+    assert_eq!(aggregates.context_protection.total_requests, 6_000);
     other.execute_batch("COMMIT").unwrap();
     telemetry.flush(LONG);
-    let figures = telemetry.figures();
-    assert_eq!((figures.telemetry.state, figures.telemetry.stored), (KeepingState::Ok, 10));
+    let aggregates = telemetry.aggregates();
+    assert_eq!((aggregates.telemetry.state, aggregates.telemetry.stored), (KeepingState::Ok, 10));
     // Rows were lost, but the totals count them.
     assert_eq!(total(&open(&folder)), 6_000);
     assert!(telemetry.exposition().contains("\nfetchwell_telemetry_dropped_total 5990\n"));
@@ -355,8 +355,8 @@ fn calls_are_filtered_by_endpoint_outcome_and_time() {
     assert_eq!(count(None, None, Some("9999-01-01T00:00:00.000Z"), None), 0);
     assert_eq!(count(None, None, None, Some(2)), 2);
 
-    let figures = EndpointFigures::from_calls(&stored(folder.path(), &Wanted::default()));
-    let of: Vec<(&str, u64, u64, f64)> = figures
+    let aggregates = EndpointAggregates::from_calls(&stored(folder.path(), &Wanted::default()));
+    let of: Vec<(&str, u64, u64, f64)> = aggregates
         .iter()
         .map(|of| (of.endpoint.as_str(), of.calls, of.errors, of.pagination_adoption))
         .collect();
@@ -416,7 +416,7 @@ fn calls_are_filtered_by_caller_and_an_earlier_format_is_upgraded() {
     Connection::open(folder.path().join("telemetry.db")).unwrap().execute_batch(as_it_was).unwrap();
     let telemetry = open(&folder);
     assert_eq!(total(&telemetry), 1);
-    assert_eq!(telemetry.figures().context_protection.pagination_adoption, 1.0);
+    assert_eq!(telemetry.aggregates().context_protection.pagination_adoption, 1.0);
     let grant = |name: &str| Caller::Token { name: name.to_owned() }.grant_id();
     for name in ["ann", "bob", "ann"] {
         telemetry.call(Endpoint::tool("search"), Origin::default().by(grant(name))).answered(&page());

@@ -20,7 +20,7 @@ pub(super) struct Totals {
     pub(super) latency_us: u64,
 }
 
-/// The figures as they are shown. Shares are of all calls where nothing else is said, and nothing when there was none.
+/// Aggregates of all calls. Shares are of all calls unless stated otherwise, and 0 without calls.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct ContextProtection {
     /// Calls of tools, of `/v1`, `/api/v1` and `/openapi.json`.
@@ -86,7 +86,7 @@ impl Totals {
     /// Returns the aggregates for output. `latencies` are those of the latest calls in microseconds.
     pub(super) fn aggregate(self, mut latencies: Vec<u64>, uptime_seconds: u64) -> ContextProtection {
         latencies.sort_unstable();
-        let of_requests = |figure| ratio(figure, self.requests);
+        let of_requests = |count| ratio(count, self.requests);
         let latest = |per_cent| round(millis(percentile(&latencies, per_cent)));
         ContextProtection {
             total_requests: self.requests,

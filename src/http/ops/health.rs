@@ -17,7 +17,7 @@ use crate::http::description::describe_response;
 use crate::http::probes::PROBES;
 use crate::http::site::Site;
 use crate::record::Unavailable;
-use crate::telemetry::{ContextProtection, Figures, Keeping};
+use crate::telemetry::{Aggregates, ContextProtection, Keeping};
 
 /// Timeout of the health checks of all sources.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -117,7 +117,7 @@ async fn answer(State(site): State<Site>) -> Response {
         Err(()) => (Status::Unhealthy, Vec::new()),
     };
     let is_down = status == Status::Unhealthy;
-    let Figures { context_protection, telemetry } = site.telemetry.figures();
+    let Aggregates { context_protection, telemetry } = site.telemetry.aggregates();
     let health = Health {
         status,
         error: is_down.then_some("Database connection failed"),

@@ -8,7 +8,7 @@ use crate::state::{FileKind, StateFile};
 const KIND: FileKind = FileKind {
     name: "telemetry.db",
     what: "store of calls",
-    holds: "figures",
+    holds: "statistics",
     application_id: 0x6677_7465,
     format: 3,
     schema: include_str!("schema.sql"),
