@@ -86,7 +86,7 @@ impl Fault {
             Self::Hang => "hangs before headers",
             Self::HangNowAndThen => "hangs now and then",
             Self::HangInBody => "hangs in the body",
-            Self::Drip => "drips a byte a second",
+            Self::Drip => "sends one byte a second",
             Self::Abort => "resets the connection",
             Self::Refused => "refuses connections",
             Self::Status(status) => return format!("answers {status}"),
@@ -96,9 +96,9 @@ impl Fault {
             Self::Huge => "sends 200 MiB",
             Self::HugeAnnounced => "announces 200 MiB",
             Self::InvalidUtf8 => "sends invalid UTF-8",
-            Self::CursorLoop => "gives a cursor that does not advance",
-            Self::CursorCycle => "gives cursors that go round",
-            Self::EmptyCursor => "gives `next_cursor: \"\"`",
+            Self::CursorLoop => "returns a cursor that does not advance",
+            Self::CursorCycle => "returns cursors in a cycle",
+            Self::EmptyCursor => "returns `next_cursor: \"\"`",
             Self::DuplicateRows => "repeats rows on the next page",
         };
         name.to_owned()
