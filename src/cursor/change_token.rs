@@ -45,8 +45,8 @@ impl Cursors {
     ///
     /// # Errors
     ///
-    /// `Malformed` when it is no token, `Tampered` when it was changed, `Mismatched` when it is of another binding, and
-    /// `Expired` when its key is another server's or gone.
+    /// `Malformed` if it is not a token, `Tampered` if it was changed, `Mismatched` if it has another binding, and
+    /// `Expired` if its key was deleted or is that of another server.
     pub async fn open_changes(&self, binding: &[&str], token: &str) -> Result<Vec<u8>, CursorFault> {
         let keys = self.change_keys().await;
         open(|id| keys.key(id, self.now()), binding, token)

@@ -52,8 +52,8 @@ impl Cursors {
     ///
     /// # Errors
     ///
-    /// `Malformed` when it is no sealed text; `Mismatched` when it is of another context, or of a key that is gone: which
-    /// of them cannot be told.
+    /// `Malformed` if it is not a sealed text; `Mismatched` if it was sealed for another context or with a key that was
+    /// deleted, which cannot be distinguished.
     pub async fn open_text(&self, context: &[&str], sealed: &str) -> Result<String, CursorFault> {
         let keys = self.keys().await;
         open_text(|id| keys.key(id, self.now()), context, sealed)

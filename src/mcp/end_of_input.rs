@@ -1,20 +1,20 @@
 //! The end of the input of a stdio server.
 //!
-//! Calls in flight are answered for as long as answers are written. A call to a source that does not answer would keep the
-//! process for seconds after its client has left.
+//! Calls in flight continue as long as responses are written. Without this limit, a call of a source that does not respond would
+//! keep the process running for seconds after its client has left.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// The longest time without an answer once the input has ended.
+/// Maximum time without a response after the end of the input.
 const MAX_IDLE: Duration = Duration::from_millis(800);
 
-/// Tells when a server whose input has ended writes no more answers.
+/// Detects that a server whose input has ended writes no more responses.
 #[derive(Debug)]
 pub(super) struct EndOfInput {
-    /// The end of the input or the last answer after it, whichever is later.
+    /// Time of the end of the input, or of the last response after it.
     active: watch::Sender<Option<Instant>>,
 }
 
@@ -23,17 +23,17 @@ impl EndOfInput {
         Self { active: watch::Sender::new(None) }
     }
 
-    /// Notes that the input has ended.
+    /// Records the end of the input.
     pub(super) fn reached(&self) {
         self.active.send_if_modified(|active| active.is_none() && active.replace(Instant::now()).is_none());
     }
 
-    /// Notes that an answer was written.
+    /// Records that a response was written.
     pub(super) fn answered(&self) {
         self.active.send_if_modified(|active| active.is_some() && active.replace(Instant::now()).is_some());
     }
 
-    /// Waits until the input has ended and no answer was written for [`MAX_IDLE`].
+    /// Waits until the input has ended and no response was written for [`MAX_IDLE`].
     pub(super) async fn idle(&self) {
         let mut active = self.active.subscribe();
         loop {

@@ -1,9 +1,9 @@
 //! The stdio transport: a JSON-RPC message per line.
 //!
-//! rmcp's own line transport gives no answer to a line that is not JSON, or too long, and its handshake
-//! ends at the first message that is no request. A client that made such a mistake waits for ever; here it
-//! is told. rmcp also reads requests for as long as there are any, whether their answers are read or not;
-//! `InFlight` bounds how many are in flight.
+//! The line transport of rmcp sends no response to a line that is not JSON or too long, and its handshake ends at the
+//! first message that is not a request, so that a client that made such a mistake waits forever. This transport sends
+//! an error. rmcp also reads requests without a limit, even if the client does not read the responses; `InFlight`
+//! limits the requests in flight.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use super::end_of_input::EndOfInput;
 use super::in_flight::{InFlight, RequestPermit, WaitingLine, WaitingLines};
 use super::message::{NoMessage, outline};
 
-/// The longest line that is read, in bytes. No request of ours is a thousandth of that.
+/// Maximum length of a line in bytes. Real requests are less than a thousandth of that.
 const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Serves over standard input and output until the input ends or `stop` is cancelled. Calls in flight are
-/// answered as long as one is answered within a second; then they are dropped.
+/// Serves over standard input and output until the input ends or `stop` is cancelled. Calls in flight then continue as long
+/// as one of them is answered each second; the others are dropped.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub async fn serve_stdio(server: Server, stop: CancellationToken) -> Result<(), 
             ended = running.waiting() => ended.map(|_reason| ()).map_err(|failed| failed.to_string()),
             () = end.idle() => Ok(()),
         },
-        // The client left before it said anything, or we were told to stop.
+        // The client closed the input without a message, or the server is stopped.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(ServerInitializeError::InitializeFailed(error)) => Err(error.message.into_owned()),
         Err(_handshake) => Err("the client's handshake failed".to_owned()),
@@ -53,21 +53,21 @@ struct LineTransport<R, W> {
     output: Arc<Mutex<W>>,
     /// True once a request was received. Other messages before it are ignored.
     started: bool,
-    /// The codec ends its stream once after an error and goes on after that.
+    /// True after an error of the codec, which ends its stream once and then continues.
     after_error: bool,
-    /// The end of the input was read.
+    /// True once the end of the input was read.
     has_ended: bool,
     end: Arc<EndOfInput>,
     in_flight: InFlight,
     waiting: WaitingLines,
 }
 
-/// The next thing that happens to a transport that is read from.
+/// The next event of the transport.
 enum Event {
     Line(Option<Result<Bytes, AnyDelimiterCodecError>>),
-    /// The first waiting line may be passed on.
+    /// A permit for the first waiting line.
     Permit(RequestPermit),
-    /// No more lines come, or none can be passed on.
+    /// The input has ended and no line waits, or the server shuts down.
     End,
 }
 
@@ -90,7 +90,7 @@ where
         }
     }
 
-    /// Waits for the next event. Dropping the future loses nothing.
+    /// Waits for the next event. Cancel safe.
     async fn next_event(&mut self) -> Event {
         let Some(bytes) = self.waiting.first_bytes() else {
             return if self.has_ended { Event::End } else { Event::Line(self.lines.next().await) };
@@ -103,14 +103,14 @@ where
         }
     }
 
-    /// Sorts a line: a request and a refusal wait for a permit, everything else is passed on at once.
+    /// Queues a request or an invalid line until there is a permit for it. Returns any other message.
     fn sort(&mut self, line: &[u8]) -> Option<RxJsonRpcMessage<RoleServer>> {
         match read_line(line) {
             Read::Waiting(line) => self.waiting.push(line),
             Read::Other(message) if self.started => {
                 if let Some(id) = cancelled_request(&message) {
                     self.waiting.cancel(id);
-                    // There is no call to end, and what is passed on takes memory until it is looked at.
+                    // rmcp would keep the notification in memory, although there is no call to cancel.
                     if !self.in_flight.cancel(id) {
                         return None;
                     }
@@ -122,14 +122,14 @@ where
         None
     }
 
-    /// Passes the first waiting line on, or answers it.
+    /// Returns the request of the first waiting line, or responds with its error.
     fn admit(&mut self, permit: RequestPermit) -> Option<RxJsonRpcMessage<RoleServer>> {
         let (error, id) = match self.waiting.pop()? {
             WaitingLine::Refused { error, id } => (error, id),
             WaitingLine::Request { id, line } => match serde_json::from_slice(&line) {
                 Ok(RxJsonRpcMessage::<RoleServer>::Request(mut request)) => {
                     self.started = true;
-                    // The call ends with its extensions; the answer is written later.
+                    // The call drops its extensions when it ends; the response is written later.
                     request.request.extensions_mut().insert(permit.clone());
                     self.in_flight.insert(request.id.clone(), permit);
                     return Some(RxJsonRpcMessage::<RoleServer>::Request(request));
@@ -140,8 +140,7 @@ where
         };
         let reply = TxJsonRpcMessage::<RoleServer>::error(*error, id);
         let output = Arc::clone(&self.output);
-        // On a task of its own: the future of the caller is dropped whenever something else happens, and half a
-        // line must not go out.
+        // Written in a task, because the future of the caller may be dropped, and a part of a line must not be written.
         tokio::spawn(async move {
             let _permit = permit;
             write_line(output, reply).await
@@ -201,7 +200,7 @@ where
     }
 
     async fn close(&mut self) -> Result<(), std::io::Error> {
-        // While the lock is held, a line is being written that the client does not read.
+        // The lock is held while a line is written that the client does not read.
         match self.output.try_lock() {
             Ok(mut output) => output.flush().await,
             Err(_in_use) => Ok(()),
@@ -209,13 +208,13 @@ where
     }
 }
 
-/// A line of input, as far as it is read before there is a permit for it.
+/// A line of input, parsed as far as necessary before there is a permit for it.
 enum Read {
-    /// Has to be answered, since a client may be waiting.
+    /// Requires a response.
     Waiting(WaitingLine),
-    /// A notification, or an answer of the client's.
+    /// A notification, or a response of the client.
     Other(Box<RxJsonRpcMessage<RoleServer>>),
-    /// Needs no answer.
+    /// Requires no response.
     Nothing,
 }
 
