@@ -4,7 +4,7 @@
 //! ARCHITECTURE.md describes them. A module imports only modules to its left:
 //!
 //! ```text
-//! memory, handle, record, fit, state, cursor, outbound, callers  ->  source  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
+//! memory, lru, handle, record, fit, state, cursor, outbound, callers  ->  source  ->  tools  ->  mcp  ->  http  ->  app  ->  cli
 //! ```
 
 mod app;
@@ -17,6 +17,7 @@ mod eval;
 pub mod fit;
 pub mod handle;
 pub mod http;
+mod lru;
 pub mod mcp;
 mod memory;
 mod outbound;

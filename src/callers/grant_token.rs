@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::GrantId;
+use crate::lru::{LruCache, LruLimits};
 
 /// Maximum number of grants with a token; the least recently used is evicted.
 const MAX_GRANTS: u64 = 10_000;
@@ -62,14 +61,13 @@ impl GrantToken {
 
 /// The latest tokens of all grants.
 #[derive(Debug)]
-pub struct GrantTokens(Cache<GrantId, GrantToken>);
+pub struct GrantTokens(LruCache<GrantId, GrantToken>);
 
 impl GrantTokens {
     /// Creates an empty store, in which the token of an unused grant is kept for `max_idle`.
     #[must_use]
     pub fn new(max_idle: Duration) -> Self {
-        let tokens = Cache::builder().max_capacity(MAX_GRANTS).time_to_idle(max_idle);
-        Self(tokens.eviction_policy(EvictionPolicy::lru()).build())
+        Self(LruCache::new(LruLimits::new(MAX_GRANTS).with_max_idle(max_idle)))
     }
 
     /// Returns the token of a grant.
@@ -85,7 +83,7 @@ impl GrantTokens {
 
     /// Restarts the idle time of a grant in use, and stores its token again if it was evicted.
     pub fn renew(&self, grant: GrantId, token: &GrantToken) {
-        self.0.get_with(grant, || token.clone());
+        self.0.get_or_insert_with(grant, || token.clone());
     }
 }
 

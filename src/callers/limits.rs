@@ -5,12 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::GrantId;
+use crate::lru::{LruCache, LruLimits};
 
 /// Maximum number of people with permits; the least recently used is evicted.
 const MAX_PEOPLE: u64 = 10_000;
@@ -25,7 +24,7 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct CallLimiter {
     /// Semaphores by person and limit: a changed limit begins with a new semaphore.
-    permits: Cache<(GrantId, usize), Arc<Semaphore>>,
+    permits: LruCache<(GrantId, usize), Arc<Semaphore>>,
 }
 
 /// The reason why an authenticated caller gets no tools.
@@ -43,8 +42,7 @@ impl CallLimiter {
     /// Creates a limiter in which no call is running.
     #[must_use]
     pub fn new() -> Self {
-        let permits = Cache::builder().max_capacity(MAX_PEOPLE).time_to_idle(MAX_IDLE);
-        Self { permits: permits.eviction_policy(EvictionPolicy::lru()).build() }
+        Self { permits: LruCache::new(LruLimits::new(MAX_PEOPLE).with_max_idle(MAX_IDLE)) }
     }
 
     /// Waits for one of the `limit` permits of a person.
@@ -58,7 +56,7 @@ impl CallLimiter {
         limit: usize,
     ) -> Result<OwnedSemaphorePermit, AdmissionError> {
         // Each call looks the semaphore up, so it is evicted after the last grant in use and not after the first.
-        let permits = self.permits.get_with((person, limit), || Arc::new(Semaphore::new(limit)));
+        let permits = self.permits.get_or_insert_with((person, limit), || Arc::new(Semaphore::new(limit)));
         let permit = timeout(MAX_WAIT, permits.acquire_owned()).await;
         permit.ok().and_then(Result::ok).ok_or(AdmissionError::TooManyCalls)
     }

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 
 use super::codec::{Reference, VALID_FOR};
 use super::positions::{Position, Positions};
+use crate::lru::{LruCache, LruLimits};
 use crate::state::StateError;
 
 /// Maximum memory for positions in bytes: two of the largest, or thousands of common ones.
@@ -19,7 +18,7 @@ const OVERHEAD: usize = 256;
 /// Positions of this process. They are evicted when their cursors expire, by a clock that cannot be set back, and
 /// least recently used first when memory is short.
 #[derive(Debug)]
-pub(super) struct Memory(Cache<Reference, Position>);
+pub(super) struct Memory(LruCache<Reference, Position>);
 
 impl Default for Memory {
     fn default() -> Self {
@@ -30,18 +29,9 @@ impl Default for Memory {
 impl Memory {
     /// Creates positions with a lifetime.
     pub(super) fn with_ttl(valid_for: Duration) -> Self {
-        let weight = |_: &Reference, position: &Position| {
-            u32::try_from(position.text.len() + position.binding.len() + OVERHEAD).unwrap_or(u32::MAX)
-        };
-        let positions = Cache::builder()
-            .time_to_live(valid_for)
-            .max_capacity(MAX_BYTES)
-            // The default policy rejects new entries when memory is short, and the newest cursor is the one that a
-            // client is about to use.
-            .eviction_policy(EvictionPolicy::lru())
-            .weigher(weight)
-            .build();
-        Self(positions)
+        let weight =
+            |_: &Reference, position: &Position| position.text.len() + position.binding.len() + OVERHEAD;
+        Self(LruCache::with_weights(LruLimits::new(MAX_BYTES).with_lifetime(valid_for), weight))
     }
 }
 
@@ -51,7 +41,7 @@ impl Positions for Memory {
         let issued = position.issued;
         self.0.insert(reference, position);
         // Evicts at once. The cache would let a burst of large positions exceed the limit for a while.
-        self.0.run_pending_tasks();
+        self.0.evict();
         Ok(issued)
     }
 
@@ -85,7 +75,7 @@ mod tests {
                 let reference = [number; 16];
                 memory.keep(reference, position("x".repeat(bytes))).await.unwrap();
                 assert!(memory.find(reference, Duration::ZERO).await.unwrap().is_some(), "{number}");
-                assert!(memory.0.weighted_size() <= MAX_BYTES, "{number}");
+                assert!(memory.0.weight() <= MAX_BYTES, "{number}");
             }
             assert_eq!(memory.find([0; 16], Duration::ZERO).await.unwrap(), None);
         }

@@ -11,8 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use tokio::sync::OnceCell;
@@ -23,6 +21,7 @@ use super::authority::{AuthorityClient, AuthorityFault, FailureLog, FairQueue, b
 use super::claims::Claims;
 use super::static_token::sha256;
 use super::{Denial, IntrospectionSettings, TokenFault};
+use crate::lru::{LruCache, LruLimits};
 
 /// Maximum age of a cached response.
 const CACHE_TTL: SignedDuration = SignedDuration::from_secs(60);
@@ -38,11 +37,10 @@ pub(super) struct Introspection {
     settings: IntrospectionSettings,
     client: AuthorityClient,
     deadline: Duration,
-    /// Claims by the SHA-256 of the token. Evicts the least recently used, because the default policy would reject
-    /// new entries.
-    cache: Cache<[u8; 32], CacheEntry>,
+    /// Claims by the SHA-256 of the token.
+    cache: LruCache<[u8; 32], CacheEntry>,
     /// Introspections in flight, by the SHA-256 of the token.
-    in_flight: Cache<[u8; 32], Arc<OnceCell<Answer>>>,
+    in_flight: LruCache<[u8; 32], Arc<OnceCell<Answer>>>,
     queue: FairQueue,
     log: FailureLog,
 }
@@ -58,17 +56,13 @@ struct CacheEntry {
 
 impl Introspection {
     pub(super) fn new(settings: IntrospectionSettings, deadline: Duration) -> Self {
-        let cache = Cache::builder()
-            .max_capacity(MAX_TOKENS)
-            .time_to_live(CACHE_TTL.unsigned_abs())
-            .eviction_policy(EvictionPolicy::lru());
-        let in_flight = Cache::builder().max_capacity(MAX_TOKENS).eviction_policy(EvictionPolicy::lru());
+        let limits = LruLimits::new(MAX_TOKENS);
         Self {
             settings,
             client: AuthorityClient::default(),
             deadline,
-            cache: cache.build(),
-            in_flight: in_flight.build(),
+            cache: LruCache::new(limits.with_lifetime(CACHE_TTL.unsigned_abs())),
+            in_flight: LruCache::new(limits),
             queue: FairQueue::new(),
             log: FailureLog::default(),
         }
@@ -85,7 +79,7 @@ impl Introspection {
         if let Some(claims) = self.cached(&hash, now) {
             return Ok(claims);
         }
-        let answer = self.in_flight.get_with(hash, Arc::default);
+        let answer = self.in_flight.get_or_insert_with(hash, Arc::default);
         let introspect = async {
             // Another request may have filled the cache meanwhile.
             if let Some(claims) = self.cached(&hash, now) {
@@ -95,7 +89,7 @@ impl Introspection {
             if let Ok(claims) = &answer {
                 self.store(hash, claims, now);
             }
-            self.in_flight.invalidate(&hash);
+            self.in_flight.remove(&hash);
             answer
         };
         answer.get_or_init(|| introspect).await.clone()

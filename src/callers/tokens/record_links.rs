@@ -13,14 +13,13 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 use crate::callers::{Caller, GrantId, GrantToken};
 use crate::handle::{Handle, RecordAddress};
+use crate::lru::{LruCache, LruLimits};
 
 /// Path prefix of record pages.
 const PATH: &str = "/records/";
@@ -62,7 +61,7 @@ pub struct RecordPages {
     /// URL of the server, without a slash at the end.
     base: Arc<str>,
     /// Readers by the alias of their grant.
-    readers: Cache<Alias, Reader>,
+    readers: LruCache<Alias, Reader>,
     /// Secret of link keys; `None` if the system provided no random bytes.
     secret: Option<Secret>,
     /// Reader that links are issued to. Without authentication there is none, and pages need no link key.
@@ -140,8 +139,7 @@ impl RecordPages {
     /// Creates the pages below `base`, the origin of the server.
     #[must_use]
     pub fn new(base: &str) -> Self {
-        let readers = Cache::builder().max_capacity(MAX_READERS).time_to_idle(MAX_LINK_LIFE);
-        let readers = readers.eviction_policy(EvictionPolicy::lru()).build();
+        let readers = LruCache::new(LruLimits::new(MAX_READERS).with_max_idle(MAX_LINK_LIFE));
         Self { base: base.into(), readers, secret: Secret::random(), reader: None, has_sign_in: false }
     }
 
@@ -185,7 +183,7 @@ impl RecordPages {
         }
         let alias = secret.alias(reader.grant);
         // A grant that gets links stays in the cache.
-        self.readers.get_with(alias, || reader.clone());
+        self.readers.get_or_insert_with(alias, || reader.clone());
         let tag = secret.tag(reader.grant, handle.address(), today());
         let key = URL_SAFE_NO_PAD.encode([&alias[..], &tag].concat());
         Some(format!("{url}?{LINK}={key}"))

@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 
 use crate::callers::GrantId;
+use crate::lru::{LruCache, LruLimits};
 
 /// Random bytes of a token: 128 bits cannot be guessed.
 const TOKEN_BYTES: usize = 16;
@@ -36,8 +35,8 @@ pub struct TokenLimits {
 #[derive(Debug, Clone)]
 pub struct TokenStore<Value: Clone + Send + Sync + 'static> {
     /// Person and value of each token.
-    values: Cache<TokenDigest, (GrantId, Value)>,
-    issued: Cache<GrantId, IssuedTokens>,
+    values: LruCache<TokenDigest, (GrantId, Value)>,
+    issued: LruCache<GrantId, IssuedTokens>,
     max_per_person: usize,
 }
 
@@ -51,11 +50,9 @@ impl<Value: Clone + Send + Sync + 'static> TokenStore<Value> {
     #[must_use]
     pub fn new(limits: TokenLimits) -> Self {
         let TokenLimits { max_tokens, max_per_person, lifetime } = limits;
-        let values = Cache::builder().max_capacity(max_tokens).time_to_live(lifetime);
-        let issued = Cache::builder().max_capacity(MAX_PEOPLE).time_to_idle(lifetime);
         Self {
-            values: values.eviction_policy(EvictionPolicy::lru()).build(),
-            issued: issued.eviction_policy(EvictionPolicy::lru()).build(),
+            values: LruCache::new(LruLimits::new(max_tokens).with_lifetime(lifetime)),
+            issued: LruCache::new(LruLimits::new(MAX_PEOPLE).with_max_idle(lifetime)),
             max_per_person,
         }
     }
@@ -68,13 +65,13 @@ impl<Value: Clone + Send + Sync + 'static> TokenStore<Value> {
         let token = URL_SAFE_NO_PAD.encode(token);
         let digest = digest(&token);
         self.values.insert(digest, (person, value));
-        let issued = self.issued.get_with(person, Arc::default);
+        let issued = self.issued.get_or_insert_with(person, Arc::default);
         let mut issued = issued.lock().unwrap_or_else(PoisonError::into_inner);
         issued.push_back(digest);
         if issued.len() > self.max_per_person
             && let Some(oldest) = issued.pop_front()
         {
-            self.values.invalidate(&oldest);
+            self.values.remove(&oldest);
         }
         Some(token)
     }

@@ -9,7 +9,6 @@ mod run;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
@@ -21,7 +20,7 @@ use crate::app::open::{WITH_WHOLE_INDEX, joined, open_sources, runtime};
 use crate::app::settings::{PlaceArgs, SourceArgs};
 use crate::config::Environment;
 use crate::eval::{Question, parse_questions};
-use crate::source::{SearchMode, Source};
+use crate::source::{SearchMode, Sources};
 
 /// Maximum size of a file of questions in bytes.
 const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
@@ -87,7 +86,7 @@ impl Eval {
         let mut runs = Vec::new();
         for source in &sources {
             for mode in &modes {
-                let done = runtime.block_on(run(&**source, &questions, *mode))?;
+                let done = runtime.block_on(run(source.source(), &questions, *mode))?;
                 if done.lexical_instead {
                     note(&format_args!("mode {} is not available: searched by words", mode.as_str()));
                 }
@@ -106,7 +105,7 @@ impl Eval {
     }
 }
 
-fn open(arguments: &SourceArgs, environment: &Environment) -> Result<Arc<dyn Source>, Failure> {
+fn open(arguments: &SourceArgs, environment: &Environment) -> Result<Sources, Failure> {
     let settings = arguments.settings(environment)?;
     joined(open_sources(&settings, environment, WITH_WHOLE_INDEX)?, settings.call_deadline)
 }

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,6 +16,7 @@ use super::error::ApiError;
 use crate::fit::{PageBudget, clip};
 use crate::handle::{RecordId, StreamName};
 use crate::http::error::RequestError;
+use crate::lru::{LruCache, LruLimits};
 use crate::source::BoundSource;
 use crate::tools::Toolbox;
 
@@ -65,12 +64,11 @@ pub(super) struct KnownRoutes(Vec<Route>);
 
 /// Cache of routes, by the identity of the sources and the caller.
 #[derive(Debug)]
-pub(super) struct Routes(Cache<String, Arc<KnownRoutes>>);
+pub(super) struct Routes(LruCache<String, Arc<KnownRoutes>>);
 
 impl Default for Routes {
     fn default() -> Self {
-        let kept = Cache::builder().max_capacity(MAX_CALLERS).eviction_policy(EvictionPolicy::lru());
-        Self(kept.time_to_live(TIME_TO_LIVE).build())
+        Self(LruCache::new(LruLimits::new(MAX_CALLERS).with_lifetime(TIME_TO_LIVE)))
     }
 }
 

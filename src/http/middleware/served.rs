@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
 
 use crate::callers::{Authenticator, AuthenticatorSettings, GrantId};
 use crate::http::public_url::PublicUrl;
 use crate::http::server::connections::{MAX_UNSENT_OF_CALLER, UnsentBudget};
+use crate::lru::{LruCache, LruLimits};
 use crate::source::Sources;
 use crate::source::federation::CircuitReport;
 use crate::tools::{CallerSettings, CallerToolboxes, SharedToolbox};
@@ -33,7 +32,7 @@ pub struct Callers {
     /// Toolboxes of the callers.
     pub(in crate::http) toolboxes: CallerToolboxes,
     /// Budget of unsent bytes of each person.
-    unsent: Cache<GrantId, UnsentBudget>,
+    unsent: LruCache<GrantId, UnsentBudget>,
     /// URL at which callers reach the server.
     pub(in crate::http) public_url: Option<PublicUrl>,
 }
@@ -46,18 +45,17 @@ impl Callers {
         toolboxes: CallerToolboxes,
         public_url: Option<PublicUrl>,
     ) -> Self {
-        let unsent = Cache::builder().max_capacity(MAX_PEOPLE).eviction_policy(EvictionPolicy::lru()).build();
         Self {
             authenticator: ArcSwap::from_pointee(Authenticator::new(settings)),
             toolboxes,
-            unsent,
+            unsent: LruCache::new(LruLimits::new(MAX_PEOPLE)),
             public_url,
         }
     }
 
     /// Returns the budget of unsent bytes of a person.
     pub(in crate::http) fn unsent_of(&self, person: GrantId) -> UnsentBudget {
-        self.unsent.get_with(person, || UnsentBudget::new(MAX_UNSENT_OF_CALLER))
+        self.unsent.get_or_insert_with(person, || UnsentBudget::new(MAX_UNSENT_OF_CALLER))
     }
 
     /// Replaces the authentication settings and the toolboxes for all later calls.

@@ -7,11 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
-
 use super::transport::Grant;
 use crate::handle::{ConnectionId, StreamName};
+use crate::lru::{LruCache, LruLimits};
 use crate::record::{Schema, StreamDetail};
 
 /// Time for which a schema is used without reading it again.
@@ -32,12 +30,13 @@ pub(super) struct StreamKey {
 /// Cached schemas of one server.
 #[derive(Debug)]
 pub(super) struct KnownSchemas {
-    streams: Cache<StreamKey, Arc<Vec<StreamDetail>>>,
-    schemas: Cache<Grant, Arc<Schema>>,
+    streams: LruCache<StreamKey, Arc<Vec<StreamDetail>>>,
+    schemas: LruCache<Grant, Arc<Schema>>,
 }
 
 impl Default for KnownSchemas {
     fn default() -> Self {
+        let limits = LruLimits::new(MAX_ITEMS).with_lifetime(KEPT_FOR);
         let of_streams = |_: &StreamKey, details: &Arc<Vec<StreamDetail>>| {
             weight(details.iter().map(|detail| detail.fields.len()))
         };
@@ -45,18 +44,8 @@ impl Default for KnownSchemas {
             weight(schema.connections.iter().map(|connection| connection.streams.len()))
         };
         Self {
-            streams: Cache::builder()
-                .weigher(of_streams)
-                .max_capacity(MAX_ITEMS)
-                .time_to_live(KEPT_FOR)
-                .eviction_policy(EvictionPolicy::lru())
-                .build(),
-            schemas: Cache::builder()
-                .weigher(of_schemas)
-                .max_capacity(MAX_ITEMS)
-                .time_to_live(KEPT_FOR)
-                .eviction_policy(EvictionPolicy::lru())
-                .build(),
+            streams: LruCache::with_weights(limits, of_streams),
+            schemas: LruCache::with_weights(limits, of_schemas),
         }
     }
 }
@@ -92,15 +81,13 @@ impl KnownSchemas {
 
     /// Drops the cached streams of a grant, which a refusal contradicts. Other grants keep theirs.
     pub(super) fn forget_streams(&self, grant: Grant) {
-        for (key, _) in self.streams.iter().filter(|(key, _)| key.grant == grant) {
-            self.streams.invalidate(&*key);
-        }
+        self.streams.remove_if(|key| key.grant == grant);
     }
 }
 
 /// Returns the number of items, plus one for each list.
-fn weight(items: impl Iterator<Item = usize>) -> u32 {
-    items.map(|count| count + 1).sum::<usize>().try_into().unwrap_or(u32::MAX)
+fn weight(items: impl Iterator<Item = usize>) -> usize {
+    items.map(|count| count + 1).sum()
 }
 
 #[cfg(test)]

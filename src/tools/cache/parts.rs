@@ -9,11 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
-
 use crate::fit::{ChunkBudget, chunk_end};
 use crate::handle::RecordAddress;
+use crate::lru::{LruCache, LruLimits};
 
 /// Maximum number of cached documents.
 const MAX_DOCUMENTS: u64 = 64;
@@ -23,15 +21,14 @@ const MAX_IDLE: Duration = Duration::from_secs(600);
 
 /// Cache of the ends of parts, so that reading a document to its end does not divide it again for every part.
 #[derive(Debug, Clone)]
-pub(crate) struct Parts(Cache<PartsKey, Arc<Vec<usize>>>);
+pub(crate) struct Parts(LruCache<PartsKey, Arc<Vec<usize>>>);
 
 /// Address of the record, hash of the text, and budget in bytes and tokens.
 type PartsKey = (RecordAddress, u64, usize, usize);
 
 impl Default for Parts {
     fn default() -> Self {
-        let documents = Cache::builder().max_capacity(MAX_DOCUMENTS).time_to_idle(MAX_IDLE);
-        Self(documents.eviction_policy(EvictionPolicy::lru()).build())
+        Self(LruCache::new(LruLimits::new(MAX_DOCUMENTS).with_max_idle(MAX_IDLE)))
     }
 }
 
@@ -123,8 +120,8 @@ mod tests {
         let parts = Parts::default();
         let found = parts
             .bounds(PartQuery { address: &address, text, chunks: CHUNKS, number }, &AtomicBool::new(stopped));
-        parts.0.run_pending_tasks();
-        (found, parts.0.entry_count())
+        parts.0.evict();
+        (found, parts.0.len())
     }
 
     #[test]

@@ -7,10 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
-
 use crate::handle::{ConnectionId, RecordAddress, SourceName, StreamName};
+use crate::lru::{LruCache, LruLimits};
 use crate::record::{FieldGroup, FieldPath, StreamDetail};
 use crate::source::{BoundSource, StreamQuery};
 
@@ -36,12 +34,11 @@ struct Declared {
 
 /// Cache of the declarations of streams.
 #[derive(Debug, Clone)]
-pub(crate) struct KnownPreviews(Cache<(SourceName, StreamQuery), Arc<Previews>>);
+pub(crate) struct KnownPreviews(LruCache<(SourceName, StreamQuery), Arc<Previews>>);
 
 impl Default for KnownPreviews {
     fn default() -> Self {
-        let previews = Cache::builder().max_capacity(MAX_STREAMS).time_to_live(LIFETIME);
-        Self(previews.eviction_policy(EvictionPolicy::lru()).build())
+        Self(LruCache::new(LruLimits::new(MAX_STREAMS).with_lifetime(LIFETIME)))
     }
 }
 

@@ -5,11 +5,9 @@
 
 use std::time::Duration;
 
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
-
 use crate::fit::clip;
 use crate::handle::RecordAddress;
+use crate::lru::{LruCache, LruLimits};
 use crate::record::{Hit, HitId};
 
 /// Maximum length of a source's own id in an answer, in bytes.
@@ -26,17 +24,15 @@ const MAX_TITLE_BYTES: usize = 300;
 
 /// Cache of the hits with an id of the source's own.
 #[derive(Debug, Clone)]
-pub(crate) struct SeenIds(Cache<String, Hit>);
+pub(crate) struct SeenIds(LruCache<String, Hit>);
 
 impl Default for SeenIds {
     fn default() -> Self {
         let minutes = Duration::from_secs(600);
-        let weight = |id: &String, hit: &Hit| {
-            u32::try_from(id.len() + hit.text_bytes() + ENTRY_BYTES).unwrap_or(u32::MAX)
-        };
-        let ids = Cache::builder().max_capacity(MAX_CACHE_BYTES).weigher(weight).time_to_live(minutes);
-        // The next fetch is of a recent id, so the oldest are evicted first.
-        Self(ids.eviction_policy(EvictionPolicy::lru()).build())
+        let limits = LruLimits::new(MAX_CACHE_BYTES).with_lifetime(minutes);
+        Self(LruCache::with_weights(limits, |id: &String, hit: &Hit| {
+            id.len() + hit.text_bytes() + ENTRY_BYTES
+        }))
     }
 }
 
@@ -106,7 +102,7 @@ mod tests {
         for number in 0..3_000 {
             let id = format!("doc {number}");
             seen.remember(&id, hit(HitId::Opaque(id.clone()), &"x".repeat(5_000)));
-            seen.0.run_pending_tasks();
+            seen.0.evict();
             assert!(seen.get(&id).is_some(), "{id}");
         }
         // Long titles are shortened, so they do not evict older ids.
@@ -114,8 +110,8 @@ mod tests {
         for number in 0..30_000 {
             seen.remember(&format!("other {number}"), hit(HitId::Nameless, ""));
         }
-        seen.0.run_pending_tasks();
-        assert!(seen.0.weighted_size() <= MAX_CACHE_BYTES);
+        seen.0.evict();
+        assert!(seen.0.weight() <= MAX_CACHE_BYTES);
         assert!(seen.get("other 29999").is_some());
     }
 }

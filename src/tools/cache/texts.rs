@@ -6,11 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use moka::policy::EvictionPolicy;
-use moka::sync::Cache;
-
 use crate::fit::{Chunk, ContentChunks};
 use crate::handle::{RecordAddress, SourceName};
+use crate::lru::{LruCache, LruLimits};
 
 /// Maximum memory of the cache, in bytes.
 const MAX_CACHE_BYTES: u64 = 48 * 1024 * 1024;
@@ -67,15 +65,14 @@ impl ChunkStart {
 
 /// Cache of divided texts.
 #[derive(Debug, Clone)]
-pub(crate) struct ChunkedTexts(Cache<(SourceName, TextQuery), Arc<ChunkedText>>);
+pub(crate) struct ChunkedTexts(LruCache<(SourceName, TextQuery), Arc<ChunkedText>>);
 
 impl Default for ChunkedTexts {
     fn default() -> Self {
         let weight = |_: &(SourceName, TextQuery), text: &Arc<ChunkedText>| {
-            u32::try_from(text.text.len() + 64 * text.chunks.len() + 512).unwrap_or(u32::MAX)
+            text.text.len() + 64 * text.chunks.len() + 512
         };
-        let texts = Cache::builder().max_capacity(MAX_CACHE_BYTES).weigher(weight).time_to_idle(MAX_IDLE);
-        Self(texts.eviction_policy(EvictionPolicy::lru()).build())
+        Self(LruCache::with_weights(LruLimits::new(MAX_CACHE_BYTES).with_max_idle(MAX_IDLE), weight))
     }
 }
 

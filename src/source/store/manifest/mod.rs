@@ -12,7 +12,6 @@ mod routes;
 
 use std::sync::{Arc, LazyLock};
 
-use moka::sync::Cache;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -20,6 +19,7 @@ pub use self::declaration::StreamDeclaration;
 pub use self::error::ManifestError;
 
 use self::routes::routes;
+use crate::lru::{LruCache, LruLimits};
 use crate::record::{HttpRoute, RecordData, short_connector_key};
 
 /// Maximum size of the texts of cached manifests in bytes.
@@ -57,9 +57,8 @@ impl Manifest {
 
     /// Returns the parsed manifest of a store from a cache: every read of a stream needs it.
     pub(in crate::source::store) fn cached(text: &str) -> Option<Arc<Self>> {
-        static PARSED: LazyLock<Cache<String, Arc<Manifest>>> = LazyLock::new(|| {
-            let weight = |text: &String, _: &Arc<Manifest>| u32::try_from(text.len()).unwrap_or(u32::MAX);
-            Cache::builder().max_capacity(MAX_CACHED_BYTES).weigher(weight).build()
+        static PARSED: LazyLock<LruCache<String, Arc<Manifest>>> = LazyLock::new(|| {
+            LruCache::with_weights(LruLimits::new(MAX_CACHED_BYTES), |text: &String, _| text.len())
         });
         if let Some(manifest) = PARSED.get(text) {
             return Some(manifest);
