@@ -289,15 +289,21 @@ mod tests {
             ),
             (
                 "[http]\ntrusted_proxies = [\"10.0.0.1\", \"proxy\"]\n",
-                "2: http.trusted_proxies[1]: it is no address",
+                "2: http.trusted_proxies[1]: it is not an address",
             ),
             (
                 "[http]\ntrusted_proxies = [\"0.0.0.0/0\"]\n",
                 "2: http.trusted_proxies[0]: it is every address",
             ),
-            ("[http]\nallowed_hosts = [\"*.example.com\"]\n", "2: http.allowed_hosts[0]: it is no host name"),
+            (
+                "[http]\nallowed_hosts = [\"*.example.com\"]\n",
+                "2: http.allowed_hosts[0]: it is not a host name",
+            ),
             ("[http]\nallowed_hosts = \"example.com\"\n", "2: http.allowed_hosts: "),
-            ("[http]\nallowed_origins = [\"example.com\"]\n", "2: http.allowed_origins[0]: it is no origin"),
+            (
+                "[http]\nallowed_origins = [\"example.com\"]\n",
+                "2: http.allowed_origins[0]: it is not an origin",
+            ),
             (
                 "[http]\nallow_unauthenticated_proxy = true\n",
                 "2: http.allow_unauthenticated_proxy: trusted_proxies is empty",

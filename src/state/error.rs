@@ -18,7 +18,7 @@ pub enum StateError {
         problem: String,
     },
     /// The file with the keys is readable by other users.
-    #[error("others can read the keys in {} (mode {mode:o}); run `chmod 600 {}`, and delete the file if somebody may have read it: a new one is made, and cursors or change tokens of its keys end", .path.display(), .path.display())]
+    #[error("others can read the keys in {} (mode {mode:o}); run `chmod 600 {}`, and delete the file if someone else may have read it: a new one is created, and cursors and change tokens of its keys become invalid", .path.display(), .path.display())]
     OpenToOthers {
         /// Path of the key file.
         path: PathBuf,
@@ -26,7 +26,7 @@ pub enum StateError {
         mode: u32,
     },
     /// The content of the key file is invalid.
-    #[error("the key file {} is damaged ({problem}); delete it, and a new one is made: cursors or change tokens of its keys end", .path.display())]
+    #[error("the key file {} is damaged ({problem}); delete it, and a new one is created: cursors and change tokens of its keys become invalid", .path.display())]
     DamagedKeys {
         /// Path of the key file.
         path: PathBuf,

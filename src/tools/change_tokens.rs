@@ -76,7 +76,7 @@ impl ChangeTokenSealer {
 }
 
 fn refused(text: &str, reason: CursorFault) -> SourceError {
-    const AGAIN: &str = "Start again with `changes_since` set to \"beginning\", and drop what you had.";
+    const AGAIN: &str = "Start again with `changes_since` set to \"beginning\", and discard earlier results.";
     let (fault, problem, hint) = match reason {
         _ if Sealed::read(text).is_ok() => (
             QueryFault::MalformedCursor,
@@ -85,7 +85,7 @@ fn refused(text: &str, reason: CursorFault) -> SourceError {
         ),
         CursorFault::Expired => (
             QueryFault::ExpiredCursor,
-            "the key of the `changes_since` token is another server's, or gone",
+            "the key of the `changes_since` token was deleted, or belongs to another server",
             AGAIN,
         ),
         CursorFault::Mismatched => (
@@ -94,9 +94,9 @@ fn refused(text: &str, reason: CursorFault) -> SourceError {
             "Send it with the `stream` and `connection_id` that it was given for, or start again with `changes_since` set to \"beginning\".",
         ),
         CursorFault::Tampered => {
-            (QueryFault::MalformedCursor, "the `changes_since` token was cut or changed", AGAIN)
+            (QueryFault::MalformedCursor, "the `changes_since` token was truncated or changed", AGAIN)
         }
-        _ => (QueryFault::MalformedCursor, "`changes_since` is no token of this server", AGAIN),
+        _ => (QueryFault::MalformedCursor, "`changes_since` is not a token of this server", AGAIN),
     };
     SourceError::InvalidQuery { fault, problem: problem.to_owned(), hint: hint.to_owned() }
 }

@@ -97,7 +97,7 @@ fn handle(sent: &str) -> Result<Handle, ApiError> {
     let decoded = percent_decode_str(sent).decode_utf8_lossy();
     let read = if sent.contains('/') { sent.parse().or_else(|_| decoded.parse()) } else { decoded.parse() };
     read.map_err(|problem: crate::handle::InvalidHandle| {
-        let problem = format!("`{}` is no id: {problem}", clip(&decoded, 200));
+        let problem = format!("`{}` is not an id: {problem}", clip(&decoded, 200));
         RequestError::bad("invalid_handle", problem).hinting("Use an `id` as it was printed.").into()
     })
 }

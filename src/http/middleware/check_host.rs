@@ -52,7 +52,7 @@ impl FromStr for AllowedHost {
             .ok()
             .filter(|authority| !authority.as_str().contains(['@', '*']) && !authority.host().is_empty());
         let authority = authority.ok_or_else(|| {
-            "it is no host name; write it as \"records.example.com\" or \"records.example.com:8443\""
+            "it is not a host name; write it as \"records.example.com\" or \"records.example.com:8443\""
                 .to_owned()
         })?;
         Ok(Self { host: authority.host().to_ascii_lowercase(), port: authority.port_u16() })
@@ -72,10 +72,10 @@ impl FromStr for AllowedOrigin {
         });
         match url.filter(|_| !text.contains('*')) {
             Some(url) => Ok(Self(url.origin().ascii_serialization())),
-            None => {
-                Err("it is no origin; write scheme, host and port, as in \"https://inspector.example.com\""
-                    .to_owned())
-            }
+            None => Err(
+                "it is not an origin; write scheme, host and port, as in \"https://inspector.example.com\""
+                    .to_owned(),
+            ),
         }
     }
 }

@@ -31,12 +31,12 @@ impl FromStr for TrustedProxy {
             text.trim().parse::<IpAddr>().map(IpNet::from).or_else(|_| text.trim().parse::<IpNet>());
         match network {
             Ok(network) if network.prefix_len() == 0 => {
-                Err("it is every address there is, and anybody could say anything; name the proxy's own"
+                Err("it contains every address, so that any client could send the header; name the proxy's own address"
                     .to_owned())
             }
             Ok(network) => Ok(Self(network.trunc())),
             Err(_) => {
-                Err("it is no address or network; write it as \"10.0.0.7\" or \"10.0.0.0/8\"".to_owned())
+                Err("it is not an address or network; write it as \"10.0.0.7\" or \"10.0.0.0/8\"".to_owned())
             }
         }
     }

@@ -62,12 +62,12 @@ impl Keys {
             keys: Vec<Value>,
         }
         // The parser's message may quote the body, so it is dropped.
-        let set: Set = serde_json::from_slice(json).map_err(|_error| "it is no key set".to_owned())?;
+        let set: Set = serde_json::from_slice(json).map_err(|_error| "it is not a key set".to_owned())?;
         if set.keys.len() > MAX_KEYS {
             return Err(format!("it has {} keys, {MAX_KEYS} are read", set.keys.len()));
         }
         let keys: Vec<Key> = set.keys.into_iter().filter_map(Key::read).collect();
-        if keys.is_empty() { Err("it has no key that can be used".to_owned()) } else { Ok(Self(keys)) }
+        if keys.is_empty() { Err("it has no usable key".to_owned()) } else { Ok(Self(keys)) }
     }
 
     /// Selects the key that a token requires.
