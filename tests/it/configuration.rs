@@ -365,7 +365,7 @@ fn one_request_too_many_is_refused_in_the_words_of_whom_it_asked() {
             }
             _ => assert_eq!((&body["jsonrpc"], &body["error"]["code"]), (&json!("2.0"), &json!(-32029))),
         }
-        assert!(body.to_string().contains("ask again after"), "{body}");
+        assert!(body.to_string().contains("retry after"), "{body}");
     }
     for free in ["/health", "/metrics"] {
         let answer = get(&server.address, free);
