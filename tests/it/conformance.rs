@@ -124,6 +124,7 @@ pub(crate) fn name(change: &Change) -> String {
 pub(crate) fn code<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> String {
     match answer.unwrap_err() {
         SourceError::InvalidQuery { fault, .. } => fault.code().to_owned(),
+        error @ SourceError::InvalidSort { .. } => error.code().to_owned(),
         SourceError::Refused(refusal) => refusal.code,
         SourceError::UnknownField { .. } => "unknown_field".to_owned(),
         SourceError::ConnectionNotFound { .. } => "connection_not_found".to_owned(),
@@ -625,6 +626,10 @@ fn open(path: &Path) -> BoundSource {
 fn advice<Answer: std::fmt::Debug>(answer: Result<Answer, SourceError>) -> (&'static str, String, String) {
     match answer {
         Err(SourceError::InvalidQuery { fault, problem, hint }) => (fault.code(), problem, hint),
+        Err(SourceError::InvalidSort { stream, field, sorted_by }) => {
+            let hint = SourceError::sort_hint(&sorted_by);
+            ("invalid_sort", SourceError::InvalidSort { stream, field, sorted_by }.to_string(), hint)
+        }
         Err(SourceError::Refused(refusal)) if refusal.fault.is_some() => {
             let (fault, hint) = refusal.correction().unwrap();
             (fault.code(), refusal.message, hint)
