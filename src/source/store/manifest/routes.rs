@@ -91,7 +91,7 @@ mod tests {
         for (bad, name, part) in [
             (json!({"path": "/v1/x", "stream": "listings"}), "`/v1/x`", "does not begin with"),
             (json!({"path": "/api/v1/x", "stream": "guests"}), "`/api/v1/x`", "no stream `guests`"),
-            (good.clone(), "`/api/v1/listings`", "twice"),
+            (good.clone(), "`/api/v1/listings`", "repeated"),
             (json!({"path": "/api/v1/content", "stream": "listings"}), "`/api/v1/content`", "taken"),
             (json!({"path": "/api/v1/x"}), "`/api/v1/x`", "stream"),
             (json!({"path": "/api/v1/x", "stream": "listings", "type": 7}), "`/api/v1/x`", "texts"),
