@@ -66,7 +66,7 @@ fn a_link_opens_its_record_where_a_session_has_ended() {
     assert!(second != cookie && page(&server, &path, &second).text.contains("only for ann"));
     let guessed = format!("link={}", "A".repeat(key.len()));
     let refused = post(&server.address, &path, &[&format!("origin: {PUBLIC}")], &guessed);
-    assert!(refused.status == 401 && refused.text.contains("too old"), "{refused:?}");
+    assert!(refused.status == 401 && refused.text.contains("has expired"), "{refused:?}");
 }
 
 /// Calls a tool of the `openai` profile.
