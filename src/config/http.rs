@@ -293,7 +293,7 @@ mod tests {
             ),
             (
                 "[http]\ntrusted_proxies = [\"0.0.0.0/0\"]\n",
-                "2: http.trusted_proxies[0]: it is every address",
+                "2: http.trusted_proxies[0]: it contains every address",
             ),
             (
                 "[http]\nallowed_hosts = [\"*.example.com\"]\n",
