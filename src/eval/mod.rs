@@ -6,13 +6,16 @@
 //! * `question`: the parser of labelled questions
 //! * `measures`: hit@1, hit@10, MRR@10, nDCG@10 and recall@50 of one ranking
 //! * `bootstrap`: means of groups with 95 % intervals
+//! * `make`: labelled questions made from records
 //! * `random`: a pseudo-random number generator with a fixed seed
 
 mod bootstrap;
+mod make;
 mod measures;
 mod question;
 mod random;
 
 pub(crate) use bootstrap::Estimate;
+pub(crate) use make::{LabelledQuestion, TextRecord, make_questions};
 pub(crate) use measures::{MAX_RANK, Measures};
 pub(crate) use question::{Question, parse_questions};

@@ -205,7 +205,7 @@ mod tests {
         check_problem(&format!("{good}\n{{\n\nx\n{good}"), "; line 4: ");
         check_problem(r#"{"query":" ","relevant":[]}"#, "line 1: `query` is empty");
         check_problem(r#"{"relevant":[]}"#, "line 1: missing field `query`");
-        check_problem(r#"{"query":"a","relevants":[]}"#, "line 1: unknown field `relevants`");
+        check_problem(r#"{"query":"a","relevant_ids":[]}"#, "line 1: unknown field `relevant_ids`");
         check_problem(r#"{"query":"a","relevant":[7]}"#, "a relevant record is an id, or an object");
         check_problem(
             r#"{"query":"a","relevant":[{"id":"s:1","grade":0}]}"#,

@@ -115,7 +115,7 @@ impl Scratch {
             }
             "docs/api.md" => copy_store(hostaway_store(), &self.path("hostaway.db")),
             "docs/v1.md" => self.demo("mail.db"),
-            "docs/backup.md" => self.demo("notes.db"),
+            "docs/backup.md" | "docs/search.md" => self.demo("notes.db"),
             "docs/configuration.md" => {
                 self.demo("home/notes.db");
                 self.replaced.push((PUBLIC, self.record_server.url.clone()));

@@ -30,6 +30,7 @@ mod cursors;
 #[cfg(unix)]
 mod documented_commands;
 mod dotted_keys;
+mod eval;
 mod fat_booking;
 mod faults;
 mod federation_turns;

@@ -1,8 +1,10 @@
 //! `fetchwell eval`: measures search quality on labelled questions.
 //!
+//! * `make`: questions made from a source
 //! * `run`: the searches of one run
 //! * `report`: measures by kind, and differences of two runs
 
+mod make;
 mod report;
 mod run;
 
@@ -10,8 +12,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
+use self::make::Make;
 use self::report::{Comparison, RunReport};
 use self::run::run;
 use super::print::{Printer, note};
@@ -27,11 +30,15 @@ const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Measure how well search answers labelled questions.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(super) struct Eval {
+    #[command(subcommand)]
+    command: Option<Command>,
+
     /// The questions, one JSON object per line: `query`, `relevant` (ids as `fetchwell search` prints them), and
     /// optionally `id`, `kind`, `connection` and `streams`.
-    #[arg(value_name = "QUESTIONS")]
-    file: PathBuf,
+    #[arg(value_name = "QUESTIONS", required = true)]
+    file: Option<PathBuf>,
 
     #[command(flatten)]
     source: SourceArgs,
@@ -43,6 +50,11 @@ pub(super) struct Eval {
     /// A second store to compare with.
     #[arg(long, value_name = "DB")]
     against: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Make(Make),
 }
 
 /// Modes of a search by their names.
@@ -68,6 +80,9 @@ impl From<ModeName> for SearchMode {
 
 impl Eval {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        if let Some(Command::Make(make)) = self.command {
+            return make.run(printer, environment);
+        }
         let modes: Vec<SearchMode> = match self.mode.as_slice() {
             [] => vec![SearchMode::Lexical],
             names => names.iter().map(|name| SearchMode::from(*name)).collect(),
@@ -75,7 +90,7 @@ impl Eval {
         if modes.len() > 2 || (modes.len() == 2 && self.against.is_some()) {
             return Err(Failure::usage(&"two runs are compared: name two modes, or one mode with --against"));
         }
-        let questions = read_questions(&self.file)?;
+        let questions = read_questions(&self.file.unwrap_or_default())?;
         let mut sources = vec![open(&self.source, environment)?];
         if let Some(store) = &self.against {
             let place = PlaceArgs { store: Some(store.clone()), provider_url: None };
