@@ -4,6 +4,7 @@
     baselines.py run tantivy|fts5 SET --out RUN.json     score a set with tantivy-py's defaults or with SQLite FTS5
     baselines.py table RUN.json ...                      print nDCG@10 by kind and in all
     baselines.py compare A.json B.json                   print A - B with 95 % intervals
+    baselines.py floors RUN.json FLOORS.json             fail if the nDCG@10 of a kind, or of all, is below its floor
 
 `fetchwell eval --json` writes a run too: both have `questions` with the measures of each. tantivy-py (`pip install
 tantivy`) indexes title and body with its default tokenizer and parses each query leniently over both fields. FTS5 has the
@@ -14,6 +15,7 @@ import argparse
 import json
 import re
 import sqlite3
+import sys
 import time
 from pathlib import Path
 
@@ -123,6 +125,20 @@ def compare(arguments):
     print_table(rows)
 
 
+def floors(arguments):
+    """Fails if a kind of the run is below its floor, or is not in the run."""
+    scores = load(arguments.run)
+    found = {kind: metrics.mean(values) for kind, values in metrics.of_kinds(scores, "ndcg_10").items()}
+    found["all"] = metrics.overall(scores, "ndcg_10")
+    low = [
+        f"{kind}: nDCG@10 {found.get(kind, 0):.3f}, floor {floor:.2f}"
+        for kind, floor in json.loads(arguments.floors.read_text()).items()
+        if found.get(kind, 0) < floor
+    ]
+    if low:
+        sys.exit("below the floor:\n  " + "\n  ".join(low))
+
+
 def print_table(rows):
     """Prints rows as a Markdown table."""
     for at, row in enumerate(rows):
@@ -146,6 +162,10 @@ def main():
     command.add_argument("one", type=Path)
     command.add_argument("other", type=Path)
     command.set_defaults(call=compare)
+    command = commands.add_parser("floors")
+    command.add_argument("run", type=Path)
+    command.add_argument("floors", type=Path)
+    command.set_defaults(call=floors)
     arguments = parser.parse_args()
     arguments.call(arguments)
 

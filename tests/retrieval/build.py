@@ -5,7 +5,8 @@
 
 Each set is a folder of OUT with `records.ndjson`, which `fetchwell import records` reads, and `questions.jsonl`, which
 `fetchwell eval` reads. Sets t1 to t3 are for tuning, r1 to r3 for reporting; they share no project. A name that ends in n
-is the natural set of the same text: every question is a summary, and no record has its summary.
+is the natural set of the same text: every question is a summary, and no record has its summary. Set c1 is for CI: doc comments
+of the crates in `Cargo.lock`.
 """
 
 import argparse
@@ -28,6 +29,7 @@ NATURAL = 300
 SOURCES = {"1": "rustdoc", "2": "manual", "3": "history"}
 SIDES = {"t": "tuning", "r": "reporting"}
 SETS = [f"{side}{number}{natural}" for side in SIDES for number in SOURCES for natural in ("", "n")]
+CI_SET = "c1"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -84,7 +86,7 @@ def records_of(items, is_natural, limit):
 def build(name, items, out, arguments):
     """Writes the records and questions of a set."""
     is_natural = name.endswith("n")
-    items = [item for item in items if side_of(item.project) == name[0]]
+    items = [item for item in items if name == CI_SET or side_of(item.project) == name[0]]
     records = records_of(items, is_natural, arguments.limit)
     corpus = kinds.Corpus(name, records)
     wanted = kinds.NATURAL if is_natural else kinds.KINDS
@@ -110,7 +112,7 @@ def build(name, items, out, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--set", dest="sets", nargs="+", choices=SETS, default=SETS)
+    parser.add_argument("--set", dest="sets", nargs="+", choices=[*SETS, CI_SET], default=SETS)
     parser.add_argument("--limit", type=int, default=6000, help="records of a set")
     parser.add_argument("--per-kind", type=int, default=PER_KIND)
     parser.add_argument("--natural", type=int, default=NATURAL)
@@ -122,8 +124,11 @@ def main():
         "2": corpora.manual,
         "3": lambda: corpora.history(arguments.repository, arguments.registry),
     }
+    if CI_SET in arguments.sets:
+        items = corpora.rustdoc(arguments.registry, lock=ROOT / "Cargo.lock")
+        build(CI_SET, items, arguments.out, arguments)
     for number, read in readers.items():
-        names = [name for name in arguments.sets if name[1] == number]
+        names = [name for name in arguments.sets if name[1] == number and name != CI_SET]
         if names:
             items = list(read())
             for name in names:

@@ -78,13 +78,18 @@ ITEM = re.compile(
 )
 
 
-def newest_crates(registry):
-    """Returns one folder for each crate: the last in the order of names."""
-    crates = {}
+def locked_crates(lock):
+    """Returns the names with versions of the packages of a `Cargo.lock`."""
+    return set(map("-".join, re.findall(r'^name = "(.+)"\nversion = "(.+)"$', Path(lock).read_text(), re.M)))
+
+
+def newest_crates(registry, lock=None):
+    """Returns one folder for each crate: the last in the order of names. With `lock`, only the crates of that file."""
+    locked, crates = locked_crates(lock) if lock else None, {}
     for index in sorted(Path(registry).iterdir()):
         for folder in sorted(path for path in index.iterdir() if path.is_dir()):
             found = re.match(r"(.+?)-(\d+\.\d+.*)$", folder.name)
-            if found:
+            if found and (locked is None or folder.name in locked):
                 crates[found.group(1)] = (found.group(2), folder)
     return [(name, version, folder) for name, (version, folder) in sorted(crates.items())]
 
@@ -99,9 +104,9 @@ def crate_author(folder):
     return found.group(1).strip() if found else ""
 
 
-def rustdoc(registry, per_crate=60):
+def rustdoc(registry, per_crate=60, lock=None):
     """Yields the doc comments of crates."""
-    for name, version, folder in newest_crates(registry):
+    for name, version, folder in newest_crates(registry, lock):
         author, count = crate_author(folder), 0
         for path in sorted(folder.rglob("*.rs")):
             if count >= per_crate:

@@ -9,6 +9,7 @@ import itertools
 import re
 import unicodedata
 from collections import Counter, defaultdict
+from pathlib import Path
 
 MAX_RELEVANT = 3
 """Maximum number of records that answer a question."""
@@ -35,15 +36,7 @@ IDENTIFIERS = [
     re.compile(r"\bCVE-\d{4}-\d+\b"),
     re.compile(r"\bE[A-Z]{3,}\b"),
 ]
-STOP = set(
-    "a about after all also an and any are as at be because been before but by can cannot could do does each for from "
-    "given has have how if in into is it its more may must no not of on one only or other out over should so some such "
-    "than that the their them then there these they this those to two use used uses using was we were what when where "
-    "which while will with without would you your der die das und oder ein eine einer eines den dem des im in mit von zu "
-    "zur zum ist sind wird werden nicht auf für aus le la les un une des du de et ou en dans pour par sur est sont que qui "
-    "avec pas el los las una y o del se por con para es no il lo gli e di da per che non i o os as um uma do dos das em "
-    "na".split()
-)
+STOP = set((Path(__file__).resolve().parents[2] / "src/eval/make/stop_words.txt").read_text().split())
 
 
 def fold(text):
