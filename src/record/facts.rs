@@ -66,6 +66,25 @@ const AUTHORED_FIELDS: [&str; 26] = [
     "updated",
 ];
 
+const AUTHOR_FIELDS: [&str; 16] = [
+    "from",
+    "from_name",
+    "from_email",
+    "sender",
+    "sender_name",
+    "sender_email",
+    "author",
+    "authors",
+    "author_name",
+    "creator",
+    "created_by",
+    "owner",
+    "organizer",
+    "user",
+    "username",
+    "posted_by",
+];
+
 /// Maximum number of fields with loosely compared names. Comparing thousands would make each list slow.
 const MAX_FIELDS_COMPARED: usize = 200;
 
@@ -95,6 +114,11 @@ pub fn own_link(data: &RecordData) -> Option<WebLink> {
 #[must_use]
 pub fn authored_at(data: &RecordData) -> Option<&str> {
     texts(data, &AUTHORED_FIELDS).find(|text| looks_like_a_date(text))
+}
+
+/// Returns the values of all fields that name the author or sender, the preferred first, of any type.
+pub(crate) fn author_values(data: &RecordData) -> impl Iterator<Item = &Value> {
+    values(data, &AUTHOR_FIELDS)
 }
 
 /// Returns the values of all time fields, the preferred first, of any type.

@@ -34,6 +34,8 @@ pub struct Evidence {
     pub excerpt_field: Option<String>,
     /// The title's field and its match, if only the title matches. The excerpt then has no match.
     pub title_match: Option<(String, Excerpt)>,
+    /// Number of near-copies of the record in the same connection, which follow later in the list.
+    pub near_copies: u32,
     /// Score of the match. Higher is better; only hits of one source are comparable.
     pub score: Option<Score>,
 }

@@ -26,8 +26,8 @@ mod window;
 
 pub use document::document_text;
 pub use excerpt::Excerpt;
+pub(crate) use facts::{author_values, authored_values, field_named, is_same_name, is_title_field};
 pub use facts::{authored_at, own_link, own_title};
-pub(crate) use facts::{authored_values, field_named, is_same_name, is_title_field};
 pub use field_path::{FieldPath, InvalidPath, project};
 pub use hit::{Evidence, Hit, HitId, Score, fallback_title};
 pub use http_route::{HttpRoute, InvalidRoute};

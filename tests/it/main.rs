@@ -72,6 +72,7 @@ mod parallel_reads;
 #[cfg(unix)]
 mod permissions;
 mod proxied_requests;
+mod ranking;
 mod read_only_store;
 mod read_surface;
 mod real_mail;

@@ -38,7 +38,7 @@ async fn a_search_without_results_says_which_words_have_no_match() {
     }
     let model = Model::over_stdio(["--store", text(&store)]).await;
     for (arguments, parts) in [
-        (json!({"query": "invoice", "streams": ["daily_stats"]}), vec!["without `streams`", "`messages`"]),
+        (json!({"query": "reminder", "streams": ["daily_stats"]}), vec!["without `streams`", "`messages`"]),
         (
             json!({"query": "invoice", "streams": ["messages"], "filter": {"from": "nobody"}}),
             vec!["without `streams` and `filter`", "`messages`"],

@@ -4,6 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use fetchwell::record::{Hit, HitId};
+use fetchwell::source::store::Store;
+use fetchwell::source::{BoundSource, SearchPosition, SearchQuery};
+
 use crate::support::{binary, fetchwell, stderr, stdout, text};
 
 /// Returns the keys of all records, deleted ones too.
@@ -57,4 +61,55 @@ fn store_of_an_earlier_version_opens_and_its_handles_fetch() {
     fetch_all();
     let found = stdout(&fetchwell(["search", "\"inner text\"", "--store", text(&store)]));
     assert!(found.contains("mail/messages:same@x.test-18c071c59a9af920"), "{found}");
+}
+
+/// Returns the keys of the hits of a search, with the position of the next page.
+async fn search(source: &BoundSource, query: &SearchQuery) -> (Vec<String>, Option<SearchPosition>) {
+    let page = source.search(query).await.unwrap();
+    assert!(page.notes.is_empty(), "{:?}", page.notes);
+    let key = |hit: &Hit| match &hit.id {
+        HitId::Record(address) => address.record.as_str().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    (page.hits.iter().map(key).collect(), page.next)
+}
+
+/// `fixtures/store-layout-2.zip` has a store with an index of layout 2, in which `alpha` is in eight of twelve records.
+#[tokio::test]
+async fn index_of_the_previous_layout_answers_until_the_next_takes_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/store-layout-2.zip");
+    zip::ZipArchive::new(std::fs::File::open(archive).unwrap()).unwrap().extract(folder.path()).unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let is_layout = |layout: u32| {
+        std::fs::read_to_string(file("store.db-index/meta.json"))
+            .unwrap()
+            .contains(&format!("layout\\\":{layout},"))
+    };
+    let query = SearchQuery::new("alpha gamma", 5);
+    // Another process writes to the store, so no index can be built.
+    let lock = std::fs::File::create(file("store.db-lock")).unwrap();
+    lock.lock().unwrap();
+    let source = BoundSource::from(Store::open("store".parse().unwrap(), &file("store.db")).unwrap());
+    let (first, next) = search(&source, &query).await;
+    assert_eq!(first.len(), 5);
+    assert!(first.iter().take(4).all(|key| ["1", "4", "7", "10"].contains(&key.as_str())), "{first:?}");
+    assert!(is_layout(2));
+    lock.unlock().unwrap();
+    let (again, _) = search(&source, &query).await;
+    assert_eq!(again.len(), 5);
+    assert!(is_layout(3));
+    // A walk that began in the earlier index ends there.
+    let (rest, _) = search(&source, &SearchQuery { position: next, ..query.clone() }).await;
+    let walked: BTreeSet<String> = first.into_iter().chain(rest).collect();
+    assert_eq!(walked.len(), 8);
+    // A crash between the two renames.
+    drop(source);
+    std::fs::rename(file("store.db-index"), file("store.db-index-next")).unwrap();
+    let source = BoundSource::from(Store::open("store".parse().unwrap(), &file("store.db")).unwrap());
+    assert_eq!(search(&source, &query).await.0, again);
+    assert!(is_layout(3));
+    for left in ["store.db-index-next", "store.db-index-old"] {
+        assert!(!file(left).exists(), "{left}");
+    }
 }

@@ -66,7 +66,7 @@ async fn words_are_found_however_they_are_written() {
         ("카페", vec![4]),
         ("user_123", vec![5]),
         ("a.b@example.com", vec![5]),
-        ("123_user", vec![]),
+        ("123_user", vec![5]),
         ("NOT AND", vec![6]),
         ("\"quotes\"", vec![6]),
         ("(brackets", vec![6]),
@@ -87,12 +87,13 @@ async fn a_query_without_words_finds_nothing_and_says_so() {
 }
 
 #[tokio::test]
-async fn when_no_record_has_all_words_some_words_do() {
-    let (_folder, path) = store_of(&["alpha beta", "gamma", "delta"]);
+async fn any_word_is_enough_and_all_words_come_first() {
+    let (_folder, path) = store_of(&["alpha", "gamma", "delta", "alpha gamma"]);
     let page = open(&path).search(&query("alpha gamma")).await.unwrap();
-    assert_eq!(page.hits.len(), 2);
-    assert!(page.notes[0].contains("some of them"));
-    assert!(open(&path).search(&query("alpha beta")).await.unwrap().notes.is_empty());
+    assert_eq!(page.hits.len(), 3);
+    assert_eq!(key_of(&page.hits[0]), 3);
+    assert!(page.notes.is_empty());
+    assert_eq!(page.count, Some(fetchwell::source::Count::exact(3)));
 }
 
 #[tokio::test]
@@ -214,7 +215,18 @@ async fn a_position_of_another_state_is_refused() {
     );
     let refused = open(&path).search(&SearchQuery { position: first.next, ..query("common") }).await;
     assert!(matches!(refused, Err(SourceError::InvalidCursor)));
-    for nonsense in ["", "1", "1.all", "1.some.3", "1.all.x", "1.all.1.1", "-1.all.99999999999999999999"] {
+    for nonsense in [
+        "",
+        "1",
+        "1.all",
+        "1.some.3",
+        "1.all.x",
+        "1.all.1.1",
+        "-1.all.99999999999999999999",
+        "r1.1",
+        "r1.x.3",
+        "r1.1.2.3",
+    ] {
         let position = Some(fetchwell::source::SearchPosition(nonsense.to_owned()));
         let refused = open(&path).search(&SearchQuery { position, ..query("common") }).await;
         assert!(matches!(refused, Err(SourceError::InvalidCursor)), "{nonsense}");

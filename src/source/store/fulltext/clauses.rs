@@ -1,73 +1,120 @@
-//! Builds index queries from phrases and a scope.
+//! Builds the query of the index that selects candidates.
 //!
-//! Queries are flat lists of clauses, because the index can skip low-scoring documents only for those. A title
-//! therefore weighs more by being indexed several times (`super::index`) and not by a clause of its own, which made
-//! queries of common words five times slower.
+//! The words are a flat list of clauses, because the index can skip low-scoring records only for those. Operators and
+//! narrow scopes are required clauses beside that list.
 
 use tantivy::Term;
-use tantivy::query::{BooleanQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery};
-use tantivy::schema::IndexRecordOption;
+use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery};
+use tantivy::schema::{Field, IndexRecordOption};
 
+use super::expansion::Lookups;
 use super::index::{Fields, row_term};
 use super::scope::Scope;
-use super::terms::Phrase;
+use super::terms::{Phrase, QueryTerms};
 
-/// Match requirement for the phrases of a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// Every phrase must match.
-    All,
-    /// At least one phrase must match; more matches rank higher.
-    Any,
+/// Weight of a word in the title beside its weight in the text.
+const TITLE_BOOST: f32 = 0.6;
+
+/// Number of words of a query up to which other forms are looked up in titles too.
+const FEW_WORDS: usize = 4;
+
+type Clause = (Occur, Box<dyn Query>);
+
+/// Selection of records by everything except the words of the query.
+#[derive(Debug)]
+pub(super) struct Constraints<'a> {
+    pub(super) terms: &'a QueryTerms,
+    /// Scope, if it is so narrow that it is a clause of the query.
+    pub(super) scope: Option<&'a Scope>,
 }
 
 impl Fields {
-    /// Returns a query for the records of a scope that contain the phrases, ranked by BM25.
-    pub(super) fn query(self, phrases: &[Phrase], mode: Mode, scope: &Scope) -> Box<dyn Query> {
-        let required = match mode {
-            Mode::All => Occur::Must,
-            Mode::Any => Occur::Should,
+    /// Returns the query for the records that have any of the words and pass the constraints.
+    pub(super) fn candidates(self, lookups: &Lookups, constraints: &Constraints<'_>) -> Box<dyn Query> {
+        let words = BooleanQuery::new(self.word_clauses(lookups));
+        let mut clauses = self.constraint_clauses(constraints);
+        if clauses.is_empty() {
+            return Box::new(words);
+        }
+        clauses.insert(0, (Occur::Must, Box::new(words)));
+        Box::new(BooleanQuery::new(clauses))
+    }
+
+    fn word_clauses(self, lookups: &Lookups) -> Vec<Clause> {
+        let is_short = lookups.words.len() <= FEW_WORDS;
+        let mut clauses = Vec::new();
+        for lookup in &lookups.words {
+            for alternative in &lookup.alternatives {
+                let rarity = lookups.rarity(alternative.frequency);
+                if rarity <= 0.0 {
+                    continue;
+                }
+                // Another form counts at most as much as the word of the query, however rare it is.
+                let boost = alternative.quality * lookup.weight.min(rarity) / rarity;
+                let mut clause = |field: Field, boost: f32| {
+                    let term = Term::from_field_text(field, &alternative.text);
+                    let term = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
+                    clauses.push((Occur::Should, Box::new(BoostQuery::new(term, boost)) as Box<dyn Query>));
+                };
+                clause(self.text, boost);
+                if let Some(title) = self.title
+                    && (is_short || alternative.quality >= 1.0)
+                {
+                    clause(title, boost * TITLE_BOOST);
+                }
+            }
+        }
+        clauses
+    }
+
+    fn constraint_clauses(self, Constraints { terms, scope }: &Constraints<'_>) -> Vec<Clause> {
+        let unscored = |query: Box<dyn Query>| Box::new(ConstScoreQuery::new(query, 0.0)) as Box<dyn Query>;
+        let in_field = |field: Option<Field>| {
+            let field = field.unwrap_or(self.text);
+            move |word: &String| {
+                let term = Term::from_field_text(field, word);
+                (Occur::Must, unscored(Box::new(TermQuery::new(term, IndexRecordOption::Basic))))
+            }
         };
-        let words: Vec<_> = phrases.iter().map(|phrase| (required, self.phrase(phrase))).collect();
-        match (self.place(scope), mode) {
-            (None, _) => Box::new(BooleanQuery::new(words)),
-            (Some(place), Mode::All) => {
-                let mut clauses = words;
-                clauses.push((Occur::Must, place));
-                Box::new(BooleanQuery::new(clauses))
-            }
-            (Some(place), Mode::Any) => {
-                let words: Box<dyn Query> = Box::new(BooleanQuery::new(words));
-                Box::new(BooleanQuery::new(vec![(Occur::Must, words), (Occur::Must, place)]))
-            }
-        }
+        let required = terms.required.iter();
+        let mut clauses: Vec<Clause> =
+            required.map(|phrase| (Occur::Must, unscored(phrase_query(self.text, phrase)))).collect();
+        clauses.extend(terms.title.iter().map(in_field(self.title)));
+        clauses.extend(terms.from.iter().map(in_field(self.from)));
+        clauses.extend(terms.excluded.iter().map(|phrase| (Occur::MustNot, phrase_query(self.text, phrase))));
+        clauses.extend(scope.and_then(|scope| self.place(scope)).map(|place| (Occur::Must, place)));
+        clauses
     }
 
-    fn phrase(self, Phrase(terms): &Phrase) -> Box<dyn Query> {
-        let term = |(at, text): &(usize, String)| (*at, Term::from_field_text(self.text, text));
-        match terms.as_slice() {
-            [only] => Box::new(TermQuery::new(term(only).1, IndexRecordOption::WithFreqs)),
-            terms => Box::new(PhraseQuery::new_with_offset(terms.iter().map(term).collect())),
-        }
-    }
-
-    /// Returns a query for the records of a scope. It does not affect the ranking: one term adds the same to every
-    /// score, and a set of terms has the constant score 0.
+    /// Returns a query for the records of a scope, which adds nothing to a score.
     fn place(self, scope: &Scope) -> Option<Box<dyn Query>> {
-        let (field, rows) = match scope {
-            Scope::Everything => return None,
-            Scope::Connection(row) => (self.connection, std::slice::from_ref(row)),
-            Scope::Streams(rows) => (self.stream, rows.as_slice()),
-        };
+        let (field, rows) = self.scope_rows(scope)?;
         let row = |row: &i64| -> Box<dyn Query> {
             Box::new(TermQuery::new(Term::from_field_u64(field, row_term(*row)), IndexRecordOption::Basic))
         };
         Some(match rows {
-            [only] => row(only),
+            [only] => Box::new(BoostQuery::new(row(only), 0.0)),
             several => {
                 let rows = several.iter().map(|each| (Occur::Should, row(each))).collect();
                 Box::new(ConstScoreQuery::new(Box::new(BooleanQuery::new(rows)), 0.0))
             }
         })
+    }
+
+    /// Returns the field and the row ids that a scope selects by; `None` for the whole store.
+    pub(super) fn scope_rows(self, scope: &Scope) -> Option<(Field, &[i64])> {
+        match scope {
+            Scope::Everything => None,
+            Scope::Connection(row) => Some((self.connection, std::slice::from_ref(row))),
+            Scope::Streams(rows) => Some((self.stream, rows.as_slice())),
+        }
+    }
+}
+
+fn phrase_query(field: Field, Phrase(terms): &Phrase) -> Box<dyn Query> {
+    let term = |(at, text): &(usize, String)| (*at, Term::from_field_text(field, text));
+    match terms.as_slice() {
+        [only] => Box::new(TermQuery::new(term(only).1, IndexRecordOption::Basic)),
+        terms => Box::new(PhraseQuery::new_with_offset(terms.iter().map(term).collect())),
     }
 }

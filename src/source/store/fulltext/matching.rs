@@ -1,6 +1,6 @@
 //! Finds the passage of a record that matches a search, for the excerpt of a hit.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -22,11 +22,35 @@ const CLOSE: usize = 160;
 /// Maximum number of matches of one cluster that are compared.
 const CLUSTER: usize = 32;
 
+/// Words to find in a text, by their folded form.
+#[derive(Debug, Default)]
+pub(super) struct ExcerptTerms {
+    words: HashMap<String, ExcerptTerm>,
+    /// Number of words of the query.
+    slots: usize,
+}
+
+/// Word to find in a text.
+#[derive(Debug, Clone, Copy)]
+struct ExcerptTerm {
+    /// Number of the word of the query that it stands for.
+    slot: usize,
+    weight: f32,
+}
+
+impl ExcerptTerms {
+    /// Adds a word that stands for word number `slot` of the query.
+    pub(super) fn add(&mut self, word: &str, slot: usize, weight: f32) {
+        self.slots = self.slots.max(slot + 1);
+        self.words.entry(word.to_owned()).or_insert(ExcerptTerm { slot, weight });
+    }
+}
+
 /// Matching fields and excerpt of a record.
 #[derive(Debug, Default)]
 pub(super) struct MatchLocation {
-    /// Passage with the most distinct terms close together. The title is skipped, since it is shown anyway. Without a
-    /// match, the passage is the start of the longest text.
+    /// Passage with the most and the rarest words close together. Fields that repeat the title are skipped, since it
+    /// is shown anyway. Without a match, the passage is the start of the longest text.
     pub(super) excerpt: Excerpt,
     /// Field that contains the matching passage.
     pub(in crate::source::store) field: Option<String>,
@@ -37,7 +61,7 @@ pub(super) struct MatchLocation {
 }
 
 /// Finds the fields and the best passage of a record that contain the terms.
-pub(super) fn locate_match(data: &RecordData, terms: &HashSet<&str>) -> MatchLocation {
+pub(super) fn locate_match(data: &RecordData, terms: &ExcerptTerms) -> MatchLocation {
     let title = own_title(data);
     let mut texts: Vec<(&str, &str)> = Vec::new();
     for (name, value) in data {
@@ -47,16 +71,16 @@ pub(super) fn locate_match(data: &RecordData, terms: &HashSet<&str>) -> MatchLoc
     }
     let mut fields: Vec<&str> = Vec::new();
     let mut budget = SCAN_BYTES;
-    let mut best: Option<(usize, &str, &str, Range<usize>)> = None;
+    let mut best: Option<(f32, &str, &str, Range<usize>)> = None;
     let mut of_title = None;
     for (name, text) in &texts {
-        let is_title = Some(*text) == title;
+        let is_title = title.is_some_and(|title| repeats_title(text, title));
         if budget == 0 && !is_title {
             continue;
         }
         let most = if is_title { SCAN_BYTES } else { budget };
         let scanned = text.get(..text.floor_char_boundary(most)).unwrap_or_default();
-        let Some((count, range)) = best_cluster(scanned, terms) else {
+        let Some((weight, range)) = best_cluster(scanned, terms) else {
             budget -= if is_title { 0 } else { scanned.len().min(budget) };
             continue;
         };
@@ -68,8 +92,8 @@ pub(super) fn locate_match(data: &RecordData, terms: &HashSet<&str>) -> MatchLoc
             continue;
         }
         budget -= scanned.len().min(budget);
-        if best.as_ref().is_none_or(|(most, ..)| count > *most) {
-            best = Some((count, name, text, range));
+        if best.as_ref().is_none_or(|(most, ..)| weight > *most) {
+            best = Some((weight, name, text, range));
         }
     }
     let excerpt_of = |text: &str, focus: Range<usize>| {
@@ -77,7 +101,8 @@ pub(super) fn locate_match(data: &RecordData, terms: &HashSet<&str>) -> MatchLoc
         Excerpt::new(piece, focus)
     };
     let longest = || {
-        let others = texts.iter().filter(|(_, text)| Some(*text) != title);
+        let is_other = |text: &str| !title.is_some_and(|title| repeats_title(text, title));
+        let others = texts.iter().filter(|(_, text)| is_other(text));
         others.max_by_key(|(_, text)| text.len()).or_else(|| texts.iter().max_by_key(|(_, text)| text.len()))
     };
     let (excerpt, field) = match &best {
@@ -93,6 +118,12 @@ pub(super) fn locate_match(data: &RecordData, terms: &HashSet<&str>) -> MatchLoc
     }
 }
 
+/// Returns true if a text says nothing more than the title.
+fn repeats_title(text: &str, title: &str) -> bool {
+    let text = text.trim();
+    text.len() <= title.len() && title.contains(text)
+}
+
 /// Collects every string inside a value, in order.
 pub(super) fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
     match value {
@@ -103,30 +134,35 @@ pub(super) fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
     }
 }
 
-/// Returns the first cluster with the most distinct terms: their number and the byte range of the cluster.
-fn best_cluster(text: &str, terms: &HashSet<&str>) -> Option<(usize, Range<usize>)> {
+/// Returns the first cluster with the greatest weight of distinct words: the weight and the byte range of the cluster.
+fn best_cluster(text: &str, terms: &ExcerptTerms) -> Option<(f32, Range<usize>)> {
     let mut folded = String::new();
-    let matches: Vec<(&str, Range<usize>)> = words(text)
+    let matches: Vec<(ExcerptTerm, Range<usize>)> = words(text)
         .filter_map(|word| {
             folded.clear();
             fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
-            terms.get(folded.as_str()).map(|term| (*term, word.range))
+            terms.words.get(folded.as_str()).map(|term| (*term, word.range))
         })
         .collect();
-    let mut best: Option<(usize, Range<usize>)> = None;
+    let mut best: Option<(f32, Range<usize>)> = None;
+    let mut weights = vec![0.0_f32; terms.slots];
     for (at, (_, first)) in matches.iter().enumerate() {
-        let close = matches.iter().skip(at).take_while(|(_, range)| range.end - first.start <= CLOSE);
-        let mut different = HashSet::new();
+        let close = matches.iter().skip(at).take_while(|(_, range)| range.end <= first.start + CLOSE);
+        weights.fill(0.0);
         let mut end = first.end;
         for (term, range) in close.take(CLUSTER) {
-            if different.insert(*term) {
+            if let Some(weight) = weights.get_mut(term.slot)
+                && term.weight > *weight
+            {
+                *weight = term.weight;
                 end = end.max(range.end);
             }
         }
-        if best.as_ref().is_none_or(|(most, _)| different.len() > *most) {
-            best = Some((different.len(), first.start..end));
+        let weight = weights.iter().sum();
+        if best.as_ref().is_none_or(|(most, _)| weight > *most) {
+            best = Some((weight, first.start..end));
         }
-        if different.len() == terms.len() {
+        if weights.iter().all(|weight| *weight > 0.0) {
             break;
         }
     }
@@ -139,10 +175,15 @@ mod tests {
 
     use super::*;
 
+    fn terms(words: &[&str]) -> ExcerptTerms {
+        let mut terms = ExcerptTerms::default();
+        words.iter().enumerate().for_each(|(slot, word)| terms.add(word, slot, 1.0));
+        terms
+    }
+
     #[track_caller]
-    fn check(data: Value, terms: &[&str], expect: &str) {
-        let found =
-            locate_match(&serde_json::from_value(data).unwrap(), &terms.iter().copied().collect()).excerpt;
+    fn check(data: Value, words: &[&str], expect: &str) {
+        let found = locate_match(&serde_json::from_value(data).unwrap(), &terms(words)).excerpt;
         assert_eq!(found.text().get(found.focus()).unwrap(), expect);
     }
 
@@ -161,8 +202,7 @@ mod tests {
     #[test]
     fn the_title_is_not_shown_twice() {
         check(json!({"title": "Invoice", "body": "the invoice is due"}), &["invoice"], "invoice");
-        let of =
-            |data: Value| locate_match(&serde_json::from_value(data).unwrap(), &HashSet::from(["invoice"]));
+        let of = |data: Value| locate_match(&serde_json::from_value(data).unwrap(), &terms(&["invoice"]));
         let only_title = of(json!({"title": "Invoice", "body": "due at once"}));
         assert_eq!((only_title.excerpt.text(), only_title.field), ("due at once", None));
         assert_eq!(only_title.fields, ["title"]);

@@ -4,18 +4,30 @@
 //! locates the words in them for the excerpt. `StoreSearch` is its entry.
 //!
 //! * `search`: runs a search from query to hits
-//! * `words`, `terms`: words of a text, and the terms and phrases of a query
+//! * `words`, `terms`: words of a text, and the words and phrases of a query
+//! * `stems`, `expansion`: forms and misspellings of words, and their lookup in the dictionary of the index
 //! * `clauses`, `scope`: the query of the index, and the part of the store that it covers
+//! * `candidates`, `evidence`: the records with the best scores of the index, and where they have the words
+//! * `ranking`, `selection`: the score of a record, and the order of scored records
+//! * `ranked_list`: the matches of a search in their order, as far as they are needed
 //! * `post_filter`: filters over search results
-//! * `matching`: location of the words in a record
+//! * `hits`, `matching`: the hits of matches, and the passage of a record that matches
 //! * `index`: the search index beside the store
 
+mod candidates;
 mod clauses;
+mod evidence;
+mod expansion;
+mod hits;
 pub(super) mod index;
 mod matching;
 mod post_filter;
+mod ranked_list;
+mod ranking;
 mod scope;
 mod search;
+mod selection;
+mod stems;
 mod terms;
 mod words;
 

@@ -3,6 +3,7 @@
 //! The index ranks, and the filter reads the records of its matches. Matches are examined in rank order until the
 //! page is full or a maximum is reached; the next page continues after the last one examined.
 
+use super::selection::Match;
 use crate::source::store::database::Database;
 use crate::source::store::error::StoreError;
 use crate::source::store::read::allowance::Allowance;
@@ -17,13 +18,6 @@ const CHUNK: usize = 200;
 
 /// Maximum number of matches examined for one page.
 const MAX_EXAMINED: usize = 10_000;
-
-/// Record that the index returned, with its score.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Match {
-    pub(in crate::source::store) row: i64,
-    pub(super) score: f32,
-}
 
 /// Matches of one page.
 #[derive(Debug)]

@@ -1,65 +1,156 @@
-//! Parses the text of a search into terms.
+//! Divides the text of a search into words.
 //!
-//! There is no query syntax: `AND`, `*`, quotes and brackets are plain text. The query is split at white space, and
-//! each piece is a phrase: its words must follow each other (`user_123` is `user` followed by `123`).
+//! A text has slots, which are its different words, and places, which are the slots in the order of the text. Words
+//! that stand together without white space (`user_123`, a path, a text in a script without spaces) or within quotes
+//! are a unit: a record that has them in sequence ranks higher.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use super::words::{WordKind, words};
+use super::words::{Word, WordKind, words};
+use crate::source::{SearchField, SearchText};
 
-/// White-space-separated piece of a query: its terms, each with its distance from the first.
+/// Maximum number of places of a text that are looked at. Later words are ignored.
+const MAX_PLACES: usize = 400;
+
+/// Different word of a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// Folded text of the word.
+    pub(super) text: String,
+    pub(super) kind: WordKind,
+}
+
+/// Occurrence of a slot in the query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Number of the slot.
+    pub(super) slot: usize,
+    /// Ordinal of the word in the query, counted as in the text of records.
+    pub(super) position: usize,
+    /// Number of the unit that the word belongs to.
+    pub(super) unit: usize,
+}
+
+/// Words that must follow each other: each with its distance from the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Phrase(pub(in crate::source::store) Vec<(usize, String)>);
 
-/// Returns the phrases of a query without duplicates.
-pub(super) fn phrases(query: &str) -> Vec<Phrase> {
-    let mut phrases: Vec<Phrase> = Vec::new();
-    for piece in query.split_whitespace() {
-        let phrase = phrase(piece);
-        if !phrase.0.is_empty() && !phrases.contains(&phrase) {
-            phrases.push(phrase);
+/// Words of a search, ready to be looked up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct QueryTerms {
+    pub(super) slots: Vec<Slot>,
+    pub(super) places: Vec<Place>,
+    /// Phrases that a record must contain.
+    pub(super) required: Vec<Phrase>,
+    /// Phrases that a record must not contain.
+    pub(super) excluded: Vec<Phrase>,
+    /// Words that the title must contain.
+    pub(super) title: Vec<String>,
+    /// Words that the author must contain.
+    pub(super) from: Vec<String>,
+}
+
+impl QueryTerms {
+    /// Divides the text of a search into words. The words of required phrases and fields rank records too.
+    pub(super) fn new(text: &SearchText) -> Self {
+        let mut terms = Self::default();
+        let mut slots: HashMap<String, usize> = HashMap::new();
+        terms.add_words(&text.words, &mut slots);
+        for phrase in &text.phrases {
+            terms.add_unit(phrase, &mut slots);
+            terms.required.extend(Phrase::new(phrase));
+        }
+        terms.excluded.extend(text.excluded.iter().filter_map(|phrase| Phrase::new(phrase)));
+        for field in &text.fields {
+            terms.add_words(&field.text, &mut slots);
+            let words = query_words(&field.text).into_iter().map(|word| word.folded(&field.text));
+            match field.field {
+                SearchField::Title => terms.title.extend(words),
+                SearchField::From => terms.from.extend(words),
+            }
+        }
+        terms
+    }
+
+    /// Returns true if there is nothing to look up.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Adds plain text. Pieces between white space are units, and so is what stands within quotes.
+    fn add_words(&mut self, text: &str, slots: &mut HashMap<String, usize>) {
+        let mut rest = text;
+        while let Some((before, quoted)) = rest.split_once(['"', '“', '„', '«']) {
+            let Some((quoted, after)) = quoted.split_once(['"', '”', '“', '»']) else { break };
+            before.split_whitespace().for_each(|piece| self.add_unit(piece, slots));
+            self.add_unit(quoted, slots);
+            rest = after;
+        }
+        rest.split_whitespace().for_each(|piece| self.add_unit(piece, slots));
+    }
+
+    fn add_unit(&mut self, piece: &str, slots: &mut HashMap<String, usize>) {
+        let unit = self.places.last().map_or(0, |place| place.unit + 1);
+        let start = self.places.last().map_or(0, |place| place.position + 1);
+        for word in query_words(piece) {
+            if self.places.len() == MAX_PLACES {
+                return;
+            }
+            let text = word.folded(piece);
+            let slot = *slots.entry(text).or_insert_with_key(|text| {
+                self.slots.push(Slot { text: text.clone(), kind: word.kind });
+                self.slots.len() - 1
+            });
+            self.places.push(Place { slot, position: start + word.position, unit });
         }
     }
-    phrases
 }
 
-/// Returns the terms of all phrases as a set, to find them again in a text.
-pub(super) fn term_set(phrases: &[Phrase]) -> HashSet<&str> {
-    phrases.iter().flat_map(|phrase| &phrase.0).map(|(_, term)| term.as_str()).collect()
+impl Phrase {
+    /// Creates the phrase of a text; returns `None` for one without words.
+    pub(super) fn new(text: &str) -> Option<Self> {
+        let mut terms: Vec<(usize, String)> = query_words(text)
+            .into_iter()
+            .filter(|word| word.kind != WordKind::Part)
+            .map(|word| (word.position, word.folded(text)))
+            .collect();
+        let first = terms.first()?.0;
+        terms.iter_mut().for_each(|(position, _)| *position -= first);
+        Some(Self(terms))
+    }
 }
 
-fn phrase(piece: &str) -> Phrase {
-    let mut terms: Vec<(usize, String)> = Vec::new();
+/// Returns the words of a text that are looked up. A character that belongs to a pair is looked up as that pair, which
+/// is rarer.
+fn query_words(text: &str) -> Vec<Word> {
+    let mut kept = Vec::new();
     let mut paired = 0;
-    let mut found = words(piece).peekable();
+    let mut found = words(text).peekable();
     while let Some(word) = found.next() {
-        // A character that belongs to a pair is looked up as that pair, which is rarer.
         let starts_pair = found.peek().is_some_and(|next| next.kind == WordKind::Pair);
         let in_pair = word.kind == WordKind::Single && (starts_pair || word.range.start < paired);
         if word.kind == WordKind::Pair {
             paired = word.range.end;
         }
         if !in_pair {
-            terms.push((word.position, word.folded(piece)));
+            kept.push(word);
         }
     }
-    let first = terms.first().map_or(0, |(position, _)| *position);
-    for (position, _) in &mut terms {
-        *position -= first;
-    }
-    Phrase(terms)
+    kept
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Compares the words of a query, each with its position and unit.
     #[track_caller]
-    fn check(query: &str, expect: &[&[(usize, &str)]]) {
-        let found = phrases(query);
-        let found: Vec<Vec<(usize, &str)>> = found
+    fn check(query: &str, expect: &[(&str, usize, usize)]) {
+        let terms = QueryTerms::new(&SearchText::plain(query));
+        let found: Vec<(&str, usize, usize)> = terms
+            .places
             .iter()
-            .map(|phrase| phrase.0.iter().map(|(at, term)| (*at, term.as_str())).collect())
+            .map(|place| (terms.slots[place.slot].text.as_str(), place.position, place.unit))
             .collect();
         assert_eq!(found, expect, "{query}");
     }
@@ -67,24 +158,40 @@ mod tests {
     #[test]
     fn operators_are_text() {
         check(
-            "invoice AND \"paid\" NOT* (x",
-            &[&[(0, "invoice")], &[(0, "and")], &[(0, "paid")], &[(0, "not")], &[(0, "x")]],
+            "invoice AND paid NOT* (x",
+            &[("invoice", 0, 0), ("and", 1, 1), ("paid", 2, 2), ("not", 3, 3), ("x", 4, 4)],
         );
-        check("a OR a", &[&[(0, "a")], &[(0, "or")]]);
+        check("a OR a", &[("a", 0, 0), ("or", 1, 1), ("a", 2, 2)]);
         check("*** \"\" ()", &[]);
     }
 
     #[test]
-    fn adjacent_words_form_a_phrase() {
-        check("user_123 a@b.c", &[&[(0, "user"), (1, "123")], &[(0, "a"), (1, "b"), (2, "c")]]);
+    fn adjacent_and_quoted_words_form_a_unit() {
+        check("user_123 a@b.c", &[("user", 0, 0), ("123", 1, 0), ("a", 2, 1), ("b", 3, 1), ("c", 4, 1)]);
+        check("say \"good day\" now", &[("say", 0, 0), ("good", 1, 1), ("day", 2, 1), ("now", 3, 2)]);
+        check("say \"good day", &[("say", 0, 0), ("good", 1, 1), ("day", 2, 2)]);
+        check("parseFile x", &[("parsefile", 0, 0), ("parse", 0, 0), ("file", 1, 0), ("x", 2, 1)]);
     }
 
     #[test]
     fn unspaced_text_is_looked_up_by_its_pairs() {
-        check("東", &[&[(0, "東")]]);
-        check("東京", &[&[(0, "東京")]]);
-        check("東京都庁", &[&[(0, "東京"), (1, "京都"), (2, "都庁")]]);
-        check("iPhone用", &[&[(0, "iphone"), (1, "用")]]);
-        check("用iPhoneケース", &[&[(0, "用"), (1, "iphone"), (2, "ケー"), (3, "ース")]]);
+        check("東", &[("東", 0, 0)]);
+        check("東京", &[("東京", 0, 0)]);
+        check("東京都庁", &[("東京", 0, 0), ("京都", 1, 0), ("都庁", 2, 0)]);
+        check("iPhone用", &[("iphone", 0, 0), ("用", 1, 0)]);
+        check("用iPhoneケース", &[("用", 0, 0), ("iphone", 1, 0), ("ケー", 2, 0), ("ース", 3, 0)]);
+    }
+
+    #[test]
+    fn operators_of_a_parsed_text_become_phrases() {
+        let text = SearchText {
+            phrases: vec!["Good day".to_owned()],
+            excluded: vec!["draft".to_owned()],
+            ..SearchText::plain("hello")
+        };
+        let terms = QueryTerms::new(&text);
+        assert_eq!(terms.slots.len(), 3);
+        assert_eq!(terms.required, [Phrase(vec![(0, "good".to_owned()), (1, "day".to_owned())])]);
+        assert_eq!(terms.excluded, [Phrase(vec![(0, "draft".to_owned())])]);
     }
 }

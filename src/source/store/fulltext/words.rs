@@ -5,11 +5,14 @@
 //! * A word is a run of letters and digits of a script that puts spaces between words. It is folded: lower case,
 //!   compatibility forms (full-width letters, ligatures) and diacritics removed, so `Øresund`, `ORESUND` and
 //!   `oresund` are one word.
+//! * A word in camel case (`parseConfigFile`) is one word and, at the same place, its parts. Texts that say the
+//!   parts as words of their own are thereby found by it, and it by them.
 //! * Chinese, Japanese, Korean, Thai and the other scripts that put no spaces between words are split into single
 //!   characters and overlapping pairs. A query of one character finds every text that contains it; a longer query
 //!   finds texts that contain its pairs in sequence, which is the same as containing the query. No dictionary of
 //!   words is needed.
 
+use std::collections::VecDeque;
 use std::iter::Peekable;
 use std::ops::Range;
 use std::str::CharIndices;
@@ -20,6 +23,9 @@ use unicode_script::{Script, UnicodeScript};
 
 /// Maximum number of characters of a word. Longer words are indexed and looked up by their first characters.
 const WORD_CHARS: usize = 64;
+
+/// Maximum number of parts of a word in camel case. Text with more is random rather than an identifier.
+const MAX_PARTS: usize = 8;
 
 /// Scripts written without spaces between words.
 const UNSPACED: [Script; 11] = [
@@ -41,7 +47,8 @@ const UNSPACED: [Script; 11] = [
 pub(super) struct Word {
     /// Byte range of the word in the text.
     pub(in crate::source::store) range: Range<usize>,
-    /// Ordinal of the word. A pair has the ordinal of its first character.
+    /// Ordinal of the word. A pair has the ordinal of its first character; a word in camel case has that of its
+    /// first part.
     pub(in crate::source::store) position: usize,
     pub(in crate::source::store) kind: WordKind,
 }
@@ -50,6 +57,8 @@ pub(super) struct Word {
 pub(super) enum WordKind {
     /// Word of a script with spaces.
     Spaced,
+    /// Part of the word in camel case before it.
+    Part,
     /// One character of a script without spaces.
     Single,
     /// Two adjacent characters of a script without spaces.
@@ -65,15 +74,24 @@ impl Word {
     }
 }
 
-/// Returns the words of `text` in order; a pair follows its first character.
+/// Returns the words of `text` in order; a pair follows its first character, parts follow their word.
 pub(in crate::source::store) fn words(text: &str) -> Words<'_> {
-    Words { units: Units { chars: text.char_indices().peekable() }.peekable(), pair: None, position: 0 }
+    let units = Units { chars: text.char_indices().peekable() }.peekable();
+    Words { text, units, pair: None, parts: VecDeque::new(), position: 0 }
+}
+
+/// Returns the number of places that the words of a text take.
+pub(super) fn position_count(text: &str) -> usize {
+    words(text).map(|word| word.position + 1).max().unwrap_or(0)
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Words<'a> {
+    text: &'a str,
     units: Peekable<Units<'a>>,
     pair: Option<Word>,
+    /// Parts of the last word that remain, in order.
+    parts: VecDeque<Word>,
     position: usize,
 }
 
@@ -84,10 +102,17 @@ impl Iterator for Words<'_> {
         if let Some(pair) = self.pair.take() {
             return Some(pair);
         }
+        if let Some(part) = self.parts.pop_front() {
+            return Some(part);
+        }
         let unit = self.units.next()?;
         let position = self.position;
         self.position += 1;
         if unit.spaced {
+            for (number, part) in camel_case_parts(self.text, &unit.range).into_iter().enumerate() {
+                self.position = position + number + 1;
+                self.parts.push_back(Word { range: part, position: position + number, kind: WordKind::Part });
+            }
             return Some(Word { range: unit.range, position, kind: WordKind::Spaced });
         }
         if let Some(next) = self.units.peek()
@@ -99,6 +124,38 @@ impl Iterator for Words<'_> {
         }
         Some(Word { range: unit.range, position, kind: WordKind::Single })
     }
+}
+
+/// Returns the ranges of the parts of a word in camel case, or none for other words.
+///
+/// A part begins at an upper-case letter after a lower-case letter or digit, and at the last letter of an acronym
+/// before a lower-case letter (`HTTPServer`). Words with parts too short to mean something (`iPhone`, `PDFs`, most
+/// random text) have none.
+fn camel_case_parts(text: &str, word: &Range<usize>) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes().get(word.clone()).unwrap_or_default();
+    let has_later_capital = bytes.iter().skip(1).any(u8::is_ascii_uppercase);
+    if bytes.len() > WORD_CHARS || !bytes.is_ascii() || !has_later_capital {
+        return Vec::new();
+    }
+    let mut starts = vec![0];
+    for (at, window) in bytes.windows(2).enumerate() {
+        let [before, letter] = window else { continue };
+        let is_acronym_end = || {
+            bytes.get(at + 2..).is_some_and(|rest| {
+                rest.len() >= 2 && rest.iter().take(2).all(|byte| byte.is_ascii_lowercase())
+            })
+        };
+        if letter.is_ascii_uppercase() && (!before.is_ascii_uppercase() || is_acronym_end()) {
+            starts.push(at + 1);
+        }
+    }
+    let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
+    let parts: Vec<_> = starts.iter().copied().zip(ends).collect();
+    let is_long = |(start, end): &(usize, usize)| end - start >= 2;
+    if !(2..=MAX_PARTS).contains(&parts.len()) || !parts.iter().all(is_long) {
+        return Vec::new();
+    }
+    parts.into_iter().map(|(start, end)| word.start + start..word.start + end).collect()
 }
 
 /// Complete word of a spaced script, or one character of an unspaced script, each with its combining marks.
@@ -276,6 +333,19 @@ mod tests {
                 .map(String::as_str),
         );
         check("ไทย", &["ไ", "ไท", "ท", "ทย", "ย"]);
+    }
+
+    #[test]
+    fn a_word_in_camel_case_is_followed_by_its_parts() {
+        check("parseConfigFile x", &["parseconfigfile", "parse", "config", "file", "x"]);
+        check("HTTPServer", &["httpserver", "http", "server"]);
+        check("sha256Sum", &["sha256sum", "sha256", "sum"]);
+        for whole in ["iPhone", "PDFs", "README", "Title", "aB3dEfGh", "IDs"] {
+            check(whole, &[&whole.to_lowercase()]);
+        }
+        let positions: Vec<usize> = words("a parseConfigFile b").map(|word| word.position).collect();
+        assert_eq!(positions, [0, 1, 1, 2, 3, 4]);
+        assert_eq!(position_count("a parseConfigFile b"), 5);
     }
 
     fn nfkd(text: &str) -> String {

@@ -14,7 +14,7 @@ use super::open_stream::{OpenStream, WriteOutcome};
 use crate::handle::{ConnectionId, StreamName};
 use crate::source::store::database::{Database, identity};
 use crate::source::store::error::StoreError;
-use crate::source::store::fulltext::index::{Entry, IndexFollower, Rows};
+use crate::source::store::fulltext::index::{Entry, Fields, IndexFollower, RecordText, Rows};
 use crate::source::store::manifest::Manifest;
 use crate::source::store::write_lock::WriteLock;
 
@@ -173,16 +173,8 @@ impl StoreWriter {
                     WriteOutcome::Deleted(_) => *counts.entry(stream).or_default() -= 1,
                     WriteOutcome::Changed(_) | WriteOutcome::Unchanged => {}
                 }
-                let entry = |row: &i64, data| {
-                    let rows = Rows { record: *row, stream, connection: self.connection };
-                    Entry::new(self.index.fields, rows, incoming.key.as_str(), data)
-                };
-                let entry = match (&written, &incoming.change) {
-                    (WriteOutcome::Added(row), Change::Put { data, .. }) => entry(row, data).for_new_record(),
-                    (WriteOutcome::Changed(row), Change::Put { data, .. }) => entry(row, data),
-                    (WriteOutcome::Deleted(row), _) => Entry::removal(*row),
-                    _ => continue,
-                };
+                let place = StreamPlace { stream, connection: self.connection };
+                let Some(entry) = place.index_entry(self.index.fields, incoming, &written) else { continue };
                 version += 1;
                 entries.push(entry);
             }
@@ -212,6 +204,33 @@ impl StoreWriter {
             self.uncommitted = 0;
         }
         Ok(())
+    }
+}
+
+/// Rows of a stream and its connection.
+struct StreamPlace {
+    stream: i64,
+    connection: i64,
+}
+
+impl StreamPlace {
+    /// Returns the index entry of a change; `None` if it changed nothing.
+    fn index_entry(&self, fields: Fields, incoming: &Incoming, written: &WriteOutcome) -> Option<Entry> {
+        let entry = |record: i64, data, emitted_at: &Option<String>| {
+            let rows = Rows { record, stream: self.stream, connection: self.connection };
+            let text = RecordText { key: incoming.key.as_str(), data, emitted_at: emitted_at.as_deref() };
+            Entry::new(fields, rows, &text)
+        };
+        match (written, &incoming.change) {
+            (WriteOutcome::Added(row), Change::Put { data, emitted_at }) => {
+                Some(entry(*row, data, emitted_at).for_new_record())
+            }
+            (WriteOutcome::Changed(row), Change::Put { data, emitted_at }) => {
+                Some(entry(*row, data, emitted_at))
+            }
+            (WriteOutcome::Deleted(row), _) => Some(Entry::removal(*row)),
+            _ => None,
+        }
     }
 }
 

@@ -8,14 +8,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
-use tantivy::Searcher;
-
-use super::document::Fields;
 use super::editor::{IndexEditor, changes_since};
 use super::fault::IndexFault;
 use super::folder::folder_of;
 use super::open::VerifiedFiles;
-use super::view::{IndexView, Unverified};
+use super::view::{IndexView, Snapshot, Unverified};
 use crate::source::SourceError;
 use crate::source::store::StoreError;
 use crate::source::store::database::{Database, FileIdentity, identity};
@@ -84,20 +81,6 @@ pub enum IndexState {
     Unwritable(i64),
 }
 
-/// Index at one version. Pagination over a snapshot has no gaps and no duplicates while records are imported.
-#[derive(Clone)]
-pub(in crate::source::store) struct Snapshot {
-    pub(in crate::source::store) version: i64,
-    pub(in crate::source::store) fields: Fields,
-    pub(in crate::source::store) searcher: Searcher,
-}
-
-impl std::fmt::Debug for Snapshot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Snapshot").field("version", &self.version).finish_non_exhaustive()
-    }
-}
-
 /// Extent of verification before an index is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::source::store) enum Verification {
@@ -124,8 +107,8 @@ impl CurrentIndex {
             }
         };
         let (version, damage) = match IndexView::open(path, &uuid, &self.shared.verified, limit) {
-            Ok(view) if view.version == newest => return Ok(IndexState::Complete),
-            Ok(view) if view.version < newest => (view.version, None),
+            Ok(view) if view.version == newest && !view.is_previous => return Ok(IndexState::Complete),
+            Ok(view) if view.version <= newest => (view.version, None),
             Err(IndexFault::Missing) if newest == 0 => return Ok(IndexState::Complete),
             Ok(_) | Err(IndexFault::Missing | IndexFault::Outdated) => (0, None),
             Err(IndexFault::Damaged(problem)) => (0, Some(problem)),
@@ -133,6 +116,8 @@ impl CurrentIndex {
         };
         let _lock = match (WriteLock::try_take(path), damage) {
             (Ok(Some(lock)), _) => lock,
+            // An index of the previous layout answers as long as no other can be built.
+            (Ok(None) | Err(_), None) if version > 0 && version == newest => return Ok(IndexState::Complete),
             (Ok(None), None) => return Ok(IndexState::BeingWritten(changes_since(database, version)?)),
             (Err(StoreError::Unwritable { .. } | StoreError::DiskFull { .. }), None) if version > 0 => {
                 return Ok(IndexState::Unwritable(changes_since(database, version)?));
@@ -160,17 +145,19 @@ impl CurrentIndex {
         &self,
         database: &Database,
         version: i64,
+        is_previous: bool,
     ) -> Result<Snapshot, SourceError> {
+        let is_requested = |snapshot: &Snapshot| snapshot.is_at(version, is_previous);
         {
             let mut state = self.lock();
             state.reset_if_replaced(database)?;
-            if let Some(snapshot) = state.recent.iter().find(|recent| recent.version == version) {
+            if let Some(snapshot) = state.recent.iter().find(|recent| is_requested(recent)) {
                 return Ok(snapshot.clone());
             }
         }
         // After a restart, the newest snapshot may be the requested one.
         let (newest, _) = self.newest(database)?;
-        if newest.version == version { Ok(newest) } else { Err(SourceError::InvalidCursor) }
+        if is_requested(&newest) { Ok(newest) } else { Err(SourceError::InvalidCursor) }
     }
 
     /// Returns the newest snapshot, updated if that is quick, otherwise with a note that says how many records are
@@ -190,6 +177,14 @@ impl CurrentIndex {
             view = view.filter(|view| view.version <= newest);
         }
         let mut notes = Vec::new();
+        if view.as_ref().is_some_and(|view| view.is_previous && view.version == newest) {
+            // The next layout is built while this one answers; a failure costs no answer.
+            match state.bring_up_to_date(database, &self.shared, Some(newest)) {
+                Ok(_) if state.is_busy() => {}
+                Ok(_) => view = state.current(database.path(), &uuid, newest, &self.shared)?.or(view),
+                Err(error) => tracing::debug!(%error, "the search index keeps its previous layout"),
+            }
+        }
         if view.as_ref().is_none_or(|view| view.version < newest) {
             let version = view.as_ref().map(|view| view.version);
             notes = match (state.bring_up_to_date(database, &self.shared, version), version) {
@@ -225,12 +220,13 @@ impl CurrentIndex {
         if let Some(unverified) = view.take_unverified() {
             self.verify_in_background(unverified);
         }
-        let snapshot = Snapshot { version: view.version, fields: view.fields, searcher: view.searcher() };
-        state.view = Some(view);
-        if state.recent.front().is_none_or(|recent| recent.version != snapshot.version) {
+        let snapshot = view.snapshot();
+        let is_known = |recent: &Snapshot| recent.is_at(view.version, view.is_previous);
+        if !state.recent.front().is_some_and(is_known) {
             state.recent.push_front(snapshot.clone());
             state.recent.truncate(MAX_SNAPSHOTS);
         }
+        state.view = Some(view);
         Ok((snapshot, notes))
     }
 
@@ -350,6 +346,8 @@ impl State {
         }
         let open = || IndexView::open(path, uuid, &shared.verified, MAX_INLINE_VERIFICATION);
         let opened = match self.view.take() {
+            // One of the previous layout is opened again, because another may have taken its place.
+            Some(view) if view.is_previous => open(),
             Some(view) if view.version == newest => return Ok(Some(view)),
             Some(view) => {
                 view.refresh(uuid, &shared.verified, MAX_INLINE_VERIFICATION).or_else(|_changed| open())
@@ -424,7 +422,8 @@ impl State {
         }
         self.spawn(path, lock, |database: &Database| fill(editor, database))?;
         self.is_rebuilding = is_damaged;
-        Ok(vec![self.progress_note(behind)])
+        let missing = version.map_or(Ok(behind), |version| changes_since(database, version))?;
+        Ok(vec![self.progress_note(missing)])
     }
 
     /// Runs work on the index on a background thread, which holds the write lock.

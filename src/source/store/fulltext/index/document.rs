@@ -4,10 +4,12 @@ use tantivy::TantivyDocument;
 use tantivy::schema::{IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions};
 
 use super::super::matching::collect_texts;
-use crate::record::{RecordData, own_title};
+use super::super::words::position_count;
+use super::similarity::SimilarityHash;
+use crate::record::{RecordData, author_values, authored_at, moment, own_title};
 
-/// Number of times that the title is indexed, which is its weight against other text.
-const TITLE_WEIGHT: usize = 3;
+/// Maximum number of texts of one record that name its author.
+const MAX_AUTHORS: usize = 20;
 
 /// Maximum number of texts of one record that are searchable.
 const TEXTS_PER_RECORD: usize = 10_000;
@@ -18,7 +20,24 @@ pub(in crate::source::store) struct Fields {
     pub(in crate::source::store) record: tantivy::schema::Field,
     pub(in crate::source::store) connection: tantivy::schema::Field,
     pub(in crate::source::store) stream: tantivy::schema::Field,
+    /// All text of a record, the title first, with positions.
     pub(in crate::source::store) text: tantivy::schema::Field,
+    /// Words of the title; `None` in an index of layout 2.
+    pub(in crate::source::store) title: Option<tantivy::schema::Field>,
+    /// Words of the author; `None` in an index of layout 2.
+    pub(in crate::source::store) from: Option<tantivy::schema::Field>,
+    columns: Option<Columns>,
+}
+
+/// Columns that an index of layout 2 does not have.
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    /// Number of words of the title.
+    title_words: tantivy::schema::Field,
+    /// Second at which the record was written.
+    time: tantivy::schema::Field,
+    /// Hash of the text that is similar for similar texts.
+    similarity: tantivy::schema::Field,
 }
 
 impl Fields {
@@ -26,18 +45,49 @@ impl Fields {
         let mut schema = Schema::builder();
         // Without field norms: the score does not use them, and they take a byte per record.
         let rows = NumericOptions::default().set_indexed();
-        let words = TextFieldIndexing::default()
-            .set_tokenizer("fetchwell")
-            .set_index_option(IndexRecordOption::WithFreqsAndPositions);
-        let words = TextOptions::default().set_indexing_options(words);
+        let column = NumericOptions::default().set_fast();
+        let fields = Self {
+            record: schema.add_u64_field("record", rows.clone().set_fast()),
+            connection: schema.add_u64_field("connection", rows.clone().set_fast()),
+            stream: schema.add_u64_field("stream", rows.set_fast()),
+            text: schema.add_text_field("text", words(IndexRecordOption::WithFreqsAndPositions, true)),
+            title: Some(schema.add_text_field("title", words(IndexRecordOption::WithFreqs, true))),
+            from: Some(schema.add_text_field("from", words(IndexRecordOption::Basic, false))),
+            columns: Some(Columns {
+                title_words: schema.add_u64_field("title_words", column.clone()),
+                time: schema.add_i64_field("time", column.clone()),
+                similarity: schema.add_u64_field("similarity", column),
+            }),
+        };
+        (schema.build(), fields)
+    }
+
+    /// Returns the schema of layout 2, which is read until an index of the current layout is complete.
+    pub(super) fn previous_schema() -> (Schema, Self) {
+        let mut schema = Schema::builder();
+        let rows = NumericOptions::default().set_indexed();
         let fields = Self {
             record: schema.add_u64_field("record", rows.clone().set_fast()),
             connection: schema.add_u64_field("connection", rows.clone()),
             stream: schema.add_u64_field("stream", rows),
-            text: schema.add_text_field("text", words),
+            text: schema.add_text_field("text", words(IndexRecordOption::WithFreqsAndPositions, true)),
+            title: None,
+            from: None,
+            columns: None,
         };
         (schema.build(), fields)
     }
+
+    /// Returns true if the index has columns of streams, connections, times, title lengths and similarities.
+    pub(in crate::source::store) fn has_columns(self) -> bool {
+        self.columns.is_some()
+    }
+}
+
+/// Returns the options of a text field.
+fn words(option: IndexRecordOption, has_lengths: bool) -> TextOptions {
+    let indexing = TextFieldIndexing::default().set_tokenizer("fetchwell").set_index_option(option);
+    TextOptions::default().set_indexing_options(indexing.set_fieldnorms(has_lengths))
 }
 
 /// Row ids of a record, its stream and its connection.
@@ -46,6 +96,15 @@ pub(in crate::source::store) struct Rows {
     pub(in crate::source::store) record: i64,
     pub(in crate::source::store) stream: i64,
     pub(in crate::source::store) connection: i64,
+}
+
+/// Content of a record as far as it is indexed.
+#[derive(Debug)]
+pub(in crate::source::store) struct RecordText<'a> {
+    pub(in crate::source::store) key: &'a str,
+    pub(in crate::source::store) data: &'a RecordData,
+    /// Time at which the connector emitted the record, which stands for a time that the record does not have.
+    pub(in crate::source::store) emitted_at: Option<&'a str>,
 }
 
 /// Index entry of one record.
@@ -61,16 +120,18 @@ pub(in crate::source::store) struct Entry {
 
 impl Entry {
     /// Returns the entry for the current state of a record.
-    pub(in crate::source::store) fn new(fields: Fields, rows: Rows, key: &str, data: &RecordData) -> Self {
+    pub(in crate::source::store) fn new(fields: Fields, rows: Rows, text: &RecordText<'_>) -> Self {
         let Rows { record, stream, connection } = rows;
+        let RecordText { key, data, emitted_at } = text;
         let mut document = TantivyDocument::new();
         document.add_u64(fields.record, row_term(record));
         document.add_u64(fields.stream, row_term(stream));
         document.add_u64(fields.connection, row_term(connection));
-        document.add_text(fields.text, key);
-        if let Some(title) = own_title(data) {
-            (1..TITLE_WEIGHT).for_each(|_| document.add_text(fields.text, title));
+        let title = own_title(data);
+        if let Some(title) = title {
+            document.add_text(fields.text, title);
         }
+        document.add_text(fields.text, key);
         let mut texts = Vec::new();
         for value in data.values() {
             collect_texts(value, &mut texts);
@@ -78,8 +139,27 @@ impl Entry {
                 document.add_text(fields.text, number.to_string());
             }
         }
+        let mut similarity = SimilarityHash::default();
         for text in texts.into_iter().take(TEXTS_PER_RECORD) {
-            document.add_text(fields.text, text);
+            similarity.add(text);
+            if !title.is_some_and(|title| std::ptr::eq(title, text)) {
+                document.add_text(fields.text, text);
+            }
+        }
+        if let (Some(field), Some(title)) = (fields.title, title) {
+            document.add_text(field, title);
+        }
+        if let Some(field) = fields.from {
+            let mut authors = Vec::new();
+            author_values(data).for_each(|value| collect_texts(value, &mut authors));
+            authors.into_iter().take(MAX_AUTHORS).for_each(|author| document.add_text(field, author));
+        }
+        if let Some(columns) = fields.columns {
+            document.add_u64(columns.title_words, title.map_or(0, position_count) as u64);
+            document.add_u64(columns.similarity, similarity.finish());
+            if let Some(time) = authored_at(data).or(*emitted_at).and_then(second) {
+                document.add_i64(columns.time, time);
+            }
         }
         Self { record, document: Some(document), replaces: true }
     }
@@ -93,6 +173,15 @@ impl Entry {
     pub(in crate::source::store) fn removal(record: i64) -> Self {
         Self { record, document: None, replaces: true }
     }
+}
+
+/// Returns the second of a date or timestamp.
+fn second(text: &str) -> Option<i64> {
+    let timestamp = moment(text).or_else(|| {
+        let day: jiff::civil::Date = text.get(..10)?.parse().ok()?;
+        Some(day.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+    })?;
+    Some(timestamp.as_second())
 }
 
 /// Returns the index term of a row id. Row ids are positive.

@@ -1,13 +1,13 @@
 //! The writer of an index. One process at a time has it, under the store's write lock.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use tantivy::{IndexWriter, TantivyError, Term};
 
-use super::document::{Entry, Fields, Rows, row_term};
+use super::document::{Entry, Fields, RecordText, Rows, row_term};
 use super::fault::{IndexFault, guard};
-use super::folder::{IndexFolder, folder_of};
+use super::folder::{IndexFolder, folder_of, next_folder_of, replace_by_next};
 use super::open::{OpenIndex, VerifiedFiles, listed_files};
 use super::payload::CommitPayload;
 use crate::source::store::StoreError;
@@ -32,6 +32,8 @@ pub(in crate::source::store) struct IndexEditor {
     /// Version that the last commit contains.
     version: i64,
     damage: Option<String>,
+    /// True if the index is built beside another one that it replaces when it is complete.
+    is_next: bool,
 }
 
 impl std::fmt::Debug for IndexEditor {
@@ -41,7 +43,7 @@ impl std::fmt::Debug for IndexEditor {
 }
 
 impl IndexEditor {
-    /// Opens the index for writing. Verifies all its files, because a merge would copy damaged ones into new files,
+    /// Opens the index for writing, or a new one beside it if it has the previous layout. Verifies all its files, because a merge would copy damaged ones into new files,
     /// and rebuilds it if it is missing, unusable or known to be damaged.
     pub(in crate::source::store) fn open(
         database: &Database,
@@ -50,9 +52,9 @@ impl IndexEditor {
     ) -> Result<Self, StoreError> {
         let store = database.path().to_owned();
         let (uuid, newest) = database.read(identity)?;
-        let folder = IndexFolder::new(folder_of(&store), &store, &uuid);
+        let (folder, opened, is_next) = open_newest(&store, &uuid, known_damage.is_some());
         let failed = |error: &TantivyError| StoreError::from_index(&store, &folder.path, error);
-        let opened = OpenIndex::open(&folder, &uuid).and_then(|open| {
+        let opened = opened.and_then(|open| {
             let files = guard(|| open.files()).map_err(|error| IndexFault::from_tantivy(&error))?;
             verified.verify(files, u64::MAX)?;
             open.read_all_segments().map_err(|error| IndexFault::from_tantivy(&error))?;
@@ -83,7 +85,7 @@ impl IndexEditor {
         };
         let writer =
             guard(|| index.writer_with_num_threads(1, WRITER_MEMORY)).map_err(|error| failed(&error))?;
-        Ok(Self { store, uuid, fields, writer, version, damage })
+        Ok(Self { store, uuid, fields, writer, version, damage, is_next })
     }
 
     /// Returns the damage of the index that this one replaces.
@@ -147,16 +149,39 @@ impl IndexEditor {
         Ok(())
     }
 
-    /// Waits until segments are merged, which makes searches fast.
+    /// Waits until segments are merged, which makes searches fast. Puts an index that was built beside another one into
+    /// its place.
     pub(in crate::source::store) fn finish(self) -> Result<(), StoreError> {
-        let folder = folder_of(&self.store);
-        let writer = self.writer;
-        guard(|| writer.wait_merging_threads())
-            .map_err(|error| StoreError::from_index(&self.store, &folder, &error))
+        let Self { store, uuid, writer, is_next, .. } = self;
+        let failed = |error: TantivyError| StoreError::from_index(&store, &folder_of(&store), &error);
+        guard(|| writer.wait_merging_threads()).map_err(failed)?;
+        if is_next { replace_by_next(&store, &uuid).map_err(|error| failed(error.into())) } else { Ok(()) }
     }
 
     fn error(&self, error: &TantivyError) -> StoreError {
         StoreError::from_index(&self.store, &folder_of(&self.store), error)
+    }
+}
+
+/// Opens the index that is written to: that of the store, or the one beside it that replaces it. Returns its folder, and
+/// true if it is the latter.
+fn open_newest(
+    store: &Path,
+    uuid: &str,
+    is_damaged: bool,
+) -> (IndexFolder, Result<OpenIndex, IndexFault>, bool) {
+    let folder = IndexFolder::new(folder_of(store), store, uuid);
+    let next = IndexFolder::new(next_folder_of(store), store, uuid);
+    match OpenIndex::open(&folder, uuid) {
+        Ok(open) if open.is_previous && !is_damaged => {
+            let opened = OpenIndex::open(&next, uuid);
+            (next, opened, true)
+        }
+        Err(IndexFault::Missing) => match OpenIndex::open(&next, uuid) {
+            Ok(open) if !open.is_previous => (next, Ok(open), true),
+            _ => (folder, Err(IndexFault::Missing), false),
+        },
+        opened => (folder, opened, false),
     }
 }
 
@@ -173,7 +198,7 @@ type Changes = (Vec<Entry>, Option<i64>);
 /// Returns the next changes after a version, with the version of the last one.
 fn changes_after(sqlite: &Connection, fields: Fields, after: i64) -> Result<Changes, rusqlite::Error> {
     let mut statement = sqlite.prepare_cached(
-        "SELECT r.id, s.connection, r.key, r.data, r.version, s.id
+        "SELECT r.id, s.connection, r.key, r.data, r.version, s.id, r.emitted_at
          FROM records r JOIN streams s ON s.id = r.stream
          WHERE r.version > ?1 ORDER BY r.version LIMIT ?2",
     )?;
@@ -185,7 +210,12 @@ fn changes_after(sqlite: &Connection, fields: Fields, after: i64) -> Result<Chan
         entries.push(match data {
             Some(data) => {
                 let rows = Rows { record, stream: row.get(5)?, connection: row.get(1)? };
-                Entry::new(fields, rows, row.get_ref(2)?.as_str()?, &data)
+                let text = RecordText {
+                    key: row.get_ref(2)?.as_str()?,
+                    data: &data,
+                    emitted_at: row.get_ref(6)?.as_str_or_null()?,
+                };
+                Entry::new(fields, rows, &text)
             }
             None => Entry::removal(record),
         });

@@ -53,6 +53,33 @@ pub(in crate::source::store) fn folder_of(store: &Path) -> PathBuf {
     beside(store, "-index")
 }
 
+/// Returns the folder in which an index of the current layout is built beside one of the previous layout.
+pub(super) fn next_folder_of(store: &Path) -> PathBuf {
+    beside(store, "-index-next")
+}
+
+/// Returns the folder of a replaced index until its files are deleted.
+fn replaced_folder_of(store: &Path) -> PathBuf {
+    beside(store, "-index-old")
+}
+
+/// Replaces the index of a store by the complete one in the folder beside it. The caller holds the store's write lock.
+///
+/// After a crash between the two renames there is no index but the complete one beside it, which the next editor puts
+/// in place.
+pub(super) fn replace_by_next(store: &Path, uuid: &str) -> io::Result<()> {
+    let (current, replaced) = (folder_of(store), replaced_folder_of(store));
+    IndexFolder::new(replaced.clone(), store, uuid).delete()?;
+    match fs::rename(&current, &replaced) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        renamed => renamed?,
+    }
+    fs::rename(next_folder_of(store), current)?;
+    // Files that readers have open stay readable. A folder that cannot be deleted is deleted by the next replacement.
+    let _ = IndexFolder::new(replaced, store, uuid).delete();
+    Ok(())
+}
+
 /// Path where the index of a store is or would be.
 #[derive(Debug, Clone)]
 pub(super) struct IndexFolder {
@@ -161,6 +188,25 @@ impl IndexFolder {
     pub(super) fn remove_lists(&self) -> io::Result<()> {
         self.remove_unless_file("meta.json")?;
         self.remove(".managed.json")
+    }
+
+    /// Deletes the folder with all files of an index. Does nothing if there is none.
+    fn delete(&self) -> io::Result<()> {
+        match self.owner()? {
+            Owner::ThisStore => {}
+            Owner::Vacant if self.path.is_dir() => {}
+            Owner::Vacant => return Ok(()),
+            Owner::Other(reason) => {
+                return Err(io::Error::other(format!("{}: {reason}", self.path.display())));
+            }
+        }
+        // The marker is deleted last, so that the rest is recognized if this is interrupted.
+        let known = |name: &String| is_known_name(name) && name != MARKER;
+        for name in self.names()?.iter().filter(|name| known(name)) {
+            self.remove(name)?;
+        }
+        self.remove(MARKER)?;
+        fs::remove_dir(&self.path)
     }
 
     fn remove_unless_file(&self, name: &str) -> io::Result<()> {

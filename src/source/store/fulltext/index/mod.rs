@@ -1,6 +1,6 @@
 //! The search index beside the store: its updates, verification and recovery.
 //!
-//! It is a tantivy index with three row ids and one text per record. Each commit has a payload with the id of the
+//! It is a tantivy index with three row ids, the text and some columns of each record. Each commit has a payload with the id of the
 //! store and the version of the last change that it contains; commit and payload are one atomic file. The index can
 //! therefore always be updated from records with a later version, and a lost or damaged index is rebuilt.
 //!
@@ -10,6 +10,7 @@
 //! * `open`, `payload`, `fault`: opens, verifies and creates an index; the payload of its commits; faults that prevent
 //!   its use
 //! * `document`: the fields and the searchable text of a record
+//! * `similarity`: hashes that are similar for similar texts
 //! * `view`, `editor`: read access and the single writer
 //! * `follower`: the index during an import
 //! * `current`: the open index of a process, kept up to date and rebuilt when lost or damaged
@@ -26,12 +27,14 @@ mod folder;
 mod follower;
 mod open;
 mod payload;
+mod similarity;
 mod view;
 
 pub use current::IndexState;
 
-pub(in crate::source::store) use current::{CurrentIndex, Snapshot, Verification};
-pub(in crate::source::store) use document::{Entry, Fields, Rows, row_term};
+pub(in crate::source::store) use current::{CurrentIndex, Verification};
+pub(in crate::source::store) use document::{Entry, Fields, RecordText, Rows, row_term};
 pub(in crate::source::store) use fault::{IndexFault, guard};
 pub(in crate::source::store) use folder::{folder_of, is_index_folder};
 pub(in crate::source::store) use follower::IndexFollower;
+pub(in crate::source::store) use view::Snapshot;

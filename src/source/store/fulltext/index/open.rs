@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tantivy::index::{SegmentId, SegmentMeta};
+use tantivy::schema::Schema;
 use tantivy::{Index, IndexReader, IndexSettings, ReloadPolicy, TantivyError};
 
 use super::directory::FileDirectory;
@@ -12,7 +13,7 @@ use super::document::Fields;
 use super::fault::{IndexFault, guard};
 use super::file::{IndexFile, Stamp};
 use super::folder::{IndexFolder, Owner};
-use super::payload::{CommitPayload, LAYOUT};
+use super::payload::{CommitPayload, LAYOUT, PREVIOUS_LAYOUT};
 use crate::source::store::fulltext::words::StoreTokenizer;
 
 /// Opened index of this store.
@@ -22,6 +23,8 @@ pub(super) struct OpenIndex {
     pub(super) fields: Fields,
     /// Version that the last commit contains.
     pub(super) version: i64,
+    /// True if the index has the previous layout. It can be searched, but not written to.
+    pub(super) is_previous: bool,
 }
 
 impl OpenIndex {
@@ -37,15 +40,16 @@ impl OpenIndex {
             return Err(IndexFault::Outdated);
         }
         let directory = FileDirectory::new(&folder.path);
-        let (schema, fields) = Fields::schema();
         let index =
             guard(|| Index::open(directory.clone())).map_err(|error| IndexFault::from_tantivy(&error))?;
-        if index.schema() != schema {
+        let layouts = [(Fields::schema(), false), (Fields::previous_schema(), true)];
+        let is_layout = |((schema, _), _): &((Schema, Fields), bool)| *schema == index.schema();
+        let Some(((_, fields), is_previous)) = layouts.into_iter().find(is_layout) else {
             return Err(IndexFault::Outdated);
-        }
+        };
         index.tokenizers().register("fetchwell", StoreTokenizer::default());
         let version = reflected_version(&index, uuid)?;
-        Ok(Self { index, directory, fields, version })
+        Ok(Self { index, directory, fields, version, is_previous })
     }
 
     /// Creates an empty index in a folder that is vacant or this store's. The caller holds the store's write lock.
@@ -57,7 +61,7 @@ impl OpenIndex {
         let index = guard(|| Index::create(directory.clone(), schema, IndexSettings::default()))?;
         folder.remove_unlisted(|_name| false);
         index.tokenizers().register("fetchwell", StoreTokenizer::default());
-        Ok(Self { index, directory, fields, version: 0 })
+        Ok(Self { index, directory, fields, version: 0, is_previous: false })
     }
 
     /// Opens the files of all segments.
@@ -78,8 +82,9 @@ impl OpenIndex {
 pub(super) fn reflected_version(index: &Index, uuid: &str) -> Result<i64, IndexFault> {
     let metas = guard(|| index.load_metas()).map_err(|error| IndexFault::from_tantivy(&error))?;
     let Some(payload) = metas.payload else { return Ok(0) };
+    let layout = if index.schema() == Fields::previous_schema().0 { PREVIOUS_LAYOUT } else { LAYOUT };
     match serde_json::from_str::<CommitPayload>(&payload) {
-        Ok(reflects) if reflects.layout == LAYOUT && reflects.store == uuid => Ok(reflects.version),
+        Ok(reflects) if reflects.layout == layout && reflects.store == uuid => Ok(reflects.version),
         _ => Err(IndexFault::Outdated),
     }
 }

@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 
 /// Layout version. Increased when the fields, the word segmentation or the file format change, so that older indexes
 /// are rebuilt.
-pub(super) const LAYOUT: u32 = 2;
+pub(super) const LAYOUT: u32 = 3;
+
+/// Layout before the current one. Its indexes answer searches until one of the current layout is complete.
+pub(super) const PREVIOUS_LAYOUT: u32 = 2;
 
 /// Payload of a commit: the store and the version that the index contains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

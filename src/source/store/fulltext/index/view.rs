@@ -19,10 +19,28 @@ pub(in crate::source::store) struct IndexView {
     directory: FileDirectory,
     reader: IndexReader,
     pub(in crate::source::store) fields: Fields,
+    /// True if the index has the previous layout.
+    pub(in crate::source::store) is_previous: bool,
     /// Version that searches see.
     pub(in crate::source::store) version: i64,
     /// Files that remain to be verified.
     unverified: Vec<Arc<IndexFile>>,
+}
+
+/// Index at one version. Pagination over a snapshot has no gaps and no duplicates while records are imported.
+#[derive(Clone)]
+pub(in crate::source::store) struct Snapshot {
+    pub(in crate::source::store) version: i64,
+    /// True if the index has the previous layout, which ranks differently.
+    pub(in crate::source::store) is_previous: bool,
+    pub(in crate::source::store) fields: Fields,
+    pub(in crate::source::store) searcher: Searcher,
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("version", &self.version).finish_non_exhaustive()
+    }
 }
 
 /// Files of a view that remain to be verified.
@@ -33,6 +51,13 @@ impl Unverified {
     /// Verifies all remaining files.
     pub(in crate::source::store) fn verify(self, verified: &VerifiedFiles) -> Result<(), IndexFault> {
         verified.verify(self.0, u64::MAX).map(|_none| ())
+    }
+}
+
+impl Snapshot {
+    /// Returns true if the snapshot is of a version and layout.
+    pub(super) fn is_at(&self, version: i64, is_previous: bool) -> bool {
+        self.version == version && self.is_previous == is_previous
     }
 }
 
@@ -51,13 +76,14 @@ impl IndexView {
         limit: u64,
     ) -> Result<Self, IndexFault> {
         let folder = IndexFolder::new(folder_of(store), store, uuid);
-        let OpenIndex { index, directory, fields, version } = OpenIndex::open(&folder, uuid)?;
+        let OpenIndex { index, directory, fields, version, is_previous } = OpenIndex::open(&folder, uuid)?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual);
         // The index stores postings only, so a document cache is useless.
         let reader = reader.doc_store_cache_num_blocks(1);
         let reader: IndexReader =
             guard(|| reader.try_into()).map_err(|error| IndexFault::from_tantivy(&error))?;
-        let mut view = Self { index, directory, reader, fields, version, unverified: Vec::new() };
+        let mut view =
+            Self { index, directory, reader, fields, is_previous, version, unverified: Vec::new() };
         view.verify(verified, limit)?;
         Ok(view)
     }
@@ -76,9 +102,10 @@ impl IndexView {
         Ok(self)
     }
 
-    /// Returns a searcher for the commit that the view is at.
-    pub(in crate::source::store) fn searcher(&self) -> Searcher {
-        self.reader.searcher()
+    /// Returns the commit that the view is at.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let Self { version, is_previous, fields, .. } = *self;
+        Snapshot { version, is_previous, fields, searcher: self.reader.searcher() }
     }
 
     /// Takes the files that remain to be verified.

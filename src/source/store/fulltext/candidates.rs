@@ -1,0 +1,142 @@
+//! Selects the candidates of a query: the records with the highest scores of the index.
+//!
+//! Candidates are ordered by score, then by their place in the index, so the same index gives the same candidates.
+//! Conditions that many records pass are checked here, on the records that are good enough, and not by the query, which
+//! would read complete lists for them.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use tantivy::columnar::Column;
+use tantivy::query::{EnableScoring, Query};
+use tantivy::{DocAddress, DocId, Score, Searcher, SegmentReader, TantivyError, Term};
+
+use super::index::{Fields, row_term};
+use super::scope::Scope;
+
+/// A scope with at most this share of the records is a clause of the query; a wider one is checked on candidates.
+const NARROW_SHARE: u64 = 8;
+
+/// Record that matches a query, with the score of the index.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Candidate {
+    pub(super) score: Score,
+    pub(super) address: DocAddress,
+}
+
+impl Eq for Candidate {}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Candidate {
+    /// Orders the better candidate first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then_with(|| self.address.cmp(&other.address))
+    }
+}
+
+/// Conditions on candidates.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CandidateFilter {
+    /// Name of a column and the values that pass.
+    scope: Option<(&'static str, Vec<u64>)>,
+    /// Earliest second at which a record was written, and the second before which it was.
+    pub(super) after: Option<i64>,
+    pub(super) before: Option<i64>,
+}
+
+impl CandidateFilter {
+    /// Creates a filter for a wide scope. Returns `None` for a narrow scope, which belongs into the query, and for
+    /// an index without the columns.
+    pub(super) fn for_scope(
+        searcher: &Searcher,
+        fields: Fields,
+        scope: &Scope,
+    ) -> Result<Option<Self>, TantivyError> {
+        let Some((field, rows)) = fields.scope_rows(scope) else { return Ok(Some(Self::default())) };
+        if !fields.has_columns() {
+            return Ok(None);
+        }
+        let mut records = 0;
+        for row in rows {
+            records += searcher.doc_freq(&Term::from_field_u64(field, row_term(*row)))?;
+        }
+        if records <= searcher.num_docs() / NARROW_SHARE {
+            return Ok(None);
+        }
+        let column = if matches!(scope, Scope::Connection(_)) { "connection" } else { "stream" };
+        let rows = rows.iter().map(|row| row_term(*row)).collect();
+        Ok(Some(Self { scope: Some((column, rows)), ..Self::default() }))
+    }
+
+    fn for_segment(&self, segment: &SegmentReader) -> Result<SegmentFilter<'_>, TantivyError> {
+        let columns = segment.fast_fields();
+        let scope = match &self.scope {
+            Some((column, rows)) => Some((columns.u64(column)?, rows.as_slice())),
+            None => None,
+        };
+        let has_times = self.after.is_some() || self.before.is_some();
+        let times = if has_times { columns.i64("time").ok() } else { None };
+        let least = self.after.unwrap_or(i64::MIN);
+        Ok(SegmentFilter { scope, times: has_times.then_some((times, least, self.before)) })
+    }
+}
+
+/// Conditions on candidates of one segment.
+struct SegmentFilter<'a> {
+    scope: Option<(Column<u64>, &'a [u64])>,
+    times: Option<(Option<Column<i64>>, i64, Option<i64>)>,
+}
+
+impl SegmentFilter<'_> {
+    fn passes(&self, document: DocId) -> bool {
+        if let Some((column, rows)) = &self.scope
+            && !column.first(document).is_some_and(|row| rows.contains(&row))
+        {
+            return false;
+        }
+        let Some((column, least, before)) = &self.times else { return true };
+        let time = column.as_ref().and_then(|column| column.first(document));
+        time.is_some_and(|time| time >= *least && before.is_none_or(|before| time < before))
+    }
+}
+
+/// Returns the best `count` candidates, best first.
+pub(super) fn best_candidates(
+    searcher: &Searcher,
+    query: &dyn Query,
+    filter: &CandidateFilter,
+    count: usize,
+) -> Result<Vec<Candidate>, TantivyError> {
+    let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
+    // The greatest element is the worst candidate.
+    let mut best: BinaryHeap<Candidate> = BinaryHeap::with_capacity(count + 1);
+    for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
+        let filter = filter.for_segment(segment)?;
+        let least = threshold(&best, count);
+        let mut push = |document: DocId, score: Score| {
+            let is_alive = segment.alive_bitset().is_none_or(|alive| alive.is_alive(document));
+            if is_alive && score > threshold(&best, count) && filter.passes(document) {
+                best.push(Candidate { score, address: DocAddress::new(ordinal, document) });
+                if best.len() > count {
+                    best.pop();
+                }
+            }
+            threshold(&best, count)
+        };
+        weight.for_each_pruning(least, segment, &mut push)?;
+    }
+    Ok(best.into_sorted_vec())
+}
+
+/// Returns the score that a further candidate must exceed.
+fn threshold(best: &BinaryHeap<Candidate>, count: usize) -> Score {
+    match best.peek() {
+        Some(worst) if best.len() >= count => worst.score,
+        _ => Score::MIN,
+    }
+}

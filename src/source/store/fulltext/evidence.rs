@@ -1,0 +1,198 @@
+//! Reads where candidates have the words of a query, from the postings of the index.
+
+use std::collections::HashMap;
+
+use tantivy::postings::Postings;
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, TantivyError, Term};
+
+use super::candidates::Candidate;
+use super::expansion::Lookups;
+use super::index::Fields;
+use super::ranking::{Neighbours, RankedQuery, RankedRecord, RankedWord};
+use super::terms::QueryTerms;
+use super::words::WordKind;
+
+/// Maximum number of positions of one word in one record that are compared: the first ones.
+const MAX_POSITIONS: usize = 256;
+
+/// Maximum number of occurrences of one word in one record of which positions are read.
+const MAX_READ_POSITIONS: u32 = 4_096;
+
+/// Number of words of a query from which on the positions of very common words are not read.
+const MANY_WORDS: usize = 6;
+
+/// Share of the records from which on a word is very common.
+const COMMON_SHARE: u64 = 4;
+
+/// Candidate with what its score and its place among others depend on.
+#[derive(Debug, Clone)]
+pub(super) struct Evidence {
+    /// Row id of the record.
+    pub(super) row: i64,
+    pub(super) stream: u64,
+    pub(super) connection: u64,
+    /// Hash of the text that is similar for similar texts; `None` if the index has none.
+    pub(super) similarity: Option<u64>,
+    pub(super) record: RankedRecord,
+}
+
+/// Returns the query as the scorer sees it.
+pub(super) fn ranked_query(terms: &QueryTerms, lookups: &Lookups) -> RankedQuery {
+    let word = |lookup: &super::expansion::Lookup| RankedWord {
+        weight: lookup.weight,
+        counts: lookup.kind != WordKind::Part && lookup.weight > 0.0,
+    };
+    let is_part = |slot: usize| lookups.words.get(slot).is_some_and(|word| word.kind == WordKind::Part);
+    // A word in camel case is represented by its parts, which have the same places.
+    let mut places = Vec::with_capacity(terms.places.len());
+    for (at, place) in terms.places.iter().enumerate() {
+        let next = terms.places.get(at + 1);
+        let has_parts = next.is_some_and(|next| {
+            next.position == place.position && is_part(next.slot) && !is_part(place.slot)
+        });
+        if !has_parts {
+            places.push(place);
+        }
+    }
+    let neighbours = places.iter().zip(places.iter().skip(1)).map(|(one, other)| Neighbours {
+        first: one.slot,
+        second: other.slot,
+        gap: u32::try_from(other.position - one.position).unwrap_or(u32::MAX),
+        in_unit: one.unit == other.unit,
+    });
+    RankedQuery { words: lookups.words.iter().map(word).collect(), neighbours: neighbours.collect() }
+}
+
+/// Reads the evidence of candidates, in their order.
+pub(super) fn read_evidence(
+    searcher: &Searcher,
+    fields: Fields,
+    lookups: &Lookups,
+    candidates: &[Candidate],
+) -> Result<Vec<Evidence>, TantivyError> {
+    let mut by_segment: HashMap<u32, Vec<(u32, usize)>> = HashMap::new();
+    for (number, candidate) in candidates.iter().enumerate() {
+        let address = candidate.address;
+        by_segment.entry(address.segment_ord).or_default().push((address.doc_id, number));
+    }
+    let average = average_length(searcher, fields)?;
+    let mut evidence: Vec<Option<Evidence>> = vec![None; candidates.len()];
+    for (segment, mut documents) in by_segment {
+        documents.sort_unstable();
+        let segment = searcher.segment_reader(segment);
+        let mut read = columns(segment, fields, average, lookups.words.len(), &documents)?;
+        add_matches(segment, fields, lookups, &documents, &mut read)?;
+        for ((_, number), read) in documents.into_iter().zip(read) {
+            if let Some(slot) = evidence.get_mut(number) {
+                *slot = Some(read);
+            }
+        }
+    }
+    Ok(evidence.into_iter().flatten().collect())
+}
+
+/// Returns the average number of words of a record.
+#[expect(clippy::cast_precision_loss, reason = "an average")]
+fn average_length(searcher: &Searcher, fields: Fields) -> Result<f32, TantivyError> {
+    let (mut words, mut records) = (0, 0);
+    for segment in searcher.segment_readers() {
+        words += segment.inverted_index(fields.text)?.total_num_tokens();
+        records += u64::from(segment.max_doc());
+    }
+    Ok((words as f32 / records.max(1) as f32).max(1.0))
+}
+
+/// Reads the columns of some documents of a segment.
+#[expect(clippy::cast_precision_loss, reason = "a number of words")]
+fn columns(
+    segment: &SegmentReader,
+    fields: Fields,
+    average: f32,
+    words: usize,
+    documents: &[(u32, usize)],
+) -> Result<Vec<Evidence>, TantivyError> {
+    let columns = segment.fast_fields();
+    let lengths = segment.get_fieldnorms_reader(fields.text)?;
+    let rows = columns.u64("record")?;
+    let extra = if fields.has_columns() {
+        let column = |name| columns.u64(name);
+        Some((column("stream")?, column("connection")?, column("similarity")?, column("title_words")?))
+    } else {
+        None
+    };
+    let read = documents.iter().map(|(document, _)| {
+        let value = |column: &tantivy::columnar::Column<u64>| column.first(*document).unwrap_or_default();
+        let record = RankedRecord {
+            matches: vec![Default::default(); words],
+            relative_length: lengths.fieldnorm(*document) as f32 / average,
+            title_words: extra.as_ref().map_or(0, |extra| u32::try_from(value(&extra.3)).unwrap_or(0)),
+        };
+        Evidence {
+            row: i64::try_from(value(&rows)).unwrap_or_default(),
+            stream: extra.as_ref().map_or(0, |extra| value(&extra.0)),
+            connection: extra.as_ref().map_or(0, |extra| value(&extra.1)),
+            similarity: extra.as_ref().map(|extra| value(&extra.2)),
+            record,
+        }
+    });
+    Ok(read.collect())
+}
+
+/// Adds the matches of all words to the evidence of some documents of a segment.
+fn add_matches(
+    segment: &SegmentReader,
+    fields: Fields,
+    lookups: &Lookups,
+    documents: &[(u32, usize)],
+    evidence: &mut [Evidence],
+) -> Result<(), TantivyError> {
+    let inverted = segment.inverted_index(fields.text)?;
+    let is_long = lookups.words.len() >= MANY_WORDS;
+    for (number, lookup) in lookups.words.iter().enumerate() {
+        for alternative in &lookup.alternatives {
+            let is_common = is_long && alternative.frequency > lookups.records / COMMON_SHARE;
+            let option = if is_common {
+                IndexRecordOption::WithFreqs
+            } else {
+                IndexRecordOption::WithFreqsAndPositions
+            };
+            let term = Term::from_field_text(fields.text, &alternative.text);
+            let Some(mut postings) = inverted.read_postings(&term, option)? else { continue };
+            let mut positions = Vec::new();
+            for ((document, _), evidence) in documents.iter().zip(evidence.iter_mut()) {
+                if postings.doc() == TERMINATED {
+                    break;
+                }
+                if postings.doc() > *document || postings.seek(*document) != *document {
+                    continue;
+                }
+                let title_words = evidence.record.title_words;
+                let Some(matches) = evidence.record.matches.get_mut(number) else { continue };
+                let frequency = postings.term_freq();
+                matches.frequency += alternative.quality * to_float(frequency);
+                matches.quality = matches.quality.max(alternative.quality);
+                if is_common || frequency > MAX_READ_POSITIONS {
+                    continue;
+                }
+                postings.positions(&mut positions);
+                positions.truncate(MAX_POSITIONS);
+                if positions.first().is_some_and(|first| *first < title_words) {
+                    matches.title_quality = matches.title_quality.max(alternative.quality);
+                }
+                let is_first = matches.positions.is_empty();
+                matches.positions.extend_from_slice(&positions);
+                if !is_first {
+                    matches.positions.sort_unstable();
+                    matches.positions.dedup();
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a number of occurrences")]
+fn to_float(count: u32) -> f32 {
+    count as f32
+}

@@ -1,0 +1,255 @@
+//! Looks up the words of a query in the dictionary of the index, with the words that stand for them.
+//!
+//! A word has its other forms beside it (`invoices` for `invoice`). A word that no record has is replaced: by its
+//! forms, or else by words with one edit or with that beginning.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tantivy::schema::Field;
+use tantivy::{InvertedIndexReader, Searcher, TantivyError, Term};
+
+use super::stems::{Inflection, edits_at_beginning, is_one_edit};
+use super::terms::QueryTerms;
+use super::words::WordKind;
+
+/// Quality of another form of a word that records have.
+const FORM_QUALITY: f32 = 0.6;
+
+/// Quality of another form of a word that no record has.
+const ONLY_FORM_QUALITY: f32 = 0.9;
+
+/// Quality of a word with one edit.
+const EDIT_QUALITY: f32 = 0.7;
+
+/// Quality of a word that begins with a word that no record has.
+const PREFIX_QUALITY: f32 = 0.7;
+
+/// Importance of a part of an identifier beside the identifier.
+const PART_WEIGHT: f32 = 0.25;
+
+/// Maximum number of words of a query that are looked up in records: the rarest ones.
+const MAX_WORDS: usize = 32;
+
+/// Number of words up to which each has up to [`MAX_FORMS`] other forms; words of longer queries have one.
+const FEW_WORDS: usize = 6;
+
+/// Maximum number of words of a query that no record has and that are replaced.
+const MAX_REPLACED: usize = 8;
+
+/// Maximum number of words of a query whose other forms are looked up: the rarest ones.
+const MAX_INFLECTED: usize = 8;
+
+/// Maximum number of other forms of a word, the most frequent ones.
+const MAX_FORMS: usize = 4;
+
+/// Maximum number of replacements of a word that no record has.
+const MAX_REPLACEMENTS: usize = 5;
+
+/// Minimum length in characters of a word that is replaced if no record has it.
+const MIN_REPLACED: usize = 4;
+
+/// Number of characters at the beginning of a misspelt word of which every edit is looked up. Words that differ later
+/// are found by this beginning.
+const EDITED_BEGINNING: usize = 3;
+
+/// Maximum number of dictionary entries of one segment that are examined for one word.
+const MAX_SCANNED: usize = 20_000;
+
+/// Share of the records from which on a word is so common that its other forms are not looked up.
+const COMMON_SHARE: u64 = 10;
+
+/// Word of the index that stands for a word of the query.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Alternative {
+    pub(super) text: String,
+    /// Quality of the match: 1 for the word itself.
+    pub(super) quality: f32,
+    /// Number of records that have the word.
+    pub(super) frequency: u64,
+}
+
+/// Word of a query with what stands for it in the index.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lookup {
+    pub(super) kind: WordKind,
+    /// Words of the index, the word itself first; none if no record matches.
+    pub(super) alternatives: Vec<Alternative>,
+    /// Rarity of the word, times the importance of its kind.
+    pub(super) weight: f32,
+}
+
+/// Words of a query, looked up in an index.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lookups {
+    /// Lookup of each slot of the query.
+    pub(super) words: Vec<Lookup>,
+    /// Number of records in the index.
+    pub(super) records: u64,
+}
+
+impl Lookups {
+    /// Returns the rarity of a word that so many records have (inverse document frequency).
+    pub(super) fn rarity(&self, frequency: u64) -> f32 {
+        rarity(frequency, self.records)
+    }
+}
+
+/// Term dictionaries of all segments of an index.
+struct Dictionary {
+    field: Field,
+    segments: Vec<Arc<InvertedIndexReader>>,
+    records: u64,
+}
+
+/// Looks up the words of a query.
+pub(super) fn look_up(
+    searcher: &Searcher,
+    field: Field,
+    terms: &QueryTerms,
+) -> Result<Lookups, TantivyError> {
+    let segments = searcher.segment_readers().iter().map(|segment| segment.inverted_index(field));
+    let dictionary =
+        Dictionary { field, segments: segments.collect::<Result<_, _>>()?, records: searcher.num_docs() };
+    let mut words = Vec::with_capacity(terms.slots.len());
+    for slot in &terms.slots {
+        let frequency = dictionary.frequency(&slot.text)?;
+        words.push((slot, frequency));
+    }
+    let mut rarest: Vec<u64> =
+        words.iter().map(|(_, frequency)| *frequency).filter(|frequency| *frequency > 0).collect();
+    rarest.sort_unstable();
+    let limit = rarest.get(MAX_WORDS).copied().unwrap_or(u64::MAX);
+    let inflected = rarest.get(MAX_INFLECTED).copied().unwrap_or(u64::MAX);
+    let max_forms = if words.len() <= FEW_WORDS { MAX_FORMS } else { 1 };
+    let (mut kept, mut replaced) = (0, 0);
+    let mut lookups = Vec::with_capacity(words.len());
+    for (slot, frequency) in words {
+        let mut alternatives = Vec::new();
+        let is_spaced = matches!(slot.kind, WordKind::Spaced | WordKind::Part);
+        if frequency == 0 && is_spaced && replaced < MAX_REPLACED {
+            replaced += 1;
+            alternatives.extend(dictionary.others(&slot.text, frequency, max_forms)?);
+        } else if frequency > 0 && frequency <= limit && kept < MAX_WORDS {
+            kept += 1;
+            alternatives.push(Alternative { text: slot.text.clone(), quality: 1.0, frequency });
+            if frequency <= inflected && is_spaced {
+                alternatives.extend(dictionary.others(&slot.text, frequency, max_forms)?);
+            }
+        }
+        let importance = if slot.kind == WordKind::Part { PART_WEIGHT } else { 1.0 };
+        let most = alternatives.iter().map(|alternative| alternative.frequency).max().unwrap_or(0);
+        let known = if frequency > 0 { frequency } else { most };
+        let weight = if known > 0 { rarity(known, dictionary.records) * importance } else { 0.0 };
+        lookups.push(Lookup { kind: slot.kind, alternatives, weight });
+    }
+    Ok(Lookups { words: lookups, records: dictionary.records })
+}
+
+/// Returns the inverse document frequency of a word.
+#[expect(clippy::cast_precision_loss, reason = "a logarithm of numbers of records")]
+fn rarity(frequency: u64, records: u64) -> f32 {
+    let (frequency, records) = (frequency as f32, records.max(frequency) as f32);
+    (1.0 + (records - frequency + 0.5) / (frequency + 0.5)).ln()
+}
+
+impl Dictionary {
+    /// Returns the number of records that have a word.
+    fn frequency(&self, word: &str) -> Result<u64, TantivyError> {
+        let term = Term::from_field_text(self.field, word);
+        let mut frequency = 0;
+        for segment in &self.segments {
+            frequency += u64::from(segment.doc_freq(&term)?);
+        }
+        Ok(frequency)
+    }
+
+    /// Returns the words that stand for a word: its other forms, or replacements if no record has it.
+    fn others(&self, word: &str, frequency: u64, max_forms: usize) -> Result<Vec<Alternative>, TantivyError> {
+        if frequency > 1_000 && frequency > self.records / COMMON_SHARE {
+            return Ok(Vec::new());
+        }
+        let forms = match Inflection::new(word) {
+            Some(inflection) => {
+                // Segments have the same words, and each is stemmed once.
+                let mut found =
+                    self.beginning_with(inflection.prefix(), |other| inflection.may_be_form(other))?;
+                found.retain(|other, _| inflection.is_form(other));
+                found
+            }
+            None => BTreeMap::new(),
+        };
+        if frequency > 0 {
+            return Ok(most_frequent(forms, max_forms, FORM_QUALITY));
+        }
+        if !forms.is_empty() {
+            return Ok(most_frequent(forms, MAX_FORMS, ONLY_FORM_QUALITY));
+        }
+        if word.chars().count() < MIN_REPLACED {
+            return Ok(Vec::new());
+        }
+        let edits = most_frequent(self.edits(word)?, MAX_REPLACEMENTS, EDIT_QUALITY);
+        let longer = self.beginning_with(word, |other| other != word)?;
+        let mut others = most_frequent(longer, MAX_REPLACEMENTS, PREFIX_QUALITY);
+        others.retain(|other| !edits.iter().any(|edit| edit.text == other.text));
+        others.extend(edits);
+        Ok(others)
+    }
+
+    /// Returns the words that differ from a word by one edit. A word with a digit has none: its neighbours are other
+    /// numbers, not other spellings.
+    fn edits(&self, word: &str) -> Result<BTreeMap<String, u64>, TantivyError> {
+        if word.bytes().any(|byte| byte.is_ascii_digit()) {
+            return Ok(BTreeMap::new());
+        }
+        let count = EDITED_BEGINNING.min(word.chars().count() / 2);
+        let beginning: String = word.chars().take(count).collect();
+        let shortest = word.len().saturating_sub(4);
+        let mut found = self.beginning_with(&beginning, |other| {
+            (shortest..=word.len() + 4).contains(&other.len()) && is_one_edit(word, other)
+        })?;
+        for edit in edits_at_beginning(word, count) {
+            let frequency = self.frequency(&edit)?;
+            if frequency > 0 {
+                found.insert(edit, frequency);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the words that begin with a text and are accepted, with the number of records of each.
+    fn beginning_with(
+        &self,
+        prefix: &str,
+        accepts: impl Fn(&str) -> bool,
+    ) -> Result<BTreeMap<String, u64>, TantivyError> {
+        let mut found: BTreeMap<String, u64> = BTreeMap::new();
+        // No byte of UTF-8 is as great as this one. Without an end, the rest of the dictionary would be read.
+        let end = [prefix.as_bytes(), &[u8::MAX]].concat();
+        for segment in &self.segments {
+            let mut entries = segment.terms().range().ge(prefix).lt(&end).into_stream()?;
+            let mut scanned = 0;
+            while scanned < MAX_SCANNED && entries.advance() {
+                scanned += 1;
+                if let Ok(word) = std::str::from_utf8(entries.key())
+                    && accepts(word)
+                {
+                    let frequency = u64::from(entries.value().doc_freq);
+                    match found.get_mut(word) {
+                        Some(known) => *known += frequency,
+                        None => drop(found.insert(word.to_owned(), frequency)),
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the most frequent of some words.
+fn most_frequent(words: BTreeMap<String, u64>, count: usize, quality: f32) -> Vec<Alternative> {
+    let mut words: Vec<(String, u64)> = words.into_iter().collect();
+    words.sort_by(|(one, count), (other, than)| than.cmp(count).then_with(|| one.cmp(other)));
+    words.truncate(count);
+    words.into_iter().map(|(text, frequency)| Alternative { text, quality, frequency }).collect()
+}

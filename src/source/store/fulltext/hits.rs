@@ -1,0 +1,62 @@
+//! Reads the hits of matches from SQLite: title, link, time and the passage that matched.
+
+use rusqlite::Connection;
+
+use super::expansion::Lookups;
+use super::matching::{ExcerptTerms, MatchLocation, locate_match};
+use super::selection::Match;
+use crate::record::{Evidence, Hit, HitId, Record, Score, authored_at, fallback_title, own_link, own_title};
+use crate::source::store::read::allowance::Allowance;
+use crate::source::store::read::rows::{RECORD_COLUMNS, RECORD_TABLES, record_of};
+
+/// Returns the words of the index that stand for words of a query, each with its importance.
+pub(super) fn excerpt_terms(lookups: &Lookups) -> ExcerptTerms {
+    let mut terms = ExcerptTerms::default();
+    for (slot, lookup) in lookups.words.iter().enumerate() {
+        for alternative in &lookup.alternatives {
+            terms.add(&alternative.text, slot, lookup.weight * alternative.quality);
+        }
+    }
+    terms
+}
+
+/// Reads the hits of some matches, in their order. A record that was deleted in the meantime is left out.
+pub(super) fn read_hits(
+    sqlite: &Connection,
+    matches: &[Match],
+    terms: &ExcerptTerms,
+    allowance: &Allowance,
+) -> Result<Vec<Hit>, rusqlite::Error> {
+    let mut statement =
+        sqlite.prepare_cached(&format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.id = ?1"))?;
+    let mut hits = Vec::with_capacity(matches.len());
+    for Match { row, score, copies } in matches {
+        // Only the hit is kept, and the record is dropped.
+        allowance.clear();
+        let record =
+            statement.query_map([row], |row| record_of(row, allowance))?.next().transpose()?.flatten();
+        if let Some(Record { address, data, emitted_at, display_name, .. }) = record {
+            let when = authored_at(&data).or(emitted_at.as_deref());
+            let fallback = || fallback_title(display_name.as_deref(), Some(address.stream.as_str()), when);
+            let MatchLocation { excerpt, field, fields, title_match } = locate_match(&data, terms);
+            let time = when.map(str::to_owned);
+            let title = own_title(&data).map_or_else(fallback, str::to_owned);
+            hits.push(Hit {
+                evidence: Evidence {
+                    emitted_at,
+                    matched_fields: fields,
+                    excerpt_field: field,
+                    title_match,
+                    near_copies: *copies,
+                    score: Score::new(*score),
+                },
+                title,
+                link: own_link(&data),
+                excerpt,
+                time,
+                id: HitId::Record(address),
+            });
+        }
+    }
+    Ok(hits)
+}
