@@ -134,7 +134,24 @@ fn kinds() -> Vec<(&'static str, Vec<String>)> {
         ("two common words", two(40, 5, 60, 2)),
         ("a common and a rare word", two(0, 1, 50_000, 100)),
         ("two rare words", two(20_000, 50, 50_000, 100)),
+        (
+            "four words",
+            (0..CALLS).map(|n| words_of(&[n % 40, 100 + n, 3_000 + n * 7, 50_000 + n * 100])).collect(),
+        ),
+        ("a question of fifteen words", (0..CALLS).map(question).collect()),
+        ("a misspelt word", (0..CALLS).map(|n| format!("{}q", word(50_000 + n * 100))).collect()),
     ]
+}
+
+/// A question of fifteen words, eight of them among the 60 commonest.
+fn question(n: usize) -> String {
+    let common = (0..8).map(|at| (n + at * 7) % 60);
+    let others = (0..7).map(|at| 300 * (at + 1) * (at + 1) + n * (at + 1));
+    words_of(&common.chain(others).collect::<Vec<_>>())
+}
+
+fn words_of(ranks: &[usize]) -> String {
+    ranks.iter().map(|rank| word(*rank)).collect::<Vec<_>>().join(" ")
 }
 
 /// Text as people write it: few words often, most words seldom.
