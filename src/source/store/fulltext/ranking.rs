@@ -43,7 +43,7 @@ pub(super) struct Weights {
 /// Weights in use, tuned on sets of questions that no result is reported on.
 pub(super) const WEIGHTS: Weights = Weights {
     frequency: 0.8,
-    coverage: 1.6,
+    coverage: 1.8,
     all: 0.05,
     title: 0.3,
     title_share: 0.1,
@@ -52,7 +52,7 @@ pub(super) const WEIGHTS: Weights = Weights {
     window: 0.3,
     units: 0.45,
     start: 0.1,
-    brevity: 0.33,
+    brevity: 0.2,
 };
 
 /// Word of a query as the scorer sees it.

@@ -7,7 +7,7 @@ const MAX_DISTANCE: u32 = 3;
 
 /// Share of a record's score that a near-copy must have. One that a query ranks lower differs in what the query is
 /// about.
-const COPY_SHARE: f32 = 0.98;
+const COPY_SHARE: f32 = 0.995;
 
 /// Number of consecutive hits that the limit for one stream applies to.
 const WINDOW: usize = 10;
@@ -114,9 +114,9 @@ mod tests {
         };
         let arranged = arrange(vec![
             copy(1, 1.0, 1, 0b1111),
-            copy(2, 0.995, 1, 0b1110),
+            copy(2, 0.998, 1, 0b1110),
             copy(3, 0.99, 2, 0b1111),
-            copy(4, 0.9, 1, 0b1111),
+            copy(4, 0.98, 1, 0b1111),
             copy(5, 0.99, 1, 0b1111_0000),
         ]);
         assert_eq!(rows(&arranged), [1, 3, 5, 4, 2]);
