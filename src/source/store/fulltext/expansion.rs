@@ -139,7 +139,8 @@ pub(super) fn look_up(
         }
         let importance = if slot.kind == WordKind::Part { PART_WEIGHT } else { 1.0 };
         let most = alternatives.iter().map(|alternative| alternative.frequency).max().unwrap_or(0);
-        let known = if frequency > 0 { frequency } else { most };
+        let is_looked_up = frequency > 0 && !alternatives.is_empty();
+        let known = if is_looked_up { frequency } else { most };
         let weight = if known > 0 { rarity(known, dictionary.records) * importance } else { 0.0 };
         lookups.push(Lookup { kind: slot.kind, alternatives, weight });
     }
