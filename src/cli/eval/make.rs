@@ -70,7 +70,7 @@ impl Make {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let settings = self.source.settings(environment)?;
         let source = joined(open_sources(&settings, environment, AS_IT_IS)?, settings.call_deadline)?;
-        let (records, has_more) = runtime()?.block_on(read_records(&*source))?;
+        let (records, has_more) = runtime()?.block_on(read_records(source.source()))?;
         if has_more {
             note(&format_args!(
                 "there are more than {MAX_RECORDS} records: questions are made from the newest of each stream, and others \

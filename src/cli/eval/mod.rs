@@ -43,7 +43,7 @@ pub(super) struct Eval {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// How matches are found; twice to compare two modes [default: lexical]
+    /// Mode of the search; twice to compare two modes [default: lexical]
     #[arg(long, value_enum, value_name = "MODE")]
     mode: Vec<ModeName>,
 

@@ -137,7 +137,8 @@ fn read_token(token: &ChangesToken, uuid: &str, newest: i64) -> Result<i64, Sour
     let refused = |fault, problem: &str| SourceError::InvalidQuery {
         fault,
         problem: problem.to_owned(),
-        hint: "Start again with `changes_since` set to \"beginning\", and discard earlier results.".to_owned(),
+        hint: "Start again with `changes_since` set to \"beginning\", and discard earlier results."
+            .to_owned(),
     };
     let malformed =
         || refused(QueryFault::MalformedCursor, "the token of `changes_since` is not one of this store");

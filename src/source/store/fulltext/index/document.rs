@@ -6,7 +6,7 @@ use tantivy::schema::{IndexRecordOption, NumericOptions, Schema, TextFieldIndexi
 use super::super::matching::collect_texts;
 use super::super::words::position_count;
 use super::similarity::SimilarityHash;
-use crate::record::{RecordData, author_values, authored_at, moment, own_title};
+use crate::record::{RecordData, author_values, authored_at, own_title, parse_timestamp};
 
 /// Maximum number of texts of one record that name its author.
 const MAX_AUTHORS: usize = 20;
@@ -177,7 +177,7 @@ impl Entry {
 
 /// Returns the second of a date or timestamp.
 fn second(text: &str) -> Option<i64> {
-    let timestamp = moment(text).or_else(|| {
+    let timestamp = parse_timestamp(text).or_else(|| {
         let day: jiff::civil::Date = text.get(..10)?.parse().ok()?;
         Some(day.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
     })?;
