@@ -40,9 +40,9 @@ pub use lazy_source::LazySource;
 pub use query::{
     Accuracy, AggregateAnswer, AggregateQuery, Change, ChangesOrigin, ChangesToken, Condition, Count,
     CountMode, Direction, Expansion, FieldText, Filter, Granularity, Group, Grouping, Metric, Operator,
-    Purpose, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchField, SearchMode, SearchPage,
-    SearchPosition, SearchQuery, SearchText, Selection, Start, StreamAnswer, StreamQuery, TimeZoneName,
-    WindowQuery, WindowStart,
+    Purpose, RecordQuery, RecordsPage, RecordsPosition, RecordsQuery, SearchField, SearchMode,
+    SearchOperator, SearchPage, SearchPosition, SearchQuery, SearchText, Selection, Start, StreamAnswer,
+    StreamQuery, TimeZoneName, WindowQuery, WindowStart,
 };
 pub use sources::Sources;
 

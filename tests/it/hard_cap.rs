@@ -234,15 +234,7 @@ impl Source for Random {
             evidence: fetchwell::record::Evidence::default(),
         };
         let hits = payload.records.iter().cycle().zip(&payload.texts).take(query.limit).map(hit).collect();
-        Ok(SearchPage {
-            hits,
-            next: None,
-            windowed: false,
-            count: None,
-            unavailable: Vec::new(),
-            notes: Vec::new(),
-            lexical_instead: false,
-        })
+        Ok(SearchPage { hits, ..SearchPage::default() })
     }
 
     async fn records(

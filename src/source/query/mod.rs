@@ -2,6 +2,7 @@
 //!
 //! * `search`: full-text search
 //! * `search_text`: the text of a search as words and operators
+//! * `search_operator`: operators that a source may not apply
 //! * `records`: pages of a stream and its changes
 //! * `window`: part of a long text field
 //! * `aggregate`: counts, sums and groups
@@ -11,6 +12,7 @@ mod aggregate;
 mod filter;
 mod records;
 mod search;
+mod search_operator;
 mod search_text;
 mod window;
 
@@ -21,6 +23,7 @@ pub use records::{
     RecordsPosition, RecordsQuery, Selection, Start,
 };
 pub use search::{SearchMode, SearchPage, SearchPosition, SearchQuery};
+pub use search_operator::SearchOperator;
 pub use search_text::{FieldText, SearchField, SearchText};
 pub(in crate::source) use window::share;
 pub use window::{WindowQuery, WindowStart};

@@ -1,6 +1,8 @@
 //! Query for a full-text search, and its answer.
 
-use super::{Count, Filter, Purpose, SearchText};
+use std::collections::BTreeSet;
+
+use super::{Count, Filter, Purpose, SearchOperator, SearchText};
 use crate::handle::{ConnectionId, StreamName};
 use crate::record::{Hit, Unavailable};
 
@@ -82,6 +84,8 @@ pub struct SearchPage {
     pub windowed: bool,
     /// True if a source does not support [`SearchQuery::mode`] and matched by words instead.
     pub lexical_instead: bool,
+    /// Operators of the text that a source did not apply.
+    pub unapplied: BTreeSet<SearchOperator>,
     /// Total number of matches, if the source reports it.
     pub count: Option<Count>,
     /// Sources that are missing from the page.

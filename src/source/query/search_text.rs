@@ -1,9 +1,14 @@
 //! Text of a search as typed parts: plain words and operators.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Parsed text of a search. A record matches if it passes every operator and has any of the words.
+use super::SearchOperator;
+
+/// Parsed text of a search. A record matches if it passes every operator and has any of the words. Without words, all
+/// records that pass the operators match, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SearchText {
     /// Plain text. Any of its words is enough; a record with more of them ranks higher.
@@ -61,6 +66,22 @@ impl SearchText {
     pub fn is_plain(&self) -> bool {
         let Self { words: _, phrases, excluded, fields, after, before } = self;
         phrases.is_empty() && excluded.is_empty() && fields.is_empty() && after.is_none() && before.is_none()
+    }
+
+    /// Returns the kinds of operators in the text.
+    #[must_use]
+    pub fn operators(&self) -> BTreeSet<SearchOperator> {
+        let has_field = |field| self.fields.iter().any(|text| text.field == field);
+        [
+            (SearchOperator::Phrase, !self.phrases.is_empty()),
+            (SearchOperator::Exclusion, !self.excluded.is_empty()),
+            (SearchOperator::Title, has_field(SearchField::Title)),
+            (SearchOperator::From, has_field(SearchField::From)),
+            (SearchOperator::Time, self.after.is_some() || self.before.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(operator, is_used)| is_used.then_some(operator))
+        .collect()
     }
 
     /// Returns the words, the phrases and the words of fields as one text, for a source without operators.
@@ -125,5 +146,9 @@ mod tests {
         assert!(!text.is_plain());
         assert_eq!(text.plain_words(), "invoice exact words alice");
         assert_eq!(text.to_json()["fields"], json!([["from", "alice"]]));
+        assert_eq!(
+            Vec::from_iter(text.operators()),
+            [SearchOperator::Phrase, SearchOperator::Exclusion, SearchOperator::From]
+        );
     }
 }
