@@ -18,9 +18,28 @@ pub struct Hit {
     pub excerpt: Excerpt,
     /// Time at which the record was written, or else emitted, as its source wrote it.
     pub time: Option<String>,
+    /// Label of the record's connection, if the source gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// True if the record was found by its meaning alone and has no word of the query.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_meaning: bool,
     /// Further details of the match. They are not stored with a position.
     #[serde(skip)]
     pub evidence: Evidence,
+}
+
+impl Hit {
+    /// Returns the day on which the record was written, as `2026-04-01`, if its time begins with one.
+    #[must_use]
+    pub fn day(&self) -> Option<&str> {
+        let day = self.time.as_deref()?.trim_start().get(..10)?;
+        let is_day = day.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+        is_day.then_some(day)
+    }
 }
 
 /// Details of a match that a list does not show.
@@ -81,6 +100,31 @@ pub fn fallback_title(label: Option<&str>, stream: Option<&str>, time: Option<&s
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hit_has_the_day_that_its_time_begins_with() {
+        for (time, expect) in [
+            (Some("2026-04-01T10:00:00+02:00"), Some("2026-04-01")),
+            (Some(" 2026-04-01"), Some("2026-04-01")),
+            (Some("2026/04/01"), None),
+            (Some("Wed, 1 Apr 2026"), None),
+            (Some("2026-04"), None),
+            (Some("２０２６-04-01"), None),
+            (None, None),
+        ] {
+            let hit = Hit {
+                id: HitId::Nameless,
+                title: String::new(),
+                link: None,
+                excerpt: Excerpt::default(),
+                time: time.map(str::to_owned),
+                account: None,
+                by_meaning: false,
+                evidence: Evidence::default(),
+            };
+            assert_eq!(hit.day(), expect, "{time:?}");
+        }
+    }
 
     #[test]
     fn a_record_without_a_title_gets_one_from_its_address() {

@@ -116,6 +116,8 @@ impl Source for Talkative {
             link: None,
             excerpt: Excerpt::default(),
             time: None,
+            account: None,
+            by_meaning: false,
             evidence: fetchwell::record::Evidence::default(),
         };
         let hits = vec![

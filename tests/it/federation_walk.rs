@@ -146,6 +146,8 @@ impl Source for InMemory {
             title: format!("{row:?}"),
             link: None,
             excerpt: Excerpt::default(),
+            account: None,
+            by_meaning: false,
             evidence: fetchwell::record::Evidence::default(),
             time: match sort_value(*row) {
                 SortValue::Text(time) => Some(time),

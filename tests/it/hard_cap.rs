@@ -231,6 +231,8 @@ impl Source for Random {
             link: None,
             excerpt: Excerpt::new(text, 0..0),
             time: None,
+            account: None,
+            by_meaning: false,
             evidence: fetchwell::record::Evidence::default(),
         };
         let hits = payload.records.iter().cycle().zip(&payload.texts).take(query.limit).map(hit).collect();

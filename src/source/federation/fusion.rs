@@ -347,6 +347,8 @@ mod tests {
             link: None,
             excerpt: Excerpt::default(),
             time: time.map(str::to_owned),
+            account: None,
+            by_meaning: false,
             evidence: crate::record::Evidence::default(),
         }
     }

@@ -22,6 +22,9 @@ const ENTRY_BYTES: usize = 512;
 /// Maximum length of a cached title, in bytes of JSON. Equal to that of a title in `fetch`.
 const MAX_TITLE_BYTES: usize = 300;
 
+/// Maximum length of a cached label, in bytes of JSON.
+const MAX_LABEL_BYTES: usize = 100;
+
 /// Cache of the hits with an id of the source's own.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenIds(LruCache<String, Hit>);
@@ -50,6 +53,7 @@ impl Hit {
     /// Returns the hit with its title and id shortened to what an answer would show.
     pub(crate) fn shortened(mut self) -> Self {
         self.title = clip(&one_line(&self.title), MAX_TITLE_BYTES);
+        self.account = self.account.map(|label| clip(&label, MAX_LABEL_BYTES));
         if matches!(&self.id, HitId::Opaque(id) if id.len() > MAX_OPAQUE_ID_BYTES) {
             self.id = HitId::Nameless;
         }
@@ -67,7 +71,8 @@ impl Hit {
             HitId::Nameless => 0,
         };
         let link = self.link.as_ref().map_or(0, |link| link.as_str().len());
-        id + link + self.title.len() + self.excerpt.text().len()
+        let account = self.account.as_ref().map_or(0, String::len);
+        id + link + account + self.title.len() + self.excerpt.text().len()
     }
 }
 
@@ -92,6 +97,8 @@ mod tests {
             link: None,
             excerpt: Excerpt::default(),
             time: None,
+            account: None,
+            by_meaning: false,
             evidence: crate::record::Evidence::default(),
         }
     }

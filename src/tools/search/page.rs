@@ -244,6 +244,8 @@ mod tests {
             link,
             excerpt: Excerpt::default(),
             time: None,
+            account: None,
+            by_meaning: false,
             evidence: crate::record::Evidence::default(),
         }
     }

@@ -21,6 +21,9 @@ const MAX_TIME: usize = 64;
 /// Maximum size of a title in bytes of JSON. No answer has more, and positions contain hits.
 const MAX_TITLE: usize = 1_000;
 
+/// Maximum size of a connection's label in bytes of JSON.
+const MAX_LABEL: usize = 100;
+
 /// Maximum number of words of a snippet in a title, and its size in bytes of JSON.
 const SNIPPET_WORDS: usize = 12;
 const SNIPPET_TITLE: usize = 90;
@@ -308,7 +311,9 @@ fn hit(wire: &WireHit<'_>) -> Hit {
     let time = time.filter(|time| time.len() <= MAX_TIME).map(str::to_owned);
     let emitted_at = wire.emitted_at.get().filter(|time| time.len() <= MAX_TIME).map(str::to_owned);
     let evidence = Evidence { emitted_at, ..Evidence::default() };
-    Hit { id: hit_id(wire, stream, link.as_ref()), title, link, excerpt, time, evidence }
+    let account = wire.label.get().map(|label| clip(label, MAX_LABEL));
+    let id = hit_id(wire, stream, link.as_ref());
+    Hit { id, title, link, excerpt, time, account, by_meaning: false, evidence }
 }
 
 /// Returns the first words of a snippet, or `None` if it has none.

@@ -54,6 +54,8 @@ pub(super) fn read_hits(
                 link: own_link(&data),
                 excerpt,
                 time,
+                account: display_name,
+                by_meaning: false,
                 id: HitId::Record(address),
             });
         }
