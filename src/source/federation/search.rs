@@ -1,5 +1,6 @@
 //! Search over all sources that may have a hit.
 
+use std::collections::BTreeSet;
 use std::mem::take;
 
 use futures_util::future::join_all;
@@ -33,6 +34,7 @@ pub(super) async fn search(
     let limit = query.limit.max(1);
     let each = members.share_of(limit);
     let mut lexical_instead = false;
+    let mut unapplied = BTreeSet::new();
     let mut gathered = Gathered { answered: query.position.is_some(), ..Gathered::default() };
     fusion.take(limit);
     let until = Instant::now() + members.page_timeout;
@@ -52,6 +54,7 @@ pub(super) async fn search(
             match read {
                 Ok(mut page) => {
                     lexical_instead |= page.lexical_instead;
+                    unapplied.append(&mut page.unapplied);
                     gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     members.routes.remember(&source, page.hits.iter().filter_map(connection_of));
                     fusion.push_page(input, page);
@@ -77,7 +80,7 @@ pub(super) async fn search(
     let (notes, unavailable) = gathered.into_unavailable();
     let is_doubtful = members.routes.collision().is_some();
     let count = if is_doubtful { page.count.map(Count::about) } else { page.count };
-    Ok(SearchPage { notes, unavailable, count, lexical_instead, ..page })
+    Ok(SearchPage { notes, unavailable, count, lexical_instead, unapplied, ..page })
 }
 
 fn connection_of(hit: &Hit) -> Option<&ConnectionId> {

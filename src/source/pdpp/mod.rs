@@ -47,7 +47,7 @@ use self::known::KnownSchemas;
 use self::params::Params;
 use self::record_path::{encoded_twice, record_path};
 use self::transport::{Reply, Transport, parsed};
-use super::query::share;
+use super::query::{filter_hits, has_words, page_without_words, share};
 use super::{
     AggregateAnswer, AggregateQuery, ChangesOrigin, QueryFault, RecordQuery, RecordsPage, RecordsQuery,
     SearchMode, SearchPage, SearchPosition, SearchQuery, Source, SourceError, StreamAnswer, StreamQuery,
@@ -174,6 +174,9 @@ impl Client<'_> {
     }
 
     async fn search(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {
+        if !has_words(query) {
+            return Ok(page_without_words(query));
+        }
         match (query.mode, &query.position) {
             (SearchMode::Lexical, _) => self.search_by(SearchMode::Lexical, query).await,
             (_, Some(position)) if position.0.starts_with(BY_WORDS) => {
@@ -329,7 +332,7 @@ impl Client<'_> {
         let mut page = parsed(reply.body, wire::search_page).await?;
         // A cursor that leads to itself would be read forever.
         page.next = page.next.filter(|next| mode != SearchMode::Hybrid && position != Some(next));
-        Ok(page)
+        Ok(filter_hits(page, query))
     }
 
     async fn search_by_words_instead(&self, query: &SearchQuery) -> Result<SearchPage, SourceError> {

@@ -3,6 +3,7 @@
 //! * `search`: full-text search
 //! * `search_text`: the text of a search as words and operators
 //! * `search_operator`: operators that a source may not apply
+//! * `search_filter`: filters of search results for a source that takes plain words
 //! * `records`: pages of a stream and its changes
 //! * `window`: part of a long text field
 //! * `aggregate`: counts, sums and groups
@@ -12,6 +13,7 @@ mod aggregate;
 mod filter;
 mod records;
 mod search;
+mod search_filter;
 mod search_operator;
 mod search_text;
 mod window;
@@ -23,6 +25,7 @@ pub use records::{
     RecordsPosition, RecordsQuery, Selection, Start,
 };
 pub use search::{SearchMode, SearchPage, SearchPosition, SearchQuery};
+pub(in crate::source) use search_filter::{filter_hits, has_words, page_without_words};
 pub use search_operator::SearchOperator;
 pub use search_text::{FieldText, SearchField, SearchText};
 pub(in crate::source) use window::share;
