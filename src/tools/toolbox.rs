@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::cache::{ChunkedTexts, KnownPreviews, Parts, Previews, SeenIds};
 use super::error::ToolError;
 use crate::callers::{CallContext, GrantId, RecordPages};
@@ -153,6 +155,13 @@ impl Toolbox {
     #[must_use]
     pub fn cursors(&self) -> &Arc<Cursors> {
         &self.cursors
+    }
+
+    /// Returns the time in whole seconds, by the clock of the cursors.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        let seconds = i64::try_from(self.cursors.now().as_secs()).ok();
+        seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()).unwrap_or(Timestamp::MAX)
     }
 
     /// Returns the deadline of a call.

@@ -296,6 +296,13 @@ fn every_error() -> Vec<(&'static str, ToolError)> {
                 embedded: "cin_work".parse().unwrap(),
             },
         ),
+        (
+            "conflicting_connection_id, in a query",
+            ToolError::ConflictingQuery {
+                one: "cin_home".parse().unwrap(),
+                other: "cin_work".parse().unwrap(),
+            },
+        ),
         ("invalid_cursor, malformed", ToolError::InvalidSearchCursor(CursorFault::Malformed)),
         ("invalid_cursor, tampered", ToolError::InvalidSearchCursor(CursorFault::Tampered)),
         ("invalid_cursor, expired", ToolError::InvalidSearchCursor(CursorFault::Expired)),

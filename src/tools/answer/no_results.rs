@@ -76,6 +76,9 @@ pub(crate) async fn explain_search(source: &BoundSource, query: &SearchQuery, wi
 /// Hint without an explanation.
 const NO_MATCH: &str = "Nothing matches. Search for fewer or other words.";
 
+/// Hint for a query of operators alone.
+const NO_RECORD_PASSES: &str = "No record passes the operators of the query. Leave some of them out.";
+
 async fn search_hint(source: &BoundSource, query: &SearchQuery) -> String {
     match matches_elsewhere(source, query).await {
         Elsewhere::Found(hint) => hint,
@@ -100,17 +103,14 @@ async fn matches_elsewhere(source: &BoundSource, query: &SearchQuery) -> Elsewhe
         ("`streams`", !query.streams.is_empty()),
         ("`connection_id`", query.connection.is_some()),
         ("`filter`", !query.filter.is_empty()),
+        ("the operators of the query", !query.text.is_plain()),
     ];
     let given: Vec<&str> = narrowing.into_iter().filter_map(|(name, given)| given.then_some(name)).collect();
-    if given.is_empty() {
+    let words = query.text.plain_words();
+    if given.is_empty() || words.is_empty() {
         return Elsewhere::Nothing;
     }
-    let anywhere = SearchQuery {
-        text: query.text.clone(),
-        mode: query.mode,
-        purpose: Purpose::Hint,
-        ..SearchQuery::new("", 25)
-    };
+    let anywhere = SearchQuery { mode: query.mode, purpose: Purpose::Hint, ..SearchQuery::new(&words, 25) };
     let Ok(page) = source.search(&anywhere).await else { return Elsewhere::Unknown };
     let stream = |hit: &Hit| match &hit.id {
         HitId::Record(address) => Some(address.stream.as_str().to_owned()),
@@ -138,6 +138,7 @@ async fn words_without_match(source: &BoundSource, query: &SearchQuery) -> Strin
         }
     }
     match words.as_slice() {
+        [] if !query.text.is_plain() => return NO_RECORD_PASSES.to_owned(),
         [] => return "The query has no letters or digits to search for.".to_owned(),
         [word] => return format!("No record has {}. Search for another word.", names([*word])),
         [_, _, ..] if words.len() > MAX_WORDS => return NO_MATCH.to_owned(),

@@ -61,6 +61,14 @@ pub enum ToolError {
         /// Connection of the handle.
         embedded: ConnectionId,
     },
+    /// Two connections are named by operators of the query, or one by an operator and another by `connection_id`.
+    #[error("the search names connection `{one}` and connection `{other}`")]
+    ConflictingQuery {
+        /// Connection that is named first.
+        one: ConnectionId,
+        /// Connection that differs from it.
+        other: ConnectionId,
+    },
     /// The cursor of a search is invalid or expired.
     #[error("the cursor is not valid: {0}")]
     InvalidSearchCursor(CursorFault),
@@ -201,7 +209,7 @@ impl ToolError {
                 "invalid_handle"
             }
             Self::InvalidArgument { .. } => "invalid_argument",
-            Self::ConflictingConnection { .. } => "conflicting_connection_id",
+            Self::ConflictingConnection { .. } | Self::ConflictingQuery { .. } => "conflicting_connection_id",
             Self::InvalidSearchCursor(_) | Self::InvalidListCursor(_) | Self::InvalidTextCursor(_) => {
                 "invalid_cursor"
             }
@@ -230,6 +238,9 @@ impl ToolError {
             Self::InvalidArgument { hint, .. } | Self::ResponseTooLarge { hint, .. } => hint.clone(),
             Self::ConflictingConnection { .. } => {
                 "Leave out `connection_id`: the id already says which connection it is of.".to_owned()
+            }
+            Self::ConflictingQuery { .. } => {
+                "Keep one of them: `connection_id`, or `connection:` in the query.".to_owned()
             }
             Self::InvalidSearchCursor(_) => "Search again without `cursor`.".to_owned(),
             Self::StateUnavailable(_) => {

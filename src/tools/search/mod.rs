@@ -2,13 +2,18 @@
 //!
 //! * `spec`: the specifications of both profiles.
 //! * `request`: typed arguments and their validation.
+//! * `query_language`: words and operators of a query.
 //! * `page`: fitting of hits into a page.
 
 mod page;
+mod query_language;
 mod request;
 mod spec;
 
+use std::collections::BTreeSet;
+
 use page::{SearchNotes, SearchState, build_page, fetchable_id};
+use query_language::parse_query;
 use request::{PAGING, Request, resolve_openai};
 use spec::{SEARCH, SEARCH_OPENAI};
 
@@ -17,7 +22,7 @@ use super::error::ToolError;
 use super::paging::{Page, begin};
 use super::tool::{Tool, ToolCall, ToolSpec};
 use crate::record::RecordData;
-use crate::source::SearchQuery;
+use crate::source::{SearchOperator, SearchQuery};
 
 /// Maximum number of hits in one read of the source.
 const MAX_LIMIT: usize = 100;
@@ -67,7 +72,12 @@ async fn search(
     let is_first_page = rest.is_none();
     let mut found: SearchState = rest.unwrap_or_default();
     let source = toolbox.named_source("search", request.criteria.source.as_ref())?;
+    let now = found.started_at(toolbox.now());
+    let parsed = parse_query(&request.criteria.text, now);
+    let whole = request.criteria.query(&parsed, wanted.min(MAX_LIMIT))?;
     let mut notes = SearchNotes { warnings, ..SearchNotes::default() };
+    notes.warnings.extend_from_slice(parsed.warnings());
+    let mut unapplied = BTreeSet::new();
     for round in 0..MAX_READS {
         let fetchable = found.hits.iter().filter(|hit| fetchable_id(hit).is_some()).count();
         let is_first_read = round == 0 && is_first_page;
@@ -76,8 +86,7 @@ async fn search(
         {
             break;
         }
-        let query =
-            SearchQuery { position: found.position.take(), ..request.criteria.query(wanted.min(MAX_LIMIT)) };
+        let query = SearchQuery { position: found.position.take(), ..whole.clone() };
         let page = source.search(&query).await;
         let page = page.map_err(|error| ToolError::from_source(&source, error))?;
         found.hits.extend(page.hits);
@@ -86,12 +95,14 @@ async fn search(
         notes.windowed |= page.windowed;
         notes.lexical_instead |= page.lexical_instead;
         notes.warnings.extend(page.notes);
+        unapplied.extend(page.unapplied);
         notes.unavailable.extend(page.unavailable);
     }
     if is_first_page && found.hits.is_empty() && found.position.is_none() && notes.unavailable.is_empty() {
         let within = explanation_timeout(toolbox.call_deadline(), started);
-        notes.explanation = explain_search(&source, &request.criteria.query(1), within).await;
+        notes.explanation = explain_search(&source, &SearchQuery { limit: 1, ..whole }, within).await;
     }
+    notes.warnings.extend(SearchOperator::warning(&unapplied));
     if notes.lexical_instead {
         let sources = if source.is_federation() { "sources without it were" } else { "this source was" };
         let mode = request.criteria.mode.as_str();

@@ -3,6 +3,7 @@
 //! [`build_page`] measures everything next to the results, plans which hits are shown with which excerpts, and saves the
 //! hits that did not fit for the cursor.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::request::Request;
@@ -35,6 +36,18 @@ pub(crate) struct SearchState {
     /// Total number of hits with its accuracy, if the source counts them.
     #[serde(default)]
     pub(super) count: Option<(u64, Accuracy)>,
+    /// Time of the first page in seconds, from which ages in the query are counted.
+    #[serde(default)]
+    started: Option<i64>,
+}
+
+impl SearchState {
+    /// Returns the time of the first page, which is now if this is the first page.
+    pub(super) fn started_at(&mut self, now: Timestamp) -> Timestamp {
+        let started = self.started.and_then(|seconds| Timestamp::from_second(seconds).ok()).unwrap_or(now);
+        self.started = Some(started.as_second());
+        started
+    }
 }
 
 /// Facts about a search that an answer has next to its hits.

@@ -1,7 +1,11 @@
 //! The request of a search: typed arguments, validated without IO.
+//!
+//! The text of the query is parsed in [`Criteria::query`], with the time of the first page, so that an age such as `since:30d`
+//! means the same on every page.
 
 use serde::Deserialize;
 
+use super::query_language::{ParsedQuery, QueryConflict};
 use super::spec::{SEARCH, SEARCH_OPENAI};
 use crate::cursor::Kind;
 use crate::fit::{PageBudget, budget};
@@ -23,8 +27,11 @@ const DEFAULT_LIMIT: usize = 25;
 /// Maximum number of hits in the `openai` profile, which has no `limit`.
 const OPENAI_HITS: usize = 50;
 
-/// Maximum number of streams in `streams`.
+/// Maximum number of streams of a search.
 const MAX_STREAMS: usize = 50;
+
+/// Problem of a search with more streams.
+const TOO_MANY_STREAMS: &str = "it names more than 50 streams";
 
 /// Paging in the profile `standard`.
 pub(super) const PAGING: Paging<Request> = Paging {
@@ -72,7 +79,8 @@ pub(crate) struct Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Criteria {
     pub(super) source: Option<SourceName>,
-    text: String,
+    /// Text as it was sent, with operators.
+    pub(super) text: String,
     connection: Option<ConnectionId>,
     streams: Vec<StreamName>,
     filter: Filter,
@@ -93,8 +101,7 @@ pub(super) fn resolve_openai(arguments: RecordData) -> Result<Request, ToolError
 fn validate(args: SearchArgs, profile: Profile) -> Result<Request, ToolError> {
     let streams = args.streams.unwrap_or_default();
     if streams.len() > MAX_STREAMS {
-        let problem = format!("it names more than {MAX_STREAMS} streams");
-        return Err(SEARCH.invalid_argument("streams", problem));
+        return Err(SEARCH.invalid_argument("streams", TOO_MANY_STREAMS));
     }
     let query = args.query.ok_or_else(|| SEARCH.missing_argument("query"))?;
     let text = trimmed(&SEARCH, "query", &query, MAX_QUERY_CHARS)?;
@@ -113,15 +120,23 @@ fn validate(args: SearchArgs, profile: Profile) -> Result<Request, ToolError> {
 }
 
 impl Criteria {
-    /// Returns the query for hits from the first one.
-    pub(super) fn query(&self, limit: usize) -> SearchQuery {
-        SearchQuery {
+    /// Returns the query for hits from the first one, limited by the arguments and by the parsed text.
+    pub(super) fn query(&self, parsed: &ParsedQuery, limit: usize) -> Result<SearchQuery, ToolError> {
+        let arguments = SearchQuery {
             connection: self.connection.clone(),
             streams: self.streams.clone(),
             filter: self.filter.clone(),
             mode: self.mode,
-            ..SearchQuery::new(&self.text, limit)
+            ..SearchQuery::new("", limit)
+        };
+        let query = parsed.apply(arguments).map_err(|conflict| match conflict {
+            QueryConflict::Connections { one, other } => ToolError::ConflictingQuery { one, other },
+            QueryConflict::Streams { .. } => SEARCH.invalid_argument("query", conflict.to_string()),
+        })?;
+        if query.streams.len() > MAX_STREAMS {
+            return Err(SEARCH.invalid_argument("query", TOO_MANY_STREAMS));
         }
+        Ok(query)
     }
 }
 
