@@ -13,7 +13,7 @@ mod spec;
 use std::collections::BTreeSet;
 
 use page::{SearchNotes, SearchState, build_page, fetchable_id};
-use query_language::parse_query;
+pub(crate) use query_language::parse_query;
 use request::{PAGING, Request, resolve_openai};
 use spec::{SEARCH, SEARCH_OPENAI};
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use axum::http::StatusCode;
+use jiff::Timestamp;
 use percent_encoding::utf8_percent_encode;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,22 +19,41 @@ use crate::http::v1::parameters::Parameters;
 use crate::http::v1::table::{CONNECTION, CONNECTION_ALIAS, CURSOR, FILTER, LIMIT, Parameter, Takes};
 use crate::http::v1::warning::Warning;
 use crate::record::{ConnectionSchema, Excerpt, Hit, HitId};
-use crate::source::{Accuracy, Count, SearchMode, SearchPosition, SearchQuery};
+use crate::source::{Accuracy, Count, SearchMode, SearchOperator, SearchPosition, SearchQuery, SourceError};
+use crate::tools::parse_query;
 
 const Q: Parameter = Parameter {
     name: "q",
     takes: Takes::NeededText,
-    about: "The words to search for. Operators are treated as text.",
+    about: "The words to search for. Operators are treated as text, unless `syntax` says otherwise.",
 };
 
 const STREAMS: Parameter =
     Parameter { name: "streams", takes: Takes::Repeated, about: "Only these streams." };
 
+const SYNTAX: Parameter = Parameter {
+    name: "syntax",
+    takes: Takes::Choice(&["literal", OPERATORS]),
+    about: "`operators` reads phrases, exclusions, fields and times in `q`, as `docs/search.md` describes them.",
+};
+
+/// Syntax of a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Syntax {
+    /// All of it is text, as the contract says.
+    Literal,
+    /// It has operators: an extension.
+    Operators,
+}
+
+/// Value of `syntax` for a query with operators.
+const OPERATORS: &str = "operators";
+
 pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/search",
     id: "search",
     summary: "Records that contain the words of a query, best first",
-    parameters: &[Q, LIMIT, CURSOR, STREAMS, FILTER, CONNECTION, CONNECTION_ALIAS],
+    parameters: &[Q, SYNTAX, LIMIT, CURSOR, STREAMS, FILTER, CONNECTION, CONNECTION_ALIAS],
     statuses: &[400, 404],
     answer: |generator| generator.subschema_for::<SearchList>(),
 };
@@ -50,7 +70,7 @@ pub(in crate::http::v1) const HYBRID: Operation = Operation {
     id: "searchHybrid",
     summary: "Records by words and meaning, on one page; without embeddings by words, with a warning",
     // By the contract a hybrid search has one page.
-    parameters: &[Q, LIMIT, STREAMS, FILTER, CONNECTION, CONNECTION_ALIAS],
+    parameters: &[Q, SYNTAX, LIMIT, STREAMS, FILTER, CONNECTION, CONNECTION_ALIAS],
     ..OPERATION
 };
 
@@ -155,14 +175,53 @@ enum RankingScope {
 }
 
 /// Returns what a cursor of a search is sealed for. Cursors outlive the process and its version: the form must not change.
-fn question_of(query: &SearchQuery) -> String {
+fn question_of(query: &SearchQuery, syntax: Syntax) -> String {
     let connection = query.connection.as_ref().map(ConnectionId::as_str);
     let streams: Vec<&str> = query.streams.iter().map(StreamName::as_str).collect();
     let filter = query.filter.to_json();
-    match query.mode {
-        SearchMode::Lexical => json!([query.text.to_json(), connection, streams, filter]).to_string(),
-        mode => json!([query.text.to_json(), connection, streams, filter, mode.as_str()]).to_string(),
+    let text = query.text.to_json();
+    match (query.mode, syntax) {
+        (SearchMode::Lexical, Syntax::Literal) => json!([text, connection, streams, filter]).to_string(),
+        (mode, Syntax::Literal) => json!([text, connection, streams, filter, mode.as_str()]).to_string(),
+        (mode, Syntax::Operators) => {
+            json!([text, connection, streams, filter, mode.as_str(), OPERATORS]).to_string()
+        }
     }
+}
+
+/// A query with what its cursors are sealed for.
+struct SealedQuery {
+    query: SearchQuery,
+    syntax: Syntax,
+    /// Everything of the query but the number of hits on a page.
+    asked: String,
+    /// Time of the first page.
+    started: Timestamp,
+}
+
+/// Reads the query of a call, and its position from the cursor.
+async fn read_query(call: &mut Call<'_>, mode: SearchMode) -> Result<SealedQuery, RequestError> {
+    let mut query = SearchQuery { mode, ..question(&mut call.parameters)? };
+    let syntax = match call.parameters.text(SYNTAX.name) {
+        Some(OPERATORS) => Syntax::Operators,
+        _ => Syntax::Literal,
+    };
+    let asked = question_of(&query, syntax);
+    let mut started = call.toolbox.now();
+    if mode != SearchMode::Hybrid
+        && let Some(cursor) = call.parameters.text(CURSOR.name)
+    {
+        let mut position = call.seal.open(&asked, cursor).await?;
+        if syntax == Syntax::Operators {
+            (started, position) = split_position(&position).ok_or(SourceError::InvalidCursor)?;
+        }
+        query.position = Some(SearchPosition(position));
+    }
+    if syntax == Syntax::Operators {
+        query = apply_operators(query, started, &mut call.parameters)?;
+    }
+    check_filter(&query)?;
+    Ok(SealedQuery { query, syntax, asked, started })
 }
 
 /// Answers a search; `mode` is the way that the route names.
@@ -170,14 +229,7 @@ pub(in crate::http::v1) async fn answer(
     call: &mut Call<'_>,
     mode: SearchMode,
 ) -> Result<Answer, RequestError> {
-    let mut query = SearchQuery { mode, ..question(&mut call.parameters)? };
-    // What a cursor is good for: everything of the question but how many are on a page.
-    let asked = question_of(&query);
-    if mode != SearchMode::Hybrid
-        && let Some(cursor) = call.parameters.text(CURSOR.name)
-    {
-        query.position = Some(SearchPosition(call.seal.open(&asked, cursor).await?));
-    }
+    let SealedQuery { query, syntax, asked, started } = read_query(call, mode).await?;
     // The schema only labels the hits, and a source that is slow to tell it must not cost twice its deadline.
     let (page, schema) = tokio::join!(call.source.search(&query), call.source.schema());
     let (page, schema) = (page?, schema.unwrap_or_default().connections);
@@ -185,6 +237,9 @@ pub(in crate::http::v1) async fn answer(
     if page.lexical_instead {
         let problem = "there are no embeddings, so these are the records with the words of the query";
         call.parameters.warnings.push(Warning::new("semantic_unavailable", problem.to_owned()));
+    }
+    if let Some(problem) = SearchOperator::warning(&page.unapplied) {
+        call.parameters.warnings.push(Warning::new("operators_not_applied", problem).about(Q.name));
     }
     let retrieval_mode = match mode {
         SearchMode::Lexical => None,
@@ -197,6 +252,10 @@ pub(in crate::http::v1) async fn answer(
     let has_more = page.next.is_some();
     let next_cursor = match page.next {
         Some(SearchPosition(position)) if mode != SearchMode::Hybrid => {
+            let position = match syntax {
+                Syntax::Literal => position,
+                Syntax::Operators => format!("{} {position}", started.as_second()),
+            };
             let issued = call.seal.close(&asked, position).await;
             call.parameters.warnings.extend(issued.warning);
             Some(issued.cursor)
@@ -256,13 +315,38 @@ fn question(sent: &mut Parameters) -> Result<SearchQuery, RequestError> {
         }
     }
     let filter = sent.filter()?;
-    if !filter.is_empty() && streams.len() != 1 {
-        let problem = "a filter is about the fields of one stream, and the search names none or several";
-        let refused = RequestError::bad("invalid_filter", problem.to_owned()).about(FILTER.name);
-        return Err(refused.hinting("Set `streams` to the one stream that has these fields."));
-    }
     let limit = sent.page_limit();
     Ok(SearchQuery { connection, streams, filter, ..SearchQuery::new(&text, limit) })
+}
+
+/// Refuses a filter without exactly one stream.
+fn check_filter(query: &SearchQuery) -> Result<(), RequestError> {
+    if query.filter.is_empty() || query.streams.len() == 1 {
+        return Ok(());
+    }
+    let problem = "a filter is about the fields of one stream, and the search names none or several";
+    let refused = RequestError::bad("invalid_filter", problem.to_owned()).about(FILTER.name);
+    Err(refused.hinting("Set `streams` to the one stream that has these fields."))
+}
+
+/// Reads the operators in the text of a query.
+fn apply_operators(
+    query: SearchQuery,
+    now: Timestamp,
+    sent: &mut Parameters,
+) -> Result<SearchQuery, RequestError> {
+    let parsed = parse_query(&query.text.words, now);
+    for problem in parsed.warnings() {
+        sent.warnings.push(Warning::new("operator_as_text", problem.clone()).about(Q.name));
+    }
+    parsed.apply(query).map_err(|conflict| RequestError::request(conflict.to_string()).about(Q.name))
+}
+
+/// Splits a position of a search with operators into the time of the first page and the position of the source.
+fn split_position(position: &str) -> Option<(Timestamp, String)> {
+    let (started, position) = position.split_once(' ')?;
+    let started = Timestamp::from_second(started.parse().ok()?).ok()?;
+    Some((started, position.to_owned()))
 }
 
 impl SearchResult {
@@ -322,7 +406,10 @@ mod tests {
         let filter = serde_json::from_str(r#"{"amount": {"gte": 10}}"#).unwrap();
         let streams = vec!["messages".parse().unwrap()];
         let query = SearchQuery { filter, streams, ..SearchQuery::new("pay \"now\"", 5) };
-        assert_eq!(question_of(&query), r#"["pay \"now\"",null,["messages"],[["amount","gte",10]]]"#);
+        assert_eq!(
+            question_of(&query, Syntax::Literal),
+            r#"["pay \"now\"",null,["messages"],[["amount","gte",10]]]"#
+        );
     }
 
     #[test]
