@@ -4,17 +4,20 @@
 //! * `request`: typed arguments and their validation.
 //! * `query_language`: words and operators of a query.
 //! * `page`: fitting of hits into a page.
+//! * `result`: a hit as an answer shows it.
 
 mod page;
 mod query_language;
 mod request;
+mod result;
 mod spec;
 
 use std::collections::BTreeSet;
 
-use page::{SearchNotes, SearchState, build_page, fetchable_id};
+use page::{SearchNotes, SearchState, build_page};
 pub(crate) use query_language::parse_query;
 use request::{PAGING, Request, resolve_openai};
+use result::fetchable_id;
 use spec::{SEARCH, SEARCH_OPENAI};
 
 use super::answer::{Payload, explain_search, explanation_timeout};

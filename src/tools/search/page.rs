@@ -3,27 +3,58 @@
 //! [`build_page`] measures everything next to the results, plans which hits are shown with which excerpts, and saves the
 //! hits that did not fit for the cursor.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::request::Request;
+use super::result::{ResultLimits, SearchResult};
 use crate::callers::RecordPages;
 use crate::cursor::MAX_CURSOR_CHARS;
 use crate::fit::{
     PageBudget, PageItem, PagePlan, Pressure, Shaping, Strategy, clip, plan_page, tokens_within,
 };
-use crate::handle::Handle;
+use crate::handle::{ConnectionId, Handle};
 use crate::record::{Hit, HitId, Unavailable};
 use crate::source::{Accuracy, SearchPosition};
 use crate::tools::answer::{NoResults, Payload, json_of};
-use crate::tools::cache::{MAX_OPAQUE_ID_BYTES, one_line};
+use crate::tools::cache::one_line;
 use crate::tools::error::{ShownUnavailable, ToolError, list_unavailable};
 use crate::tools::paging::{Continuation, PageState};
 use crate::tools::profile::Profile;
 use crate::tools::toolbox::Toolbox;
 
-/// Maximum length of a title in a list, in bytes of JSON.
-const MAX_TITLE_BYTES: usize = 120;
+/// Number of hits for which titles and excerpts are shortened and long links left out, if no `limit` says another number.
+const MIN_HITS: usize = 7;
+
+/// Maximum length of an account's label, in bytes of JSON.
+const MAX_LABEL_BYTES: usize = 40;
+
+/// Share of the budget that labels of accounts may take, as its divisor.
+const ACCOUNTS_SHARE: usize = 8;
+
+/// Limits of the hits on a page.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    /// Maximum length of a title, in bytes of JSON.
+    title: usize,
+    /// Maximum length of a link in bytes.
+    link: usize,
+    pressure: Pressure,
+    hits: usize,
+}
+
+/// Layout of a page with enough room.
+const ROOMY: Layout =
+    Layout { title: 120, link: usize::MAX, pressure: Pressure::KeepExcerpts, hits: usize::MAX };
+
+/// Layouts of a page without `limit`, until one shows [`MIN_HITS`]: with shorter titles and links, then with shorter excerpts.
+const LAYOUTS: [Layout; 3] = [
+    ROOMY,
+    Layout { title: 72, link: 100, ..ROOMY },
+    Layout { title: 72, link: 100, pressure: Pressure::KeepHits, hits: MIN_HITS },
+];
 
 /// Maximum tokens of a cursor and its key. Its letters are random, and a token has at least one byte.
 const CURSOR_TOKENS: usize = MAX_CURSOR_CHARS + 20;
@@ -66,6 +97,9 @@ pub(super) struct SearchNotes {
 #[derive(Debug, Clone, Serialize)]
 struct SearchAnswer {
     results: Vec<SearchResult>,
+    /// Label of each connection in `results`, if there are several.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    accounts: BTreeMap<ConnectionId, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,17 +117,6 @@ struct SearchAnswer {
     warnings: Vec<String>,
     #[serde(flatten)]
     explanation: NoResults,
-}
-
-/// A hit as an answer shows it.
-#[derive(Debug, Clone, Serialize)]
-struct SearchResult {
-    id: String,
-    title: String,
-    /// `None` in the profile `standard` for a record without a link.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<String>,
-    text: String,
 }
 
 /// Fits as many hits as possible into the budget and saves the others for the cursor.
@@ -115,6 +138,7 @@ pub(super) async fn build_page(
         .filter(|(value, _)| request.profile == Profile::Standard && (*value > 0 || !found.hits.is_empty()));
     let mut answer = SearchAnswer {
         results: Vec::new(),
+        accounts: BTreeMap::new(),
         next_cursor: can_page.then(|| "x".repeat(MAX_CURSOR_CHARS)),
         omitted: Some(found.hits.len()),
         unavailable,
@@ -131,8 +155,25 @@ pub(super) async fn build_page(
     if overhead > budget.bytes.min(budget.tokens) {
         answer.explanation = NoResults::default();
     }
-    let (results, plan) =
-        plan_results(request, &found.hits, &answer, budget.bytes.saturating_sub(overhead), budget)?;
+    let room = budget.bytes.saturating_sub(json_of(&answer)?.len());
+    let mut planned = plan_results(request, &found.hits, &answer, room, budget)?;
+    if request.profile == Profile::Standard {
+        answer.accounts = account_labels(planned.shown(&found.hits), budget.bytes / ACCOUNTS_SHARE);
+    }
+    if !answer.accounts.is_empty() {
+        // Labels take room from the results, and results that no longer fit need no label.
+        let room = budget.bytes.saturating_sub(json_of(&answer)?.len());
+        let labelled = plan_results(request, &found.hits, &answer, room, budget)?;
+        // Labels are not worth a hit that would be skipped.
+        if labelled.plan.omitted() <= planned.plan.omitted() {
+            planned = labelled;
+            let shown = account_labels(planned.shown(&found.hits), usize::MAX);
+            answer.accounts.retain(|connection, _| shown.contains_key(connection));
+        } else {
+            answer.accounts.clear();
+        }
+    }
+    let PlannedResults { results, plan } = planned;
     let unread = found.hits.split_off(plan.shown.len());
     let unreachable = if can_page { 0 } else { unread.len() };
     answer.omitted = Some(plan.omitted() + unreachable).filter(|omitted| *omitted > 0);
@@ -170,33 +211,103 @@ fn add_page_link(hit: &mut Hit, pages: &RecordPages) {
     }
 }
 
+/// Returns the label of each connection of some hits in at most `most` bytes, or nothing if all hits are of one connection.
+fn account_labels<'a>(hits: impl Iterator<Item = &'a Hit>, most: usize) -> BTreeMap<ConnectionId, String> {
+    let mut labels = BTreeMap::new();
+    let mut connections = BTreeSet::new();
+    let mut left = most;
+    for hit in hits {
+        let HitId::Record(address) = &hit.id else { continue };
+        let Some(connection) = &address.connection else { continue };
+        if !connections.insert(connection) {
+            continue;
+        }
+        let label = hit.account.as_deref().map(|label| clip(&one_line(label), MAX_LABEL_BYTES));
+        if let Some(label) = label.filter(|label| !label.is_empty() && label != connection.as_str()) {
+            // Quotes, colon and comma.
+            let bytes = json_of(&label).map_or(0, |json| json.len()) + connection.as_str().len() + 4;
+            let Some(rest) = left.checked_sub(bytes) else { break };
+            left = rest;
+            labels.insert(connection.clone(), label);
+        }
+    }
+    if connections.len() > 1 { labels } else { BTreeMap::new() }
+}
+
+/// The first hits of a page as results, and which of them are shown with which excerpt.
+#[derive(Debug)]
+struct PlannedResults {
+    results: Vec<Option<SearchResult>>,
+    plan: PagePlan,
+}
+
+impl PlannedResults {
+    /// Returns the hits that are shown.
+    fn shown<'a>(&self, hits: &'a [Hit]) -> impl Iterator<Item = &'a Hit> {
+        let shown = self.plan.shown.iter().zip(hits);
+        let shown: Vec<&Hit> = shown.filter_map(|(excerpt, hit)| excerpt.as_ref().map(|_| hit)).collect();
+        shown.into_iter()
+    }
+}
+
 /// Plans the hits of a page and their excerpts: as many as fit into `room` bytes, or into fewer if they have too many tokens.
 fn plan_results(
     request: &Request,
     hits: &[Hit],
     without_results: &SearchAnswer,
+    room: usize,
+    budget: PageBudget,
+) -> Result<PlannedResults, ToolError> {
+    let plan = |layout| plan_layout(request, hits, without_results, room, budget, layout);
+    if request.limit.is_some() {
+        return plan(Layout { pressure: Pressure::KeepHits, ..ROOMY });
+    }
+    if request.profile == Profile::OpenAi {
+        return plan(ROOMY);
+    }
+    let mut best: Option<(usize, PlannedResults)> = None;
+    for layout in LAYOUTS {
+        let planned = plan(layout)?;
+        let shown = planned.shown(hits).count();
+        let is_enough = shown >= MIN_HITS || planned.plan.shown.len() >= hits.len();
+        if best.as_ref().is_none_or(|(most, _)| shown > *most) {
+            best = Some((shown, planned));
+        }
+        if is_enough {
+            break;
+        }
+    }
+    best.map_or_else(|| plan(ROOMY), |(_, planned)| Ok(planned))
+}
+
+/// Plans the hits of a page in one layout.
+fn plan_layout(
+    request: &Request,
+    hits: &[Hit],
+    without_results: &SearchAnswer,
     mut room: usize,
     budget: PageBudget,
-) -> Result<(Vec<Option<SearchResult>>, PagePlan), ToolError> {
-    let pressure = if request.limit.is_some() { Pressure::KeepHits } else { Pressure::KeepExcerpts };
+    layout: Layout,
+) -> Result<PlannedResults, ToolError> {
     // The placeholder of the cursor repeats one letter, which has fewer tokens than a cursor.
     let cursor_tokens = if without_results.next_cursor.is_some() { CURSOR_TOKENS } else { 0 };
     let left = PageBudget { tokens: budget.tokens.saturating_sub(cursor_tokens), ..budget };
     loop {
-        let candidates = hits.iter().take(request.max_hits());
+        let candidates = hits.iter().take(request.max_hits().min(layout.hits));
+        let limits = ResultLimits { room, title: layout.title, link: layout.link };
         let results: Vec<Option<SearchResult>> =
-            candidates.clone().map(|hit| bare_result(hit, request.profile, room)).collect();
+            candidates.clone().map(|hit| SearchResult::from_hit(hit, request.profile, limits)).collect();
         let items: Vec<PageItem<'_>> = candidates
             .zip(&results)
             .map(|(hit, result)| PageItem {
-                bare: result.as_ref().map_or(usize::MAX, bare_len),
+                bare: result.as_ref().map_or(usize::MAX, SearchResult::bare_len),
                 excerpt: &hit.excerpt,
             })
             .collect();
-        let plan = plan_page(&items, room, pressure);
+        let plan = plan_page(&items, room, layout.pressure);
         // A token has at least one byte.
         if budget.bytes <= budget.tokens {
-            return Ok((results, plan));
+            return Ok(PlannedResults { results, plan });
         }
         let shown = results
             .iter()
@@ -205,84 +316,7 @@ fn plan_results(
         let draft = SearchAnswer { results: shown.collect(), next_cursor: None, ..without_results.clone() };
         match tokens_within(&json_of(&draft)?, left.tokens) {
             Err(tokens) if room > 0 => room = left.less_room(room, left.bytes, tokens),
-            _ => return Ok((results, plan)),
-        }
-    }
-}
-
-/// Returns a hit as a result of at most `room` bytes, without its excerpt, or `None` if it could not be fetched. A handle
-/// is never shortened. If it takes nearly all the room, the link is removed and the title truncated.
-fn bare_result(hit: &Hit, profile: Profile, room: usize) -> Option<SearchResult> {
-    // ChatGPT expects a `url` in every result.
-    let without = (profile == Profile::OpenAi).then(String::new);
-    let url = hit.link.as_ref().map(|link| link.as_str().to_owned()).or_else(|| without.clone());
-    let mut result = SearchResult { id: fetchable_id(hit)?, title: String::new(), url, text: String::new() };
-    // One byte for the comma.
-    let left_of = |result: &SearchResult| room.checked_sub(bare_len(result).saturating_add(1));
-    if left_of(&result).is_none() {
-        result.url = without;
-    }
-    let left = left_of(&result).unwrap_or(0);
-    result.title = clip(&one_line(&hit.title), MAX_TITLE_BYTES.min(left));
-    Some(result)
-}
-
-/// Returns the size of a result without its excerpt.
-fn bare_len(result: &SearchResult) -> usize {
-    json_of(result).map_or(usize::MAX, |json| json.len())
-}
-
-/// Returns the id by which a hit can be fetched: its handle, or an id of the source's own that is no handle.
-pub(super) fn fetchable_id(hit: &Hit) -> Option<String> {
-    match &hit.id {
-        HitId::Record(address) => Handle::mint(address).map(|handle| handle.to_string()),
-        HitId::Opaque(id) => {
-            (id.len() <= MAX_OPAQUE_ID_BYTES && id.parse::<Handle>().is_err()).then(|| id.clone())
-        }
-        HitId::Nameless => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::handle::RecordAddress;
-    use crate::record::Excerpt;
-
-    fn hit(id: HitId, title: &str, link: Option<&str>) -> Hit {
-        let link = link.map(|link| link.parse().unwrap());
-        Hit {
-            id,
-            title: title.to_owned(),
-            link,
-            excerpt: Excerpt::default(),
-            time: None,
-            account: None,
-            by_meaning: false,
-            evidence: crate::record::Evidence::default(),
-        }
-    }
-
-    #[test]
-    fn a_long_handle_displaces_the_link_and_the_title() {
-        let record = RecordAddress {
-            connection: Some("c".parse().unwrap()),
-            stream: "s".parse().unwrap(),
-            record: "k".repeat(700).parse().unwrap(),
-        };
-        let link = format!("https://example.com/{}", "a".repeat(990));
-        let hit = hit(HitId::Record(record), "Title", Some(&link));
-        let shown = |profile, room| {
-            let result = bare_result(&hit, profile, room).unwrap();
-            assert!(room < 800 || bare_len(&result) < room, "{room}");
-            (result.title, result.url)
-        };
-        for (profile, without, least) in
-            [(Profile::Standard, None, 735), (Profile::OpenAi, Some(String::new()), 744)]
-        {
-            assert_eq!(shown(profile, 2_000), ("Title".to_owned(), Some(link.clone())));
-            assert_eq!(shown(profile, 1_700), ("Title".to_owned(), without.clone()));
-            assert_eq!(shown(profile, least), (String::new(), without));
+            _ => return Ok(PlannedResults { results, plan }),
         }
     }
 }

@@ -1,0 +1,126 @@
+//! A hit as an answer shows it, within limits for its title and link.
+
+use serde::Serialize;
+
+use crate::fit::clip;
+use crate::handle::Handle;
+use crate::record::{Hit, HitId};
+use crate::tools::answer::json_of;
+use crate::tools::cache::{MAX_OPAQUE_ID_BYTES, one_line};
+use crate::tools::profile::Profile;
+
+/// Result of a search.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct SearchResult {
+    pub(super) id: String,
+    pub(super) title: String,
+    /// `None` in the profile `standard` for a record without a link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) url: Option<String>,
+    /// Day on which the record was written. `None` in the profile `openai`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) date: Option<String>,
+    /// `meaning` for a record without a word of the query. `None` in the profile `openai`.
+    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    pub(super) found_by: Option<&'static str>,
+    pub(super) text: String,
+}
+
+/// Limits of a result.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ResultLimits {
+    /// Bytes that it may take without its excerpt.
+    pub(super) room: usize,
+    /// Maximum length of its title, in bytes of JSON.
+    pub(super) title: usize,
+    /// Maximum length of its link in bytes. A longer link is left out; `fetch` has it.
+    pub(super) link: usize,
+}
+
+impl SearchResult {
+    /// Returns a hit without its excerpt, or `None` if it could not be fetched. A handle is never shortened. If it takes nearly
+    /// all the room, the link is removed and the title truncated.
+    pub(super) fn from_hit(hit: &Hit, profile: Profile, limits: ResultLimits) -> Option<Self> {
+        let is_standard = profile == Profile::Standard;
+        // ChatGPT expects a `url` in every result.
+        let without = (!is_standard).then(String::new);
+        let link = hit.link.as_ref().map(|link| link.as_str()).filter(|link| link.len() <= limits.link);
+        let mut result = Self {
+            id: fetchable_id(hit)?,
+            title: String::new(),
+            url: link.map(str::to_owned).or_else(|| without.clone()),
+            date: hit.day().filter(|_| is_standard).map(str::to_owned),
+            found_by: (is_standard && hit.by_meaning).then_some("meaning"),
+            text: String::new(),
+        };
+        // One byte for the comma.
+        let left_of = |result: &Self| limits.room.checked_sub(result.bare_len().saturating_add(1));
+        if left_of(&result).is_none() {
+            result.url = without;
+        }
+        let left = left_of(&result).unwrap_or(0);
+        result.title = clip(&one_line(&hit.title), limits.title.min(left));
+        Some(result)
+    }
+
+    /// Returns the size of the result without its excerpt.
+    pub(super) fn bare_len(&self) -> usize {
+        json_of(self).map_or(usize::MAX, |json| json.len())
+    }
+}
+
+/// Returns the id by which a hit can be fetched: its handle, or an id of the source's own that is no handle.
+pub(super) fn fetchable_id(hit: &Hit) -> Option<String> {
+    match &hit.id {
+        HitId::Record(address) => Handle::mint(address).map(|handle| handle.to_string()),
+        HitId::Opaque(id) => {
+            (id.len() <= MAX_OPAQUE_ID_BYTES && id.parse::<Handle>().is_err()).then(|| id.clone())
+        }
+        HitId::Nameless => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handle::RecordAddress;
+    use crate::record::Excerpt;
+
+    fn hit(id: HitId, title: &str, link: Option<&str>) -> Hit {
+        let link = link.map(|link| link.parse().unwrap());
+        Hit {
+            id,
+            title: title.to_owned(),
+            link,
+            excerpt: Excerpt::default(),
+            time: None,
+            account: None,
+            by_meaning: false,
+            evidence: crate::record::Evidence::default(),
+        }
+    }
+
+    #[test]
+    fn a_long_handle_displaces_the_link_and_the_title() {
+        let record = RecordAddress {
+            connection: Some("c".parse().unwrap()),
+            stream: "s".parse().unwrap(),
+            record: "k".repeat(700).parse().unwrap(),
+        };
+        let link = format!("https://example.com/{}", "a".repeat(990));
+        let hit = hit(HitId::Record(record), "Title", Some(&link));
+        let shown = |profile, room| {
+            let limits = ResultLimits { room, title: 120, link: usize::MAX };
+            let result = SearchResult::from_hit(&hit, profile, limits).unwrap();
+            assert!(room < 800 || result.bare_len() < room, "{room}");
+            (result.title, result.url)
+        };
+        for (profile, without, least) in
+            [(Profile::Standard, None, 735), (Profile::OpenAi, Some(String::new()), 744)]
+        {
+            assert_eq!(shown(profile, 2_000), ("Title".to_owned(), Some(link.clone())));
+            assert_eq!(shown(profile, 1_700), ("Title".to_owned(), without.clone()));
+            assert_eq!(shown(profile, least), (String::new(), without));
+        }
+    }
+}
