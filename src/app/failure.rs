@@ -54,6 +54,11 @@ impl Failure {
         Self { message: lines.join("\n"), exit_code }
     }
 
+    /// Creates the failure of a command that has said all there is to say.
+    pub(crate) fn without_message() -> Self {
+        Self { message: String::new(), exit_code: GENERAL }
+    }
+
     /// Creates the failure of a command that the user stopped.
     pub(crate) fn stopped(message: &str) -> Self {
         Self::with_code(message, STOPPED)

@@ -162,7 +162,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            print::problem(&failure);
+            if !failure.message.is_empty() {
+                print::problem(&failure);
+            }
             ExitCode::from(failure.exit_code)
         }
     }

@@ -10,12 +10,19 @@ use crate::app::settings::SourceArgs;
 use crate::config::Environment;
 use crate::record::RecordData;
 use crate::terminal::Line;
+use crate::tools::{parse_query, parse_since};
 
 /// Search as a client would.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Operators: \"exact phrase\" -word title:x from:x stream:x connection:x after:2026-01-31 before:2026-02 since:30d
+An operator with quotes or a leading minus has to be quoted for the shell: 'invoice -draft \"net 30\"'
+
+Exit codes: 0 if there are results, 1 if there are none or the search fails, 2 if the command line is wrong")]
 pub(super) struct Search {
-    /// Words to find: records with all of them or, if there are none, with any.
-    query: String,
+    /// Words to find, and operators.
+    #[arg(value_name = "WORDS", required_unless_present = "since")]
+    words: Vec<String>,
 
     #[command(flatten)]
     source: SourceArgs,
@@ -27,6 +34,20 @@ pub(super) struct Search {
     /// Only this account.
     #[arg(long, value_name = "ID")]
     connection_id: Option<String>,
+
+    /// Only this stream; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    stream: Vec<String>,
+
+    /// Only records since a date or an age: 2026-01-31, 12h, 30d, 2w, 6m, 1y.
+    #[arg(long, value_name = "AGE", value_parser = check_since)]
+    since: Option<String>,
+}
+
+/// Refuses a value of `--since` that is neither an age nor a date.
+fn check_since(since: &str) -> Result<String, &'static str> {
+    let parsed = parse_since(since, jiff::Timestamp::UNIX_EPOCH);
+    parsed.map(|_| since.to_owned()).ok_or("write 12h, 30d, 2w, 6m, 1y or a date as 2026-01-31")
 }
 
 impl Search {
@@ -34,37 +55,46 @@ impl Search {
         let settings = self.source.settings(environment)?;
         let source = joined(open_sources(&settings, environment, WITH_WHOLE_INDEX)?, settings.call_deadline)?;
         let toolbox = toolbox(source, settings.call_deadline, &settings.protection)?;
+        let since = self.since.map(|since| format!("since:{since}"));
+        let query = self.words.into_iter().chain(since).collect::<Vec<_>>().join(" ");
+        let matched = MatchedWords::new(&parse_query(&query, toolbox.now()).text().plain_words());
         let mut arguments = RecordData::new();
-        arguments.insert("query".to_owned(), self.query.into());
+        arguments.insert("query".to_owned(), query.into());
         arguments.insert("limit".to_owned(), self.limit.into());
         arguments.extend(self.connection_id.map(|id| ("connection_id".to_owned(), id.into())));
+        if !self.stream.is_empty() {
+            arguments.insert("streams".to_owned(), self.stream.into());
+        }
         let payload = runtime()?.block_on(call(&toolbox, "search", arguments))?;
         let (_, mut value) = payload.into_parts();
         // A cursor is valid as long as the process that issued it, which ends now.
         let more = value.as_object_mut().and_then(|fields| fields.remove("next_cursor")).is_some();
+        let is_empty = value.get("results").and_then(Value::as_array).is_none_or(Vec::is_empty);
         if printer.json {
             if let (true, Some(fields)) = (more, value.as_object_mut()) {
                 fields.insert("more".to_owned(), json!(true));
             }
             printer.value(&value);
-            return Ok(());
+        } else {
+            print_text(printer, &value, more, &matched);
         }
-        print_text(printer, &value, more);
-        Ok(())
+        if is_empty { Err(Failure::without_message()) } else { Ok(()) }
     }
 }
 
-fn print_text(printer: Printer, value: &Value, more: bool) {
-    let text =
-        |result: &Value, name: &str| result.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+fn print_text(printer: Printer, value: &Value, more: bool, matched: &MatchedWords) {
     let results = value.get("results").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     for result in results {
-        printer.styled(Line::default().styled(STRONG, text(result, "title")));
-        printer.line(format_args!("  {}", text(result, "id")));
-        for beside in ["text", "url"].map(|name| text(result, name)) {
-            if !beside.is_empty() {
-                printer.styled(Line::default().text("  ").styled(FAINT, beside));
-            }
+        let text = |name: &str| result.get(name).and_then(Value::as_str).unwrap_or_default();
+        printer.styled(Line::default().styled(STRONG, text("title")));
+        let beside = [text("id"), text("date"), text("match")];
+        let beside: Vec<&str> = beside.into_iter().filter(|text| !text.is_empty()).collect();
+        printer.line(format_args!("  {}", beside.join("  ")));
+        if !text("text").is_empty() {
+            printer.styled(Line::default().text("  ").joined(matched.highlight(text("text"))));
+        }
+        if !text("url").is_empty() {
+            printer.styled(Line::default().text("  ").styled(FAINT, text("url")));
         }
     }
     for warning in value.get("warnings").and_then(Value::as_array).into_iter().flatten() {
@@ -79,5 +109,48 @@ fn print_text(printer: Printer, value: &Value, more: bool) {
         }
         (_, true) => note(&"there is more: raise --limit"),
         _ => {}
+    }
+}
+
+/// Words of a query in lower case, to highlight in excerpts.
+#[derive(Debug)]
+struct MatchedWords(Vec<String>);
+
+impl MatchedWords {
+    fn new(text: &str) -> Self {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        Self(words.map(str::to_lowercase).collect())
+    }
+
+    /// Returns a text in which the words that begin with one of the query are bold.
+    fn highlight(&self, text: &str) -> Line {
+        let mut line = Line::default();
+        let (mut unmarked, mut start) = (0, 0);
+        for word in text.split(|c: char| !c.is_alphanumeric()) {
+            let end = start + word.len();
+            let lower = word.to_lowercase();
+            if self.0.iter().any(|query| lower.starts_with(query.as_str())) {
+                line = line.styled(FAINT, text.get(unmarked..start).unwrap_or_default()).styled(STRONG, word);
+                unmarked = end;
+            }
+            start = end + text.get(end..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+        }
+        line.styled(FAINT, text.get(unmarked..).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_query_are_bold() {
+        let line =
+            MatchedWords::new("invoice \"Über\"").highlight("(2 Invoices, über-new \u{1b}[2J)").to_string();
+        for part in ["\u{1b}[1mInvoices\u{1b}[0m", "\u{1b}[1müber\u{1b}[0m", "\\u{1b}"] {
+            assert!(line.contains(part), "{line:?}");
+        }
+        assert!(!line.contains("\u{1b}[1mnew") && !line.contains("\u{1b}[2J"), "{line:?}");
+        assert_eq!(MatchedWords::new("").highlight("x").to_string(), "\u{1b}[2mx\u{1b}[0m");
     }
 }

@@ -44,7 +44,7 @@ pub(crate) use paging::{Page, PageState, Paging, begin};
 pub use profile::Profile;
 pub(crate) use read_record_field::max_chunk_bytes;
 pub use resource::{RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
-pub(crate) use search::parse_query;
+pub(crate) use search::{parse_query, parse_since};
 pub use tool::{Example, ToolSpec};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Toolbox};
 pub use toolboxes::{CallerSettings, CallerSources, CallerToolboxes, GrantToolbox, Permit, SharedToolbox};

@@ -43,7 +43,8 @@ fn a_store_is_searched_and_read_on_the_terminal() {
         "{output:?}"
     );
     let output = fetchwell(["search", "nothingatall", "--store", text(&store)]);
-    assert!(output.status.success() && stderr(&output).contains("nothing found"), "{output:?}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("nothing found"), "{output:?}");
     let shown = stdout(&fetchwell(["connections", "--store", text(&store)]));
     assert!(shown.contains("cin_home  Home, acme-suite") && shown.contains("  files  1 record"), "{shown}");
 }

@@ -15,7 +15,7 @@ mod spec;
 use std::collections::BTreeSet;
 
 use page::{SearchNotes, SearchState, build_page};
-pub(crate) use query_language::parse_query;
+pub(crate) use query_language::{parse_query, parse_since};
 use request::{PAGING, Request, resolve_openai};
 use result::fetchable_id;
 use spec::{SEARCH, SEARCH_OPENAI};

@@ -296,6 +296,11 @@ impl<'a> Parser<'a> {
 }
 
 impl ParsedQuery {
+    /// Returns the text of the query without the streams and connections.
+    pub(crate) fn text(&self) -> &SearchText {
+        &self.text
+    }
+
     /// Returns the warnings about operators that were taken as text.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
@@ -477,7 +482,7 @@ mod tests {
         ) {
             let query = pieces.concat();
             let parsed = parse_query(&query, Timestamp::from_second(now).unwrap());
-            let text = &parsed.text;
+            let text = parsed.text();
             let places = parsed.streams.len() + parsed.connections.len();
             if text.is_plain() && places == 0 {
                 prop_assert_eq!(&text.words, &query);
