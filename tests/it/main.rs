@@ -72,6 +72,7 @@ mod parallel_reads;
 #[cfg(unix)]
 mod permissions;
 mod proxied_requests;
+mod query_language;
 mod ranking;
 mod read_only_store;
 mod read_surface;
