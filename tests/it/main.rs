@@ -74,6 +74,7 @@ mod permissions;
 mod proxied_requests;
 mod query_language;
 mod ranking;
+mod query_operators;
 mod read_only_store;
 mod read_surface;
 mod real_mail;
