@@ -11,12 +11,12 @@ use super::{SearchOperator, SearchPage, SearchQuery};
 use crate::record::{Hit, HitId, parse_timestamp};
 
 /// Returns true if a query has words to send.
-pub(super) fn has_words(query: &SearchQuery) -> bool {
+pub(in crate::source) fn has_words(query: &SearchQuery) -> bool {
     query.text.is_plain() || !query.text.plain_words().is_empty()
 }
 
 /// Returns the answer to a query without words, which a record server cannot search for.
-pub(super) fn page_without_words(query: &SearchQuery) -> SearchPage {
+pub(in crate::source) fn page_without_words(query: &SearchQuery) -> SearchPage {
     let mut unapplied = query.text.operators();
     unapplied.remove(&SearchOperator::Time);
     unapplied.insert(SearchOperator::NoWords);
@@ -24,7 +24,7 @@ pub(super) fn page_without_words(query: &SearchQuery) -> SearchPage {
 }
 
 /// Removes hits outside the connection, the streams and the time of a query, and lists the operators that are not applied.
-pub(super) fn filter_hits(mut page: SearchPage, query: &SearchQuery) -> SearchPage {
+pub(in crate::source) fn filter_hits(mut page: SearchPage, query: &SearchQuery) -> SearchPage {
     page.unapplied = query.text.operators();
     page.unapplied.remove(&SearchOperator::Time);
     let before = page.hits.len();
