@@ -35,13 +35,14 @@ impl Exchange {
         let broken = |error: &reqwest::Error| innermost(error).unwrap_or_else(|| "no connection".to_owned());
         let request = reqwest::Request::try_from(request).map_err(|error| broken(&error))?;
         let answer = self.client.execute(request).await.map_err(|error| broken(&error))?;
-        let status = answer.status();
+        let (status, headers) = (answer.status(), answer.headers().clone());
         let body = read_body(answer, self.body_most).await.map_err(|fault| match fault {
             BodyFault::TooLarge => format!("an answer of more than {} bytes", self.body_most),
             BodyFault::Broken(error) => broken(&error),
         })?;
         let mut response = Response::new(body);
         *response.status_mut() = status;
+        *response.headers_mut() = headers;
         Ok(response)
     }
 }
