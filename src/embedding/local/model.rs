@@ -1,0 +1,281 @@
+//! A model that runs in this process.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rten::{Model, NodeId, ValueOrView};
+use rten_tensor::prelude::*;
+use rten_tensor::{NdTensor, Tensor};
+use tokio::task::spawn_blocking;
+
+use super::folder::{ModelFolder, Pooling};
+use super::tokens::Tokens;
+use crate::embedding::model::{EmbeddingModel, PROBE_TEXT, Purpose, VectorForm};
+use crate::embedding::{EmbeddingError, PieceCount};
+
+/// Number of texts that the model computes at once.
+const BATCH: usize = 8;
+
+/// A model that runs in this process.
+pub struct LocalModel {
+    id: String,
+    form: VectorForm,
+    network: Arc<Network>,
+}
+
+/// The network of a model with its tokenizer.
+struct Network {
+    folder: ModelFolder,
+    tokens: Tokens,
+    model: Model,
+    inputs: Vec<(NodeId, Input)>,
+    output: NodeId,
+}
+
+/// An input of the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Ids,
+    Mask,
+    Types,
+}
+
+impl fmt::Debug for LocalModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalModel").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl LocalModel {
+    /// Reads a model from a folder and embeds a text with it, which takes about a second for a model of 100 MB.
+    ///
+    /// # Errors
+    ///
+    /// A file is missing or cannot be used.
+    pub fn open(folder: &Path, pad_to: Option<usize>) -> Result<Self, EmbeddingError> {
+        let folder = ModelFolder::open(folder)?;
+        let identity = folder.identity()?;
+        let network = Network::open(folder)?;
+        let probed = network.embed(&[PROBE_TEXT.to_owned()])?;
+        let dimensions = probed.first().map_or(0, Vec::len);
+        let padded = pad_to.unwrap_or(dimensions).max(dimensions);
+        let form = VectorForm { returned: dimensions, padded };
+        form.normalize(&network.place(), 1, probed)?;
+        Ok(Self { id: format!("{identity}:{dimensions}:{padded}"), form, network: Arc::new(network) })
+    }
+}
+
+impl Network {
+    fn open(folder: ModelFolder) -> Result<Self, EmbeddingError> {
+        let tokens = Tokens::open(&folder)?;
+        let invalid = |problem: String| EmbeddingError::InvalidModel { file: folder.onnx.clone(), problem };
+        // A damaged file must not end the process.
+        let loaded = catch_unwind(AssertUnwindSafe(|| Model::load_file(&folder.onnx)));
+        let loaded = loaded.map_err(|_panic| invalid("it is damaged".to_owned()))?;
+        let model = loaded.map_err(|error| invalid(error.to_string()))?;
+        let mut inputs = Vec::new();
+        for id in model.input_ids() {
+            let name =
+                model.node_info(*id).and_then(|info| info.name().map(str::to_owned)).unwrap_or_default();
+            let input = match name.as_str() {
+                "input_ids" => Input::Ids,
+                "attention_mask" => Input::Mask,
+                "token_type_ids" => Input::Types,
+                _ => return Err(invalid(format!("it has an input `{name}`, which text models do not have"))),
+            };
+            inputs.push((*id, input));
+        }
+        if !inputs.iter().any(|(_, input)| *input == Input::Ids) {
+            return Err(invalid("it has no input `input_ids`".to_owned()));
+        }
+        let output = model.find_node("sentence_embedding").or_else(|| model.output_ids().first().copied());
+        let output = output.ok_or_else(|| invalid("it has no output".to_owned()))?;
+        Ok(Self { folder, tokens, model, inputs, output })
+    }
+
+    fn place(&self) -> String {
+        format!("the model in {}", self.folder.path.display())
+    }
+
+    fn failed(&self, problem: impl Into<String>) -> EmbeddingError {
+        EmbeddingError::Failed { folder: self.folder.path.clone(), problem: problem.into() }
+    }
+
+    fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(BATCH) {
+            let ids: Vec<Vec<i32>> = batch.iter().map(|text| self.tokens.ids(text)).collect();
+            let computed = catch_unwind(AssertUnwindSafe(|| self.run(&ids)));
+            let computed = computed.map_err(|_panic| self.failed("it stopped with an internal error"))?;
+            vectors.extend(computed.map_err(|problem| self.failed(problem))?);
+        }
+        Ok(vectors)
+    }
+
+    /// Computes the vectors of a batch. Shorter texts are padded and masked.
+    fn run(&self, batch: &[Vec<i32>]) -> Result<Vec<Vec<f32>>, String> {
+        let width = batch.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        let padded = |fill: fn(&i32) -> i32| -> NdTensor<i32, 2> {
+            let numbers = batch
+                .iter()
+                .flat_map(|ids| ids.iter().map(fill).chain(std::iter::repeat_n(0, width - ids.len())));
+            NdTensor::from_data([batch.len(), width], numbers.collect::<Vec<i32>>())
+        };
+        let inputs = self.inputs.iter().map(|(id, input)| {
+            let tensor = match input {
+                Input::Ids => padded(|id| *id),
+                Input::Mask => padded(|_id| 1),
+                Input::Types => padded(|_id| 0),
+            };
+            (*id, ValueOrView::from(tensor))
+        });
+        let [output] =
+            self.model.run_n(inputs.collect(), [self.output], None).map_err(|error| error.to_string())?;
+        let output: Tensor<f32> = output.into_tensor().ok_or("its output has no numbers")?;
+        let shape = output.shape().to_vec();
+        let numbers = output.to_vec();
+        match shape.as_slice() {
+            [rows, dimensions] if *rows == batch.len() && *dimensions > 0 => {
+                Ok(numbers.chunks_exact(*dimensions).map(<[f32]>::to_vec).collect())
+            }
+            [rows, pieces, dimensions] if *rows == batch.len() && *pieces == width && *dimensions > 0 => {
+                let texts = numbers.chunks_exact(width * dimensions).zip(batch);
+                Ok(texts.map(|(text, ids)| self.pooled(text, ids.len(), *dimensions)).collect())
+            }
+            other => Err(format!("its output has the shape {other:?}")),
+        }
+    }
+
+    /// Makes one vector from those of the first `count` pieces.
+    fn pooled(&self, pieces: &[f32], count: usize, dimensions: usize) -> Vec<f32> {
+        let mut rows = pieces.chunks_exact(dimensions).take(count);
+        let mut sum = rows.next().map(<[f32]>::to_vec).unwrap_or_default();
+        // The vector is scaled to length 1 afterwards, so the sum does for the mean.
+        if self.folder.pooling == Pooling::Mean {
+            for row in rows {
+                sum.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
+            }
+        }
+        sum
+    }
+}
+
+#[async_trait]
+impl EmbeddingModel for LocalModel {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn dimensions(&self) -> usize {
+        self.form.padded
+    }
+
+    fn pieces(&self) -> &dyn PieceCount {
+        &self.network.tokens
+    }
+
+    fn batch(&self) -> usize {
+        BATCH * 4
+    }
+
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    async fn embed(&self, texts: &[String], _purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+        let (network, texts) = (Arc::clone(&self.network), texts.to_vec());
+        let (form, expected, place) = (self.form, texts.len(), self.network.place());
+        let computed = spawn_blocking(move || network.embed(&texts)).await;
+        let vectors = match computed {
+            Ok(vectors) => vectors?,
+            Err(_ended) => return Err(self.network.failed("it was stopped")),
+        };
+        form.normalize(&place, expected, vectors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn tiny() -> std::path::PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/embedding/tiny")
+    }
+
+    async fn embed(model: &LocalModel, texts: &[&str]) -> Vec<Vec<f32>> {
+        let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+        model.embed(&texts, Purpose::Document).await.unwrap()
+    }
+
+    fn cosine(one: &[f32], other: &[f32]) -> f32 {
+        one.iter().zip(other).map(|(one, other)| one * other).sum()
+    }
+
+    #[tokio::test]
+    async fn texts_of_one_meaning_are_near() {
+        let model = LocalModel::open(&tiny(), None).unwrap();
+        assert_eq!((model.dimensions(), model.pieces().limit()), (8, 64));
+        let texts = ["the car", "an automobile", "", "this invoice and that bill of the doctor"];
+        let vectors = embed(&model, &texts).await;
+        let [car, automobile, _, invoice] = vectors.as_slice() else { panic!("{vectors:?}") };
+        assert!(cosine(car, automobile) > 0.8 && cosine(car, invoice) < 0.4, "{vectors:?}");
+        // A vector does not depend on the other texts of its batch.
+        for (text, vector) in texts.iter().zip(&vectors) {
+            assert!(cosine(vector, &embed(&model, &[text]).await[0]) > 0.999_999, "{text}");
+        }
+        let many = vec!["the car"; 20];
+        assert_eq!(embed(&model, &many).await.len(), 20);
+    }
+
+    #[tokio::test]
+    async fn padding_keeps_cosines_and_changes_the_identity() {
+        let (plain, padded) =
+            (LocalModel::open(&tiny(), None).unwrap(), LocalModel::open(&tiny(), Some(16)).unwrap());
+        assert_ne!(plain.id(), padded.id());
+        assert_eq!(padded.dimensions(), 16);
+        let (one, other) = (embed(&plain, &["rain", "car"]).await, embed(&padded, &["rain", "car"]).await);
+        assert!((cosine(&one[0], &one[1]) - cosine(&other[0], &other[1])).abs() < 1e-6);
+    }
+
+    #[tokio::test]
+    async fn strange_texts_have_vectors() {
+        let model = LocalModel::open(&tiny(), None).unwrap();
+        let long = "car ".repeat(10_000);
+        let texts = ["\u{0}\u{1}", "\u{202e}abc", "İ\u{307}ß", "会議", "😀\u{200d}😀", "\r\n", long.as_str()];
+        assert_eq!(embed(&model, &texts).await.len(), texts.len());
+        assert!(model.pieces().count(&long) >= 9_999);
+    }
+
+    #[test]
+    fn damaged_files_are_typed_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["model.onnx", "tokenizer.json"] {
+            fs::copy(tiny().join(file), folder.path().join(file)).unwrap();
+        }
+        LocalModel::open(folder.path(), None).unwrap();
+        let onnx = fs::read(folder.path().join("model.onnx")).unwrap();
+        for damaged in [&b""[..], b"not a model", onnx.get(..onnx.len() / 2).unwrap()] {
+            fs::write(folder.path().join("model.onnx"), damaged).unwrap();
+            let error = LocalModel::open(folder.path(), None).unwrap_err();
+            assert!(matches!(error, EmbeddingError::InvalidModel { .. }), "{error}");
+        }
+        // Any single damaged byte gives an error or a model, and never a panic.
+        for at in (0..onnx.len()).step_by(7) {
+            let mut damaged = onnx.clone();
+            damaged[at] ^= 0xff;
+            fs::write(folder.path().join("model.onnx"), damaged).unwrap();
+            let _ = LocalModel::open(folder.path(), None);
+        }
+        fs::write(folder.path().join("model.onnx"), onnx).unwrap();
+        for damaged in ["", "{}", "[]", "{\"model\": {\"type\": \"Unigram\"}}"] {
+            fs::write(folder.path().join("tokenizer.json"), damaged).unwrap();
+            let error = LocalModel::open(folder.path(), None).unwrap_err().to_string();
+            assert!(error.contains("tokenizer.json cannot be used"), "{error}");
+        }
+    }
+}

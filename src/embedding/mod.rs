@@ -1,0 +1,31 @@
+//! Embedding models: text to vectors, for search by meaning.
+//!
+//! A model is an HTTP service or a folder with an ONNX file. Every vector that leaves this module has the dimensions of
+//! its model, contains only finite numbers and has length 1, so the inner product of two vectors is their cosine.
+//! **Invariant:** no text, key or vector is part of an error or a log line.
+//!
+//! * `model`: the trait of models, and the validation of what they return
+//! * `settings`: the settings of a model, as a configuration names it
+//! * `http`: models behind an HTTP API (OpenAI, Ollama, TEI, Voyage)
+//! * `local`: models that run in this process
+//! * `chunks`, `headings`, `pieces`: texts within the limit of a model
+//! * `error`: `EmbeddingError`
+
+mod chunks;
+mod error;
+mod headings;
+mod http;
+#[cfg(feature = "local-embeddings")]
+mod local;
+mod model;
+mod pieces;
+mod settings;
+
+pub use chunks::{Chunk, Chunks, MAX_CHUNKS, chunks};
+pub use error::EmbeddingError;
+pub use http::{Endpoint, HttpModel, InvalidEndpoint};
+#[cfg(feature = "local-embeddings")]
+pub use local::LocalModel;
+pub use model::{EmbeddingModel, PROBE_TEXT, Purpose};
+pub use pieces::{EstimatedPieces, PieceCount};
+pub use settings::{EmbeddingSettings, ModelPlace, open_model};
