@@ -329,7 +329,7 @@ pub enum SecretPlace {
 
 impl SecretPlace {
     /// The same, with a relative path below a folder.
-    fn below(self, folder: &Path) -> Self {
+    pub(super) fn below(self, folder: &Path) -> Self {
         match self {
             Self::Variable(name) => Self::Variable(name),
             Self::File(path) => Self::File(folder.join(path)),

@@ -23,6 +23,7 @@ use serde::de::{Deserializer, Error};
 
 use super::auth::{AuthSettings, AuthTable};
 use super::context_protection::ProtectionTable;
+use super::embedding::{ConfiguredEmbedding, EmbeddingTable};
 use super::error::ConfigError;
 use super::http::{HttpSettings, HttpTable, TlsTable, public_url};
 use super::telemetry::TelemetryTable;
@@ -67,6 +68,8 @@ pub struct FileSettings {
     pub auth: Option<AuthSettings>,
     /// Settings of the HTTP server.
     pub http: HttpSettings,
+    /// Embedding model for search by meaning, or `None` for none.
+    pub embedding: Option<ConfiguredEmbedding>,
 }
 
 impl FileSettings {
@@ -90,6 +93,7 @@ impl FileSettings {
             allow_insecure_spans: false,
             auth: None,
             http: HttpSettings::default(),
+            embedding: None,
         })
     }
 }
@@ -115,6 +119,7 @@ struct File {
     http: HttpTable,
     tls: Option<TlsTable>,
     auth: Option<AuthTable>,
+    embedding: Option<EmbeddingTable>,
 }
 
 #[derive(Deserialize)]
@@ -170,6 +175,8 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
     let auth = file.auth.map(|table| table.settings(&tree, &sources, folder, file.public_url.as_ref()));
     let auth = auth.transpose().map_err(mistaken)?;
     file.telemetry.check(&tree).map_err(mistaken)?;
+    let embedding =
+        file.embedding.map(|table| table.settings(&tree, folder)).transpose().map_err(mistaken)?;
     let protection = file.context_protection.with(environment)?;
     Ok(FileSettings {
         listen: file.listen,
@@ -185,6 +192,7 @@ pub fn settings_of(text: &str, path: &Path, environment: &Environment) -> Result
         allow_insecure_spans: file.telemetry.allow_insecure,
         auth,
         http: file.http.settings(file.public_url, file.tls, folder),
+        embedding,
     })
 }
 

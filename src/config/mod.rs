@@ -3,7 +3,7 @@
 //! Relative paths in a file are relative to the file, so that it works in whatever folder a client starts the
 //! program. Unknown keys are rejected with their line.
 //!
-//! * `file`, `auth`, `http`, `telemetry`, `context_protection`: the settings of a file, by table
+//! * `file`, `auth`, `http`, `telemetry`, `context_protection`, `embedding`: the settings of a file, by table
 //! * `tree`, `text`, `values`: parsing with line numbers, reading with bounds, typed values
 //! * `env`: environment variables
 //! * `found`, `trust`: the default file, and the keys that it may have without being trusted
@@ -14,6 +14,7 @@
 mod auth;
 mod context_protection;
 mod edit;
+mod embedding;
 mod env;
 mod error;
 mod file;
@@ -34,6 +35,7 @@ pub use auth::{
     AuthSettings, IntrospectionPlace, IssuerPlace, PagesPlace, SecretPlace, SubjectGrant, TokenGrant,
 };
 pub use edit::{NewSource, with_source, without_source};
+pub use embedding::ConfiguredEmbedding;
 pub use env::{Environment, LOG_FORMAT_VARIABLE, OTLP_ENDPOINT_VARIABLE, environment};
 pub use error::ConfigError;
 pub use file::{FileSettings, check_text, read_file, refuse_blank, settings_of};

@@ -1,0 +1,214 @@
+//! The `[embedding]` table: the model for search by meaning.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+use super::auth::SecretPlace;
+use super::tree::{Mistake, Node, key_of};
+use super::values::{Count, Unit};
+use crate::embedding::{EmbeddingSettings, Endpoint, ModelPlace};
+
+/// Memory for the vectors of a store, in MiB: 200,000 chunks of 1,024 dimensions take 202 MiB.
+const DEFAULT_VECTOR_MEMORY: usize = 256;
+
+/// The embedding model of a configuration, with the location of its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfiguredEmbedding {
+    /// Settings of the model.
+    pub settings: EmbeddingSettings,
+    /// Location of the key of a service.
+    pub api_key: Option<SecretPlace>,
+    /// Maximum number of bytes of the vectors of a store in memory.
+    pub vector_memory: usize,
+}
+
+/// The unit of the dimensions of a vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dimensions {}
+
+/// The unit of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mebibytes {}
+
+impl Unit for Dimensions {
+    const MAX: u32 = 8_192;
+    const NAME: &'static str = "dimensions";
+    const EXAMPLE: u32 = 1_024;
+}
+
+impl Unit for Mebibytes {
+    const MAX: u32 = 1_000_000;
+    const NAME: &'static str = "MiB";
+    const EXAMPLE: u32 = 256;
+}
+
+/// The table as deserialized.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EmbeddingTable {
+    provider: Provider,
+    #[serde(default, deserialize_with = "endpoint")]
+    url: Option<Endpoint>,
+    model: Option<String>,
+    api_key: Option<SecretPlace>,
+    dimensions: Option<Count<Dimensions>>,
+    path: Option<PathBuf>,
+    pad_to: Option<Count<Dimensions>>,
+    vector_memory: Option<Count<Mebibytes>>,
+    #[serde(default)]
+    allow_insecure: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Provider {
+    Http,
+    Local,
+}
+
+impl EmbeddingTable {
+    /// Checks the keys of the table against its provider.
+    pub(super) fn settings(self, tree: &Node, folder: &Path) -> Result<ConfiguredEmbedding, Mistake> {
+        let pad_to = self.pad_to.map(Count::size);
+        let vector_memory = self.vector_memory.map_or(DEFAULT_VECTOR_MEMORY, Count::size) * 1024 * 1024;
+        let (api_key, place) = match self.provider {
+            Provider::Http => self.http(tree, folder)?,
+            Provider::Local => (None, self.local(tree, folder)?),
+        };
+        Ok(ConfiguredEmbedding { settings: EmbeddingSettings { place, pad_to }, api_key, vector_memory })
+    }
+
+    fn http(self, tree: &Node, folder: &Path) -> Result<(Option<SecretPlace>, ModelPlace), Mistake> {
+        if self.path.is_some() {
+            return Err(mistake(tree, "path", "path needs provider = \"local\"".to_owned()));
+        }
+        let Some(endpoint) = self.url else {
+            return Err(mistake(tree, "provider", "provider = \"http\" needs a url".to_owned()));
+        };
+        if !endpoint.is_confidential() && !self.allow_insecure {
+            let problem = format!(
+                "over `{endpoint}` the key and the text of records are sent unencrypted; use https, or set allow_insecure = true beside it if no one else can read that network"
+            );
+            return Err(mistake(tree, "url", problem));
+        }
+        let Some(model) = self.model.filter(|model| is_model_name(model)) else {
+            let problem = "provider = \"http\" needs a model: its name of at most 200 characters".to_owned();
+            return Err(mistake(tree, "model", problem));
+        };
+        let Some(dimensions) = self.dimensions else {
+            let problem =
+                "provider = \"http\" needs dimensions: the length of the model's vectors".to_owned();
+            return Err(mistake(tree, "dimensions", problem));
+        };
+        let dimensions = dimensions.size();
+        if let Some(pad_to) = self.pad_to.filter(|pad_to| pad_to.size() < dimensions) {
+            let problem = format!("pad_to is {}, less than the {dimensions} dimensions", pad_to.size());
+            return Err(mistake(tree, "pad_to", problem));
+        }
+        Ok((
+            self.api_key.map(|secret| secret.below(folder)),
+            ModelPlace::Http { endpoint, model, dimensions },
+        ))
+    }
+
+    fn local(self, tree: &Node, folder: &Path) -> Result<ModelPlace, Mistake> {
+        let unused = [
+            ("url", self.url.is_some()),
+            ("model", self.model.is_some()),
+            ("api_key", self.api_key.is_some()),
+            ("dimensions", self.dimensions.is_some()),
+            ("allow_insecure", self.allow_insecure),
+        ];
+        if let Some((key, _)) = unused.into_iter().find(|(_, is_set)| *is_set) {
+            return Err(mistake(tree, key, format!("{key} needs provider = \"http\"")));
+        }
+        match self.path {
+            Some(path) => Ok(ModelPlace::Local { folder: folder.join(path) }),
+            None => Err(mistake(tree, "provider", "provider = \"local\" needs a path".to_owned())),
+        }
+    }
+}
+
+/// Returns true for a name that can be part of a request and of a message.
+fn is_model_name(name: &str) -> bool {
+    !name.trim().is_empty() && name.chars().count() <= 200 && !name.chars().any(char::is_control)
+}
+
+/// Returns the mistake of a key, or of the table if the key is not set.
+fn mistake(tree: &Node, key: &str, problem: String) -> Mistake {
+    let path = ["embedding", key];
+    let line = tree.line_of(&path).or_else(|| tree.line_of(&["embedding"]));
+    Mistake { line, key: Some(key_of(&path)), problem }
+}
+
+fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Endpoint>, D::Error> {
+    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check_text;
+    use super::*;
+
+    fn read(text: &str) -> Result<ConfiguredEmbedding, String> {
+        let settings = check_text(&format!("[embedding]\n{text}\n"), Path::new("/etc/fetchwell.toml"));
+        settings.map(|settings| settings.embedding.unwrap()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn models_are_http_or_local() {
+        let http = read(
+            "provider = \"http\"\nurl = \"https://api.openai.com/v1\"\nmodel = \"text-embedding-3-small\"\napi_key = \"file:key\"\ndimensions = 1536",
+        )
+        .unwrap();
+        assert_eq!(http.api_key, Some(SecretPlace::File("/etc/key".into())));
+        assert_eq!(http.vector_memory, 256 * 1024 * 1024);
+        assert!(http.settings.disclosure().contains("leaves this machine"), "{}", http.settings.disclosure());
+        let local = read("provider = \"local\"\npath = \"models/minilm\"\npad_to = 1024\nvector_memory = 64")
+            .unwrap();
+        assert_eq!(local.settings.place, ModelPlace::Local { folder: "/etc/models/minilm".into() });
+        assert_eq!((local.settings.pad_to, local.vector_memory), (Some(1024), 64 * 1024 * 1024));
+        assert!(local.settings.disclosure().starts_with("nothing leaves this machine"));
+    }
+
+    #[test]
+    fn mistakes_name_the_key_and_no_secret() {
+        let http = "provider = \"http\"\nurl = \"https://x.example\"\n";
+        for (text, expect) in [
+            (String::new(), "missing field `provider`"),
+            ("provider = \"x\"".to_owned(), "2: embedding.provider: "),
+            ("provider = \"http\"".to_owned(), "2: embedding.provider: provider = \"http\" needs a url"),
+            ("provider = \"local\"".to_owned(), "2: embedding.provider: provider = \"local\" needs a path"),
+            (
+                "provider = \"local\"\npath = \"a\"\nmodel = \"m\"".to_owned(),
+                "4: embedding.model: model needs",
+            ),
+            (format!("{http}path = \"a\""), "4: embedding.path: path needs"),
+            (http.to_owned(), "embedding.model: provider = \"http\" needs a model"),
+            (format!("{http}model = \"m\""), "embedding.dimensions: provider = \"http\" needs dimensions"),
+            (
+                format!("{http}model = \"m\"\ndimensions = 0"),
+                "5: embedding.dimensions: 0 is not between 1 and 8192",
+            ),
+            (
+                format!("{http}model = \"m\"\ndimensions = 9\npad_to = 8"),
+                "6: embedding.pad_to: pad_to is 8, less",
+            ),
+            (format!("{http}api_key = \"sekret\""), "4: embedding.api_key: the secret must be"),
+            (
+                "provider = \"http\"\nurl = \"http://x.example\"".to_owned(),
+                "3: embedding.url: over `http://x.example",
+            ),
+            (
+                "provider = \"http\"\nurl = \"https://u:sekret@x\"".to_owned(),
+                "3: embedding.url: the URL has a user",
+            ),
+            (format!("{http}keys = 1"), "4: embedding.keys: unknown field `keys`"),
+        ] {
+            let problem = read(&text).unwrap_err();
+            assert!(problem.contains(expect) && !problem.contains("sekret"), "{text}\n{problem}");
+        }
+    }
+}
