@@ -13,6 +13,7 @@
 //! * `read`: reads of records and of the schema
 //! * `fulltext`: full-text search and its index
 //! * `import`: imports
+//! * `vectors`: vectors of records, for search by meaning
 
 mod backup;
 mod database;
@@ -22,6 +23,7 @@ mod import;
 mod lock_holder;
 mod manifest;
 mod read;
+mod vectors;
 mod write_lock;
 
 use std::path::Path;
@@ -38,6 +40,10 @@ pub use error::StoreError;
 pub use fulltext::index::IndexState;
 pub use import::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
 pub use manifest::{Manifest, ManifestError, StreamDeclaration};
+pub use vectors::{
+    BuildMode, BuildProgress, GenerationStatus, VectorBuilder, VectorError, VectorHit, VectorIndex,
+    VectorScope, VectorStatus, estimate_build, remove_vectors, vector_status,
+};
 
 use self::database::{Database, READERS};
 use self::fulltext::StoreSearch;

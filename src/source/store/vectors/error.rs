@@ -1,0 +1,84 @@
+//! Errors of the vectors of a store. Each message names the remedy.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::embedding::EmbeddingError;
+use crate::source::store::StoreError;
+
+/// Reason why the vectors of a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum VectorError {
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The model returned no vectors.
+    #[error(transparent)]
+    Embedding(#[from] EmbeddingError),
+    /// Another process builds the vectors.
+    #[error("another process builds the vectors in {}; wait for it to end, or stop it", .0.display())]
+    Busy(PathBuf),
+    /// A file of another program has the name of the vectors.
+    #[error("the file {} is not used or changed because {problem}; rename or move it, then run the command again", .path.display())]
+    Foreign {
+        /// Path of the file.
+        path: PathBuf,
+        /// Reason why the file does not have vectors.
+        problem: &'static str,
+    },
+    /// The vectors were written by a newer release of fetchwell.
+    #[error("the vectors in {} have a newer format; upgrade fetchwell, or run `fetchwell embeddings remove` and build them again", .0.display())]
+    Newer(PathBuf),
+    /// The file cannot be read or written.
+    #[error("the vectors in {} cannot be used ({problem}); check its permissions and the free space, or run `fetchwell embeddings remove` and build them again", .path.display())]
+    Unusable {
+        /// Path of the file.
+        path: PathBuf,
+        /// Message of SQLite or the operating system.
+        problem: String,
+    },
+    /// The disk is full.
+    #[error("the disk of {} is full ({problem}); free space there, then run the command again: it continues", .path.display())]
+    DiskFull {
+        /// Path of the file.
+        path: PathBuf,
+        /// Message of SQLite or the operating system.
+        problem: String,
+    },
+    /// The model behind the configured name is another one than before.
+    #[error(
+        "the model `{0}` returns other vectors than before; run `fetchwell embeddings rebuild` to embed all records again"
+    )]
+    ModelChanged(String),
+    /// A query's vector does not match the vectors of the store.
+    #[error(
+        "the store has vectors of {stored} dimensions and the query has {query}; run `fetchwell embeddings build`"
+    )]
+    WrongDimensions {
+        /// Dimensions of the store's vectors.
+        stored: usize,
+        /// Dimensions of the query's vector.
+        query: usize,
+    },
+    /// The user stopped the command.
+    #[error("stopped; run the same command again to continue")]
+    Stopped,
+}
+
+impl VectorError {
+    /// Converts a SQLite error of the file at `path`.
+    pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+        let (path, problem) = (path.to_owned(), error.to_string());
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::DiskFull { path, problem },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(path),
+            _ => Self::Unusable { path, problem },
+        }
+    }
+
+    /// Converts an error of the operating system.
+    pub(super) fn from_io(path: &Path, error: &std::io::Error) -> Self {
+        Self::Unusable { path: path.to_owned(), problem: error.to_string() }
+    }
+}

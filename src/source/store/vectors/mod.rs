@@ -1,0 +1,28 @@
+//! Vectors of the records of a store, for search by meaning.
+//!
+//! They are in a SQLite file of their own beside the store (`STORE-vectors`), derived from the store like the search
+//! index: the file can be deleted at any time. Each generation of vectors is of one model.
+//!
+//! * `file`, `error`: the file and its generations
+//! * `plan`, `build`: embeds what changed since the last build
+//! * `codes`, `scan`, `scope`, `index`: the search
+//! * `status`: the state of the vectors
+
+mod build;
+mod codes;
+mod error;
+mod file;
+mod index;
+mod plan;
+mod scan;
+mod scope;
+mod status;
+
+pub use build::{BuildMode, BuildProgress, VectorBuilder, estimate_build, remove_vectors};
+pub use error::VectorError;
+pub use index::{VectorHit, VectorIndex};
+pub use scope::VectorScope;
+pub use status::{GenerationStatus, VectorStatus, vector_status};
+
+#[cfg(test)]
+mod tests;

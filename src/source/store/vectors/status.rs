@@ -1,0 +1,78 @@
+//! State of the vectors of a store.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::error::VectorError;
+use super::file::{Generation, open, vectors_path};
+use crate::source::store::database::{Database, identity};
+
+/// State of the vectors of a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VectorStatus {
+    /// Vectors that are searched.
+    pub current: Option<GenerationStatus>,
+    /// Vectors that are being built, or whose build was interrupted.
+    pub building: Option<GenerationStatus>,
+    /// Size of the file in bytes.
+    pub bytes: u64,
+}
+
+/// State of one generation of vectors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GenerationStatus {
+    /// Identity of the model.
+    pub model: String,
+    /// Number of dimensions.
+    pub dimensions: usize,
+    /// Number of chunks.
+    pub chunks: u64,
+    /// Number of changed records that the vectors lack.
+    pub missing_records: u64,
+    /// Bytes of long texts that are beyond the limit of chunks, in all builds.
+    pub omitted_bytes: u64,
+}
+
+/// Returns the state of the vectors of a store.
+///
+/// # Errors
+///
+/// The store or its vectors cannot be read.
+pub fn vector_status(store: &Path) -> Result<VectorStatus, VectorError> {
+    let database = Database::open(store)?;
+    let path = vectors_path(store);
+    let none = VectorStatus { current: None, building: None, bytes: 0 };
+    let Some(sqlite) = open(&path)? else { return Ok(none) };
+    let (uuid, _newest) = database.read(identity)?;
+    let describe = |generation: Option<Generation>| -> Result<Option<GenerationStatus>, VectorError> {
+        let Some(generation) = generation else { return Ok(None) };
+        let chunks: Result<i64, rusqlite::Error> =
+            sqlite.query_row("SELECT count(*) FROM chunks WHERE generation = ?1", [generation.id], |row| {
+                row.get(0)
+            });
+        let chunks = chunks.map_err(|error| VectorError::from_sqlite(&path, &error))?;
+        let after = if generation.store == uuid { generation.version } else { 0 };
+        let missing: i64 = database.read(|sqlite| {
+            sqlite.query_row(
+                "SELECT count(*) FROM records WHERE version > ?1 AND (?1 > 0 OR data IS NOT NULL)",
+                [after],
+                |row| row.get(0),
+            )
+        })?;
+        Ok(Some(GenerationStatus {
+            model: generation.model,
+            dimensions: generation.dimensions,
+            chunks: chunks.unsigned_abs(),
+            missing_records: missing.unsigned_abs(),
+            omitted_bytes: generation.omitted.unsigned_abs(),
+        }))
+    };
+    let failed = |error: rusqlite::Error| VectorError::from_sqlite(&path, &error);
+    Ok(VectorStatus {
+        current: describe(Generation::current(&sqlite).map_err(failed)?)?,
+        building: describe(Generation::building(&sqlite).map_err(failed)?)?,
+        bytes: fs::metadata(&path).map_or(0, |metadata| metadata.len()),
+    })
+}
