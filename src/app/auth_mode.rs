@@ -3,23 +3,20 @@
 
 use std::sync::Arc;
 
-use secrecy::SecretString;
 use url::Url;
 
 use super::caller_sources::ConfiguredSources;
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
+use super::secret::secret;
 use crate::callers::{
     AuthenticatorSettings, IntrospectionSettings, IssuerSettings, RecordPages, SignInSettings, StaticToken,
 };
-use crate::config::{AuthSettings, Environment, FileSettings, SecretPlace};
+use crate::config::{AuthSettings, Environment, FileSettings};
 use crate::cursor::Cursors;
 use crate::fit::Protection;
 use crate::http::{AuthMode, Callers};
 use crate::tools::{CallerSettings, CallerToolboxes, SharedToolbox, Toolbox};
-
-/// Maximum size in bytes of a secret in a file.
-const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
 /// Opens the sources that do not depend on the caller: all of them, or with `auth` those with a credential of their
 /// own.
@@ -132,26 +129,6 @@ fn resource(settings: &FileSettings, auth: &AuthSettings) -> Option<String> {
         [] => settings.http.public_url.as_ref().map(|url| url.at("/mcp")),
         named => named.iter().find(is_resource).cloned(),
     }
-}
-
-/// Reads the secret of a table of the configuration.
-fn secret(place: &SecretPlace, environment: &Environment, table: &str) -> Result<SecretString, Failure> {
-    let text = match place {
-        SecretPlace::Variable(name) => environment.credential(name).ok_or_else(|| {
-            Failure::new(format!("the environment variable `{name}`, for {table}, is not set"))
-        })?,
-        SecretPlace::File(path) => {
-            let unreadable = |problem: std::io::Error| {
-                Failure::new(format!("the secret in {} cannot be read ({problem})", path.display()))
-            };
-            let size = std::fs::metadata(path).map_err(unreadable)?.len();
-            if size > MAX_SECRET_BYTES {
-                return Err(Failure::new(format!("{} is too large to be a secret", path.display())));
-            }
-            SecretString::from(std::fs::read_to_string(path).map_err(unreadable)?.trim().to_owned())
-        }
-    };
-    Ok(text)
 }
 
 /// Creates the settings of the callers' toolboxes.

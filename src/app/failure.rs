@@ -6,10 +6,11 @@ use super::stop::StopSignal;
 use crate::config::ConfigError;
 use crate::connectors::ImportError;
 use crate::cursor::CursorFault;
+use crate::embedding::EmbeddingError;
 use crate::http::{ListenError, TlsError};
 use crate::source::SourceError;
 use crate::source::pdpp::{CredentialError, InvalidProviderUrl};
-use crate::source::store::{BackupError, StoreError};
+use crate::source::store::{BackupError, StoreError, VectorError};
 use crate::state::StateError;
 use crate::terminal::escape_line;
 use crate::tools::ToolError;
@@ -95,6 +96,19 @@ impl From<BackupError> for Failure {
     fn from(error: BackupError) -> Self {
         let exit_code = if matches!(error, BackupError::Stopped) { STOPPED } else { GENERAL };
         Self::with_code(&error.to_string(), exit_code)
+    }
+}
+
+impl From<VectorError> for Failure {
+    fn from(error: VectorError) -> Self {
+        let exit_code = if matches!(error, VectorError::Stopped) { STOPPED } else { GENERAL };
+        Self::with_code(&error.to_string(), exit_code)
+    }
+}
+
+impl From<EmbeddingError> for Failure {
+    fn from(error: EmbeddingError) -> Self {
+        Self::new(error.to_string())
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! * `settings`, `state`: flags and configuration files as settings; the state directory
 //! * `open`: from settings to open sources
+//! * `embedding`, `secret`: the embedding model of a configuration; secrets in variables and files
 //! * `auth_mode`, `caller_sources`: the authentication mode of a server, and the sources that each caller may read
 //! * `server`: assembly and end of a server
 //! * `reload`: a changed configuration file while calls are answered
@@ -13,9 +14,11 @@
 pub(crate) mod auth_mode;
 mod caller_sources;
 pub(crate) mod circuits;
+pub(crate) mod embedding;
 pub(crate) mod failure;
 pub(crate) mod open;
 pub(crate) mod reload;
+mod secret;
 pub(crate) mod server;
 pub(crate) mod settings;
 pub(crate) mod state;

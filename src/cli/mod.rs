@@ -14,6 +14,7 @@ mod connections;
 mod cursor;
 pub(crate) mod demo;
 mod doctor;
+mod embeddings;
 mod eval;
 mod fetch;
 mod import;
@@ -74,6 +75,7 @@ enum Command {
     Connections(connections::Connections),
     Search(search::Search),
     Fetch(fetch::Fetch),
+    Embeddings(embeddings::Embeddings),
     Budget(budget::Budget),
     Token(token::Token),
     Tokens(tokens::Tokens),
@@ -146,6 +148,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::Connections(command) => command.run(printer, &environment),
             Command::Search(command) => command.run(printer, &environment),
             Command::Fetch(command) => command.run(printer, &environment),
+            Command::Embeddings(command) => command.run(printer, &environment),
             Command::Budget(command) => command.run(printer),
             Command::Token(command) => command.run(printer),
             Command::Tokens(command) => command.run(printer),

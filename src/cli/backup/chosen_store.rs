@@ -6,11 +6,11 @@ use clap::Args;
 
 use crate::app::failure::Failure;
 use crate::app::settings::SourceArgs;
-use crate::config::{Environment, FoundFile, SourcePlace, TrustedFiles, read_text};
+use crate::config::{Environment, FileSettings, FoundFile, SourcePlace, TrustedFiles, read_text};
 
 /// The arguments that name a store.
 #[derive(Debug, Clone, Args)]
-pub(super) struct StoreArgs {
+pub(in crate::cli) struct StoreArgs {
     #[command(flatten)]
     args: SourceArgs,
 
@@ -20,8 +20,13 @@ pub(super) struct StoreArgs {
 }
 
 impl StoreArgs {
+    /// Returns the settings of the configuration.
+    pub(in crate::cli) fn settings(&self, environment: &Environment) -> Result<FileSettings, Failure> {
+        self.args.settings(environment)
+    }
+
     /// Returns the path of the store.
-    pub(super) fn path(&self, environment: &Environment) -> Result<PathBuf, Failure> {
+    pub(in crate::cli) fn path(&self, environment: &Environment) -> Result<PathBuf, Failure> {
         let settings = self.args.settings(environment)?;
         let stores = settings.sources.iter().filter_map(|source| match &source.place {
             SourcePlace::Store { path } => Some((source.name.as_str(), path)),
@@ -35,9 +40,9 @@ impl StoreArgs {
         }
         let names: Vec<String> = stores.iter().map(|(name, _)| format!("`{name}`")).collect();
         Err(match (&self.source, names.as_slice()) {
-            (_, []) => Failure::usage(
-                &"no store is configured, and only a store can be backed up or restored; name one with --store",
-            ),
+            (_, []) => {
+                Failure::usage(&"no store is configured, and this command needs one; name one with --store")
+            }
             (Some(name), names) => {
                 Failure::usage(&format_args!("there is no store `{name}`; there are {}", names.join(", ")))
             }
@@ -49,7 +54,7 @@ impl StoreArgs {
     }
 
     /// Returns the path for a command that writes. Refuses a store that only a found and untrusted file names.
-    pub(super) fn path_to_write(&self, environment: &Environment) -> Result<PathBuf, Failure> {
+    pub(in crate::cli) fn path_to_write(&self, environment: &Environment) -> Result<PathBuf, Failure> {
         let is_named = self.args.config.is_some()
             || self.args.place.store.is_some()
             || self.args.place.provider_url.is_some();

@@ -16,11 +16,13 @@ use self::checks::{Examined, examine};
 use self::collisions::collisions;
 use super::print::{BAD, FAINT, GOOD, Printer, STRONG, UNSURE};
 use crate::app::circuits::reported;
+use crate::app::embedding::open_embedding_model;
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::settings::SourceArgs;
 use crate::app::state::StateArgs;
 use crate::config::Environment;
+use crate::embedding::{PROBE_TEXT, Purpose};
 use crate::terminal::Line;
 
 /// Check the configured sources, and print a remedy for each problem.
@@ -64,6 +66,15 @@ impl Doctor {
             let found = format!("the key is in {}", tls.key.display());
             Check::for_all("tls", Ok(found)).warning(tls.exposed_key_warning())
         });
+        let embedding = settings.embedding.as_ref().map(|configured| {
+            let opened = open_embedding_model(configured, environment);
+            let probed = opened.and_then(|model| {
+                let texts = [PROBE_TEXT.to_owned()];
+                Ok(runtime()?.block_on(model.embed(&texts, Purpose::Query)).map(drop)?)
+            });
+            let found = probed.map(|()| "answers".to_owned()).map_err(|failure| failure.message);
+            Check::for_all("embedding", found).warning(Some(configured.settings.disclosure()))
+        });
         let state = self.state.server_directory(settings.state_dir).ok().flatten();
         let left_alone = state.map(|state| reported(&state)).unwrap_or_default().into_iter().map(|circuit| {
             let found = "a running server does not call a source".to_owned();
@@ -74,6 +85,7 @@ impl Doctor {
             .flat_map(|source| source.checks)
             .chain(together)
             .chain(tls)
+            .chain(embedding)
             .chain(left_alone)
             .collect())
     }

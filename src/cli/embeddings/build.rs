@@ -1,0 +1,162 @@
+//! `fetchwell embeddings build` and `rebuild`: embeds the records of a store.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use crate::app::embedding::{embedding_settings, open_embedding_model};
+use crate::app::failure::Failure;
+use crate::app::open::runtime;
+use crate::app::stop;
+use crate::cli::backup::StoreArgs;
+use crate::cli::print::{Printer, grouped, note};
+use crate::config::Environment;
+use crate::embedding::EmbeddingModel;
+use crate::source::store::{BuildMode, BuildProgress, VectorBuilder, estimate_build};
+
+/// Embed the records that have no vectors yet. An interrupted build continues where it stopped.
+#[derive(Debug, Args)]
+pub(super) struct Build {
+    #[command(flatten)]
+    args: BuildArgs,
+}
+
+/// Embed all records again, after the model behind a name has changed. The current vectors are used until the end.
+#[derive(Debug, Args)]
+pub(super) struct Rebuild {
+    #[command(flatten)]
+    args: BuildArgs,
+}
+
+/// The store, and the consent to send its text to a service.
+#[derive(Debug, Args)]
+struct BuildArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+
+    /// Send the text to an embedding service on another machine. Without it, only an estimate is printed.
+    #[arg(long)]
+    yes: bool,
+
+    /// Print the estimate and embed nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Build {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        self.args.run(BuildMode::Missing, printer, environment)
+    }
+}
+
+impl Rebuild {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        self.args.run(BuildMode::All, printer, environment)
+    }
+}
+
+impl BuildArgs {
+    fn run(self, mode: BuildMode, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let settings = self.store.settings(environment)?;
+        let configured = embedding_settings(&settings)?;
+        let store = self.store.path_to_write(environment)?;
+        let model = open_embedding_model(configured, environment)?;
+        let estimate = estimate_build(&store, &*model, mode)?;
+        let needs_consent = model.is_remote() && estimate.embedded > 0;
+        if self.dry_run || needs_consent && !self.yes {
+            print_estimate(printer, &configured.settings.disclosure(), estimate);
+            if self.dry_run {
+                return Ok(());
+            }
+            return Err(Failure::new(
+                "nothing was sent; run the command again with --yes to embed these chunks",
+            ));
+        }
+        let done = embed(store, model, mode, estimate)?;
+        print_summary(printer, done);
+        Ok(())
+    }
+}
+
+/// Runs the build until its end, or until the user stops it.
+fn embed(
+    store: PathBuf,
+    model: Arc<dyn EmbeddingModel>,
+    mode: BuildMode,
+    estimate: BuildProgress,
+) -> Result<BuildProgress, Failure> {
+    let bar = progress_bar(estimate.chunks);
+    runtime()?.block_on(async move {
+        let stop = AtomicBool::new(false);
+        let work = async {
+            let mut builder = VectorBuilder::open(&store, model, mode).await?;
+            let report =
+                |done: BuildProgress| bar.set_position(u64::try_from(done.chunks).unwrap_or(u64::MAX));
+            let done = builder.build(&stop, report).await;
+            bar.finish_and_clear();
+            done
+        };
+        tokio::pin!(work);
+        let signal = tokio::select! {
+            done = &mut work => return Ok(done?),
+            signal = stop::requested() => signal,
+        };
+        stop.store(true, Ordering::Relaxed);
+        // The batch in progress is stored first: it may be paid for. A second signal ends the program at once.
+        tokio::select! {
+            done = &mut work => done.map_err(|error| Failure::from(error).ended_by(signal)),
+            again = stop::requested() => Err(Failure::stopped("stopped at once").ended_by(again)),
+        }
+    })
+}
+
+/// Creates a progress bar on standard error, visible only on a terminal.
+fn progress_bar(chunks: usize) -> ProgressBar {
+    let bar = ProgressBar::new(u64::try_from(chunks).unwrap_or(u64::MAX));
+    match ProgressStyle::with_template("{bar:30} {pos}/{len} chunks {per_sec} {eta}") {
+        Ok(style) => bar.with_style(style),
+        Err(_template) => bar,
+    }
+}
+
+fn counted(count: usize) -> String {
+    grouped(u64::try_from(count).unwrap_or(u64::MAX))
+}
+
+fn print_estimate(printer: Printer, disclosure: &str, estimate: BuildProgress) {
+    let BuildProgress { records, chunks, embedded, pieces } = estimate;
+    if printer.json {
+        printer.value(&json!({
+            "estimate": { "records": records, "chunks": chunks, "to_embed": embedded, "tokens": pieces },
+            "disclosure": disclosure,
+        }));
+        return;
+    }
+    note(&disclosure);
+    printer.line(format_args!(
+        "{} changed records have {} chunks; {} of them have to be embedded, about {} tokens",
+        counted(records),
+        counted(chunks),
+        counted(embedded),
+        counted(pieces)
+    ));
+}
+
+fn print_summary(printer: Printer, done: BuildProgress) {
+    let BuildProgress { records, chunks, embedded, pieces } = done;
+    if printer.json {
+        printer
+            .value(&json!({ "records": records, "chunks": chunks, "embedded": embedded, "tokens": pieces }));
+        return;
+    }
+    printer.line(format_args!(
+        "{} changed records, {} chunks, {} embedded; the vectors are complete",
+        counted(records),
+        counted(chunks),
+        counted(embedded)
+    ));
+}

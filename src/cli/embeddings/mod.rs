@@ -1,0 +1,39 @@
+//! `fetchwell embeddings`: the vectors of a store, for search by meaning.
+//!
+//! * `status`, `build`, `remove`: the commands
+
+mod build;
+mod remove;
+mod status;
+
+use clap::{Args, Subcommand};
+
+use super::print::Printer;
+use crate::app::failure::Failure;
+use crate::config::Environment;
+
+/// Build, show and remove the vectors of a store, for search by meaning.
+#[derive(Debug, Args)]
+pub(super) struct Embeddings {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Status(status::Status),
+    Build(build::Build),
+    Rebuild(build::Rebuild),
+    Remove(remove::Remove),
+}
+
+impl Embeddings {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        match self.command {
+            Command::Status(command) => command.run(printer, environment),
+            Command::Build(command) => command.run(printer, environment),
+            Command::Rebuild(command) => command.run(printer, environment),
+            Command::Remove(command) => command.run(printer, environment),
+        }
+    }
+}

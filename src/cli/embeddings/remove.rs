@@ -1,0 +1,32 @@
+//! `fetchwell embeddings remove`: deletes the vectors of a store.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::app::failure::Failure;
+use crate::cli::backup::StoreArgs;
+use crate::cli::print::Printer;
+use crate::config::Environment;
+use crate::source::store::remove_vectors;
+
+/// Delete the vectors of a store. Its records stay.
+#[derive(Debug, Args)]
+pub(super) struct Remove {
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Remove {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let store = self.store.path_to_write(environment)?;
+        let removed = remove_vectors(&store)?;
+        if printer.json {
+            printer.value(&json!({ "store": store, "removed": removed }));
+        } else if removed {
+            printer.line(format_args!("{}: the vectors are removed", store.display()));
+        } else {
+            printer.line(format_args!("{}: it has no vectors", store.display()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! `fetchwell embeddings status`: the state of the vectors of a store.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::app::failure::Failure;
+use crate::cli::backup::StoreArgs;
+use crate::cli::print::{Printer, grouped};
+use crate::config::Environment;
+use crate::source::store::{GenerationStatus, vector_status};
+
+/// Show the vectors of a store: their model, their number, and the records that they lack.
+#[derive(Debug, Args)]
+pub(super) struct Status {
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Status {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
+        let settings = self.store.settings(environment)?;
+        let store = self.store.path(environment)?;
+        let status = vector_status(&store)?;
+        let disclosure = settings.embedding.as_ref().map(|configured| configured.settings.disclosure());
+        if printer.json {
+            printer.value(&json!({ "store": store, "vectors": status, "disclosure": disclosure }));
+            return Ok(());
+        }
+        match &status.current {
+            None => printer.line(format_args!("{}: no vectors are searched", store.display())),
+            Some(current) => printer.line(format_args!(
+                "{}: {}, {} bytes",
+                store.display(),
+                described(current),
+                grouped(status.bytes)
+            )),
+        }
+        if let Some(building) = &status.building {
+            printer.line(format_args!("being built: {}", described(building)));
+        }
+        match disclosure {
+            Some(disclosure) => printer.line(disclosure),
+            None => printer.line("no embedding model is configured: [embedding] is missing"),
+        }
+        Ok(())
+    }
+}
+
+/// Describes a generation for people.
+fn described(generation: &GenerationStatus) -> String {
+    let GenerationStatus { model, dimensions, chunks, missing_records, omitted_bytes } = generation;
+    let mut text = format!("{} chunks of {dimensions} dimensions by {model}", grouped(*chunks));
+    match missing_records {
+        0 => text.push_str(", complete"),
+        missing => text.push_str(&format!(", {} changed records are missing", grouped(*missing))),
+    }
+    if *omitted_bytes > 0 {
+        text.push_str(&format!(", {} bytes of very long texts are left out", grouped(*omitted_bytes)));
+    }
+    text
+}
