@@ -27,9 +27,10 @@ const NOT_RUN: [(&str, &str); 5] = [
 const OTHER_LANGUAGES: [(&str, &str); 2] = [("caddyfile", "Caddy's own"), ("nginx", "nginx's own")];
 
 /// Blocks that are no configuration of fetchwell, by a part of their text, and why.
-const OTHER_BLOCKS: [(&str, &str); 5] = [
+const OTHER_BLOCKS: [(&str, &str); 6] = [
     ("scrape_configs:", "Prometheus' own"),
     ("\"access_token\"", "two answers of a command, a line each"),
+    ("\"relevant\"", "questions of other stores; tests/it/eval.rs has such"),
     ("\"unavailable\"", "a shortened answer; tests/it/federation_walk.rs has whole ones"),
     ("\"uptime_seconds\"", "an answer of /health; tests/it/operations.rs checks it"),
     ("\"target\":\"fetchwell::telemetry::call\"", "a line of the log; tests/it/telemetry.rs checks it"),
@@ -544,6 +545,7 @@ pages! {
     commands_of_the_cursors_page_work_as_printed: "docs/cursors.md",
     commands_of_the_hosting_page_work_as_printed: "docs/hosting.md",
     commands_of_the_monitoring_page_work_as_printed: "docs/monitoring.md",
+    commands_of_the_search_page_work_as_printed: "docs/search.md",
     commands_of_the_v1_page_work_as_printed: "docs/v1.md",
 }
 

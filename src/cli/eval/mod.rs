@@ -43,7 +43,7 @@ pub(super) struct Eval {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Mode of the search; twice to compare two modes [default: lexical]
+    /// Mode of the searches; twice to compare two modes [default: lexical]
     #[arg(long, value_enum, value_name = "MODE")]
     mode: Vec<ModeName>,
 
@@ -60,11 +60,11 @@ enum Command {
 /// Modes of a search by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ModeName {
-    /// By words.
+    /// Match by words.
     Lexical,
-    /// By meaning.
+    /// Match by meaning.
     Semantic,
-    /// By words and meaning.
+    /// Match by words and meaning.
     Hybrid,
 }
 

@@ -112,7 +112,11 @@ impl RunReport {
             all: KindReport::new(ALL, &groups),
             unanswerable: (unanswerable.n > 0).then_some(unanswerable),
             unknown: unknown.into_iter().collect(),
-            questions: questions.iter().zip(&answers).map(QuestionReport::from).collect(),
+            questions: questions
+                .iter()
+                .zip(&answers)
+                .map(|(question, answer)| QuestionReport::new(question, answer))
+                .collect(),
         }
     }
 }
@@ -142,8 +146,8 @@ impl KindReport {
     }
 }
 
-impl From<(&Question, &Answer)> for QuestionReport {
-    fn from((question, answer): (&Question, &Answer)) -> Self {
+impl QuestionReport {
+    fn new(question: &Question, answer: &Answer) -> Self {
         Self {
             id: question.id.clone(),
             kind: question.kind.clone(),

@@ -40,13 +40,13 @@ pub(super) async fn run(
     mode: SearchMode,
 ) -> Result<Run, Failure> {
     for question in questions.iter().take(WARM_UP_SEARCHES) {
-        source.search(&CallContext::default(), &query(question, mode)).await.map_err(of(question))?;
+        source.search(&CallContext::default(), &query(question, mode)).await.map_err(with_name(question))?;
     }
     let mut done = Run { answers: Vec::new(), unknown: BTreeSet::new(), lexical_instead: false };
     for question in questions {
         let query = query(question, mode);
         let started = Instant::now();
-        let page = source.search(&CallContext::default(), &query).await.map_err(of(question))?;
+        let page = source.search(&CallContext::default(), &query).await.map_err(with_name(question))?;
         let taken = started.elapsed();
         done.lexical_instead |= page.lexical_instead;
         let (gains, is_found) = gains(question, &page.hits);
@@ -54,7 +54,7 @@ pub(super) async fn run(
         let measures = Measures::new(&gains, &grades);
         done.answers.push(Answer { measures, hits: page.hits.len(), taken });
         for (record, _) in question.relevant.iter().zip(is_found).filter(|(_, is_found)| !is_found) {
-            if !exists(source, record.address.as_ref()).await.map_err(of(question))? {
+            if !exists(source, record.address.as_ref()).await.map_err(with_name(question))? {
                 done.unknown.insert(record.id.clone());
             }
         }
@@ -72,7 +72,7 @@ fn query(question: &Question, mode: SearchMode) -> SearchQuery {
 }
 
 /// Returns a conversion of errors that names the question.
-fn of(question: &Question) -> impl Fn(SourceError) -> Failure {
+fn with_name(question: &Question) -> impl Fn(SourceError) -> Failure {
     |error| {
         let Failure { message, exit_code } = Failure::from(error);
         Failure { message: format!("question {}: {message}", question.id), exit_code }

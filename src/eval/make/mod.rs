@@ -5,10 +5,12 @@
 //! relevant; it is dropped if they are more than `MAX_RELEVANT`.
 //!
 //! * `corpus`: the records with an inverted index
+//! * `draft`: a question with the records that answer it
 //! * `words`: words of a text, and which of them carry meaning
 //! * `topics`, `phrases`, `names`, `scripts`: the kinds of questions
 
 mod corpus;
+mod draft;
 mod names;
 mod phrases;
 mod scripts;
@@ -21,6 +23,7 @@ use serde::Serialize;
 
 use self::corpus::Corpus;
 pub(crate) use self::corpus::TextRecord;
+use self::draft::Draft;
 use super::random::Random;
 
 /// Maximum number of records that answer a question.
@@ -39,13 +42,6 @@ pub(crate) struct LabelledQuestion {
     pub(crate) kind: &'static str,
     pub(crate) query: String,
     pub(crate) relevant: Vec<String>,
-}
-
-/// A question with the numbers of the records that answer it.
-#[derive(Debug)]
-struct Draft {
-    query: String,
-    relevant: Vec<usize>,
 }
 
 /// A kind of questions with the function that makes one from a record, or none.

@@ -1,7 +1,7 @@
 //! Questions of identifiers: paths, hashes, versions, addresses, and parts of names in camel case.
 
-use super::Draft;
 use super::corpus::{Corpus, IndexedRecord};
+use super::draft::Draft;
 use super::words::{fold, words};
 use crate::eval::random::Random;
 

@@ -1,9 +1,8 @@
 //! Questions of words in sequence, and titles.
 
-use super::Draft;
 use super::corpus::Corpus;
-use super::topics::is_same;
-use super::words::{fold, is_stop_word, words};
+use super::draft::Draft;
+use super::words::{fold, is_same, is_stop_word, words};
 use crate::eval::random::Random;
 
 /// Minimum number of words of a text from which a phrase is taken.

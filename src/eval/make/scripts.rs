@@ -1,7 +1,7 @@
 //! Questions of words with accents, and of scripts without spaces between words.
 
-use super::Draft;
 use super::corpus::Corpus;
+use super::draft::Draft;
 use super::words::{fold, is_unspaced, words};
 use crate::eval::random::Random;
 

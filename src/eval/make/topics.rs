@@ -1,8 +1,8 @@
 //! Questions of words: rare words, topics with a mistake, topics with a date or an author.
 
-use super::Draft;
 use super::corpus::Corpus;
-use super::words::{fold, inflections, words};
+use super::draft::Draft;
+use super::words::{inflections, words};
 use crate::eval::random::Random;
 
 /// Maximum number of records with a rare word.
@@ -179,9 +179,4 @@ pub(super) fn unanswerable(corpus: &Corpus, _number: usize, random: &mut Random)
 /// Returns true for a word of at least so many letters, all ASCII.
 fn is_plain(word: &str, least: usize) -> bool {
     word.len() >= least && word.bytes().all(|byte| byte.is_ascii_lowercase())
-}
-
-/// Returns true if two texts are equal apart from case and diacritics.
-pub(super) fn is_same(one: &str, other: &str) -> bool {
-    one == other || fold(one) == fold(other)
 }

@@ -33,6 +33,11 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_between).filter(|word| !word.is_empty())
 }
 
+/// Returns true if two texts are equal apart from case and diacritics.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    one == other || fold(one) == fold(other)
+}
+
 /// Returns other forms of an English word. Some are no words, which the caller checks.
 pub(super) fn inflections(word: &str) -> Vec<String> {
     let with =
