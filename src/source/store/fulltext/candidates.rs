@@ -4,7 +4,7 @@
 //! Conditions that many records pass are checked here, on the records that are good enough, and not by the query, which
 //! would read complete lists for them.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use tantivy::columnar::Column;
@@ -131,6 +131,37 @@ pub(super) fn best_candidates(
         weight.for_each_pruning(least, segment, &mut push)?;
     }
     Ok(best.into_sorted_vec())
+}
+
+/// Returns the newest `count` candidates, newest first; those without a time come last.
+pub(super) fn newest_candidates(
+    searcher: &Searcher,
+    query: &dyn Query,
+    filter: &CandidateFilter,
+    count: usize,
+) -> Result<Vec<Candidate>, TantivyError> {
+    let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
+    // The greatest element is the oldest candidate. Candidates without a time are older than all others.
+    let mut newest: BinaryHeap<(Reverse<Option<i64>>, DocAddress)> = BinaryHeap::with_capacity(count + 1);
+    for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
+        let filter = filter.for_segment(segment)?;
+        let times = segment.fast_fields().i64("time").ok();
+        weight.for_each_no_score(segment, &mut |documents| {
+            for document in documents {
+                let is_alive = segment.alive_bitset().is_none_or(|alive| alive.is_alive(*document));
+                if !is_alive || !filter.passes(*document) {
+                    continue;
+                }
+                let time = times.as_ref().and_then(|times| times.first(*document));
+                newest.push((Reverse(time), DocAddress::new(ordinal, *document)));
+                if newest.len() > count {
+                    newest.pop();
+                }
+            }
+        })?;
+    }
+    let newest = newest.into_sorted_vec().into_iter();
+    Ok(newest.map(|(_, address)| Candidate { score: 0.0, address }).collect())
 }
 
 /// Returns the score that a further candidate must exceed.

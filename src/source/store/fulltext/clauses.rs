@@ -4,7 +4,9 @@
 //! narrow scopes are required clauses beside that list.
 
 use tantivy::Term;
-use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery};
+use tantivy::query::{
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery,
+};
 use tantivy::schema::{Field, IndexRecordOption};
 
 use super::expansion::Lookups;
@@ -29,14 +31,18 @@ pub(super) struct Constraints<'a> {
 }
 
 impl Fields {
-    /// Returns the query for the records that have any of the words and pass the constraints.
+    /// Returns the query for the records that have any of the words and pass the constraints. A query without words
+    /// is for all records that pass them.
     pub(super) fn candidates(self, lookups: &Lookups, constraints: &Constraints<'_>) -> Box<dyn Query> {
-        let words = BooleanQuery::new(self.word_clauses(lookups));
+        let words: Box<dyn Query> = match constraints.terms.is_empty() {
+            true => Box::new(AllQuery),
+            false => Box::new(BooleanQuery::new(self.word_clauses(lookups))),
+        };
         let mut clauses = self.constraint_clauses(constraints);
         if clauses.is_empty() {
-            return Box::new(words);
+            return words;
         }
-        clauses.insert(0, (Occur::Must, Box::new(words)));
+        clauses.insert(0, (Occur::Must, words));
         Box::new(BooleanQuery::new(clauses))
     }
 

@@ -3,6 +3,8 @@
 //! The first [`RANKED`] candidates are ranked by their features. Later ones follow in the order of their candidates, in
 //! tiers that double: what a tier adds is what earlier tiers do not have. Each tier is a function of the query and the
 //! snapshot alone, so pages that are read one by one, each by a new list, have no gaps and no duplicates.
+//!
+//! A search without words lists the records that pass its operators, the newest first.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +13,7 @@ use tantivy::columnar::Column;
 use tantivy::query::Query;
 use tantivy::{DocAddress, SegmentOrdinal, TantivyError};
 
-use super::candidates::{Candidate, CandidateFilter, best_candidates};
+use super::candidates::{Candidate, CandidateFilter, best_candidates, newest_candidates};
 use super::clauses::Constraints;
 use super::evidence::{ranked_query, read_evidence};
 use super::expansion::{Lookups, look_up};
@@ -98,12 +100,17 @@ impl<'a> RankedList<'a> {
     fn read_tier(&self, read: &mut ReadMatches) -> Result<(), TantivyError> {
         let is_first = read.depth == 0;
         let depth = if is_first { RANKED } else { read.depth.saturating_mul(2) };
-        let candidates = best_candidates(&self.snapshot.searcher, &*self.query, &self.filter, depth)?;
+        let searcher = &self.snapshot.searcher;
+        let by_time = self.terms.is_empty();
+        let candidates = match by_time {
+            true => newest_candidates(searcher, &*self.query, &self.filter, depth)?,
+            false => best_candidates(searcher, &*self.query, &self.filter, depth)?,
+        };
         read.is_complete = candidates.len() < depth;
         read.depth = depth;
         let new: Vec<Candidate> =
             candidates.into_iter().filter(|candidate| read.seen.insert(candidate.address)).collect();
-        let matches = if is_first { self.rank(&new)? } else { self.in_order(&new)? };
+        let matches = if is_first && !by_time { self.rank(&new)? } else { self.in_order(&new)? };
         read.matches.extend(matches);
         Ok(())
     }

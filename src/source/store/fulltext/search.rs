@@ -58,7 +58,7 @@ impl StoreSearch {
         allowance: &Allowance,
     ) -> Result<SearchPage, SourceError> {
         let terms = QueryTerms::new(&query.text);
-        if terms.is_empty() {
+        if terms.is_empty() && !lists_records(query) {
             let notes = vec!["the query has no letters or digits to search for".to_owned()];
             return Ok(SearchPage {
                 notes,
@@ -129,6 +129,12 @@ impl StoreSearch {
         let lexical_instead = is_lexical_instead(query);
         Ok(SearchPage { hits, next, notes, count, lexical_instead, ..SearchPage::default() })
     }
+}
+
+/// Returns true for a query that has no words and selects records by operators, a connection or streams.
+fn lists_records(query: &SearchQuery) -> bool {
+    let is_limited = !query.text.is_plain() || query.connection.is_some() || !query.streams.is_empty();
+    is_limited && query.text.words.trim().is_empty()
 }
 
 /// Returns true if the query asks for another mode than lexical. The store has no embeddings, so every search is
