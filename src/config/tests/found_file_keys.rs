@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 73] = [
+const KEYS: [(&str, Decision); 83] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -72,6 +72,17 @@ const KEYS: [(&str, Decision); 73] = [
     ("telemetry.ring", Allowed("10")),
     ("telemetry.otlp_endpoint", NeedsTrust("\"https://a.example\"")),
     ("telemetry.allow_insecure", NeedsTrust("true")),
+    // Only a named or trusted file may send records to a model, or read one.
+    ("embedding", Table),
+    ("embedding.provider", NeedsTrust("\"local\"")),
+    ("embedding.url", NeedsTrust("\"https://a.example\"")),
+    ("embedding.model", NeedsTrust("\"small\"")),
+    ("embedding.api_key", NeedsTrust("\"env:KEY\"")),
+    ("embedding.dimensions", NeedsTrust("384")),
+    ("embedding.path", NeedsTrust("\"model\"")),
+    ("embedding.pad_to", NeedsTrust("1024")),
+    ("embedding.vector_memory", NeedsTrust("256")),
+    ("embedding.allow_insecure", NeedsTrust("true")),
     ("http", Table),
     ("http.max_connections", Allowed("10")),
     ("http.max_connections_per_address", Allowed("10")),
