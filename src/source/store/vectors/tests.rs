@@ -154,7 +154,8 @@ async fn builds_are_incremental_and_follow_deletions() {
     assert_eq!((done.records, done.embedded), (2, 1));
     assert!(notes.search(&model, "word3 topic3", &everything).iter().all(|hit| hit.record != found));
     let changed = notes.search(&model, "something quite different", &everything);
-    assert!(changed.first().unwrap().score > 0.7, "{changed:?}");
+    // Only the changed record has these words; the others share those of its title and field names.
+    assert!(changed[0].score > changed[1].score + 0.1, "{changed:?}");
     let status = notes.status();
     assert_eq!((status.current.unwrap().chunks, status.building), (29, None));
 }
