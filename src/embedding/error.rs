@@ -23,7 +23,7 @@ pub enum EmbeddingError {
     Unauthorized {
         /// Host and port of the service.
         place: String,
-        /// HTTP status.
+        /// HTTP status of the reply.
         status: u16,
     },
     /// The service limits requests, and the deadline does not allow to wait.
@@ -39,7 +39,7 @@ pub enum EmbeddingError {
     Refused {
         /// Host and port of the service.
         place: String,
-        /// HTTP status.
+        /// HTTP status of the reply.
         status: u16,
         /// Message of the service, only for a request that contains no text of records.
         message: Option<String>,
@@ -73,7 +73,7 @@ pub enum EmbeddingError {
     WrongDimensions {
         /// Host and port of the service, or the model's folder.
         place: String,
-        /// Configured dimensions.
+        /// Number of dimensions in the configuration.
         expected: usize,
         /// Dimensions of the vector.
         found: usize,

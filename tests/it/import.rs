@@ -50,7 +50,8 @@ impl Workshop {
 
     pub(crate) fn search(&self, query: &str) -> Vec<String> {
         let output = fetchwell(["search", query, "--store", &self.store(), "--limit", "100", "--json"]);
-        let found: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        // The exit code is 1 if nothing is found.
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
         found["results"]
             .as_array()
             .unwrap()

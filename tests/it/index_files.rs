@@ -171,7 +171,9 @@ fn a_store_that_is_imported_anew_replaces_the_index_of_the_deleted_one() {
     }
     import(&path, 10, 12);
     assert_searchable(&path, 11);
-    assert!(!stdout(&cli_search(&path, "needle2")).contains("c/notes:2"), "a record of the deleted store");
+    // Nothing is found, which is exit code 1.
+    let deleted = cli_search(&path, "needle2");
+    assert_eq!((deleted.status.code(), deleted.stdout.as_slice()), (Some(1), &b""[..]), "{deleted:?}");
     assert_eq!(fs::read_to_string(index_of(&path).join("notes-of-mine.txt")).unwrap(), "mine");
 }
 

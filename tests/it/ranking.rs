@@ -107,7 +107,7 @@ async fn forms_misspellings_beginnings_and_parts_of_words_match() {
 
 #[tokio::test]
 async fn a_whole_identifier_comes_before_its_parts() {
-    let (_folder, path) = notes(&["123 times the user", "user_123 pays", "user 7 and user 123"]);
+    let (_folder, path) = notes(&["123 times the user", "user_123 pays", "user 7 of 123 pays"]);
     assert_eq!(keys(&path, &SearchQuery::new("user_123", 10)).await[0], "1");
     assert_eq!(keys(&path, &SearchQuery::new("user_123", 10)).await.len(), 3);
 }

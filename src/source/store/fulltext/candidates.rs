@@ -5,7 +5,7 @@
 //! would read complete lists for them.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 
 use tantivy::columnar::Column;
 use tantivy::query::{EnableScoring, Query};
@@ -40,13 +40,16 @@ impl Ord for Candidate {
 }
 
 /// Conditions on candidates.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct CandidateFilter {
     /// Name of a column and the values that pass.
     scope: Option<(&'static str, Vec<u64>)>,
     /// Earliest second at which a record was written, and the second before which it was.
     pub(super) after: Option<i64>,
     pub(super) before: Option<i64>,
+    /// Query for the records that do not pass. It is not a clause of the query for candidates: tantivy 0.27 asks an
+    /// excluded phrase for records before its first one, which a phrase does not support.
+    pub(super) excluded: Option<Box<dyn Query>>,
 }
 
 impl CandidateFilter {
@@ -73,7 +76,16 @@ impl CandidateFilter {
         Ok(Some(Self { scope: Some((column, rows)), ..Self::default() }))
     }
 
-    fn for_segment(&self, segment: &SegmentReader) -> Result<SegmentFilter<'_>, TantivyError> {
+    fn for_segment(
+        &self,
+        searcher: &Searcher,
+        segment: &SegmentReader,
+    ) -> Result<SegmentFilter<'_>, TantivyError> {
+        let mut excluded = HashSet::new();
+        if let Some(query) = &self.excluded {
+            let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
+            weight.for_each_no_score(segment, &mut |documents| excluded.extend(documents))?;
+        }
         let columns = segment.fast_fields();
         let scope = match &self.scope {
             Some((column, rows)) => Some((columns.u64(column)?, rows.as_slice())),
@@ -82,7 +94,7 @@ impl CandidateFilter {
         let has_times = self.after.is_some() || self.before.is_some();
         let times = if has_times { columns.i64("time").ok() } else { None };
         let least = self.after.unwrap_or(i64::MIN);
-        Ok(SegmentFilter { scope, times: has_times.then_some((times, least, self.before)) })
+        Ok(SegmentFilter { scope, times: has_times.then_some((times, least, self.before)), excluded })
     }
 }
 
@@ -90,10 +102,14 @@ impl CandidateFilter {
 struct SegmentFilter<'a> {
     scope: Option<(Column<u64>, &'a [u64])>,
     times: Option<(Option<Column<i64>>, i64, Option<i64>)>,
+    excluded: HashSet<DocId>,
 }
 
 impl SegmentFilter<'_> {
     fn passes(&self, document: DocId) -> bool {
+        if self.excluded.contains(&document) {
+            return false;
+        }
         if let Some((column, rows)) = &self.scope
             && !column.first(document).is_some_and(|row| rows.contains(&row))
         {
@@ -116,7 +132,7 @@ pub(super) fn best_candidates(
     // The greatest element is the worst candidate.
     let mut best: BinaryHeap<Candidate> = BinaryHeap::with_capacity(count + 1);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
-        let filter = filter.for_segment(segment)?;
+        let filter = filter.for_segment(searcher, segment)?;
         let least = threshold(&best, count);
         let mut push = |document: DocId, score: Score| {
             let is_alive = segment.alive_bitset().is_none_or(|alive| alive.is_alive(document));
@@ -144,7 +160,7 @@ pub(super) fn newest_candidates(
     // The greatest element is the oldest candidate. Candidates without a time are older than all others.
     let mut newest: BinaryHeap<(Reverse<Option<i64>>, DocAddress)> = BinaryHeap::with_capacity(count + 1);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
-        let filter = filter.for_segment(segment)?;
+        let filter = filter.for_segment(searcher, segment)?;
         let times = segment.fast_fields().i64("time").ok();
         weight.for_each_no_score(segment, &mut |documents| {
             for document in documents {

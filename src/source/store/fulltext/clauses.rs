@@ -46,6 +46,13 @@ impl Fields {
         Box::new(BooleanQuery::new(clauses))
     }
 
+    /// Returns the query for the records that have any of some phrases; `None` without phrases.
+    pub(super) fn with_phrases(self, phrases: &[Phrase]) -> Option<Box<dyn Query>> {
+        let phrases = phrases.iter().map(|phrase| (Occur::Should, phrase_query(self.text, phrase)));
+        let phrases: Vec<Clause> = phrases.collect();
+        (!phrases.is_empty()).then(|| Box::new(BooleanQuery::new(phrases)) as Box<dyn Query>)
+    }
+
     fn word_clauses(self, lookups: &Lookups) -> Vec<Clause> {
         let is_short = lookups.words.len() <= FEW_WORDS;
         let mut clauses = Vec::new();
@@ -87,7 +94,6 @@ impl Fields {
             required.map(|phrase| (Occur::Must, unscored(phrase_query(self.text, phrase)))).collect();
         clauses.extend(terms.title.iter().map(in_field(self.title)));
         clauses.extend(terms.from.iter().map(in_field(self.from)));
-        clauses.extend(terms.excluded.iter().map(|phrase| (Occur::MustNot, phrase_query(self.text, phrase))));
         clauses.extend(scope.and_then(|scope| self.place(scope)).map(|place| (Occur::Must, place)));
         clauses
     }

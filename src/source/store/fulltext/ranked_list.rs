@@ -65,6 +65,7 @@ impl<'a> RankedList<'a> {
         let mut filter = wide.unwrap_or_default();
         filter.after = text.after.map(jiff::Timestamp::as_second);
         filter.before = text.before.map(jiff::Timestamp::as_second);
+        filter.excluded = fields.with_phrases(&terms.excluded);
         let has_words_only = text.is_plain() && *scope == Scope::Everything;
         Ok(Self { snapshot, terms, lookups, query, filter, has_words_only, read: RefCell::default() })
     }
