@@ -278,7 +278,8 @@ fn a_credential_is_in_a_variable() {
         command.args(["search", "x", "--config", text(&path)]).env_remove("WORK_TOKEN");
         command.envs(value.map(|value| ("WORK_TOKEN", value))).output().unwrap()
     };
-    stdout(&search(Some("tok_1")));
+    // The server is searched and has nothing, which is exit code 1.
+    failed(&search(Some("tok_1")), 1, "nothing found");
     failed(&search(None), 78, "`WORK_TOKEN`");
     failed(&search(Some("sekret token")), 78, "is malformed");
     failed(&search(Some(r#"{"access_token":"sekret","token_kind":"owner"}"#)), 77, "owner credential");

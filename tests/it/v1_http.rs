@@ -125,7 +125,7 @@ fn streams_are_a_row_for_each_connection() {
 fn a_search_pages_to_its_end() {
     let (_folder, server) = server();
     let whole = get(&server.address, "/v1/search?q=invoice").json();
-    assert_eq!((&whole["meta"]["count"], &whole["meta"]["count_accuracy"]), (&json!(6), &json!("exact")));
+    assert_eq!((&whole["meta"]["count"], &whole["meta"]["count_accuracy"]), (&json!(7), &json!("exact")));
     assert_eq!((&whole["has_more"], &whole["links"]["next"]), (&json!(false), &Value::Null));
     let first = &whole["data"][0];
     assert!(first["snippet"]["text"].as_str().unwrap().contains("<mark>invoice</mark>"), "{first}");
@@ -288,7 +288,7 @@ fn parameters_are_read_as_documented_and_others_refused_by_name() {
     ] {
         let page = get(&server.address, &format!("/v1/search?q=invoice&limit={limit}")).json();
         assert_eq!(page["meta"]["warnings"][0]["code"] == "limit_clamped", clamped, "{limit}");
-        assert_eq!(page["data"].as_array().unwrap().len(), 6);
+        assert_eq!(page["data"].as_array().unwrap().len(), 7);
     }
     let spaced = get(&server.address, "/v1/search?q=spring+order").json();
     assert_eq!(spaced["data"][0]["record_key"], "m1");

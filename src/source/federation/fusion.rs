@@ -403,10 +403,8 @@ mod tests {
     fn ties_go_to_the_newer_hit() {
         let mut fusion = two();
         fusion.push_page(0, page([hit("a", 0, Some("2026-01-01T00:00:00Z")), hit("a", 1, None)], None));
-        fusion.push_page(
-            1,
-            page([hit("b", 0, Some("2026-01-01T02:00:00+01:00")), hit("b", 1, Some("2020"))], None),
-        );
+        let hits = [hit("b", 0, Some("2026-01-01T02:00:00+01:00")), hit("b", 1, Some("2020"))];
+        fusion.push_page(1, page(hits, None));
         fusion.take(10);
         assert_eq!(names(&fusion.page()), ["b/s:r000", "a/s:r000", "b/s:r001", "a/s:r001"]);
     }
