@@ -50,25 +50,25 @@ impl BoundSource {
         self.sources.is_federation()
     }
 
-    /// Delegates to [`Source::name`].
+    /// Delegates to [`Source::name`](super::Source::name).
     #[must_use]
     pub fn name(&self) -> &SourceName {
         self.sources.source().name()
     }
 
-    /// Delegates to [`Source::identity`].
+    /// Delegates to [`Source::identity`](super::Source::identity).
     #[must_use]
     pub fn identity(&self) -> String {
         self.sources.source().identity()
     }
 
-    /// Delegates to [`Source::hides_streams`].
+    /// Delegates to [`Source::hides_streams`](super::Source::hides_streams).
     #[must_use]
     pub fn hides_streams(&self) -> bool {
         self.sources.source().hides_streams()
     }
 
-    /// Delegates to [`Source::health`].
+    /// Delegates to [`Source::health`](super::Source::health).
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl BoundSource {
         self.sources.source().health().await
     }
 
-    /// Delegates to [`Source::schema`].
+    /// Delegates to [`Source::schema`](super::Source::schema).
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl BoundSource {
         self.sources.source().schema(&self.context).await
     }
 
-    /// Delegates to [`Source::version`].
+    /// Delegates to [`Source::version`](super::Source::version).
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl BoundSource {
         self.sources.source().version(&self.context, address).await
     }
 
-    /// Delegates to [`Source::stream`].
+    /// Delegates to [`Source::stream`](super::Source::stream).
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl BoundSource {
         self.sources.source().stream(&self.context, query).await
     }
 
-    /// Delegates to [`Source::search`].
+    /// Delegates to [`Source::search`](super::Source::search).
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl BoundSource {
         self.sources.source().search(&self.context, query).await
     }
 
-    /// Delegates to [`Source::changes_origin`].
+    /// Delegates to [`Source::changes_origin`](super::Source::changes_origin).
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl BoundSource {
         self.sources.source().changes_origin(&self.context, query).await
     }
 
-    /// Delegates to [`Source::records`].
+    /// Delegates to [`Source::records`](super::Source::records).
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl BoundSource {
         self.sources.source().records(&self.context, query).await
     }
 
-    /// Delegates to [`Source::record`].
+    /// Delegates to [`Source::record`](super::Source::record).
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl BoundSource {
         self.sources.source().record(&self.context, query).await
     }
 
-    /// Delegates to [`Source::window`].
+    /// Delegates to [`Source::window`](super::Source::window).
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ impl BoundSource {
         self.sources.source().window(&self.context, query).await
     }
 
-    /// Delegates to [`Source::aggregate`].
+    /// Delegates to [`Source::aggregate`](super::Source::aggregate).
     ///
     /// # Errors
     ///
