@@ -25,6 +25,9 @@ use crate::config::Environment;
 use crate::eval::{Question, parse_questions};
 use crate::source::{SearchMode, Sources};
 
+/// Maximum number of unknown ids that are named.
+const MAX_UNKNOWN_IDS: usize = 10;
+
 /// Maximum size of a file of questions in bytes.
 const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 
@@ -105,8 +108,11 @@ impl Eval {
                 if done.lexical_instead {
                     note(&format_args!("mode {} is not available: searched by words", mode.as_str()));
                 }
-                for id in &done.unknown {
+                for id in done.unknown.iter().take(MAX_UNKNOWN_IDS) {
                     note(&format_args!("no record has the id {id}"));
+                }
+                if let more @ 1.. = done.unknown.len().saturating_sub(MAX_UNKNOWN_IDS) {
+                    note(&format_args!("no record has {more} more of the ids"));
                 }
                 runs.push(RunReport::new(&questions, *mode, done));
             }
