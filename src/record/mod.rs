@@ -39,7 +39,7 @@ pub(crate) use value::decimal::Decimal;
 pub(crate) use value::number::Numeric;
 pub use value::scalar::Scalar;
 pub use value::sort_value::SortValue;
-pub(crate) use value::timestamp::{comparable, parse_timestamp};
+pub(crate) use value::timestamp::{comparable, parse_timestamp, start_of_day};
 pub use window::Window;
 
 pub use crate::memory::MemoryPermit;

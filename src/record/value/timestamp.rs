@@ -3,6 +3,8 @@
 use std::fmt::Write;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
 /// Parses a timestamp with its offset from UTC. Checks the shape of the text first, because most texts are no
 /// timestamp.
@@ -13,6 +15,12 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<Timestamp> {
         && bytes.get(4) == Some(&b'-')
         && bytes.get(7) == Some(&b'-');
     if shaped { text.parse().ok() } else { None }
+}
+
+/// Parses the day that a text begins with, as its start in UTC.
+pub(crate) fn start_of_day(text: &str) -> Option<Timestamp> {
+    let day: Date = text.get(..10)?.parse().ok()?;
+    Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
 /// Returns a timestamp in UTC with nine digits of a second, a form in which timestamps sort as strings.

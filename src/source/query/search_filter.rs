@@ -4,11 +4,9 @@
 //! connection, stream and time. Other operators are listed in [`SearchPage::unapplied`].
 
 use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 
 use super::{SearchOperator, SearchPage, SearchQuery};
-use crate::record::{Hit, HitId, parse_timestamp};
+use crate::record::{Hit, HitId, parse_timestamp, start_of_day};
 
 /// Returns true if a query has words to send.
 pub(in crate::source) fn has_words(query: &SearchQuery) -> bool {
@@ -65,11 +63,7 @@ fn is_in_place(hit: &Hit, query: &SearchQuery) -> bool {
 
 /// Parses a time, or a day as its start in UTC.
 fn start_of(time: &str) -> Option<Timestamp> {
-    if let Some(time) = parse_timestamp(time) {
-        return Some(time);
-    }
-    let day: Date = time.trim().get(..10)?.parse().ok()?;
-    Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    parse_timestamp(time).or_else(|| start_of_day(time.trim()))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use tantivy::schema::{IndexRecordOption, NumericOptions, Schema, TextFieldIndexi
 use super::super::matching::collect_texts;
 use super::super::words::position_count;
 use super::similarity::SimilarityHash;
-use crate::record::{RecordData, author_values, authored_at, own_title, parse_timestamp};
+use crate::record::{RecordData, author_values, authored_at, own_title, parse_timestamp, start_of_day};
 
 /// Maximum number of texts of one record that name its author.
 const MAX_AUTHORS: usize = 20;
@@ -177,11 +177,7 @@ impl Entry {
 
 /// Returns the second of a date or timestamp.
 fn second(text: &str) -> Option<i64> {
-    let timestamp = parse_timestamp(text).or_else(|| {
-        let day: jiff::civil::Date = text.get(..10)?.parse().ok()?;
-        Some(day.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
-    })?;
-    Some(timestamp.as_second())
+    Some(parse_timestamp(text).or_else(|| start_of_day(text))?.as_second())
 }
 
 /// Returns the index term of a row id. Row ids are positive.
