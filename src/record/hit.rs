@@ -30,6 +30,21 @@ pub struct Hit {
 }
 
 impl Hit {
+    /// Creates a hit with an id and a title, and nothing else.
+    #[must_use]
+    pub fn new(id: HitId, title: String) -> Self {
+        Self {
+            id,
+            title,
+            link: None,
+            excerpt: Excerpt::default(),
+            time: None,
+            account: None,
+            by_meaning: false,
+            evidence: Evidence::default(),
+        }
+    }
+
     /// Returns the day on which the record was written, as `2026-04-01`, if its time begins with one.
     #[must_use]
     pub fn day(&self) -> Option<&str> {
@@ -112,16 +127,7 @@ mod tests {
             (Some("２０２６-04-01"), None),
             (None, None),
         ] {
-            let hit = Hit {
-                id: HitId::Nameless,
-                title: String::new(),
-                link: None,
-                excerpt: Excerpt::default(),
-                time: time.map(str::to_owned),
-                account: None,
-                by_meaning: false,
-                evidence: Evidence::default(),
-            };
+            let hit = Hit { time: time.map(str::to_owned), ..Hit::new(HitId::Nameless, String::new()) };
             assert_eq!(hit.day(), expect, "{time:?}");
         }
     }

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use fetchwell::callers::CallContext;
 use fetchwell::handle::{RecordAddress, SourceName, StreamName};
 use fetchwell::record::{
-    ConnectionSchema, Excerpt, Expanded, Hit, HitId, HttpRoute, Record, Relation, RelationKind, Schema,
-    SortValue, StreamDetail, StreamSchema, Window,
+    ConnectionSchema, Expanded, Hit, HitId, HttpRoute, Record, Relation, RelationKind, Schema, SortValue,
+    StreamDetail, StreamSchema, Window,
 };
 use fetchwell::source::store::Store;
 use fetchwell::source::{
@@ -110,16 +110,7 @@ impl Source for Talkative {
     async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let streams: Vec<&str> = query.streams.iter().map(StreamName::as_str).collect();
         self.searched.lock().unwrap().push(streams.join(" "));
-        let hit = |id| Hit {
-            id,
-            title: "T".to_owned(),
-            link: None,
-            excerpt: Excerpt::default(),
-            time: None,
-            account: None,
-            by_meaning: false,
-            evidence: fetchwell::record::Evidence::default(),
-        };
+        let hit = |id| Hit::new(id, "T".to_owned());
         let hits = vec![
             hit(HitId::Record(address("messages", "m1"))),
             hit(HitId::Record(address("secrets", "s1"))),

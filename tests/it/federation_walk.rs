@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use fetchwell::callers::CallContext;
 use fetchwell::handle::{RecordAddress, SourceName};
 use fetchwell::record::{
-    ConnectionSchema, Excerpt, Hit, HitId, Record, RecordData, Schema, SortValue, StreamSchema, Window,
+    ConnectionSchema, Hit, HitId, Record, RecordData, Schema, SortValue, StreamSchema, Window,
 };
 use fetchwell::source::federation::{Federation, Member};
 use fetchwell::source::{
@@ -142,17 +142,11 @@ impl Source for InMemory {
     async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let range = self.answer(query.limit, query.position.as_ref().map(|start| start.0.as_str())).await?;
         let hit = |row: &Row| Hit {
-            id: HitId::Record(address(*row)),
-            title: format!("{row:?}"),
-            link: None,
-            excerpt: Excerpt::default(),
-            account: None,
-            by_meaning: false,
-            evidence: fetchwell::record::Evidence::default(),
             time: match sort_value(*row) {
                 SortValue::Text(time) => Some(time),
                 SortValue::Missing | SortValue::Number(_) => None,
             },
+            ..Hit::new(HitId::Record(address(*row)), format!("{row:?}"))
         };
         Ok(SearchPage {
             next: self.next(&range).map(SearchPosition),

@@ -226,14 +226,8 @@ impl Source for Random {
     async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let payload = self.now();
         let hit = |(record, text): (&Record, &String)| Hit {
-            id: HitId::Record(record.address.clone()),
-            title: text.clone(),
-            link: None,
             excerpt: Excerpt::new(text, 0..0),
-            time: None,
-            account: None,
-            by_meaning: false,
-            evidence: fetchwell::record::Evidence::default(),
+            ..Hit::new(HitId::Record(record.address.clone()), text.clone())
         };
         let hits = payload.records.iter().cycle().zip(&payload.texts).take(query.limit).map(hit).collect();
         Ok(SearchPage { hits, ..SearchPage::default() })

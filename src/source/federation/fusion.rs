@@ -337,20 +337,10 @@ fn key(names: &Names, source: &SourceName, rank: u64, hit: &Hit) -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Excerpt;
 
     fn hit(connection: &str, record: usize, time: Option<&str>) -> Hit {
         let address = format!("{connection}/s:r{record:03}").parse::<Handle>().unwrap().address().clone();
-        Hit {
-            id: HitId::Record(address),
-            title: String::new(),
-            link: None,
-            excerpt: Excerpt::default(),
-            time: time.map(str::to_owned),
-            account: None,
-            by_meaning: false,
-            evidence: crate::record::Evidence::default(),
-        }
+        Hit { time: time.map(str::to_owned), ..Hit::new(HitId::Record(address), String::new()) }
     }
 
     fn page(hits: impl IntoIterator<Item = Hit>, next: Option<&str>) -> SearchPage {

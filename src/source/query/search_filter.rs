@@ -70,20 +70,11 @@ fn start_of(time: &str) -> Option<Timestamp> {
 mod tests {
     use super::*;
     use crate::handle::Handle;
-    use crate::record::{Evidence, Excerpt};
     use crate::source::{Count, SearchText};
 
     fn hit(id: &str, time: Option<&str>) -> Hit {
-        Hit {
-            id: HitId::Record(id.parse::<Handle>().unwrap().address().clone()),
-            title: String::new(),
-            link: None,
-            excerpt: Excerpt::default(),
-            time: time.map(str::to_owned),
-            account: None,
-            by_meaning: false,
-            evidence: Evidence::default(),
-        }
+        let id = HitId::Record(id.parse::<Handle>().unwrap().address().clone());
+        Hit { time: time.map(str::to_owned), ..Hit::new(id, String::new()) }
     }
 
     #[track_caller]

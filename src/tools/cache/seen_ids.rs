@@ -88,19 +88,9 @@ pub(crate) fn one_line(title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Excerpt;
 
     fn hit(id: HitId, title: &str) -> Hit {
-        Hit {
-            id,
-            title: title.to_owned(),
-            link: None,
-            excerpt: Excerpt::default(),
-            time: None,
-            account: None,
-            by_meaning: false,
-            evidence: crate::record::Evidence::default(),
-        }
+        Hit::new(id, title.to_owned())
     }
 
     #[test]

@@ -84,20 +84,10 @@ pub(super) fn fetchable_id(hit: &Hit) -> Option<String> {
 mod tests {
     use super::*;
     use crate::handle::RecordAddress;
-    use crate::record::Excerpt;
 
     fn hit(id: HitId, title: &str, link: Option<&str>) -> Hit {
         let link = link.map(|link| link.parse().unwrap());
-        Hit {
-            id,
-            title: title.to_owned(),
-            link,
-            excerpt: Excerpt::default(),
-            time: None,
-            account: None,
-            by_meaning: false,
-            evidence: crate::record::Evidence::default(),
-        }
+        Hit { link, ..Hit::new(id, title.to_owned()) }
     }
 
     #[test]
