@@ -15,7 +15,6 @@
 use std::collections::VecDeque;
 use std::iter::Peekable;
 use std::ops::Range;
-use std::str::CharIndices;
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
@@ -76,7 +75,7 @@ impl Word {
 
 /// Returns the words of `text` in order; a pair follows its first character, parts follow their word.
 pub(in crate::source::store) fn words(text: &str) -> Words<'_> {
-    let units = Units { chars: text.char_indices().peekable() }.peekable();
+    let units = Units { text, at: 0 }.peekable();
     Words { text, units, pair: None, parts: VecDeque::new(), position: 0 }
 }
 
@@ -167,27 +166,50 @@ struct Unit {
 
 #[derive(Debug, Clone)]
 struct Units<'a> {
-    chars: Peekable<CharIndices<'a>>,
+    text: &'a str,
+    /// Byte at which the rest of the text begins.
+    at: usize,
+}
+
+impl Units<'_> {
+    /// Returns the next character of the rest with its class.
+    fn peek(&self) -> Option<(char, Class)> {
+        let character = self.text.get(self.at..)?.chars().next()?;
+        Some((character, class(character)))
+    }
+
+    /// Skips ASCII letters and digits, which most text consists of.
+    fn skip_ascii_word(&mut self) {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        self.at += rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    }
 }
 
 impl Iterator for Units<'_> {
     type Item = Unit;
 
     fn next(&mut self) -> Option<Unit> {
-        let (start, first, spaced) = self.chars.find_map(|(at, character)| match class(character) {
-            Class::Spaced => Some((at, character, true)),
-            Class::Unspaced => Some((at, character, false)),
-            Class::Mark | Class::Between => None,
-        })?;
-        let mut end = start + first.len_utf8();
-        while let Some((at, character)) = self.chars.next_if(|(_, character)| match class(*character) {
-            Class::Spaced => spaced,
-            Class::Mark => true,
-            Class::Unspaced | Class::Between => false,
-        }) {
-            end = at + character.len_utf8();
+        let (start, spaced) = loop {
+            let (character, class) = self.peek()?;
+            let start = self.at;
+            self.at += character.len_utf8();
+            match class {
+                Class::Spaced => break (start, true),
+                Class::Unspaced => break (start, false),
+                Class::Mark | Class::Between => {}
+            }
+        };
+        loop {
+            if spaced {
+                self.skip_ascii_word();
+            }
+            match self.peek() {
+                Some((character, Class::Mark)) => self.at += character.len_utf8(),
+                Some((character, Class::Spaced)) if spaced => self.at += character.len_utf8(),
+                _ => break,
+            }
         }
-        Some(Unit { range: start..end, spaced })
+        Some(Unit { range: start..self.at, spaced })
     }
 }
 
@@ -217,6 +239,14 @@ fn class(character: char) -> Class {
 
 /// Appends at most [`WORD_CHARS`] characters of the folded text.
 pub(super) fn fold_into(text: &str, out: &mut String) {
+    if text.len() <= WORD_CHARS && text.is_ascii() {
+        let start = out.len();
+        out.push_str(text);
+        if let Some(added) = out.get_mut(start..) {
+            added.make_ascii_lowercase();
+        }
+        return;
+    }
     let mut left = WORD_CHARS;
     for character in text.chars() {
         if left == 0 {

@@ -8,21 +8,21 @@ const MAX_WORDS: usize = 2_000;
 /// Minimum number of word pairs of a similarity hash. The hash of a shorter text is equal for equal texts alone.
 const MIN_PAIRS: usize = 12;
 
+/// Number of binary digits of a count of words.
+const COUNT_DIGITS: usize = 11;
+
+const _: () = assert!(MAX_WORDS < 1 << COUNT_DIGITS, "a count of words does not overflow");
+
 /// Similarity hash in progress.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SimilarityHash {
-    /// For each bit, the number of pairs that have it less the number that do not.
-    votes: [i32; 64],
+    /// For each bit, the number of pairs that have it. Digit `n` of all 64 counts is in element `n`, so that a pair is
+    /// added to all of them at once.
+    counts: [u64; COUNT_DIGITS],
     /// Hash of all words in order.
     exact: u64,
     before: u64,
     words: usize,
-}
-
-impl Default for SimilarityHash {
-    fn default() -> Self {
-        Self { votes: [0; 64], exact: 0, before: 0, words: 0 }
-    }
 }
 
 impl SimilarityHash {
@@ -34,15 +34,10 @@ impl SimilarityHash {
                 return;
             }
             self.words += 1;
-            // FNV-1a.
-            let hash = word.iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01B3)
-            });
+            let hash = fnv(word);
             let pair = mix(self.before.rotate_left(7) ^ hash);
             self.exact = mix(self.exact ^ hash);
-            for (bit, votes) in self.votes.iter_mut().enumerate() {
-                *votes += if (pair >> bit) & 1 == 1 { 1 } else { -1 };
-            }
+            self.count(pair);
             self.before = hash;
         }
     }
@@ -52,9 +47,31 @@ impl SimilarityHash {
         if self.words < MIN_PAIRS {
             return self.exact;
         }
-        let bits = self.votes.iter().enumerate().filter(|(_, votes)| **votes > 0);
-        bits.fold(0, |hash, (bit, _)| hash | (1 << bit))
+        let count = |bit: usize| {
+            let digits = self.counts.iter().enumerate();
+            digits.fold(0, |count, (digit, counts)| count + (((counts >> bit) & 1) << digit))
+        };
+        let is_majority = |bit: &usize| 2 * count(*bit) > self.words as u64;
+        (0..64).filter(is_majority).fold(0, |hash, bit| hash | (1 << bit))
     }
+
+    /// Adds one to the count of each bit of a pair.
+    fn count(&mut self, pair: u64) {
+        let mut carry = pair;
+        for digit in &mut self.counts {
+            if carry == 0 {
+                return;
+            }
+            (*digit, carry) = (*digit ^ carry, *digit & carry);
+        }
+    }
+}
+
+/// Hashes a word without regard to the case of ASCII letters (FNV-1a).
+fn fnv(word: &[u8]) -> u64 {
+    word.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01B3)
+    })
 }
 
 /// Mixes the bits of a number (the finalizer of `SplitMix64`).
@@ -82,6 +99,28 @@ mod tests {
         assert!((hash(&text) ^ hash(&copy)).count_ones() <= 3);
         let different: Vec<String> = (300..600).map(|number| format!("word{number}")).collect();
         assert!((hash(&text) ^ hash(&different.join(" "))).count_ones() > 10);
+    }
+
+    #[test]
+    fn a_bit_is_set_if_most_pairs_have_it() {
+        for words in [MIN_PAIRS, 13, 1_000, MAX_WORDS, MAX_WORDS + 500] {
+            let text: Vec<String> = (0..words).map(|number| format!("w{}", number % 700)).collect();
+            let mut votes = [0_i32; 64];
+            let mut before = 0_u64;
+            for word in text.iter().take(MAX_WORDS) {
+                let hash = fnv(word.as_bytes());
+                let pair = mix(before.rotate_left(7) ^ hash);
+                (0..)
+                    .zip(&mut votes)
+                    .for_each(|(bit, votes)| *votes += if (pair >> bit) & 1 == 1 { 1 } else { -1 });
+                before = hash;
+            }
+            let expected = (0..)
+                .zip(votes)
+                .filter(|(_, votes)| *votes > 0)
+                .fold(0, |hash, (bit, _)| hash | (1_u64 << bit));
+            assert_eq!(hash(&text.join(" ")), expected, "{words}");
+        }
     }
 
     #[test]
