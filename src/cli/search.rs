@@ -87,7 +87,12 @@ fn print_text(printer: Printer, value: &Value, more: bool, matched: &MatchedWord
     for result in results {
         let text = |name: &str| result.get(name).and_then(Value::as_str).unwrap_or_default();
         printer.styled(Line::default().styled(STRONG, text("title")));
-        let beside = [text("id"), text("date"), text("match")];
+        let copies = match result.get("copies").and_then(Value::as_u64) {
+            Some(1) => "1 near-copy".to_owned(),
+            Some(copies) => format!("{copies} near-copies"),
+            None => String::new(),
+        };
+        let beside = [text("id"), text("date"), text("match"), &copies];
         let beside: Vec<&str> = beside.into_iter().filter(|text| !text.is_empty()).collect();
         printer.line(format_args!("  {}", beside.join("  ")));
         if !text("text").is_empty() {

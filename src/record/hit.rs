@@ -24,6 +24,9 @@ pub struct Hit {
     /// True if the record was found by its meaning alone and has no word of the query.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_meaning: bool,
+    /// Number of near-copies of the record in the same connection, which follow later in the list.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub near_copies: u32,
     /// Further details of the match. They are not stored with a position.
     #[serde(skip)]
     pub evidence: Evidence,
@@ -41,6 +44,7 @@ impl Hit {
             time: None,
             account: None,
             by_meaning: false,
+            near_copies: 0,
             evidence: Evidence::default(),
         }
     }
@@ -57,6 +61,11 @@ impl Hit {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// Details of a match that a list does not show.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Evidence {
@@ -68,8 +77,6 @@ pub struct Evidence {
     pub excerpt_field: Option<String>,
     /// The title's field and its match, if only the title matches. The excerpt then has no match.
     pub title_match: Option<(String, Excerpt)>,
-    /// Number of near-copies of the record in the same connection, which follow later in the list.
-    pub near_copies: u32,
     /// Score of the match. Higher is better; only hits of one source are comparable.
     pub score: Option<Score>,
 }

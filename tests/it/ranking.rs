@@ -8,7 +8,7 @@ use fetchwell::source::store::Store;
 use fetchwell::source::{BoundSource, FieldText, SearchField, SearchPosition, SearchQuery, SearchText};
 use serde_json::{Value, json};
 
-use crate::support::import_records;
+use crate::support::{Model, import_records, text};
 
 /// Records of a store, each with its stream, key and fields.
 fn store(records: &[(&str, &str, Value)]) -> (tempfile::TempDir, PathBuf) {
@@ -127,10 +127,38 @@ async fn near_copies_of_one_connection_are_folded_and_reachable() {
     import_records(&path, "b", &line("5", &text));
     let query = SearchQuery::new("word1 word2", 2);
     let hits = walk(&path, &query).await;
-    let copies: Vec<u32> = hits.iter().map(|hit| hit.evidence.near_copies).collect();
+    let copies: Vec<u32> = hits.iter().map(|hit| hit.near_copies).collect();
     assert_eq!(hits.iter().map(key).collect::<BTreeSet<_>>().len(), 5);
     assert_eq!(copies, [2, 0, 0, 0, 0]);
     assert_eq!(hits[1..3].iter().map(key).collect::<BTreeSet<_>>(), ["4".to_owned(), "5".to_owned()].into());
+}
+
+/// Each of 24 texts is there twice. Pages show every first one with its number of copies, those saved with a cursor too.
+#[tokio::test]
+async fn copies_are_counted_in_the_answer_and_shown_on_later_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copies.db");
+    let lines = (0..48).map(|number| {
+        let words = (0..60).map(|at| format!("w{}x{at}", number % 24));
+        let body = format!("report {}", words.collect::<Vec<_>>().join(" "));
+        json!({"stream": "s", "key": format!("k{number:02}"), "data": {"body": body}}).to_string()
+    });
+    import_records(&path, "a", &lines.collect::<Vec<_>>().join("\n"));
+    let model = Model::over_stdio(["--store", text(&path)]).await;
+    let mut arguments = json!({"query": "report"});
+    let mut copies = Vec::new();
+    let mut ids = BTreeSet::new();
+    loop {
+        let page = model.call("search", arguments).await;
+        for hit in page["results"].as_array().unwrap() {
+            copies.push(hit.get("copies").map_or(0, |copies| copies.as_u64().unwrap()));
+            ids.insert(hit["id"].as_str().unwrap().to_owned());
+        }
+        let Some(cursor) = page.get("next_cursor") else { break };
+        arguments = json!({"cursor": cursor});
+    }
+    assert_eq!(copies, [[1; 24], [0; 24]].concat());
+    assert_eq!(ids.len(), 48);
 }
 
 #[tokio::test]

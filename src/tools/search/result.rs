@@ -23,6 +23,9 @@ pub(super) struct SearchResult {
     /// `meaning` for a record without a word of the query. `None` in the profile `openai`.
     #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
     pub(super) found_by: Option<&'static str>,
+    /// Number of near-copies, which follow on later pages. `None` in the profile `openai`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) copies: Option<u32>,
     pub(super) text: String,
 }
 
@@ -51,6 +54,7 @@ impl SearchResult {
             url: link.map(str::to_owned).or_else(|| without.clone()),
             date: hit.day().filter(|_| is_standard).map(str::to_owned),
             found_by: (is_standard && hit.by_meaning).then_some("meaning"),
+            copies: Some(hit.near_copies).filter(|copies| is_standard && *copies > 0),
             text: String::new(),
         };
         // One byte for the comma.

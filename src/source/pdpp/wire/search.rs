@@ -313,7 +313,7 @@ fn hit(wire: &WireHit<'_>) -> Hit {
     let evidence = Evidence { emitted_at, ..Evidence::default() };
     let account = wire.label.get().map(|label| clip(label, MAX_LABEL));
     let id = hit_id(wire, stream, link.as_ref());
-    Hit { id, title, link, excerpt, time, account, by_meaning: false, evidence }
+    Hit { time, account, evidence, link, excerpt, ..Hit::new(id, title) }
 }
 
 /// Returns the first words of a snippet, or `None` if it has none.

@@ -47,7 +47,6 @@ pub(super) fn read_hits(
                     matched_fields: fields,
                     excerpt_field: field,
                     title_match,
-                    near_copies: *copies,
                     score: Score::new(*score),
                 },
                 title,
@@ -56,6 +55,7 @@ pub(super) fn read_hits(
                 time,
                 account: display_name,
                 by_meaning: false,
+                near_copies: *copies,
                 id: HitId::Record(address),
             });
         }

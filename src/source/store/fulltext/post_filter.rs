@@ -101,7 +101,8 @@ impl<'a> PostFilter<'a> {
                     if found.rows.len() == limit {
                         return Ok(found);
                     }
-                    found.rows.push(*row);
+                    // Copies were counted before the filter.
+                    found.rows.push(Match { copies: 0, ..*row });
                 }
                 found.consumed += 1;
             }
