@@ -93,7 +93,7 @@ async fn forms_misspellings_beginnings_and_parts_of_words_match() {
         ("parseConfigFile", "1"),
         ("57c6a20", "2"),
         ("rechnung", "3"),
-        ("automat", "4"),
+        ("part10", "4"),
     ] {
         assert_eq!(keys(&path, &SearchQuery::new(query, 10)).await, [expect], "{query}");
     }
@@ -103,6 +103,29 @@ async fn forms_misspellings_beginnings_and_parts_of_words_match() {
     // A word that records have is not replaced, and comes before its other forms.
     let (_folder, path) = notes(&["the tests", "a test", "a text"]);
     assert_eq!(keys(&path, &SearchQuery::new("tests", 10)).await, ["0", "1"]);
+}
+
+#[tokio::test]
+async fn only_words_in_scope_stand_for_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scopes.db");
+    let line = |key: usize, body: &str| {
+        json!({"stream": "s", "key": key.to_string(), "data": {"body": body}}).to_string()
+    };
+    // The misspelling is a word of another connection, and so are more frequent words with the same beginning.
+    let other = "invocie part101 part102 part103 part104 part105 part106";
+    import_records(&path, "a", &[line(1, other), line(2, other)].join("\n"));
+    import_records(&path, "b", &[line(3, "an invoice"), line(4, "only part109")].join("\n"));
+    let within =
+        |words: &str| SearchQuery { connection: Some("b".parse().unwrap()), ..SearchQuery::new(words, 10) };
+    for (words, expect) in [("invocie", "3"), ("part10", "4")] {
+        assert_eq!(keys(&path, &within(words)).await, [expect], "{words}");
+        assert_eq!(keys(&path, &SearchQuery::new(words, 10)).await.len(), 2, "{words}");
+    }
+    // A word that only a deleted record had is replaced as well.
+    let deletion = |key: &str| json!({"stream": "s", "key": key, "op": "delete"}).to_string();
+    import_records(&path, "a", &[deletion("1"), deletion("2")].join("\n"));
+    assert_eq!(keys(&path, &SearchQuery::new("invocie", 10)).await, ["3"]);
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ impl CandidateFilter {
         fields: Fields,
         scope: &Scope,
     ) -> Result<Option<Self>, TantivyError> {
-        let Some((field, rows)) = fields.scope_rows(scope) else { return Ok(Some(Self::default())) };
+        let Some((field, rows)) = scope.rows(fields) else { return Ok(Some(Self::default())) };
         if !fields.has_columns() {
             return Ok(None);
         }

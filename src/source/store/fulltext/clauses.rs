@@ -10,15 +10,15 @@ use tantivy::query::{
 use tantivy::schema::{Field, IndexRecordOption};
 
 use super::expansion::Lookups;
-use super::index::{Fields, row_term};
+use super::index::Fields;
 use super::scope::Scope;
 use super::terms::{Phrase, QueryTerms};
 
 /// Weight of a word in the title beside its weight in the text.
 const TITLE_BOOST: f32 = 0.6;
 
-/// Number of words of a query up to which other forms are looked up in titles too.
-const FEW_WORDS: usize = 4;
+/// Maximum number of words of a query whose other forms are looked up in titles too.
+const MAX_WORDS_WITH_FORMS_IN_TITLES: usize = 4;
 
 type Clause = (Occur, Box<dyn Query>);
 
@@ -54,7 +54,7 @@ impl Fields {
     }
 
     fn word_clauses(self, lookups: &Lookups) -> Vec<Clause> {
-        let is_short = lookups.words.len() <= FEW_WORDS;
+        let is_short = lookups.words.len() <= MAX_WORDS_WITH_FORMS_IN_TITLES;
         let mut clauses = Vec::new();
         for lookup in &lookups.words {
             for alternative in &lookup.alternatives {
@@ -94,32 +94,8 @@ impl Fields {
             required.map(|phrase| (Occur::Must, unscored(phrase_query(self.text, phrase)))).collect();
         clauses.extend(terms.title.iter().map(in_field(self.title)));
         clauses.extend(terms.from.iter().map(in_field(self.from)));
-        clauses.extend(scope.and_then(|scope| self.place(scope)).map(|place| (Occur::Must, place)));
+        clauses.extend(scope.and_then(|scope| scope.query(self)).map(|place| (Occur::Must, place)));
         clauses
-    }
-
-    /// Returns a query for the records of a scope, which adds nothing to a score.
-    fn place(self, scope: &Scope) -> Option<Box<dyn Query>> {
-        let (field, rows) = self.scope_rows(scope)?;
-        let row = |row: &i64| -> Box<dyn Query> {
-            Box::new(TermQuery::new(Term::from_field_u64(field, row_term(*row)), IndexRecordOption::Basic))
-        };
-        Some(match rows {
-            [only] => Box::new(BoostQuery::new(row(only), 0.0)),
-            several => {
-                let rows = several.iter().map(|each| (Occur::Should, row(each))).collect();
-                Box::new(ConstScoreQuery::new(Box::new(BooleanQuery::new(rows)), 0.0))
-            }
-        })
-    }
-
-    /// Returns the field and the row ids that a scope selects by; `None` for the whole store.
-    pub(super) fn scope_rows(self, scope: &Scope) -> Option<(Field, &[i64])> {
-        match scope {
-            Scope::Everything => None,
-            Scope::Connection(row) => Some((self.connection, std::slice::from_ref(row))),
-            Scope::Streams(rows) => Some((self.stream, rows.as_slice())),
-        }
     }
 }
 

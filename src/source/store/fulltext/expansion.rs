@@ -1,14 +1,16 @@
 //! Looks up the words of a query in the dictionary of the index, with the words that stand for them.
 //!
 //! A word has its other forms beside it (`invoices` for `invoice`). A word that no record has is replaced: by its
-//! forms, or else by words with one edit or with that beginning.
+//! forms, or else by words with one edit or with that beginning. Only words of records in the scope of the search
+//! count, so that other records change nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tantivy::schema::Field;
 use tantivy::{InvertedIndexReader, Searcher, TantivyError, Term};
 
+use super::index::Fields;
+use super::scope::Scope;
 use super::stems::{Inflection, edits_at_beginning, is_one_edit};
 use super::terms::QueryTerms;
 use super::words::WordKind;
@@ -31,8 +33,9 @@ const PART_WEIGHT: f32 = 0.25;
 /// Maximum number of words of a query that are looked up in records: the rarest ones.
 const MAX_WORDS: usize = 32;
 
-/// Number of words up to which each has up to [`MAX_FORMS`] other forms; words of longer queries have one.
-const FEW_WORDS: usize = 6;
+/// Maximum number of words of a query of which each has up to [`MAX_FORMS`] other forms; words of longer queries have
+/// one.
+const MAX_WORDS_WITH_ALL_FORMS: usize = 6;
 
 /// Maximum number of words of a query that no record has and that are replaced.
 const MAX_REPLACED: usize = 8;
@@ -55,6 +58,10 @@ const EDITED_BEGINNING: usize = 3;
 
 /// Maximum number of dictionary entries of one segment that are examined for one word.
 const MAX_SCANNED: usize = 20_000;
+
+/// Maximum number of words that are looked up in the scope to find those that stand for one word of a query, the most
+/// frequent ones.
+const MAX_CHECKED: usize = 500;
 
 /// Share of the records from which on a word is so common that its other forms are not looked up.
 const COMMON_SHARE: u64 = 10;
@@ -96,8 +103,10 @@ impl Lookups {
 }
 
 /// Term dictionaries of all segments of an index.
-struct Dictionary {
-    field: Field,
+struct Dictionary<'a> {
+    searcher: &'a Searcher,
+    fields: Fields,
+    scope: &'a Scope,
     segments: Vec<Arc<InvertedIndexReader>>,
     records: u64,
 }
@@ -105,23 +114,24 @@ struct Dictionary {
 /// Looks up the words of a query.
 pub(super) fn look_up(
     searcher: &Searcher,
-    field: Field,
+    fields: Fields,
+    scope: &Scope,
     terms: &QueryTerms,
 ) -> Result<Lookups, TantivyError> {
-    let segments = searcher.segment_readers().iter().map(|segment| segment.inverted_index(field));
-    let dictionary =
-        Dictionary { field, segments: segments.collect::<Result<_, _>>()?, records: searcher.num_docs() };
+    let segments = searcher.segment_readers().iter().map(|segment| segment.inverted_index(fields.text));
+    let segments = segments.collect::<Result<_, _>>()?;
+    let dictionary = Dictionary { searcher, fields, scope, segments, records: searcher.num_docs() };
     let mut words = Vec::with_capacity(terms.slots.len());
     for slot in &terms.slots {
-        let frequency = dictionary.frequency(&slot.text)?;
-        words.push((slot, frequency));
+        let is_in_scope = scope.has_word(searcher, fields, &slot.text)?;
+        words.push((slot, if is_in_scope { dictionary.frequency(&slot.text)? } else { 0 }));
     }
     let mut rarest: Vec<u64> =
         words.iter().map(|(_, frequency)| *frequency).filter(|frequency| *frequency > 0).collect();
     rarest.sort_unstable();
     let limit = rarest.get(MAX_WORDS).copied().unwrap_or(u64::MAX);
     let inflected = rarest.get(MAX_INFLECTED).copied().unwrap_or(u64::MAX);
-    let max_forms = if words.len() <= FEW_WORDS { MAX_FORMS } else { 1 };
+    let max_forms = if words.len() <= MAX_WORDS_WITH_ALL_FORMS { MAX_FORMS } else { 1 };
     let (mut kept, mut replaced) = (0, 0);
     let mut lookups = Vec::with_capacity(words.len());
     for (slot, frequency) in words {
@@ -154,10 +164,10 @@ fn rarity(frequency: u64, records: u64) -> f32 {
     (1.0 + (records - frequency + 0.5) / (frequency + 0.5)).ln()
 }
 
-impl Dictionary {
+impl Dictionary<'_> {
     /// Returns the number of records that have a word.
     fn frequency(&self, word: &str) -> Result<u64, TantivyError> {
-        let term = Term::from_field_text(self.field, word);
+        let term = Term::from_field_text(self.fields.text, word);
         let mut frequency = 0;
         for segment in &self.segments {
             frequency += u64::from(segment.doc_freq(&term)?);
@@ -181,17 +191,18 @@ impl Dictionary {
             None => BTreeMap::new(),
         };
         if frequency > 0 {
-            return Ok(most_frequent(forms, max_forms, FORM_QUALITY));
+            return self.most_frequent(forms, max_forms, FORM_QUALITY);
         }
+        let forms = self.most_frequent(forms, MAX_FORMS, ONLY_FORM_QUALITY)?;
         if !forms.is_empty() {
-            return Ok(most_frequent(forms, MAX_FORMS, ONLY_FORM_QUALITY));
+            return Ok(forms);
         }
         if word.chars().count() < MIN_REPLACED {
             return Ok(Vec::new());
         }
-        let edits = most_frequent(self.edits(word)?, MAX_REPLACEMENTS, EDIT_QUALITY);
+        let edits = self.most_frequent(self.edits(word)?, MAX_REPLACEMENTS, EDIT_QUALITY)?;
         let longer = self.beginning_with(word, |other| other != word)?;
-        let mut others = most_frequent(longer, MAX_REPLACEMENTS, PREFIX_QUALITY);
+        let mut others = self.most_frequent(longer, MAX_REPLACEMENTS, PREFIX_QUALITY)?;
         others.retain(|other| !edits.iter().any(|edit| edit.text == other.text));
         others.extend(edits);
         Ok(others)
@@ -245,12 +256,25 @@ impl Dictionary {
         }
         Ok(found)
     }
-}
 
-/// Returns the most frequent of some words.
-fn most_frequent(words: BTreeMap<String, u64>, count: usize, quality: f32) -> Vec<Alternative> {
-    let mut words: Vec<(String, u64)> = words.into_iter().collect();
-    words.sort_by(|(one, count), (other, than)| than.cmp(count).then_with(|| one.cmp(other)));
-    words.truncate(count);
-    words.into_iter().map(|(text, frequency)| Alternative { text, quality, frequency }).collect()
+    /// Returns the most frequent of some words that records in scope have.
+    fn most_frequent(
+        &self,
+        words: BTreeMap<String, u64>,
+        count: usize,
+        quality: f32,
+    ) -> Result<Vec<Alternative>, TantivyError> {
+        let mut words: Vec<(String, u64)> = words.into_iter().collect();
+        words.sort_by(|(one, count), (other, than)| than.cmp(count).then_with(|| one.cmp(other)));
+        let mut found = Vec::with_capacity(count);
+        for (text, frequency) in words.into_iter().take(MAX_CHECKED) {
+            if found.len() == count {
+                break;
+            }
+            if self.scope.has_word(self.searcher, self.fields, &text)? {
+                found.push(Alternative { text, quality, frequency });
+            }
+        }
+        Ok(found)
+    }
 }

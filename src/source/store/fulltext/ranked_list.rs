@@ -58,7 +58,7 @@ impl<'a> RankedList<'a> {
         scope: &Scope,
     ) -> Result<Self, TantivyError> {
         let Snapshot { fields, searcher, .. } = snapshot;
-        let lookups = look_up(searcher, fields.text, terms)?;
+        let lookups = look_up(searcher, *fields, scope, terms)?;
         let wide = CandidateFilter::for_scope(searcher, *fields, scope)?;
         let constraints = Constraints { terms, scope: if wide.is_some() { None } else { Some(scope) } };
         let query = fields.candidates(&lookups, &constraints);

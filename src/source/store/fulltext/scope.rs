@@ -1,5 +1,10 @@
 //! Scope of a search: the whole store, one connection, or some streams.
 
+use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, EnableScoring, Occur, Query, TermQuery};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocSet, Searcher, TERMINATED, TantivyError, Term};
+
+use super::index::{Fields, row_term};
 use crate::handle::{ConnectionId, StreamName};
 use crate::source::SourceError;
 use crate::source::store::database::Database;
@@ -42,6 +47,60 @@ impl Scope {
         }
         let is_asked = |name: &str| streams.iter().any(|stream| stream.as_str() == name);
         Ok(Self::Streams(known.into_iter().filter(|(_, name)| is_asked(name)).map(|(row, _)| row).collect()))
+    }
+
+    /// Returns the field and the row ids that the scope selects by; `None` for the whole store.
+    pub(super) fn rows(&self, fields: Fields) -> Option<(Field, &[i64])> {
+        match self {
+            Self::Everything => None,
+            Self::Connection(row) => Some((fields.connection, std::slice::from_ref(row))),
+            Self::Streams(rows) => Some((fields.stream, rows.as_slice())),
+        }
+    }
+
+    /// Returns a query for the records of the scope, which adds nothing to a score; `None` for the whole store.
+    pub(super) fn query(&self, fields: Fields) -> Option<Box<dyn Query>> {
+        let (field, rows) = self.rows(fields)?;
+        let row = |row: &i64| -> Box<dyn Query> {
+            Box::new(TermQuery::new(Term::from_field_u64(field, row_term(*row)), IndexRecordOption::Basic))
+        };
+        Some(match rows {
+            [only] => Box::new(BoostQuery::new(row(only), 0.0)),
+            several => {
+                let rows = several.iter().map(|each| (Occur::Should, row(each))).collect();
+                Box::new(ConstScoreQuery::new(Box::new(BooleanQuery::new(rows)), 0.0))
+            }
+        })
+    }
+
+    /// Returns true if a record of the scope that is not deleted has a word of the index. Words of other records must
+    /// not change a search: they would take the place of words in scope, and show that they exist.
+    pub(super) fn has_word(
+        &self,
+        searcher: &Searcher,
+        fields: Fields,
+        word: &str,
+    ) -> Result<bool, TantivyError> {
+        let term = Term::from_field_text(fields.text, word);
+        let place = self.query(fields);
+        let has_deletes = searcher.segment_readers().iter().any(tantivy::SegmentReader::has_deletes);
+        if place.is_none() && !has_deletes {
+            return Ok(searcher.doc_freq(&term)? > 0);
+        }
+        let word: Box<dyn Query> = Box::new(TermQuery::new(term, IndexRecordOption::Basic));
+        let clauses = std::iter::once(word).chain(place).map(|query| (Occur::Must, query));
+        let both = BooleanQuery::new(clauses.collect());
+        let weight = both.weight(EnableScoring::disabled_from_searcher(searcher))?;
+        for segment in searcher.segment_readers() {
+            let mut records = weight.scorer(segment, 1.0)?;
+            while records.doc() != TERMINATED {
+                if segment.alive_bitset().is_none_or(|alive| alive.is_alive(records.doc())) {
+                    return Ok(true);
+                }
+                records.advance();
+            }
+        }
+        Ok(false)
     }
 }
 
