@@ -4,12 +4,14 @@
 //! Conditions that many records pass are checked here, on the records that are good enough, and not by the query, which
 //! would read complete lists for them.
 
+use std::cell::OnceCell;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashSet};
 
 use tantivy::columnar::Column;
+use tantivy::fastfield::AliveBitSet;
 use tantivy::query::{EnableScoring, Query};
-use tantivy::{DocAddress, DocId, Score, Searcher, SegmentReader, TantivyError, Term};
+use tantivy::{DocAddress, DocId, Score, Searcher, SegmentOrdinal, SegmentReader, TantivyError, Term};
 
 use super::index::{Fields, row_term};
 use super::scope::Scope;
@@ -50,6 +52,8 @@ pub(super) struct CandidateFilter {
     /// Query for the records that do not pass. It is not a clause of the query for candidates: tantivy 0.27 asks an
     /// excluded phrase for records before its first one, which a phrase does not support.
     pub(super) excluded: Option<Box<dyn Query>>,
+    /// Records of each segment that do not pass, read once: every tier of candidates needs them.
+    excluded_documents: OnceCell<Vec<HashSet<DocId>>>,
 }
 
 impl CandidateFilter {
@@ -76,16 +80,21 @@ impl CandidateFilter {
         Ok(Some(Self { scope: Some((column, rows)), ..Self::default() }))
     }
 
-    fn for_segment(
-        &self,
-        searcher: &Searcher,
-        segment: &SegmentReader,
-    ) -> Result<SegmentFilter<'_>, TantivyError> {
-        let mut excluded = HashSet::new();
-        if let Some(query) = &self.excluded {
-            let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
-            weight.for_each_no_score(segment, &mut |documents| excluded.extend(documents))?;
-        }
+    /// Returns the conditions on the records of a segment.
+    fn for_segment<'a>(
+        &'a self,
+        searcher: &'a Searcher,
+        ordinal: SegmentOrdinal,
+    ) -> Result<SegmentFilter<'a>, TantivyError> {
+        let segment = searcher.segment_reader(ordinal);
+        let excluded = match (&self.excluded, self.excluded_documents.get()) {
+            (None, _) => None,
+            (Some(_), Some(documents)) => documents.get(ordinal as usize),
+            (Some(query), None) => {
+                let documents = matching_documents(searcher, &**query)?;
+                self.excluded_documents.get_or_init(|| documents).get(ordinal as usize)
+            }
+        };
         let columns = segment.fast_fields();
         let scope = match &self.scope {
             Some((column, rows)) => Some((columns.u64(column)?, rows.as_slice())),
@@ -94,20 +103,35 @@ impl CandidateFilter {
         let has_times = self.after.is_some() || self.before.is_some();
         let times = if has_times { columns.i64("time").ok() } else { None };
         let least = self.after.unwrap_or(i64::MIN);
-        Ok(SegmentFilter { scope, times: has_times.then_some((times, least, self.before)), excluded })
+        let times = has_times.then_some((times, least, self.before));
+        Ok(SegmentFilter { alive: segment.alive_bitset(), scope, times, excluded })
     }
+}
+
+/// Returns the records of each segment that match a query.
+fn matching_documents(searcher: &Searcher, query: &dyn Query) -> Result<Vec<HashSet<DocId>>, TantivyError> {
+    let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
+    let documents_of = |segment: &SegmentReader| {
+        let mut found = HashSet::new();
+        weight.for_each_no_score(segment, &mut |documents| found.extend(documents))?;
+        Ok(found)
+    };
+    searcher.segment_readers().iter().map(documents_of).collect()
 }
 
 /// Conditions on candidates of one segment.
 struct SegmentFilter<'a> {
+    /// Records that are not deleted; `None` if no record of the segment is.
+    alive: Option<&'a AliveBitSet>,
     scope: Option<(Column<u64>, &'a [u64])>,
     times: Option<(Option<Column<i64>>, i64, Option<i64>)>,
-    excluded: HashSet<DocId>,
+    excluded: Option<&'a HashSet<DocId>>,
 }
 
 impl SegmentFilter<'_> {
     fn passes(&self, document: DocId) -> bool {
-        if self.excluded.contains(&document) {
+        let is_alive = self.alive.is_none_or(|alive| alive.is_alive(document));
+        if !is_alive || self.excluded.is_some_and(|excluded| excluded.contains(&document)) {
             return false;
         }
         if let Some((column, rows)) = &self.scope
@@ -121,6 +145,37 @@ impl SegmentFilter<'_> {
     }
 }
 
+/// The least of the added elements, up to a number.
+struct Least<T> {
+    heap: BinaryHeap<T>,
+    count: usize,
+}
+
+impl<T: Ord> Least<T> {
+    fn new(count: usize) -> Self {
+        Self { heap: BinaryHeap::with_capacity(count + 1), count }
+    }
+
+    fn push(&mut self, element: T) {
+        self.heap.push(element);
+        if self.heap.len() > self.count {
+            self.heap.pop();
+        }
+    }
+
+    /// Returns the greatest of the elements, once a further one has to be less.
+    fn last(&self) -> Option<&T> {
+        self.heap.peek().filter(|_| self.heap.len() >= self.count)
+    }
+}
+
+impl Least<Candidate> {
+    /// Returns the score that a further candidate must exceed.
+    fn threshold(&self) -> Score {
+        self.last().map_or(Score::MIN, |worst| worst.score)
+    }
+}
+
 /// Returns the best `count` candidates, best first.
 pub(super) fn best_candidates(
     searcher: &Searcher,
@@ -129,24 +184,19 @@ pub(super) fn best_candidates(
     count: usize,
 ) -> Result<Vec<Candidate>, TantivyError> {
     let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
-    // The greatest element is the worst candidate.
-    let mut best: BinaryHeap<Candidate> = BinaryHeap::with_capacity(count + 1);
+    let mut best = Least::new(count);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
-        let filter = filter.for_segment(searcher, segment)?;
-        let least = threshold(&best, count);
+        let filter = filter.for_segment(searcher, ordinal)?;
+        let least = best.threshold();
         let mut push = |document: DocId, score: Score| {
-            let is_alive = segment.alive_bitset().is_none_or(|alive| alive.is_alive(document));
-            if is_alive && score > threshold(&best, count) && filter.passes(document) {
+            if score > best.threshold() && filter.passes(document) {
                 best.push(Candidate { score, address: DocAddress::new(ordinal, document) });
-                if best.len() > count {
-                    best.pop();
-                }
             }
-            threshold(&best, count)
+            best.threshold()
         };
         weight.for_each_pruning(least, segment, &mut push)?;
     }
-    Ok(best.into_sorted_vec())
+    Ok(best.heap.into_sorted_vec())
 }
 
 /// Returns the newest `count` candidates, newest first; those without a time come last.
@@ -157,33 +207,18 @@ pub(super) fn newest_candidates(
     count: usize,
 ) -> Result<Vec<Candidate>, TantivyError> {
     let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
-    // The greatest element is the oldest candidate. Candidates without a time are older than all others.
-    let mut newest: BinaryHeap<(Reverse<Option<i64>>, DocAddress)> = BinaryHeap::with_capacity(count + 1);
+    // Candidates without a time are older than all others.
+    let mut newest = Least::new(count);
     for (ordinal, segment) in (0..).zip(searcher.segment_readers()) {
-        let filter = filter.for_segment(searcher, segment)?;
+        let filter = filter.for_segment(searcher, ordinal)?;
         let times = segment.fast_fields().i64("time").ok();
         weight.for_each_no_score(segment, &mut |documents| {
-            for document in documents {
-                let is_alive = segment.alive_bitset().is_none_or(|alive| alive.is_alive(*document));
-                if !is_alive || !filter.passes(*document) {
-                    continue;
-                }
-                let time = times.as_ref().and_then(|times| times.first(*document));
-                newest.push((Reverse(time), DocAddress::new(ordinal, *document)));
-                if newest.len() > count {
-                    newest.pop();
-                }
+            for document in documents.iter().copied().filter(|document| filter.passes(*document)) {
+                let time = times.as_ref().and_then(|times| times.first(document));
+                newest.push((Reverse(time), DocAddress::new(ordinal, document)));
             }
         })?;
     }
-    let newest = newest.into_sorted_vec().into_iter();
+    let newest = newest.heap.into_sorted_vec().into_iter();
     Ok(newest.map(|(_, address)| Candidate { score: 0.0, address }).collect())
-}
-
-/// Returns the score that a further candidate must exceed.
-fn threshold(best: &BinaryHeap<Candidate>, count: usize) -> Score {
-    match best.peek() {
-        Some(worst) if best.len() >= count => worst.score,
-        _ => Score::MIN,
-    }
 }
