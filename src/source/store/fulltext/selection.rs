@@ -1,6 +1,6 @@
 //! Puts scored candidates into the order in which they are shown: best first, near-copies folded, streams mixed.
 //!
-//! The order is a pure function of the candidates. No candidate is lost: near-copies follow after all others.
+//! The order is a pure function of the candidates. No candidate is lost: near-copies follow later.
 
 /// Maximum number of different bits in the similarity hashes of near-copies.
 const MAX_DISTANCE: u32 = 3;
@@ -8,6 +8,12 @@ const MAX_DISTANCE: u32 = 3;
 /// Share of a record's score that a near-copy must have. One that a query ranks lower differs in what the query is
 /// about.
 const COPY_SHARE: f32 = 0.995;
+
+/// Share of its score by which a near-copy is placed: after hits that match as well, and before much weaker ones.
+const COPY_RANK: f32 = 0.8;
+
+/// Maximum number of near-copies of a hit that are placed by their score. Others follow after all hits.
+const MAX_DEMOTED: u32 = 2;
 
 /// Number of consecutive hits that the limit for one stream applies to.
 const WINDOW: usize = 10;
@@ -39,22 +45,44 @@ pub(super) struct Match {
     pub(super) copies: u32,
 }
 
-/// Orders candidates: by score, with near-copies last, and with a limit of consecutive hits of one stream.
+/// Candidate with its place in the order.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    scored: Scored,
+    /// Score by which it is placed.
+    rank: f32,
+    /// Number of its near-copies.
+    copies: u32,
+}
+
+/// Orders candidates: by score, near-copies after the hits that match about as well, and with a limit of consecutive
+/// hits of one stream.
 pub(super) fn arrange(mut candidates: Vec<Scored>) -> Vec<Match> {
     candidates.sort_by(|one, other| other.score.total_cmp(&one.score).then_with(|| one.row.cmp(&other.row)));
-    let mut kept: Vec<(Scored, u32)> = Vec::with_capacity(candidates.len());
-    let mut folded: Vec<Scored> = Vec::new();
+    let mut originals: Vec<Placed> = Vec::with_capacity(candidates.len());
+    let (mut demoted, mut last): (Vec<Placed>, Vec<Scored>) = (Vec::new(), Vec::new());
     for candidate in candidates {
-        match kept.iter_mut().find(|(original, _)| is_copy(&candidate, original)) {
-            Some((_, copies)) => {
-                *copies += 1;
-                folded.push(candidate);
+        match originals.iter_mut().find(|original| is_copy(&candidate, &original.scored)) {
+            Some(original) => {
+                original.copies += 1;
+                match original.copies <= MAX_DEMOTED {
+                    true => demoted.push(Placed {
+                        scored: candidate,
+                        rank: candidate.score * COPY_RANK,
+                        copies: 0,
+                    }),
+                    false => last.push(candidate),
+                }
             }
-            None => kept.push((candidate, 0)),
+            None => originals.push(Placed { scored: candidate, rank: candidate.score, copies: 0 }),
         }
     }
-    let mut arranged = mix_streams(kept);
-    arranged.extend(folded.iter().map(|copy| Match { row: copy.row, score: copy.score, copies: 0 }));
+    let mut placed = originals;
+    placed.append(&mut demoted);
+    // Stable, so that candidates of one rank stay in their order.
+    placed.sort_by(|one, other| other.rank.total_cmp(&one.rank));
+    let mut arranged = mix_streams(placed);
+    arranged.extend(last.iter().map(|copy| Match { row: copy.row, score: copy.score, copies: 0 }));
     arranged
 }
 
@@ -67,20 +95,19 @@ fn is_copy(candidate: &Scored, original: &Scored) -> bool {
 }
 
 /// Moves hits of other streams up where one stream would fill the window.
-fn mix_streams(candidates: Vec<(Scored, u32)>) -> Vec<Match> {
-    let good = candidates.first().map_or(0.0, |(best, _)| best.score * GOOD_SHARE);
-    let mut left = candidates;
+fn mix_streams(placed: Vec<Placed>) -> Vec<Match> {
+    let good = placed.first().map_or(0.0, |best| best.rank * GOOD_SHARE);
+    let mut left = placed;
     let mut streams: Vec<u64> = Vec::with_capacity(left.len());
     let mut arranged = Vec::with_capacity(left.len());
-    while let Some((best, _)) = left.first() {
+    while let Some(Placed { scored: Scored { stream, .. }, .. }) = left.first().copied() {
         let recent = streams.iter().rev().take(WINDOW - 1);
-        let is_full = recent.filter(|stream| **stream == best.stream).count() >= MAX_OF_STREAM;
-        let stream = best.stream;
-        let other = left.iter().position(|(other, _)| other.stream != stream && other.score >= good);
+        let is_full = recent.filter(|recent| **recent == stream).count() >= MAX_OF_STREAM;
+        let other = left.iter().position(|other| other.scored.stream != stream && other.rank >= good);
         let next = if is_full { other.unwrap_or(0) } else { 0 };
-        let (next, copies) = left.remove(next);
-        streams.push(next.stream);
-        arranged.push(Match { row: next.row, score: next.score, copies });
+        let Placed { scored, copies, .. } = left.remove(next);
+        streams.push(scored.stream);
+        arranged.push(Match { row: scored.row, score: scored.score, copies });
     }
     arranged
 }
@@ -105,13 +132,19 @@ mod tests {
         assert_eq!(rows(&arranged), [2, 1, 3]);
     }
 
+    fn copy(row: i64, score: f32, connection: u64, similarity: u64) -> Scored {
+        Scored { connection, similarity: Some(similarity), ..scored(row, score, 1) }
+    }
+
     #[test]
-    fn near_copies_of_one_connection_follow_after_all_others() {
-        let copy = |row, score, connection, similarity| Scored {
-            connection,
-            similarity: Some(similarity),
-            ..scored(row, score, 1)
-        };
+    fn two_near_copies_precede_much_weaker_hits_and_others_follow_last() {
+        let mut candidates: Vec<Scored> = (1..=4).map(|row| copy(row, 1.0, 1, 0)).collect();
+        candidates.extend([copy(5, 0.85, 1, u64::MAX), copy(6, 0.5, 1, 0xFFFF)]);
+        assert_eq!(rows(&arrange(candidates)), [1, 5, 2, 3, 6, 4]);
+    }
+
+    #[test]
+    fn near_copies_of_one_connection_follow_after_good_hits() {
         let arranged = arrange(vec![
             copy(1, 1.0, 1, 0b1111),
             copy(2, 0.998, 1, 0b1110),
@@ -145,9 +178,9 @@ mod tests {
             let mut found = rows(&arranged);
             found.sort_unstable();
             prop_assert_eq!(found, candidates.iter().map(|candidate| candidate.row).collect::<Vec<_>>());
-            let copies: u32 = arranged.iter().map(|found| found.copies).sum();
-            let tail = arranged.len() - copies as usize;
-            prop_assert!(arranged.iter().skip(tail).all(|copy| copy.copies == 0));
+            for (place, found) in arranged.iter().enumerate() {
+                prop_assert!(arranged.len() - place > found.copies as usize, "copies follow later");
+            }
             prop_assert_eq!(&arranged, &arrange(candidates.into_iter().rev().collect()));
         }
     }
