@@ -150,3 +150,35 @@ fn operators_work_on_the_command_line_and_in_v1() {
     assert_eq!(keys("/v1/search?q=invoice+-draft+from:alice&syntax=operators"), ["bill", "late"]);
     assert!(keys("/v1/search?q=invoice+-draft+from:alice").contains(&"draft".to_owned()));
 }
+
+#[tokio::test]
+async fn connections_are_named_by_label() {
+    let (folder, store) = store_of_messages();
+    let file = folder.path().join("more.ndjson");
+    let line =
+        json!({"stream": "messages", "key": "other", "data": {"subject": "Invoice of another account"}});
+    std::fs::write(&file, line.to_string()).unwrap();
+    for (id, label) in [("cin_work", "Work mail"), ("cin_one", "Shared"), ("cin_two", "shared")] {
+        let (file, store) = (text(&file), text(&store));
+        let output =
+            fetchwell(["import", "records", file, "--store", store, "--connection", id, "--name", label]);
+        assert!(output.status.success(), "{output:?}");
+    }
+    let model = Model::over_stdio(["--store", text(&store)]).await;
+    let found = model.call("search", json!({"query": "invoice account:\"work MAIL\""})).await;
+    assert_eq!(found["results"].as_array().unwrap().len(), 1, "{found}");
+    assert_eq!(found["results"][0]["id"], "cin_work/messages:other");
+    let refused = model.refusal("search", json!({"query": "invoice connection:SHARED"})).await;
+    assert_eq!(refused["code"], "ambiguous_connection");
+    let choices = refused["available_connections"].as_array().unwrap();
+    let mut ids: Vec<&str> = choices.iter().map(|choice| choice["connection_id"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["cin_one", "cin_two"]);
+    let http = HttpServer::start(["--store", text(&store)]);
+    let answer =
+        |query: &str| get(&http.address, &format!("/v1/search?q=invoice+{query}&syntax=operators")).json();
+    let found = answer("account:%22Work%20mail%22");
+    assert_eq!(found["data"][0]["connection_id"], "cin_work", "{found}");
+    assert_eq!(found["data"].as_array().unwrap().len(), 1);
+    assert_eq!(answer("account:shared")["error"]["code"], "ambiguous_connection");
+}

@@ -3,9 +3,11 @@
 //! * `spec`: the specifications of both profiles.
 //! * `request`: typed arguments and their validation.
 //! * `query_language`: words and operators of a query.
+//! * `connection_labels`: labels of connections in a query.
 //! * `page`: fitting of hits into a page.
 //! * `result`: a hit as an answer shows it.
 
+mod connection_labels;
 mod page;
 mod query_language;
 mod request;
@@ -76,7 +78,9 @@ async fn search(
     let mut found: SearchState = rest.unwrap_or_default();
     let source = toolbox.named_source("search", request.criteria.source.as_ref())?;
     let now = found.started_at(toolbox.now());
-    let parsed = parse_query(&request.criteria.text, now);
+    let mut parsed = parse_query(&request.criteria.text, now);
+    let labels = parsed.resolve_labels(&source).await;
+    labels.map_err(|error| ToolError::from_source(&source, error))?;
     let whole = request.criteria.query(&parsed, wanted.min(MAX_LIMIT))?;
     let mut notes = SearchNotes { warnings, ..SearchNotes::default() };
     notes.warnings.extend_from_slice(parsed.warnings());

@@ -30,7 +30,7 @@ const AFTER_QUOTE: [char; 5] = ['.', ',', ';', '!', '?'];
 pub(crate) struct ParsedQuery {
     text: SearchText,
     streams: Vec<StreamName>,
-    connections: Vec<ConnectionId>,
+    pub(super) connections: Vec<ConnectionId>,
     warnings: Vec<String>,
 }
 

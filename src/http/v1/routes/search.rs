@@ -218,7 +218,7 @@ async fn read_query(call: &mut Call<'_>, mode: SearchMode) -> Result<SealedQuery
         query.position = Some(SearchPosition(position));
     }
     if syntax == Syntax::Operators {
-        query = apply_operators(query, started, &mut call.parameters)?;
+        query = apply_operators(query, started, call).await?;
     }
     check_filter(&query)?;
     Ok(SealedQuery { query, syntax, asked, started })
@@ -330,14 +330,15 @@ fn check_filter(query: &SearchQuery) -> Result<(), RequestError> {
 }
 
 /// Reads the operators in the text of a query.
-fn apply_operators(
+async fn apply_operators(
     query: SearchQuery,
     now: Timestamp,
-    sent: &mut Parameters,
+    call: &mut Call<'_>,
 ) -> Result<SearchQuery, RequestError> {
-    let parsed = parse_query(&query.text.words, now);
+    let mut parsed = parse_query(&query.text.words, now);
+    parsed.resolve_labels(call.source).await?;
     for problem in parsed.warnings() {
-        sent.warnings.push(Warning::new("operator_as_text", problem.clone()).about(Q.name));
+        call.parameters.warnings.push(Warning::new("operator_as_text", problem.clone()).about(Q.name));
     }
     parsed.apply(query).map_err(|conflict| RequestError::request(conflict.to_string()).about(Q.name))
 }
