@@ -31,6 +31,24 @@ fn report(output: &std::process::Output) -> Value {
 }
 
 #[test]
+fn questions_have_operators() {
+    let (folder, store) = store();
+    let question = |query: &str, relevant: &str| json!({"query": query, "relevant": [relevant]});
+    let questions = write(
+        &folder,
+        &[
+            question("stream:notes -banana -cherry", "c/notes:a"),
+            question("apple cherry -tree account:c", "c/notes:a"),
+            question("\"cherry tree\"", "c/notes:c"),
+        ],
+    );
+    let report = report(&fetchwell(["eval", text(&questions), "--store", text(&store), "--json"]));
+    for question in report["runs"][0]["questions"].as_array().unwrap() {
+        assert_eq!(question["hit_1"], 1.0, "{question}");
+    }
+}
+
+#[test]
 fn kinds_are_measured_and_count_equally() {
     let (folder, store) = store();
     let questions = write(

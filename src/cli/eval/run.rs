@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+
 use crate::app::failure::Failure;
 use crate::callers::CallContext;
 use crate::eval::{MAX_RANK, Measures, Question};
 use crate::handle::{Handle, RecordAddress};
-use crate::record::{Hit, HitId};
+use crate::record::{Hit, HitId, Schema};
 use crate::source::{RecordQuery, SearchMode, SearchQuery, Source, SourceError};
+use crate::tools::parse_query;
 
 /// Number of searches before those that are measured, which fill the caches.
 const WARM_UP_SEARCHES: usize = 5;
@@ -39,12 +42,16 @@ pub(super) async fn run(
     questions: &[Question],
     mode: SearchMode,
 ) -> Result<Run, Failure> {
+    // Ages in queries are counted back from one time.
+    let now = Timestamp::now();
+    let schema = source.schema(&CallContext::default()).await?;
     for question in questions.iter().take(WARM_UP_SEARCHES) {
-        source.search(&CallContext::default(), &query(question, mode)).await.map_err(with_name(question))?;
+        let query = query(question, mode, &schema, now)?;
+        source.search(&CallContext::default(), &query).await.map_err(with_name(question))?;
     }
     let mut done = Run { answers: Vec::new(), unknown: BTreeSet::new(), lexical_instead: false };
     for question in questions {
-        let query = query(question, mode);
+        let query = query(question, mode, &schema, now)?;
         let started = Instant::now();
         let page = source.search(&CallContext::default(), &query).await.map_err(with_name(question))?;
         let taken = started.elapsed();
@@ -62,13 +69,22 @@ pub(super) async fn run(
     Ok(done)
 }
 
-fn query(question: &Question, mode: SearchMode) -> SearchQuery {
-    SearchQuery {
+/// Reads the operators of a question as a search does.
+fn query(
+    question: &Question,
+    mode: SearchMode,
+    schema: &Schema,
+    now: Timestamp,
+) -> Result<SearchQuery, Failure> {
+    let mut parsed = parse_query(&question.query, now);
+    parsed.resolve_labels_in(schema).map_err(with_name(question))?;
+    let query = SearchQuery {
         connection: question.connection.clone(),
         streams: question.streams.clone(),
         mode,
-        ..SearchQuery::new(&question.query, MAX_RANK)
-    }
+        ..SearchQuery::new("", MAX_RANK)
+    };
+    parsed.apply(query).map_err(|conflict| Failure::new(format!("question {}: {conflict}", question.id)))
 }
 
 /// Returns a conversion of errors that names the question.
