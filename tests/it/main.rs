@@ -86,6 +86,7 @@ mod resident_memory;
 mod rmcp_client;
 mod schemas;
 mod search_modes;
+mod search_properties;
 mod shared_connections;
 mod sources;
 mod stalled_imports;
