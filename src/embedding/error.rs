@@ -16,6 +16,14 @@ pub enum EmbeddingError {
         /// Description of the failure, without the request.
         problem: String,
     },
+    /// The model did not answer a query in time.
+    #[error(
+        "the embedding model does not answer within {seconds} s; check [embedding] with `fetchwell doctor`"
+    )]
+    Timeout {
+        /// Deadline of a query.
+        seconds: u64,
+    },
     /// The service rejected the key.
     #[error(
         "the embedding service at {place} rejects the key (status {status}); check `api_key` of [embedding]"

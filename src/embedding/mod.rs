@@ -8,6 +8,7 @@
 //! * `settings`: the settings of a model, as a configuration names it
 //! * `http`: models behind an HTTP API (OpenAI, Ollama, TEI, Voyage)
 //! * `local`: models that run in this process
+//! * `query`: the embedding of queries, with a deadline and a cache
 //! * `chunks`, `headings`, `pieces`: texts within the limit of a model
 //! * `error`: `EmbeddingError`
 
@@ -19,6 +20,7 @@ mod http;
 mod local;
 mod model;
 mod pieces;
+mod query;
 mod settings;
 
 pub use chunks::{Chunk, Chunks, MAX_CHUNKS, chunks};
@@ -28,4 +30,5 @@ pub use http::{Endpoint, HttpModel, InvalidEndpoint};
 pub use local::LocalModel;
 pub use model::{EmbeddingModel, PROBE_TEXT, Purpose};
 pub use pieces::{EstimatedPieces, PieceCount};
+pub use query::{QueryEmbedder, QueryVector};
 pub use settings::{EmbeddingSettings, ModelPlace, open_model};
