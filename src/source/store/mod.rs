@@ -41,8 +41,8 @@ pub use fulltext::index::IndexState;
 pub use import::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
 pub use manifest::{Manifest, ManifestError, StreamDeclaration};
 pub use vectors::{
-    BuildMode, BuildProgress, GenerationStatus, VectorBuilder, VectorError, VectorHit, VectorIndex,
-    VectorScope, VectorStatus, estimate_build, remove_vectors, vector_status,
+    BuildMode, BuildProgress, GenerationStatus, ScoreSpread, VectorBuilder, VectorError, VectorHit,
+    VectorHits, VectorIndex, VectorScope, VectorStatus, estimate_build, remove_vectors, vector_status,
 };
 
 use self::database::{Database, READERS};

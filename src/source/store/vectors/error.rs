@@ -51,6 +51,11 @@ pub enum VectorError {
         "the model `{0}` returns other vectors than before; run `fetchwell embeddings rebuild` to embed all records again"
     )]
     ModelChanged(String),
+    /// The vectors of the store are of another model than the query's.
+    #[error(
+        "the vectors are of the model `{0}`, which is not the configured one; run `fetchwell embeddings build`"
+    )]
+    OtherModel(String),
     /// A query's vector does not match the vectors of the store.
     #[error(
         "the store has vectors of {stored} dimensions and the query has {query}; run `fetchwell embeddings build`"

@@ -9,8 +9,10 @@ use rusqlite::Connection;
 use super::codes::{QueryCodes, add_small_codes, exact_score};
 use super::error::VectorError;
 use super::file::{Generation, open, vectors_path};
-use super::scan::{Block, Candidate, Candidates, ChunkRow, by_score};
+use super::scan::{Block, Candidate, Candidates, ChunkRow, ScoreSpread, by_score};
 use super::scope::VectorScope;
+use crate::embedding::QueryVector;
+use crate::source::store::database::FileIdentity;
 
 /// Maximum number of rows of a block.
 const BLOCK_ROWS: usize = 8_192;
@@ -24,8 +26,17 @@ const MIN_RESCORED: usize = 100;
 /// Maximum number of candidates of one record.
 const PER_RECORD: usize = 2;
 
+/// Maximum number of idle connections to the file.
+const MAX_IDLE: usize = 4;
+
+/// Maximum number of blocks that are not full. A build adds one between two searches.
+const MAX_BLOCKS: usize = 64;
+
 /// Bytes of a row in memory, without its codes.
 const ROW_BYTES: usize = size_of::<ChunkRow>();
+
+/// Divisor of the number of chunks: vectors of which more than this share was deleted are loaded anew.
+const DELETED_SHARE: usize = 8;
 
 /// The vectors of a store, for searches. They are loaded by the first one.
 #[derive(Debug)]
@@ -34,14 +45,23 @@ pub struct VectorIndex {
     /// Maximum number of bytes in memory. Larger vectors are read from the file by each search.
     max_bytes: usize,
     loaded: Mutex<Option<Arc<Loaded>>>,
+    idle: Mutex<Vec<Reader>>,
+}
+
+/// An open connection to the file, with the identity of the file that it reads.
+#[derive(Debug)]
+struct Reader {
+    sqlite: Connection,
+    file: FileIdentity,
 }
 
 /// The vectors of one revision in memory.
 #[derive(Debug)]
 struct Loaded {
+    file: FileIdentity,
     generation: i64,
     revision: i64,
-    blocks: Vec<Block>,
+    blocks: Vec<Arc<Block>>,
 }
 
 /// A record that a vector search found.
@@ -57,11 +77,20 @@ pub struct VectorHit {
     pub end_byte: i64,
 }
 
+/// Answer of a vector search.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct VectorHits {
+    /// Records, the nearest first.
+    pub hits: Vec<VectorHit>,
+    /// Cosines of all chunks in scope.
+    pub spread: ScoreSpread,
+}
+
 impl VectorIndex {
     /// Creates the index of a store without opening its file.
     #[must_use]
     pub fn new(store: &Path, max_bytes: usize) -> Self {
-        Self { path: vectors_path(store), max_bytes, loaded: Mutex::default() }
+        Self { path: vectors_path(store), max_bytes, loaded: Mutex::default(), idle: Mutex::default() }
     }
 
     /// Returns the id of the model whose vectors are searched, or `None` if there are none.
@@ -70,39 +99,61 @@ impl VectorIndex {
     ///
     /// The file cannot be read.
     pub fn model(&self) -> Result<Option<String>, VectorError> {
-        let Some(sqlite) = open(&self.path)? else { return Ok(None) };
-        Ok(self.read(Generation::current(&sqlite))?.map(|generation| generation.model))
+        let Some(reader) = self.reader()? else { return Ok(None) };
+        let generation = self.read(Generation::current(&reader.sqlite))?;
+        self.give_back(reader);
+        Ok(generation.map(|generation| generation.model))
     }
 
-    /// Returns the records nearest to a query, the nearest first. The query is a vector of the model in [`Self::model`].
+    /// Returns the records nearest to a query, the nearest first; none if there are no vectors.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or the query has other dimensions.
+    /// The file cannot be read, or its vectors are of another model than the query's.
     pub fn search(
         &self,
-        query: &[f32],
+        query: &QueryVector,
         limit: usize,
         scope: &VectorScope,
-    ) -> Result<Vec<VectorHit>, VectorError> {
-        let Some(sqlite) = open(&self.path)? else { return Ok(Vec::new()) };
+    ) -> Result<VectorHits, VectorError> {
+        let Some(reader) = self.reader()? else { return Ok(VectorHits::default()) };
+        let found = self.search_by(&reader, query, limit, scope)?;
+        self.give_back(reader);
+        Ok(found)
+    }
+
+    fn search_by(
+        &self,
+        reader: &Reader,
+        query: &QueryVector,
+        limit: usize,
+        scope: &VectorScope,
+    ) -> Result<VectorHits, VectorError> {
         // One transaction, so that the generation and its chunks fit together.
-        let transaction = self.read(sqlite.unchecked_transaction())?;
-        let Some(generation) = self.read(Generation::current(&transaction))? else { return Ok(Vec::new()) };
-        if generation.dimensions != query.len() {
-            return Err(VectorError::WrongDimensions { stored: generation.dimensions, query: query.len() });
+        let transaction = self.read(reader.sqlite.unchecked_transaction())?;
+        let Some(generation) = self.read(Generation::current(&transaction))? else {
+            return Ok(VectorHits::default());
+        };
+        if generation.model != *query.model {
+            return Err(VectorError::OtherModel(generation.model));
         }
-        let codes = QueryCodes::new(query);
+        let numbers = &*query.numbers;
+        if generation.dimensions != numbers.len() {
+            return Err(VectorError::WrongDimensions { stored: generation.dimensions, query: numbers.len() });
+        }
+        let codes = QueryCodes::new(numbers);
         let mut candidates = Candidates::new(SCANNED.max(limit * 4));
-        match self.in_memory(&transaction, &generation)? {
+        match self.in_memory(reader.file, &transaction, &generation)? {
             Some(loaded) => loaded.blocks.iter().for_each(|block| block.scan(&codes, scope, &mut candidates)),
-            None => self.read(each_block(&transaction, &generation, |block| {
+            None => self.read(each_block(&transaction, &generation, 0, |block| {
                 block.scan(&codes, scope, &mut candidates);
             }))?,
         }
+        let spread = candidates.spread();
         let candidates = diverse(candidates.into_sorted(), MIN_RESCORED.max(limit * 2));
-        let hits = self.read(rescored(&transaction, query, candidates))?;
-        Ok(hits.into_iter().take(limit).collect())
+        let mut hits = self.read(rescored(&transaction, numbers, candidates))?;
+        hits.truncate(limit);
+        Ok(VectorHits { hits, spread })
     }
 
     /// Releases the vectors in memory. The next search loads them again.
@@ -110,31 +161,72 @@ impl VectorIndex {
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// Returns a connection to the file that is at the path now, or `None` if there are no vectors.
+    fn reader(&self) -> Result<Option<Reader>, VectorError> {
+        let Ok(metadata) = std::fs::metadata(&self.path) else {
+            self.evict();
+            return Ok(None);
+        };
+        let file = FileIdentity::from_metadata(&metadata);
+        let known = {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.retain(|reader| reader.file == file);
+            idle.pop()
+        };
+        match known {
+            Some(reader) => Ok(Some(reader)),
+            None => Ok(open(&self.path)?.map(|sqlite| Reader { sqlite, file })),
+        }
+    }
+
+    fn give_back(&self, reader: Reader) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE {
+            idle.push(reader);
+        }
+    }
+
     /// Returns the vectors in memory, loaded if they fit.
     fn in_memory(
         &self,
+        file: FileIdentity,
         sqlite: &Connection,
         generation: &Generation,
     ) -> Result<Option<Arc<Loaded>>, VectorError> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same =
-            |known: &&Arc<Loaded>| known.generation == generation.id && known.revision == generation.revision;
-        if let Some(known) = loaded.as_ref().filter(is_same) {
+        let known = loaded.take().filter(|known| known.file == file && known.generation == generation.id);
+        if let Some(known) = &known
+            && known.revision == generation.revision
+        {
+            *loaded = Some(Arc::clone(known));
             return Ok(Some(Arc::clone(known)));
         }
-        *loaded = None;
         let count: i64 = self.read(
             sqlite
                 .prepare_cached("SELECT count(*) FROM chunks WHERE generation = ?1")
                 .and_then(|mut count| count.query_row([generation.id], |row| row.get(0))),
         )?;
-        let bytes = usize::try_from(count).unwrap_or(usize::MAX);
-        if bytes.saturating_mul(generation.dimensions + ROW_BYTES) > self.max_bytes {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        if count.saturating_mul(generation.dimensions + ROW_BYTES) > self.max_bytes {
             return Ok(None);
         }
-        let mut blocks = Vec::new();
-        self.read(each_block(sqlite, generation, |block| blocks.push(block)))?;
-        let fresh = Arc::new(Loaded { generation: generation.id, revision: generation.revision, blocks });
+        // Ids only grow. Chunks that were deleted since stay in memory until they are many; they are recognized when
+        // their exact score is read.
+        let mut blocks = known.map_or_else(Vec::new, |known| known.blocks.clone());
+        let load = |blocks: &mut Vec<Arc<Block>>| {
+            let last = blocks.iter().filter_map(|block| block.rows.last()).map(|row| row.id).max();
+            self.read(each_block(sqlite, generation, last.unwrap_or(0), |block| blocks.push(Arc::new(block))))
+        };
+        load(&mut blocks)?;
+        let in_memory: usize = blocks.iter().map(|block| block.rows.len()).sum();
+        if in_memory.saturating_sub(count) > count / DELETED_SHARE
+            || blocks.len() > MAX_BLOCKS + count / BLOCK_ROWS
+        {
+            blocks.clear();
+            load(&mut blocks)?;
+        }
+        let (generation, revision) = (generation.id, generation.revision);
+        let fresh = Arc::new(Loaded { file, generation, revision, blocks });
         *loaded = Some(Arc::clone(&fresh));
         Ok(Some(fresh))
     }
@@ -144,17 +236,18 @@ impl VectorIndex {
     }
 }
 
-/// Reads the chunks of a generation in blocks.
+/// Reads the chunks of a generation after an id, in blocks.
 fn each_block(
     sqlite: &Connection,
     generation: &Generation,
+    after: i64,
     mut read: impl FnMut(Block),
 ) -> Result<(), rusqlite::Error> {
     let mut statement = sqlite.prepare_cached(
         "SELECT id, record, stream, connection, scale, codes FROM chunks NOT INDEXED
-         WHERE generation = ?1 ORDER BY id",
+         WHERE generation = ?1 AND id > ?2 ORDER BY id",
     )?;
-    let mut rows = statement.query([generation.id])?;
+    let mut rows = statement.query([generation.id, after])?;
     let mut block = Block::default();
     while let Some(row) = rows.next()? {
         let codes = row.get_ref(5)?.as_blob()?;
@@ -170,7 +263,9 @@ fn each_block(
             read(std::mem::take(&mut block).compact());
         }
     }
-    read(block.compact());
+    if !block.rows.is_empty() {
+        read(block.compact());
+    }
     Ok(())
 }
 

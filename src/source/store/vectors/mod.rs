@@ -20,7 +20,8 @@ mod status;
 
 pub use build::{BuildMode, BuildProgress, VectorBuilder, estimate_build, remove_vectors};
 pub use error::VectorError;
-pub use index::{VectorHit, VectorIndex};
+pub use index::{VectorHit, VectorHits, VectorIndex};
+pub use scan::ScoreSpread;
 pub use scope::VectorScope;
 pub use status::{GenerationStatus, VectorStatus, vector_status};
 

@@ -41,14 +41,37 @@ pub(super) struct Candidates {
     limit: usize,
     /// Candidates with lower scores are not kept.
     floor: f32,
+    sums: ScoreSums,
+}
+
+/// Sums over the scores of all chunks.
+#[derive(Debug, Clone, Copy, Default)]
+struct ScoreSums {
+    count: u64,
+    scores: f64,
+    squares: f64,
+}
+
+/// Mean and standard deviation of the scores of all chunks in scope. A score is only high if it stands out from these.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ScoreSpread {
+    /// Mean of the scores.
+    pub mean: f32,
+    /// Standard deviation of the scores; 0 for fewer than two.
+    pub deviation: f32,
 }
 
 impl Candidates {
     pub(super) fn new(limit: usize) -> Self {
-        Self { best: Vec::with_capacity(limit * 2), limit, floor: f32::NEG_INFINITY }
+        let (best, sums) = (Vec::with_capacity(limit * 2), ScoreSums::default());
+        Self { best, limit, floor: f32::NEG_INFINITY, sums }
     }
 
     fn add(&mut self, candidate: Candidate) {
+        let score = f64::from(candidate.score);
+        self.sums.count += 1;
+        self.sums.scores += score;
+        self.sums.squares += score * score;
         if candidate.score <= self.floor && self.best.len() >= self.limit {
             return;
         }
@@ -64,6 +87,21 @@ impl Candidates {
             self.best.truncate(self.limit);
             self.floor = self.best.iter().fold(f32::INFINITY, |floor, one| floor.min(one.score));
         }
+    }
+
+    /// Returns mean and deviation of the scores so far.
+    pub(super) fn spread(&self) -> ScoreSpread {
+        let ScoreSums { count, scores, squares } = self.sums;
+        if count < 2 {
+            return ScoreSpread::default();
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a number of chunks")]
+        let count = count as f64;
+        let mean = scores / count;
+        let variance = (squares / count - mean * mean).max(0.0);
+        #[expect(clippy::cast_possible_truncation, reason = "a cosine needs no more than 24 bits")]
+        let (mean, deviation) = (mean as f32, variance.sqrt() as f32);
+        ScoreSpread { mean, deviation }
     }
 
     /// Returns the candidates, the best first.

@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use super::*;
-use crate::embedding::{EmbeddingError, EmbeddingModel, EstimatedPieces, PROBE_TEXT, PieceCount, Purpose};
+use crate::embedding::{
+    EmbeddingError, EmbeddingModel, EstimatedPieces, PROBE_TEXT, PieceCount, Purpose, QueryVector,
+};
 use crate::source::store::{Change, Incoming, NewConnection, StoreWriter};
 
 const PIECES: EstimatedPieces = EstimatedPieces { limit: 48 };
@@ -43,6 +45,10 @@ impl BagOfWords {
         }
         let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
         vector.iter().map(|number| number / length).collect()
+    }
+
+    fn query(&self, text: &str) -> QueryVector {
+        QueryVector { model: self.id.as_str().into(), numbers: self.vector(text).into() }
     }
 
     fn embedded(&self) -> usize {
@@ -128,7 +134,7 @@ impl Notes {
     }
 
     fn search(&self, model: &BagOfWords, query: &str, scope: &VectorScope) -> Vec<VectorHit> {
-        VectorIndex::new(&self.store, usize::MAX).search(&model.vector(query), 5, scope).unwrap()
+        VectorIndex::new(&self.store, usize::MAX).search(&model.query(query), 5, scope).unwrap().hits
     }
 
     fn status(&self) -> VectorStatus {
@@ -237,21 +243,65 @@ async fn scopes_are_exact_and_vectors_beyond_the_memory_are_searched() {
     let everything = notes.search(&model, "topic3", &VectorScope::default());
     for bytes in [0, usize::MAX] {
         let index = VectorIndex::new(&notes.store, bytes);
-        let query = model.vector("topic3");
-        assert_eq!(index.search(&query, 5, &VectorScope::default()).unwrap(), everything);
+        let query = model.query("topic3");
+        assert_eq!(index.search(&query, 5, &VectorScope::default()).unwrap().hits, everything);
         let streams = VectorScope { streams: Some(vec![2]), ..VectorScope::default() };
-        let hits = index.search(&query, 100, &streams).unwrap();
+        let hits = index.search(&query, 100, &streams).unwrap().hits;
         assert_eq!(hits.len(), 50);
         let records = VectorScope { records: Some([7, 8].into()), ..VectorScope::default() };
         let mut hits: Vec<i64> =
-            index.search(&query, 5, &records).unwrap().iter().map(|hit| hit.record).collect();
+            index.search(&query, 5, &records).unwrap().hits.iter().map(|hit| hit.record).collect();
         hits.sort_unstable();
         assert_eq!(hits, [7, 8]);
         let none = VectorScope { connection: Some(99), ..VectorScope::default() };
-        assert!(index.search(&query, 5, &none).unwrap().is_empty());
+        assert!(index.search(&query, 5, &none).unwrap().hits.is_empty());
         index.evict();
-        assert!(matches!(index.search(&[1.0], 5, &none), Err(VectorError::WrongDimensions { .. })));
+        let short = QueryVector { numbers: [1.0].into(), ..query.clone() };
+        assert!(matches!(index.search(&short, 5, &none), Err(VectorError::WrongDimensions { .. })));
+        let other = QueryVector { model: "b".into(), ..query };
+        assert!(
+            matches!(index.search(&other, 5, &none), Err(VectorError::OtherModel(model)) if model == "a")
+        );
     }
+}
+
+#[tokio::test]
+async fn vectors_in_memory_follow_builds_and_removals() {
+    let (notes, model) = (Notes::new(30), BagOfWords::new("a"));
+    notes.build(&model, BuildMode::Missing).await.unwrap();
+    let index = VectorIndex::new(&notes.store, usize::MAX);
+    let rows = |query: &str| -> Vec<i64> {
+        let found = index.search(&model.query(query), 1_000, &VectorScope::default()).unwrap();
+        found.hits.iter().map(|hit| hit.record).collect()
+    };
+    assert_eq!(rows("word3").len(), 30);
+    for round in 0..4 {
+        notes.write("notes", [(round, Change::Delete { deleted_at: None })]);
+        notes.put("letters", round..round + 1);
+        notes.build(&model, BuildMode::Missing).await.unwrap();
+        let fresh = VectorIndex::new(&notes.store, usize::MAX);
+        let expect = fresh.search(&model.query("word3"), 1_000, &VectorScope::default()).unwrap();
+        assert_eq!(rows("word3"), expect.hits.iter().map(|hit| hit.record).collect::<Vec<_>>(), "{round}");
+    }
+    remove_vectors(&notes.store).unwrap();
+    assert_eq!((rows("word3").len(), index.model().unwrap()), (0, None));
+    notes.build(&model, BuildMode::Missing).await.unwrap();
+    assert_eq!(rows("word3").len(), 30);
+}
+
+#[tokio::test]
+async fn spread_tells_how_far_scores_stand_out() {
+    let (notes, model) = (Notes::new(100), BagOfWords::new("a"));
+    notes.build(&model, BuildMode::Missing).await.unwrap();
+    let index = VectorIndex::new(&notes.store, usize::MAX);
+    let all = index.search(&model.query("word3"), 1_000, &VectorScope::default()).unwrap();
+    let count = all.hits.len() as f32;
+    let mean = all.hits.iter().map(|hit| hit.score).sum::<f32>() / count;
+    let square = all.hits.iter().map(|hit| (hit.score - mean).powi(2)).sum::<f32>() / count;
+    assert!((all.spread.mean - mean).abs() < 0.01, "{:?} {mean}", all.spread);
+    assert!((all.spread.deviation - square.sqrt()).abs() < 0.01, "{:?} {square}", all.spread);
+    let one = VectorScope { records: Some([1].into()), ..VectorScope::default() };
+    assert_eq!(index.search(&model.query("word3"), 5, &one).unwrap().spread, ScoreSpread::default());
 }
 
 #[tokio::test]
