@@ -108,7 +108,7 @@ impl<'a> Route<'a> {
         Some(match self {
             Self::OpenApi => return None,
             Self::Schema => schema::OPERATION,
-            Self::Search(SearchMode::Lexical) => search::OPERATION,
+            Self::Search(SearchMode::Auto | SearchMode::Lexical) => search::OPERATION,
             Self::Search(SearchMode::Semantic) => search::SEMANTIC,
             Self::Search(SearchMode::Hybrid) => search::HYBRID,
             Self::Streams => streams::LIST,
@@ -125,7 +125,7 @@ impl<'a> Route<'a> {
         match self {
             Self::OpenApi => "/openapi.json",
             Self::Schema => "/v1/schema",
-            Self::Search(SearchMode::Lexical) => "/v1/search",
+            Self::Search(SearchMode::Auto | SearchMode::Lexical) => "/v1/search",
             Self::Search(SearchMode::Semantic) => "/v1/search/semantic",
             Self::Search(SearchMode::Hybrid) => "/v1/search/hybrid",
             Self::Streams => "/v1/streams",

@@ -35,6 +35,7 @@ pub(super) async fn search(
     let each = members.share_of(limit);
     let mut lexical_instead = false;
     let mut unapplied = BTreeSet::new();
+    let mut meaning_problems = BTreeSet::new();
     let mut gathered = Gathered { answered: query.position.is_some(), ..Gathered::default() };
     fusion.take(limit);
     let until = Instant::now() + members.page_timeout;
@@ -55,6 +56,7 @@ pub(super) async fn search(
                 Ok(mut page) => {
                     lexical_instead |= page.lexical_instead;
                     unapplied.append(&mut page.unapplied);
+                    meaning_problems.append(&mut page.meaning_problems);
                     gathered.answer(&source, take(&mut page.notes), take(&mut page.unavailable));
                     members.routes.remember(&source, page.hits.iter().filter_map(connection_of));
                     fusion.push_page(input, page);
@@ -80,7 +82,7 @@ pub(super) async fn search(
     let (notes, unavailable) = gathered.into_unavailable();
     let is_doubtful = members.routes.collision().is_some();
     let count = if is_doubtful { page.count.map(Count::about) } else { page.count };
-    Ok(SearchPage { notes, unavailable, count, lexical_instead, unapplied, ..page })
+    Ok(SearchPage { notes, unavailable, count, lexical_instead, meaning_problems, unapplied, ..page })
 }
 
 fn connection_of(hit: &Hit) -> Option<&ConnectionId> {

@@ -178,7 +178,7 @@ impl Client<'_> {
             return Ok(page_without_words(query));
         }
         match (query.mode, &query.position) {
-            (SearchMode::Lexical, _) => self.search_by(SearchMode::Lexical, query).await,
+            (SearchMode::Auto | SearchMode::Lexical, _) => self.search_by(SearchMode::Lexical, query).await,
             (_, Some(position)) if position.0.starts_with(BY_WORDS) => {
                 self.search_by_words_instead(query).await
             }
@@ -314,7 +314,7 @@ impl Client<'_> {
 
     async fn search_by(&self, mode: SearchMode, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let path = match mode {
-            SearchMode::Lexical => "/v1/search",
+            SearchMode::Auto | SearchMode::Lexical => "/v1/search",
             SearchMode::Semantic => "/v1/search/semantic",
             SearchMode::Hybrid => "/v1/search/hybrid",
         };

@@ -60,7 +60,7 @@ pub(super) fn of_search(error: SourceError, mode: SearchMode) -> SourceError {
         return SourceError::InvalidCursor;
     }
     let word = match mode {
-        SearchMode::Lexical => return of_question(SourceError::Refused(refusal)),
+        SearchMode::Auto | SearchMode::Lexical => return of_question(SourceError::Refused(refusal)),
         SearchMode::Semantic => "semantic",
         SearchMode::Hybrid => "hybrid",
     };

@@ -48,12 +48,14 @@ impl SearchQuery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchMode {
-    /// Match by words.
+    /// Match by words and meaning where the source has vectors of the configured model, else by words.
     #[default]
+    Auto,
+    /// Match by words.
     Lexical,
     /// Match by meaning, with embeddings.
     Semantic,
-    /// Match by both. Has only one page.
+    /// Match by both. Over a record server it has only one page.
     Hybrid,
 }
 
@@ -62,6 +64,7 @@ impl SearchMode {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Lexical => "lexical",
             Self::Semantic => "semantic",
             Self::Hybrid => "hybrid",
@@ -82,8 +85,10 @@ pub struct SearchPage {
     pub next: Option<SearchPosition>,
     /// True if the source ranked only a part of the matches, so that a better one may be missing.
     pub windowed: bool,
-    /// True if a source does not support [`SearchQuery::mode`] and matched by words instead.
+    /// True if a source did not search in the mode [`SearchQuery::mode`] and matched by words instead.
     pub lexical_instead: bool,
+    /// Reasons why sources that have vectors matched by words alone, each with what to do.
+    pub meaning_problems: BTreeSet<String>,
     /// Operators of the text that a source did not apply.
     pub unapplied: BTreeSet<SearchOperator>,
     /// Total number of matches, if the source reports it.

@@ -14,6 +14,7 @@
 //! * `fulltext`: full-text search and its index
 //! * `import`: imports
 //! * `vectors`: vectors of records, for search by meaning
+//! * `meaning`: the use of vectors by one search
 
 mod backup;
 mod database;
@@ -22,6 +23,7 @@ mod fulltext;
 mod import;
 mod lock_holder;
 mod manifest;
+mod meaning;
 mod read;
 mod vectors;
 mod write_lock;
@@ -48,6 +50,7 @@ pub use vectors::{
 use self::database::{Database, READERS};
 use self::fulltext::StoreSearch;
 use self::fulltext::index::Verification;
+use self::meaning::{Meaning, SearchMeaning};
 use self::read::allowance::Allowance;
 use self::read::interrupt::{Interrupt, InterruptOnDrop, ReadBounds};
 use self::read::{aggregate, changes, list, record, schema, streams, window};
@@ -56,6 +59,7 @@ use super::{
     SourceError, Start, StreamAnswer, StreamQuery, WindowQuery,
 };
 use crate::callers::CallContext;
+use crate::embedding::QueryEmbedder;
 use crate::handle::{RecordAddress, SourceName};
 use crate::memory::{MemoryPermit, UNCOUNTED_BYTES};
 use crate::record::{Record, Schema, Unavailable, Window};
@@ -71,6 +75,8 @@ const MEMORY_TIMEOUT: Duration = Duration::from_secs(4);
 pub struct Store {
     name: SourceName,
     inner: Arc<Inner>,
+    /// What searches by meaning need, if an embedding model is configured.
+    meaning: Option<Arc<Meaning>>,
 }
 
 #[derive(Debug)]
@@ -91,7 +97,16 @@ impl Store {
     pub fn open(name: SourceName, path: &Path) -> Result<Self, StoreError> {
         let database = Database::open(path)?;
         let (searching, permits) = (StoreSearch::default(), Arc::new(Semaphore::new(READERS)));
-        Ok(Self { name, inner: Arc::new(Inner { database, searching, permits }) })
+        Ok(Self { name, inner: Arc::new(Inner { database, searching, permits }), meaning: None })
+    }
+
+    /// Returns the store with searches by meaning, for which queries are embedded by a model. Its vectors take at most
+    /// `vector_memory` bytes in memory.
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: Arc<QueryEmbedder>, vector_memory: usize) -> Self {
+        let vectors = VectorIndex::new(self.inner.database.path(), vector_memory);
+        self.meaning = Some(Arc::new(Meaning::new(embedder, vectors)));
+        self
     }
 
     /// Returns the identity of a store at a path, whether it is open or not.
@@ -207,10 +222,17 @@ impl Source for Store {
 
     async fn search(&self, _context: &CallContext, query: &SearchQuery) -> Result<SearchPage, SourceError> {
         let query = query.clone();
-        let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
-            inner.searching.search(&inner.database, &query, bounds.allowance)
+        let mut meaning = match &self.meaning {
+            Some(meaning) => meaning.for_search(&query).await,
+            None => SearchMeaning::default(),
         };
-        Ok(self.reading(read).await?.0)
+        let problem = meaning.problem.take();
+        let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
+            inner.searching.search(&inner.database, &query, meaning.query(), bounds.allowance)
+        };
+        let mut page = self.reading(read).await?.0;
+        page.meaning_problems.extend(problem);
+        Ok(page)
     }
 
     async fn record(&self, _context: &CallContext, query: &RecordQuery) -> Result<Record, SourceError> {

@@ -37,6 +37,12 @@ const SYNTAX: Parameter = Parameter {
     about: "`operators` reads phrases, exclusions, fields and times in `q`, as `docs/search.md` describes them.",
 };
 
+const MODE: Parameter = Parameter {
+    name: "mode",
+    takes: Takes::Choice(&["lexical", "auto", "semantic", "hybrid"]),
+    about: "By words (default), by meaning, or by both; `auto` is both where there are embeddings. An extension.",
+};
+
 /// Syntax of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Syntax {
@@ -53,7 +59,7 @@ pub(in crate::http::v1) const OPERATION: Operation = Operation {
     path: "/v1/search",
     id: "search",
     summary: "Records that contain the words of a query, best first",
-    parameters: &[Q, SYNTAX, LIMIT, CURSOR, STREAMS, FILTER, CONNECTION, CONNECTION_ALIAS],
+    parameters: &[Q, SYNTAX, MODE, LIMIT, CURSOR, STREAMS, FILTER, CONNECTION, CONNECTION_ALIAS],
     statuses: &[400, 404],
     answer: |generator| generator.subschema_for::<SearchList>(),
 };
@@ -62,6 +68,7 @@ pub(in crate::http::v1) const SEMANTIC: Operation = Operation {
     path: "/v1/search/semantic",
     id: "searchSemantic",
     summary: "Records by the meaning of a query; without embeddings by its words, with a warning",
+    parameters: &[Q, SYNTAX, LIMIT, CURSOR, STREAMS, FILTER, CONNECTION, CONNECTION_ALIAS],
     ..OPERATION
 };
 
@@ -199,8 +206,19 @@ struct SealedQuery {
     started: Timestamp,
 }
 
+/// Returns the mode of a call: that of its route, or the one that it names on the route for words.
+fn mode_of(call: &Call<'_>, route: SearchMode) -> SearchMode {
+    match call.parameters.text(MODE.name) {
+        Some("auto") => SearchMode::Auto,
+        Some("semantic") => SearchMode::Semantic,
+        Some("hybrid") => SearchMode::Hybrid,
+        _ => route,
+    }
+}
+
 /// Reads the query of a call, and its position from the cursor.
-async fn read_query(call: &mut Call<'_>, mode: SearchMode) -> Result<SealedQuery, RequestError> {
+async fn read_query(call: &mut Call<'_>, route: SearchMode) -> Result<SealedQuery, RequestError> {
+    let mode = mode_of(call, route);
     let mut query = SearchQuery { mode, ..question(&mut call.parameters)? };
     let syntax = match call.parameters.text(SYNTAX.name) {
         Some(OPERATORS) => Syntax::Operators,
@@ -208,7 +226,7 @@ async fn read_query(call: &mut Call<'_>, mode: SearchMode) -> Result<SealedQuery
     };
     let asked = question_of(&query, syntax);
     let mut started = call.toolbox.now();
-    if mode != SearchMode::Hybrid
+    if route != SearchMode::Hybrid
         && let Some(cursor) = call.parameters.text(CURSOR.name)
     {
         let mut position = call.seal.open(&asked, cursor).await?;
@@ -224,25 +242,28 @@ async fn read_query(call: &mut Call<'_>, mode: SearchMode) -> Result<SealedQuery
     Ok(SealedQuery { query, syntax, asked, started })
 }
 
-/// Answers a search; `mode` is the way that the route names.
+/// Answers a search; `route` is the mode that the route names.
 pub(in crate::http::v1) async fn answer(
     call: &mut Call<'_>,
-    mode: SearchMode,
+    route: SearchMode,
 ) -> Result<Answer, RequestError> {
-    let SealedQuery { query, syntax, asked, started } = read_query(call, mode).await?;
+    let SealedQuery { query, syntax, asked, started } = read_query(call, route).await?;
     // The schema only labels the hits, and a source that is slow to tell it must not cost twice its deadline.
     let (page, schema) = tokio::join!(call.source.search(&query), call.source.schema());
     let (page, schema) = (page?, schema.unwrap_or_default().connections);
     call.warn_unavailable(&page.unavailable);
-    if page.lexical_instead {
-        let problem = "there are no embeddings, so these are the records with the words of the query";
-        call.parameters.warnings.push(Warning::new("semantic_unavailable", problem.to_owned()));
+    if page.lexical_instead || !page.meaning_problems.is_empty() {
+        let known = page.meaning_problems.first().map(|problem| format!("searched by words only: {problem}"));
+        let problem = known.unwrap_or_else(|| {
+            "there are no embeddings, so these are the records with the words of the query".to_owned()
+        });
+        call.parameters.warnings.push(Warning::new("semantic_unavailable", problem));
     }
     if let Some(problem) = SearchOperator::warning(&page.unapplied) {
         call.parameters.warnings.push(Warning::new("operators_not_applied", problem).about(Q.name));
     }
-    let retrieval_mode = match mode {
-        SearchMode::Lexical => None,
+    let retrieval_mode = match query.mode {
+        SearchMode::Auto | SearchMode::Lexical => None,
         _ if page.lexical_instead => Some(RetrievalMode::Lexical),
         SearchMode::Semantic => Some(RetrievalMode::Semantic),
         SearchMode::Hybrid => Some(RetrievalMode::Hybrid),
@@ -251,7 +272,7 @@ pub(in crate::http::v1) async fn answer(
         schema.iter().map(|connection| (&connection.connection_id, connection)).collect();
     let has_more = page.next.is_some();
     let next_cursor = match page.next {
-        Some(SearchPosition(position)) if mode != SearchMode::Hybrid => {
+        Some(SearchPosition(position)) if route != SearchMode::Hybrid => {
             let position = match syntax {
                 Syntax::Literal => position,
                 Syntax::Operators => format!("{} {position}", started.as_second()),

@@ -45,7 +45,7 @@ impl Ord for Candidate {
 #[derive(Debug, Default)]
 pub(super) struct CandidateFilter {
     /// Name of a column and the values that pass.
-    scope: Option<(&'static str, Vec<u64>)>,
+    pub(super) scope: Option<(&'static str, Vec<u64>)>,
     /// Earliest second at which a record was written, and the second before which it was.
     pub(super) after: Option<i64>,
     pub(super) before: Option<i64>,

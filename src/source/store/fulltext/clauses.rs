@@ -46,6 +46,12 @@ impl Fields {
         Box::new(BooleanQuery::new(clauses))
     }
 
+    /// Returns the query for the records that pass the required parts of a query, whatever other words they have.
+    pub(super) fn passing(self, terms: &QueryTerms) -> Box<dyn Query> {
+        let clauses = self.constraint_clauses(&Constraints { terms, scope: None });
+        if clauses.is_empty() { Box::new(AllQuery) } else { Box::new(BooleanQuery::new(clauses)) }
+    }
+
     /// Returns the query for the records that have any of some phrases; `None` without phrases.
     pub(super) fn with_phrases(self, phrases: &[Phrase]) -> Option<Box<dyn Query>> {
         let phrases = phrases.iter().map(|phrase| (Occur::Should, phrase_query(self.text, phrase)));

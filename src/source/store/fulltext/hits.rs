@@ -4,8 +4,12 @@ use rusqlite::Connection;
 
 use super::expansion::Lookups;
 use super::matching::{ExcerptTerms, MatchLocation, locate_match};
+use super::meaning::{Placed, Placements};
 use super::selection::Match;
-use crate::record::{Evidence, Hit, HitId, Record, Score, authored_at, fallback_title, own_link, own_title};
+use crate::record::{
+    Evidence, Excerpt, Hit, HitId, Record, RecordData, Score, authored_at, document_text, fallback_title,
+    own_link, own_title,
+};
 use crate::source::store::read::allowance::Allowance;
 use crate::source::store::read::rows::{RECORD_COLUMNS, RECORD_TABLES, record_of};
 
@@ -20,17 +24,22 @@ pub(super) fn excerpt_terms(lookups: &Lookups) -> ExcerptTerms {
     terms
 }
 
-/// Reads the hits of some matches, in their order. A record that was deleted in the meantime is left out.
+/// Maximum length of a passage that only its meaning matches, in bytes.
+const PASSAGE_BYTES: usize = 800;
+
+/// Reads the hits of some matches, in their order. A record that was deleted in the meantime is left out. A placed record
+/// without a word of the query has the passage that is nearest to the query.
 pub(super) fn read_hits(
     sqlite: &Connection,
     matches: &[Match],
     terms: &ExcerptTerms,
+    placements: &Placements,
     allowance: &Allowance,
 ) -> Result<Vec<Hit>, rusqlite::Error> {
     let mut statement =
         sqlite.prepare_cached(&format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.id = ?1"))?;
     let mut hits = Vec::with_capacity(matches.len());
-    for Match { row, score, copies } in matches {
+    for Match { row, score, copies, .. } in matches {
         // Only the hit is kept, and the record is dropped.
         allowance.clear();
         let record =
@@ -39,6 +48,9 @@ pub(super) fn read_hits(
             let when = authored_at(&data).or(emitted_at.as_deref());
             let fallback = || fallback_title(display_name.as_deref(), Some(address.stream.as_str()), when);
             let MatchLocation { excerpt, field, fields, title_match } = locate_match(&data, terms);
+            let placed = placements.iter().find(|placed| placed.row == *row);
+            let placed = placed.filter(|_| fields.is_empty() && title_match.is_none());
+            let excerpt = placed.and_then(|placed| passage_of(&data, placed)).unwrap_or(excerpt);
             let time = when.map(str::to_owned);
             let title = own_title(&data).map_or_else(fallback, str::to_owned);
             hits.push(Hit {
@@ -54,11 +66,20 @@ pub(super) fn read_hits(
                 excerpt,
                 time,
                 account: display_name,
-                by_meaning: false,
+                by_meaning: placed.is_some(),
                 near_copies: *copies,
                 id: HitId::Record(address),
             });
         }
     }
     Ok(hits)
+}
+
+/// Returns the passage of a record that is nearest to the query, unless the record has become shorter.
+fn passage_of(data: &RecordData, placed: &Placed) -> Option<Excerpt> {
+    let text = document_text(data);
+    let range = usize::try_from(placed.first_byte).ok()?..usize::try_from(placed.end_byte).ok()?;
+    let passage = text.get(range)?;
+    let passage = passage.get(..passage.floor_char_boundary(PASSAGE_BYTES))?;
+    Some(Excerpt::new(passage, 0..0))
 }

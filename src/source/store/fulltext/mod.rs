@@ -11,6 +11,7 @@
 //! * `ranking`, `selection`: the score of a record, and the order of scored records
 //! * `ranked_list`: the matches of a search in their order, as far as they are needed
 //! * `post_filter`: filters over search results
+//! * `meaning`: hits by meaning in the list of a search
 //! * `hits`, `matching`: the hits of matches, and the passage of a record that matches
 //! * `index`: the search index beside the store
 
@@ -21,6 +22,7 @@ mod expansion;
 mod hits;
 pub(super) mod index;
 mod matching;
+mod meaning;
 mod post_filter;
 mod ranked_list;
 mod ranking;
@@ -31,4 +33,5 @@ mod stems;
 mod terms;
 mod words;
 
+pub(super) use meaning::QueryMeaning;
 pub(super) use search::StoreSearch;

@@ -25,7 +25,7 @@ use super::terms::QueryTerms;
 use crate::source::{Accuracy, Count, SearchText};
 
 /// Number of candidates that are ranked by their features.
-const RANKED: usize = 200;
+pub(super) const RANKED: usize = 200;
 
 /// Ordered matches of a search in one snapshot of the index.
 pub(super) struct RankedList<'a> {
@@ -79,6 +79,16 @@ impl<'a> RankedList<'a> {
         Ok(read.matches.iter().skip(offset).take(limit).copied().collect())
     }
 
+    /// Returns the greatest share of the query's rarity that a record can have, with the words that some record has.
+    pub(super) fn possible_coverage(&self) -> f32 {
+        let total: f32 = self.lookups.words.iter().map(|word| word.weight).sum();
+        let best = self.lookups.words.iter().map(|word| {
+            let qualities = word.alternatives.iter().map(|alternative| alternative.quality);
+            word.weight * qualities.fold(0.0, f32::max)
+        });
+        if total > 0.0 { best.sum::<f32>() / total } else { 0.0 }
+    }
+
     /// Returns the number of matching records as far as it is known without reading all of them.
     pub(super) fn count(&self) -> Count {
         let read = self.read.borrow();
@@ -121,12 +131,16 @@ impl<'a> RankedList<'a> {
         let Snapshot { fields, searcher, .. } = self.snapshot;
         let query = ranked_query(self.terms, &self.lookups);
         let evidence = read_evidence(searcher, *fields, &self.lookups, candidates)?;
-        let scored = evidence.into_iter().map(|evidence| Scored {
-            row: evidence.row,
-            score: query.features(&evidence.record).score(&WEIGHTS),
-            stream: evidence.stream,
-            connection: evidence.connection,
-            similarity: evidence.similarity,
+        let scored = evidence.into_iter().map(|evidence| {
+            let features = query.features(&evidence.record);
+            Scored {
+                row: evidence.row,
+                score: features.score(&WEIGHTS),
+                coverage: features.coverage,
+                stream: evidence.stream,
+                connection: evidence.connection,
+                similarity: evidence.similarity,
+            }
         });
         Ok(arrange(scored.collect()))
     }
@@ -146,7 +160,8 @@ impl<'a> RankedList<'a> {
                 }
             };
             if let Some(row) = column.first(address.doc_id).and_then(|row| i64::try_from(row).ok()) {
-                matches.push(Match { row, score: score / (1_000.0 + score), copies: 0 });
+                let score = score / (1_000.0 + score);
+                matches.push(Match { row, score, coverage: 0.0, copies: 0 });
             }
         }
         Ok(matches)

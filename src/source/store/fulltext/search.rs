@@ -1,21 +1,27 @@
 //! Full-text search over the store: runs a query on the index, applies its filter and reads the hits from SQLite.
 //!
-//! Any word is enough for a hit; better matches come first. A damaged index is rebuilt and the search repeated.
+//! Any word is enough for a hit; better matches come first. Hits by meaning are placed among them. A damaged index is
+//! rebuilt and the search repeated.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use tantivy::TantivyError;
 
 use super::hits::{excerpt_terms, read_hits};
-use super::index::{CurrentIndex, IndexFault, folder_of, guard};
+use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
+use super::meaning::{
+    NearestError, Placed, Placements, QueryMeaning, WordHit, nearest_records, place_all, place_among,
+};
 use super::post_filter::{MatchPage, PostFilter};
-use super::ranked_list::RankedList;
+use super::ranked_list::{RANKED, RankedList};
 use super::scope::Scope;
+use super::selection::Match;
 use super::terms::QueryTerms;
 use crate::source::store::database::Database;
 use crate::source::store::error::StoreError;
 use crate::source::store::read::allowance::Allowance;
-use crate::source::{SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
+use crate::source::{Count, SearchMode, SearchPage, SearchPosition, SearchQuery, SourceError};
 
 /// Maximum number of retries after a damaged index file.
 const MAX_RETRIES: usize = 2;
@@ -25,6 +31,12 @@ const CURRENT: &str = "r1";
 
 /// First piece of a position in an index of the previous layout.
 const PREVIOUS: &str = "r0";
+
+/// Third piece of a position in a list with hits by meaning among hits by words. A list of words alone has none.
+const AMONG_WORDS: &str = "h";
+
+/// Third piece of a position in a list of hits by meaning alone.
+const ALONE: &str = "m";
 
 /// Search index of one store, with its queries.
 #[derive(Debug, Default)]
@@ -39,15 +51,28 @@ struct Question<'a> {
     terms: QueryTerms,
     scope: Scope,
     post_filter: Option<PostFilter<'a>>,
+    meaning: Option<QueryMeaning<'a>>,
     allowance: &'a Allowance,
 }
 
-/// Position of the next page: version and layout of the index, and number of matches that earlier pages have consumed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Position of the next page: version and layout of the index, number of matches that earlier pages have consumed, and
+/// the places of hits by meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Position {
     version: i64,
     is_previous: bool,
     offset: usize,
+    meaning: Option<PlacedMeaning>,
+}
+
+/// Hits by meaning, placed in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct PlacedMeaning {
+    placements: Placements,
+    /// True if the list has no hits by words.
+    is_alone: bool,
+    /// True if there may be more hits by meaning.
+    is_cut: bool,
 }
 
 impl StoreSearch {
@@ -55,6 +80,7 @@ impl StoreSearch {
         &self,
         database: &Database,
         query: &SearchQuery,
+        meaning: Option<QueryMeaning<'_>>,
         allowance: &Allowance,
     ) -> Result<SearchPage, SourceError> {
         let terms = QueryTerms::new(&query.text);
@@ -73,11 +99,12 @@ impl StoreSearch {
             .as_ref()
             .map(|position| Position::read(position).ok_or(SourceError::InvalidCursor));
         let at = at.transpose()?;
-        let question = Question { query, terms, scope, post_filter, allowance };
+        let meaning = meaning.filter(|_| !terms.is_empty() && at.is_none());
+        let question = Question { query, terms, scope, post_filter, meaning, allowance };
         let mut retries = 0;
         loop {
             let fault = RefCell::default();
-            match self.answer(database, &question, at, &fault) {
+            match self.answer(database, &question, at.as_ref(), &fault) {
                 // The next try rebuilds the damaged index or opens it again.
                 Err(_)
                     if retries < MAX_RETRIES
@@ -96,10 +123,10 @@ impl StoreSearch {
         &self,
         database: &Database,
         question: &Question<'_>,
-        at: Option<Position>,
+        at: Option<&Position>,
         fault: &RefCell<Option<IndexFault>>,
     ) -> Result<SearchPage, SourceError> {
-        let Question { query, terms, scope, post_filter, allowance } = question;
+        let Question { query, terms, scope, post_filter, allowance, .. } = question;
         let (snapshot, notes) = match at {
             Some(at) => (self.index.remembered(database, at.version, at.is_previous)?, Vec::new()),
             None => self.index.newest(database)?,
@@ -109,7 +136,28 @@ impl StoreSearch {
             StoreError::Index { path: folder_of(database.path()), problem: error.to_string() }
         };
         let list = guard(|| RankedList::new(&snapshot, terms, &query.text, scope)).map_err(failed)?;
-        let matches = |offset, limit| list.matches(offset, limit).map_err(failed);
+        let mut problem = None;
+        let meaning = match at {
+            Some(at) => at.meaning.clone(),
+            None => match place(&snapshot, question, &list) {
+                Ok(meaning) => meaning,
+                Err(NearestError::Index(error)) => return Err(failed(error).into()),
+                Err(NearestError::Vectors(error)) => {
+                    problem = Some(error.to_string());
+                    None
+                }
+            },
+        };
+        let placed = meaning.as_ref().map(|meaning| &meaning.placements).cloned().unwrap_or_default();
+        let is_alone = meaning.as_ref().is_some_and(|meaning| meaning.is_alone);
+        let matches = |offset, limit| {
+            let words =
+                |count| if is_alone { Ok(Vec::new()) } else { list.matches(0, count).map_err(failed) };
+            match placed.is_empty() && !is_alone {
+                true => list.matches(offset, limit).map_err(failed),
+                false => placed.merge(offset, limit, words, |found: &Match| found.row, placed_match),
+            }
+        };
         let offset = at.map_or(0, |at| at.offset);
         // One match more than the limit is requested, to know whether there is a next page.
         let found = match post_filter {
@@ -121,14 +169,68 @@ impl StoreSearch {
             version: snapshot.version,
             is_previous: snapshot.is_previous,
             offset: offset.saturating_add(found.consumed),
+            meaning,
         };
         let words = excerpt_terms(&list.lookups);
-        let hits = database.read(|sqlite| read_hits(sqlite, &found.rows, &words, allowance))?;
+        let hits = database.read(|sqlite| read_hits(sqlite, &found.rows, &words, &placed, allowance))?;
+        let count = post_filter.is_none().then(|| match &next.meaning {
+            None => list.count(),
+            Some(meaning) if meaning.is_alone => counted(placed.len(), meaning.is_cut),
+            Some(_) if placed.is_empty() => list.count(),
+            // Hits by meaning may be among the hits by words that were not read.
+            Some(_) => {
+                let count = list.count();
+                Count { value: count.value.max(placed.len() as u64), ..count }.at_least()
+            }
+        });
+        let windowed = next.meaning.as_ref().is_some_and(|meaning| meaning.is_alone && meaning.is_cut);
+        let lexical_instead = next.meaning.is_none() && is_lexical_instead(query);
+        let meaning_problems = BTreeSet::from_iter(problem);
         let next = found.more.then(|| next.write());
-        let count = post_filter.is_none().then(|| list.count());
-        let lexical_instead = is_lexical_instead(query);
-        Ok(SearchPage { hits, next, notes, count, lexical_instead, ..SearchPage::default() })
+        Ok(SearchPage {
+            hits,
+            next,
+            notes,
+            count,
+            windowed,
+            lexical_instead,
+            meaning_problems,
+            ..SearchPage::default()
+        })
     }
+}
+
+/// Finds records by meaning and places them in the list; `None` for a search by words alone.
+fn place(
+    snapshot: &Snapshot,
+    question: &Question<'_>,
+    list: &RankedList<'_>,
+) -> Result<Option<PlacedMeaning>, NearestError> {
+    let Question { query, terms, scope, post_filter, meaning, .. } = question;
+    let Some(meaning) = meaning else { return Ok(None) };
+    let is_deep = post_filter.is_some();
+    let nearest = nearest_records(snapshot, terms, &query.text, scope, meaning, is_deep)?;
+    if meaning.is_alone {
+        let placements = place_all(&nearest);
+        return Ok(Some(PlacedMeaning { placements, is_alone: true, is_cut: nearest.is_cut }));
+    }
+    // A record cannot have words that no record has.
+    let possible = list.possible_coverage();
+    let coverage = |found: &Match| if possible > 0.0 { found.coverage / possible } else { 0.0 };
+    let hit = |found: &Match| WordHit { row: found.row, score: found.score, coverage: coverage(found) };
+    let words: Vec<WordHit> = list.matches(0, RANKED)?.iter().map(hit).collect();
+    let placements = place_among(&words, &nearest);
+    Ok(Some(PlacedMeaning { placements, is_alone: false, is_cut: nearest.is_cut }))
+}
+
+/// Returns the match of a placed record that no word was looked up for.
+fn placed_match(placed: &Placed) -> Match {
+    Match { row: placed.row, score: f32::NAN, coverage: 0.0, copies: 0 }
+}
+
+fn counted(count: usize, is_cut: bool) -> Count {
+    let count = Count::exact(count as u64);
+    if is_cut { count.at_least() } else { count }
 }
 
 /// Returns true for a query that has no words and selects records by operators, a connection or streams.
@@ -137,16 +239,20 @@ fn lists_records(query: &SearchQuery) -> bool {
     is_limited && query.text.words.trim().is_empty()
 }
 
-/// Returns true if the query asks for another mode than lexical. The store has no embeddings, so every search is
-/// lexical.
+/// Returns true if the query asks for hits by meaning. A query in mode auto does not insist on them.
 fn is_lexical_instead(query: &SearchQuery) -> bool {
-    query.mode != SearchMode::Lexical
+    matches!(query.mode, SearchMode::Semantic | SearchMode::Hybrid)
 }
 
 impl Position {
-    fn write(self) -> SearchPosition {
+    fn write(&self) -> SearchPosition {
         let kind = if self.is_previous { PREVIOUS } else { CURRENT };
-        SearchPosition(format!("{kind}.{}.{}", self.version, self.offset))
+        let mut text = format!("{kind}.{}.{}", self.version, self.offset);
+        if let Some(PlacedMeaning { placements, is_alone, is_cut }) = &self.meaning {
+            let kind = if *is_alone { ALONE } else { AMONG_WORDS };
+            text.push_str(&format!(".{kind}.{}.{}", u8::from(*is_cut), placements.write()));
+        }
+        SearchPosition(text)
     }
 
     fn read(position: &SearchPosition) -> Option<Self> {
@@ -158,6 +264,19 @@ impl Position {
         };
         let version = pieces.next()?.parse().ok()?;
         let offset = pieces.next()?.parse().ok()?;
-        pieces.next().is_none().then_some(Self { version, is_previous, offset })
+        let meaning = match pieces.next() {
+            None => None,
+            Some(kind) => {
+                let is_alone = match kind {
+                    AMONG_WORDS => false,
+                    ALONE => true,
+                    _ => return None,
+                };
+                let is_cut = pieces.next()? == "1";
+                let placements = Placements::parse(pieces.next()?)?;
+                Some(PlacedMeaning { placements, is_alone, is_cut })
+            }
+        };
+        pieces.next().is_none().then_some(Self { version, is_previous, offset, meaning })
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Scored {
     /// Row id of the record.
     pub(super) row: i64,
     pub(super) score: f32,
+    /// Share of the query's rarity that the record has, 0 to 1.
+    pub(super) coverage: f32,
     pub(super) stream: u64,
     pub(super) connection: u64,
     /// Hash of the text that is similar for similar texts.
@@ -40,9 +42,18 @@ pub(super) struct Scored {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Match {
     pub(in crate::source::store) row: i64,
+    /// Score of the record's words; not a number for a record that was found by meaning.
     pub(super) score: f32,
+    /// Share of the query's rarity that the record has, 0 to 1; 0 if it was not measured.
+    pub(super) coverage: f32,
     /// Number of near-copies that are folded into this one and follow later.
     pub(super) copies: u32,
+}
+
+impl Match {
+    fn new(scored: &Scored, copies: u32) -> Self {
+        Self { row: scored.row, score: scored.score, coverage: scored.coverage, copies }
+    }
 }
 
 /// Candidate with its place in the order.
@@ -82,7 +93,7 @@ pub(super) fn arrange(mut candidates: Vec<Scored>) -> Vec<Match> {
     // Stable, so that candidates of one rank stay in their order.
     placed.sort_by(|one, other| other.rank.total_cmp(&one.rank));
     let mut arranged = mix_streams(placed);
-    arranged.extend(last.iter().map(|copy| Match { row: copy.row, score: copy.score, copies: 0 }));
+    arranged.extend(last.iter().map(|copy| Match::new(copy, 0)));
     arranged
 }
 
@@ -107,7 +118,7 @@ fn mix_streams(placed: Vec<Placed>) -> Vec<Match> {
         let next = if is_full { other.unwrap_or(0) } else { 0 };
         let Placed { scored, copies, .. } = left.remove(next);
         streams.push(scored.stream);
-        arranged.push(Match { row: scored.row, score: scored.score, copies });
+        arranged.push(Match::new(&scored, copies));
     }
     arranged
 }
@@ -119,7 +130,7 @@ mod tests {
     use super::*;
 
     fn scored(row: i64, score: f32, stream: u64) -> Scored {
-        Scored { row, score, stream, connection: 1, similarity: None }
+        Scored { row, score, coverage: 1.0, stream, connection: 1, similarity: None }
     }
 
     fn rows(matches: &[Match]) -> Vec<i64> {
@@ -172,7 +183,7 @@ mod tests {
             candidates in prop::collection::vec((0_u8..4, 0_u64..3, 0_u64..2, prop::option::of(0_u64..16)), 0..60),
         ) {
             let candidates: Vec<Scored> = (0..).zip(candidates).map(|(row, (score, stream, connection, similarity))| {
-                Scored { row, score: f32::from(score), stream, connection, similarity }
+                Scored { row, score: f32::from(score), coverage: 1.0, stream, connection, similarity }
             }).collect();
             let arranged = arrange(candidates.clone());
             let mut found = rows(&arranged);

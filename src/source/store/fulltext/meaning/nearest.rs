@@ -1,0 +1,147 @@
+//! The records nearest to a query that pass its operators in one snapshot of the index.
+//!
+//! Connection and streams are part of the scan of the vectors. Operators that few records pass are evaluated before the
+//! scan, so that no hit is lost; others after it. A record that is not in the snapshot is no hit.
+
+use std::collections::{HashMap, HashSet};
+
+use tantivy::columnar::Column;
+use tantivy::query::{BooleanQuery, Occur, Query, TermSetQuery};
+use tantivy::{SegmentOrdinal, TantivyError, Term};
+
+use super::QueryMeaning;
+use super::placements::MAX_PLACED;
+use crate::source::SearchText;
+use crate::source::store::fulltext::candidates::{Candidate, CandidateFilter, newest_candidates};
+use crate::source::store::fulltext::index::{Snapshot, row_term};
+use crate::source::store::fulltext::scope::Scope;
+use crate::source::store::fulltext::terms::QueryTerms;
+use crate::source::store::vectors::{ScoreSpread, VectorError, VectorHit, VectorScope};
+
+/// Maximum number of records that pass the operators, for a scan of these alone.
+const MAX_SELECTED: usize = 10_000;
+
+/// Number of records that the scan returns if they are filtered after it.
+const DEEP: usize = 1_000;
+
+/// Records nearest to a query.
+#[derive(Debug, Default)]
+pub(in crate::source::store::fulltext) struct NearestRecords {
+    /// Records, the nearest first.
+    pub(in crate::source::store::fulltext) hits: Vec<VectorHit>,
+    /// Cosines of all chunks in scope.
+    pub(super) spread: ScoreSpread,
+    /// True if there may be more records than these.
+    pub(in crate::source::store::fulltext) is_cut: bool,
+}
+
+/// Reason why there are no nearest records.
+#[derive(Debug)]
+pub(in crate::source::store::fulltext) enum NearestError {
+    /// The index failed.
+    Index(TantivyError),
+    /// The vectors cannot be used.
+    Vectors(VectorError),
+}
+
+impl From<TantivyError> for NearestError {
+    fn from(error: TantivyError) -> Self {
+        Self::Index(error)
+    }
+}
+
+impl From<VectorError> for NearestError {
+    fn from(error: VectorError) -> Self {
+        Self::Vectors(error)
+    }
+}
+
+/// Returns the nearest records of a scope. `is_deep` asks for more than can be shown, for a caller that filters them.
+pub(in crate::source::store::fulltext) fn nearest_records(
+    snapshot: &Snapshot,
+    terms: &QueryTerms,
+    text: &SearchText,
+    scope: &Scope,
+    meaning: &QueryMeaning<'_>,
+    is_deep: bool,
+) -> Result<NearestRecords, NearestError> {
+    let conditions = Conditions::new(snapshot, terms, text);
+    let selected =
+        if conditions.are_selective() { conditions.passing(None, MAX_SELECTED)? } else { Vec::new() };
+    let is_selected = conditions.are_selective() && selected.len() < MAX_SELECTED;
+    let scope =
+        VectorScope { records: is_selected.then(|| selected.into_iter().collect()), ..vector_scope(scope) };
+    let limit = if is_deep || !text.is_plain() && !is_selected { DEEP } else { MAX_PLACED };
+    let found = meaning.vectors.search(meaning.vector, limit, &scope)?;
+    let is_cut = found.hits.len() >= limit;
+    let rows: Vec<i64> = found.hits.iter().map(|hit| hit.record).collect();
+    let passing: HashSet<i64> = conditions.passing(Some(&rows), rows.len())?.into_iter().collect();
+    let hits = found.hits.into_iter().filter(|hit| passing.contains(&hit.record)).collect();
+    Ok(NearestRecords { hits, spread: found.spread, is_cut })
+}
+
+fn vector_scope(scope: &Scope) -> VectorScope {
+    match scope {
+        Scope::Everything => VectorScope::default(),
+        Scope::Connection(row) => VectorScope { connection: Some(*row), ..VectorScope::default() },
+        Scope::Streams(rows) => VectorScope { streams: Some(rows.clone()), ..VectorScope::default() },
+    }
+}
+
+/// The operators of a query.
+struct Conditions<'a> {
+    snapshot: &'a Snapshot,
+    terms: &'a QueryTerms,
+    text: &'a SearchText,
+    filter: CandidateFilter,
+}
+
+impl<'a> Conditions<'a> {
+    fn new(snapshot: &'a Snapshot, terms: &'a QueryTerms, text: &'a SearchText) -> Self {
+        let filter = CandidateFilter {
+            after: text.after.map(jiff::Timestamp::as_second),
+            before: text.before.map(jiff::Timestamp::as_second),
+            excluded: snapshot.fields.with_phrases(&terms.excluded),
+            ..CandidateFilter::default()
+        };
+        Self { snapshot, terms, text, filter }
+    }
+
+    /// Returns true if the operators select records, and do not only exclude some.
+    fn are_selective(&self) -> bool {
+        let SearchText { phrases, fields, after, before, .. } = self.text;
+        !phrases.is_empty() || !fields.is_empty() || after.is_some() || before.is_some()
+    }
+
+    /// Returns at most `limit` records that pass the operators, of the whole store or of some rows.
+    fn passing(&self, rows: Option<&[i64]>, limit: usize) -> Result<Vec<i64>, TantivyError> {
+        let Snapshot { fields, searcher, .. } = self.snapshot;
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let conditions = fields.passing(self.terms);
+        let query: Box<dyn Query> = match rows {
+            None => conditions,
+            Some(rows) => {
+                let terms = rows.iter().map(|row| Term::from_field_u64(fields.record, row_term(*row)));
+                let rows: Box<dyn Query> = Box::new(TermSetQuery::new(terms));
+                Box::new(BooleanQuery::new(vec![(Occur::Must, rows), (Occur::Must, conditions)]))
+            }
+        };
+        let found = newest_candidates(searcher, &*query, &self.filter, limit)?;
+        let mut columns: HashMap<SegmentOrdinal, Column<u64>> = HashMap::new();
+        let mut passing = Vec::with_capacity(found.len());
+        for Candidate { address, .. } in found {
+            let column = match columns.get(&address.segment_ord) {
+                Some(column) => column,
+                None => {
+                    let segment = searcher.segment_reader(address.segment_ord);
+                    let column = segment.fast_fields().u64("record")?;
+                    columns.entry(address.segment_ord).or_insert(column)
+                }
+            };
+            passing.extend(column.first(address.doc_id).and_then(|row| i64::try_from(row).ok()));
+        }
+        Ok(passing)
+    }
+}

@@ -1,0 +1,166 @@
+//! Places of hits by meaning in the list of a search.
+//!
+//! A first page decides which records go where. The decision is part of the position, so later pages need no model and no
+//! vectors, and two walks over the list give the same hits, whatever happens to the vectors meanwhile.
+
+use std::collections::HashSet;
+
+/// Maximum number of placed records. A position of so many takes about 2.5 KB.
+pub(in crate::source::store::fulltext) const MAX_PLACED: usize = 100;
+
+/// A record at a place of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::source::store::fulltext) struct Placed {
+    /// Index in the list.
+    pub(in crate::source::store::fulltext) index: u32,
+    /// Row id of the record.
+    pub(in crate::source::store::fulltext) row: i64,
+    /// Passage of the record's text that is nearest to the query, in bytes.
+    pub(in crate::source::store::fulltext) first_byte: u32,
+    pub(in crate::source::store::fulltext) end_byte: u32,
+}
+
+/// Placed records in the order of their places.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::source::store::fulltext) struct Placements(Vec<Placed>);
+
+impl Placements {
+    /// Creates placements in the order of the list.
+    pub(super) fn new(mut placed: Vec<Placed>) -> Self {
+        placed.truncate(MAX_PLACED);
+        Self(placed)
+    }
+
+    pub(in crate::source::store::fulltext) fn iter(&self) -> impl Iterator<Item = &Placed> {
+        self.0.iter()
+    }
+
+    pub(in crate::source::store::fulltext) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(in crate::source::store::fulltext) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns at most `limit` rows after the first `offset` of the list: placed rows at their places, and other rows, in
+    /// their order, at all others. `others` returns the first rows of the list without placements.
+    pub(in crate::source::store::fulltext) fn merge<Row: Copy, Error>(
+        &self,
+        offset: usize,
+        limit: usize,
+        others: impl FnOnce(usize) -> Result<Vec<Row>, Error>,
+        row_of: impl Fn(&Row) -> i64,
+        placed_row: impl Fn(&Placed) -> Row,
+    ) -> Result<Vec<Row>, Error> {
+        let end = offset.saturating_add(limit);
+        let rows: HashSet<i64> = self.0.iter().map(|placed| placed.row).collect();
+        let others = others(end.saturating_add(self.0.len()))?;
+        let known = |row: i64| others.iter().find(|other| row_of(other) == row).copied();
+        let mut others_left = others.iter().filter(|other| !rows.contains(&row_of(other)));
+        let mut placed_left = self.0.iter().peekable();
+        let mut merged = Vec::new();
+        while merged.len() < end {
+            let is_due = placed_left
+                .peek()
+                .is_some_and(|placed| usize::try_from(placed.index).is_ok_and(|index| index <= merged.len()));
+            let other = if is_due { None } else { others_left.next().copied() };
+            // Behind the last other row, the remaining placed rows follow.
+            let next = other.or_else(|| {
+                placed_left.next().map(|placed| known(placed.row).unwrap_or_else(|| placed_row(placed)))
+            });
+            match next {
+                Some(next) => merged.push(next),
+                None => break,
+            }
+        }
+        Ok(merged.into_iter().skip(offset).collect())
+    }
+
+    /// Writes the placements for a position.
+    pub(in crate::source::store::fulltext) fn write(&self) -> String {
+        let one = |placed: &Placed| {
+            let Placed { index, row, first_byte, end_byte } = placed;
+            format!("{index:x}-{row:x}-{first_byte:x}-{end_byte:x}")
+        };
+        self.0.iter().map(one).collect::<Vec<_>>().join("_")
+    }
+
+    /// Reads placements of a position.
+    pub(in crate::source::store::fulltext) fn parse(text: &str) -> Option<Self> {
+        let pieces = text.split('_').filter(|piece| !piece.is_empty());
+        let placed: Vec<Placed> = pieces.take(MAX_PLACED + 1).map(parse_one).collect::<Option<_>>()?;
+        let is_ordered = placed.is_sorted_by(|one, other| one.index < other.index);
+        (placed.len() <= MAX_PLACED && is_ordered).then_some(Self(placed))
+    }
+}
+
+fn parse_one(text: &str) -> Option<Placed> {
+    let mut pieces = text.split('-');
+    let index = u32::from_str_radix(pieces.next()?, 16).ok()?;
+    let row = i64::from_str_radix(pieces.next()?, 16).ok()?;
+    let first_byte = u32::from_str_radix(pieces.next()?, 16).ok()?;
+    let end_byte = u32::from_str_radix(pieces.next()?, 16).ok()?;
+    pieces.next().is_none().then_some(Placed { index, row, first_byte, end_byte })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn placements(places: &[(u32, i64)]) -> Placements {
+        let placed =
+            |(index, row): &(u32, i64)| Placed { index: *index, row: *row, first_byte: 0, end_byte: 9 };
+        Placements::new(places.iter().map(placed).collect())
+    }
+
+    fn merged(placements: &Placements, words: &[i64], offset: usize, limit: usize) -> Vec<i64> {
+        let first = |count: usize| Ok::<_, Infallible>(words.iter().take(count).copied().collect());
+        placements.merge(offset, limit, first, |row| *row, |placed| placed.row).unwrap()
+    }
+
+    #[test]
+    fn placed_rows_stand_at_their_places_and_once() {
+        let placements = placements(&[(1, 20), (2, 3), (9, 21)]);
+        assert_eq!(merged(&placements, &[1, 2, 3, 4], 0, 100), [1, 20, 3, 2, 4, 21]);
+        assert_eq!(merged(&Placements::default(), &[1, 2], 1, 5), [2]);
+        assert_eq!(merged(&placements, &[], 0, 5), [20, 3, 21]);
+    }
+
+    #[test]
+    fn damaged_placements_are_refused() {
+        for text in ["x", "1-2-3", "1-2-3-4-5", "2-1-0-0_1-1-0-0", "1-1-0-0_1-2-0-0"] {
+            assert_eq!(Placements::parse(text), None, "{text}");
+        }
+        let many: Vec<String> = (0..=MAX_PLACED).map(|index| format!("{index:x}-1-0-0")).collect();
+        assert_eq!(Placements::parse(&many.join("_")), None);
+        assert_eq!(Placements::parse(""), Some(Placements::default()));
+    }
+
+    proptest! {
+        #[test]
+        fn pages_of_any_size_have_each_row_once(
+            places in prop::collection::btree_map(0_u32..40, 0_i64..40, 0..12),
+            words in 0_i64..40,
+            size in 1_usize..9,
+        ) {
+            let mut seen = HashSet::new();
+            let places: Vec<(u32, i64)> = places.into_iter().filter(|(_, row)| seen.insert(*row)).collect();
+            let placements = placements(&places);
+            prop_assert_eq!(Placements::parse(&placements.write()), Some(placements.clone()));
+            let words: Vec<i64> = (0..words).collect();
+            let whole = merged(&placements, &words, 0, 1_000);
+            let mut sorted = whole.clone();
+            sorted.sort_unstable();
+            let expect: std::collections::BTreeSet<i64> = words.iter().copied().chain(seen).collect();
+            prop_assert_eq!(sorted, expect.into_iter().collect::<Vec<_>>());
+            let pages: Vec<i64> =
+                (0..whole.len()).step_by(size).flat_map(|offset| merged(&placements, &words, offset, size)).collect();
+            prop_assert_eq!(pages, whole);
+        }
+    }
+}

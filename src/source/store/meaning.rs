@@ -1,0 +1,76 @@
+//! The meaning of a search: the vector of its query, and the vectors of the store.
+//!
+//! The query is embedded before the store is read, so that a slow model holds no permit and no thread. Whatever fails, the
+//! search goes on by words, and the answer says what to do.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use super::fulltext::QueryMeaning;
+use super::vectors::{VectorError, VectorIndex};
+use crate::embedding::{QueryEmbedder, QueryVector};
+use crate::source::{SearchMode, SearchQuery};
+
+/// Embedding model of the configuration and vectors of a store.
+#[derive(Debug)]
+pub(super) struct Meaning {
+    embedder: Arc<QueryEmbedder>,
+    vectors: VectorIndex,
+}
+
+/// The way in which one search uses vectors.
+#[derive(Debug, Default)]
+pub(super) struct SearchMeaning {
+    meaning: Option<(Arc<Meaning>, QueryVector)>,
+    is_alone: bool,
+    /// Reason why the search is by words alone.
+    pub(super) problem: Option<String>,
+}
+
+impl Meaning {
+    pub(super) fn new(embedder: Arc<QueryEmbedder>, vectors: VectorIndex) -> Self {
+        Self { embedder, vectors }
+    }
+
+    /// Embeds the query of a first page, if its mode wants that and the store has vectors.
+    pub(super) async fn for_search(self: &Arc<Self>, query: &SearchQuery) -> SearchMeaning {
+        let text = query.text.plain_words();
+        // A later page is determined by its position.
+        if query.mode == SearchMode::Lexical || query.position.is_some() || text.trim().is_empty() {
+            return SearchMeaning::default();
+        }
+        let is_auto = query.mode == SearchMode::Auto;
+        let reader = Arc::clone(self);
+        let stored = super::spawn_read(move || reader.vectors.model()).await;
+        let stored = match stored {
+            Ok(Some(stored)) => stored,
+            Ok(None) if is_auto => return SearchMeaning::default(),
+            Ok(None) => {
+                return SearchMeaning::problem(&"the store has no vectors; run `fetchwell embeddings build`");
+            }
+            Err(error) => return SearchMeaning::problem(&error),
+        };
+        match self.embedder.embed(&text).await {
+            Ok(vector) if *vector.model == *stored => SearchMeaning {
+                meaning: Some((Arc::clone(self), vector)),
+                is_alone: query.mode == SearchMode::Semantic,
+                problem: None,
+            },
+            Ok(_) if is_auto => SearchMeaning::default(),
+            Ok(_) => SearchMeaning::problem(&VectorError::OtherModel(stored)),
+            Err(error) => SearchMeaning::problem(&error),
+        }
+    }
+}
+
+impl SearchMeaning {
+    fn problem(problem: &dyn Display) -> Self {
+        Self { problem: Some(problem.to_string()), ..Self::default() }
+    }
+
+    /// Returns what the search is compared with, or `None` for a search by words alone.
+    pub(super) fn query(&self) -> Option<QueryMeaning<'_>> {
+        let (meaning, vector) = self.meaning.as_ref()?;
+        Some(QueryMeaning { vector, vectors: &meaning.vectors, is_alone: self.is_alone })
+    }
+}
