@@ -424,7 +424,7 @@ mod tests {
             (json!({"query": "x", "streams": [null]}), "it has null among its values"),
             (json!({"query": "x", "filter": "a=b"}), "it is the string \"a=b\", not an object"),
             (json!({"query": "x", "filter": "[1]"}), "it is an array, not an object"),
-            (json!({"query": "x", "mode": "best"}), "\"best\" is none of lexical, semantic, hybrid"),
+            (json!({"query": "x", "mode": "best"}), "\"best\" is none of auto, lexical, semantic, hybrid"),
             (json!({"query": "x", "querry": "y"}), "no such argument; it takes query, limit, cursor,"),
             (json!({"query": "x", "streams": {"a": 1}}), "it is an object, not an array of strings"),
         ] {

@@ -84,7 +84,7 @@ async fn search(
     let whole = request.criteria.query(&parsed, wanted.min(MAX_LIMIT))?;
     let mut notes = SearchNotes { warnings, ..SearchNotes::default() };
     notes.warnings.extend_from_slice(parsed.warnings());
-    let mut unapplied = BTreeSet::new();
+    let (mut unapplied, mut problems) = (BTreeSet::new(), BTreeSet::new());
     for round in 0..MAX_READS {
         let fetchable = found.hits.iter().filter(|hit| fetchable_id(hit).is_some()).count();
         let is_first_read = round == 0 && is_first_page;
@@ -103,6 +103,7 @@ async fn search(
         notes.lexical_instead |= page.lexical_instead;
         notes.warnings.extend(page.notes);
         unapplied.extend(page.unapplied);
+        problems.extend(page.meaning_problems);
         notes.unavailable.extend(page.unavailable);
     }
     if is_first_page && found.hits.is_empty() && found.position.is_none() && notes.unavailable.is_empty() {
@@ -110,7 +111,9 @@ async fn search(
         notes.explanation = explain_search(&source, &SearchQuery { limit: 1, ..whole }, within).await;
     }
     notes.warnings.extend(SearchOperator::warning(&unapplied));
-    if notes.lexical_instead {
+    if let Some(problem) = problems.first() {
+        notes.warnings.push(format!("searched by words only: {problem}"));
+    } else if notes.lexical_instead {
         let sources = if source.is_federation() { "sources without it were" } else { "this source was" };
         let mode = request.criteria.mode.as_str();
         notes.warnings.push(format!("`mode` {mode} is not available: {sources} searched by words"));
