@@ -1,15 +1,19 @@
 //! Opening the sources of a configuration.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 
+use super::embedding::SearchEmbedding;
 use super::failure::{Failure, OWNER};
 use super::settings::SourceArgs;
 use crate::callers::GrantToken;
-use crate::config::{CredentialSettings, Environment, FileSettings, SourcePlace, SourceSettings};
+use crate::config::{
+    ConfiguredEmbedding, CredentialSettings, Environment, FileSettings, SourcePlace, SourceSettings,
+};
 use crate::fit::Protection;
 use crate::handle::SourceName;
 use crate::record::RecordData;
@@ -25,6 +29,8 @@ use crate::tools::{Payload, Profile, Toolbox};
 pub(crate) struct OpenedSource {
     pub(crate) source: Arc<dyn Source>,
     settings: SourceSettings,
+    /// Embedding of a store.
+    embedding: Option<SearchEmbedding>,
 }
 
 impl OpenedSource {
@@ -38,12 +44,21 @@ impl OpenedSource {
         let credentials = Credentials::of_caller(url, token);
         let remote = Pdpp::new(settings.name.clone(), url.clone(), credentials, settings.deadline);
         let source = allowed(settings, Arc::new(remote.over(connections)));
-        Some(Self { source, settings: settings.clone() })
+        Some(Self { source, settings: settings.clone(), embedding: None })
     }
 
     /// Returns true if the source was opened with these settings.
     pub(crate) fn is_of(&self, settings: &SourceSettings) -> bool {
         self.settings == *settings
+    }
+
+    /// Returns true if the source searches with this embedding model, or has no use for one.
+    fn has_embedding(&self, configured: Option<&ConfiguredEmbedding>) -> bool {
+        match (&self.settings.place, &self.embedding) {
+            (SourcePlace::Provider { .. }, _) => true,
+            (SourcePlace::Store { .. }, None) => configured.is_none(),
+            (SourcePlace::Store { .. }, Some(embedding)) => embedding.is_of(configured),
+        }
     }
 }
 
@@ -103,18 +118,55 @@ fn open_all(
     let must_open = |source: &SourceSettings| {
         settings.sources.len() == 1 && !(opener == Opener::Server && lacks_variable(source, environment))
     };
+    let configured = settings.embedding.as_ref();
+    let embedding = configured.and_then(|configured| search_embedding(configured, environment, open));
     let one = |source: &SourceSettings| {
-        if let Some(known) = open.iter().find(|known| known.is_of(source)) {
+        let is_same = |known: &&OpenedSource| known.is_of(source) && known.has_embedding(configured);
+        if let Some(known) = open.iter().find(is_same) {
             return Ok(known.clone());
         }
         let fresh = if must_open(source) {
-            open_source(source, environment, prepare)?
+            open_source(source, environment, prepare, embedding.as_ref())?
         } else {
-            open_or_note(source, environment, prepare)
+            open_or_note(source, environment, prepare, embedding.as_ref())
         };
-        Ok(OpenedSource { source: allowed(source, fresh), settings: source.clone() })
+        let embedding = embedding.clone().filter(|_| matches!(source.place, SourcePlace::Store { .. }));
+        Ok(OpenedSource { source: allowed(source, fresh), settings: source.clone(), embedding })
     };
     settings.sources.iter().map(one).collect()
+}
+
+/// Returns the embedding of a configuration, shared by all stores and with those that are open. If its key cannot be read, a
+/// note is printed and searches are by words.
+fn search_embedding(
+    configured: &ConfiguredEmbedding,
+    environment: &Environment,
+    open: &[OpenedSource],
+) -> Option<SearchEmbedding> {
+    let known = open.iter().filter_map(|source| source.embedding.as_ref());
+    if let Some(known) = known.into_iter().find(|known| known.is_of(Some(configured))) {
+        return Some(known.clone());
+    }
+    match SearchEmbedding::new(configured, environment) {
+        Ok(embedding) => Some(embedding),
+        Err(failure) => {
+            note(&format_args!("{failure}; searches are by words"));
+            None
+        }
+    }
+}
+
+/// Opens a store, with searches by meaning if a model is configured.
+fn open_store(
+    settings: &SourceSettings,
+    path: &Path,
+    embedding: Option<&SearchEmbedding>,
+) -> Result<Store, StoreError> {
+    let store = Store::open(settings.name.clone(), path)?;
+    Ok(match embedding {
+        Some(embedding) => store.with_embedder(Arc::clone(&embedding.embedder), embedding.vector_memory()),
+        None => store,
+    })
 }
 
 /// Returns true if the credential is in an environment variable that is not set.
@@ -136,8 +188,10 @@ pub(crate) fn joined(mut opened: Vec<OpenedSource>, call_deadline: Duration) -> 
     let name = "sources".parse().map_err(|error| Failure::usage(&error))?;
     // Combining and sending the answers takes time within the deadline of the call.
     let page_timeout = call_deadline * 3 / 4;
-    let member =
-        |OpenedSource { source, settings }| Member { source, deadline: settings.deadline.min(page_timeout) };
+    let member = |OpenedSource { source, settings, .. }| Member {
+        source,
+        deadline: settings.deadline.min(page_timeout),
+    };
     let members = opened.into_iter().map(member).collect();
     Ok(Federation::with_page_timeout(name, members, page_timeout).into())
 }
@@ -155,10 +209,11 @@ pub(crate) fn open_source(
     settings: &SourceSettings,
     environment: &Environment,
     prepare: Prepare,
+    embedding: Option<&SearchEmbedding>,
 ) -> Result<Arc<dyn Source>, Failure> {
     match &settings.place {
         SourcePlace::Store { path } => {
-            let store = Store::open(settings.name.clone(), path)?;
+            let store = open_store(settings, path, embedding)?;
             prepare(&store)?;
             Ok(Arc::new(store))
         }
@@ -180,13 +235,18 @@ fn note_exposed_file(source: &SourceName, credentials: &Credentials) {
     }
 }
 
-fn open_or_note(settings: &SourceSettings, environment: &Environment, prepare: Prepare) -> Arc<dyn Source> {
+fn open_or_note(
+    settings: &SourceSettings,
+    environment: &Environment,
+    prepare: Prepare,
+    embedding: Option<&SearchEmbedding>,
+) -> Arc<dyn Source> {
     let name = &settings.name;
     let print_note = |failure: &Failure| {
         note(&format_args!("source `{name}`: {failure}; calls report it, and the other sources are used"));
     };
     match &settings.place {
-        SourcePlace::Store { path } => match Store::open(name.clone(), path) {
+        SourcePlace::Store { path } => match open_store(settings, path, embedding) {
             Ok(store) => {
                 if let Err(error) = prepare(&store) {
                     print_note(&error.into());
@@ -195,12 +255,13 @@ fn open_or_note(settings: &SourceSettings, environment: &Environment, prepare: P
             }
             Err(error) => {
                 print_note(&error.into());
-                let (name, path) = (name.clone(), path.clone());
-                let identity = Store::identity_at(&name, &path);
+                let (settings, path, embedding) = (settings.clone(), path.clone(), embedding.cloned());
+                let identity = Store::identity_at(name, &path);
+                let name = name.clone();
                 let open = move || -> Result<Arc<dyn Source>, SourceError> {
-                    Ok(Arc::new(Store::open(name.clone(), &path)?))
+                    Ok(Arc::new(open_store(&settings, &path, embedding.as_ref())?))
                 };
-                Arc::new(LazySource::new(settings.name.clone(), identity, open))
+                Arc::new(LazySource::new(name, identity, open))
             }
         },
         SourcePlace::Provider { url, credential } => {

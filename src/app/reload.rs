@@ -116,6 +116,7 @@ impl Reload {
 /// Returns true if the sources and grants of two configurations are equal.
 fn has_same_sources(before: &FileSettings, after: &FileSettings) -> bool {
     before.sources == after.sources
+        && before.embedding == after.embedding
         && before.call_deadline == after.call_deadline
         && before.auth.as_ref().map(AuthSettings::grants) == after.auth.as_ref().map(AuthSettings::grants)
 }

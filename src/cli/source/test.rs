@@ -69,7 +69,7 @@ async fn test<'a>(settings: &'a SourceSettings, environment: &Environment) -> Te
         let warning = Some(format!("its credential is {OF_CALLERS}"));
         return TestResult { ok: true, warning, ..tested(settings) };
     }
-    let outcome = match open_source(settings, environment, AS_IT_IS) {
+    let outcome = match open_source(settings, environment, AS_IT_IS, None) {
         Err(failure) => Err(failure.message),
         Ok(source) => probe(&*allowed(settings, source), settings.deadline).await.map_err(error_with_remedy),
     };
