@@ -2,7 +2,7 @@
 //!
 //! Commands print results to standard output through `print`, as text or with `--json` as one JSON value; problems go
 //! to standard error with their remedy. `probe` reads the schema of a source for several commands. The wiring that
-//! commands share is in `app`.
+//! commands share is in `app`; `mode` has the modes of a search.
 
 mod backup;
 mod bench;
@@ -18,6 +18,7 @@ mod embeddings;
 mod eval;
 mod fetch;
 mod import;
+mod mode;
 mod print;
 mod probe;
 mod search;

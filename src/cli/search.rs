@@ -3,12 +3,14 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::mode::ModeName;
 use super::print::{FAINT, Printer, STRONG, note};
 use crate::app::failure::Failure;
 use crate::app::open::{WITH_WHOLE_INDEX, call, joined, open_sources, runtime, toolbox};
 use crate::app::settings::SourceArgs;
 use crate::config::Environment;
 use crate::record::RecordData;
+use crate::source::SearchMode;
 use crate::terminal::Line;
 use crate::tools::{parse_query, parse_since};
 
@@ -39,6 +41,10 @@ pub(super) struct Search {
     #[arg(long, value_name = "NAME")]
     stream: Vec<String>,
 
+    /// Find records by words, by meaning, or by both.
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = ModeName::Auto)]
+    mode: ModeName,
+
     /// Only records since a date or an age: 2026-01-31, 12h, 30d, 2w, 6m, 1y.
     #[arg(long, value_name = "AGE", value_parser = check_since)]
     since: Option<String>,
@@ -61,6 +67,7 @@ impl Search {
         let mut arguments = RecordData::new();
         arguments.insert("query".to_owned(), query.into());
         arguments.insert("limit".to_owned(), self.limit.into());
+        arguments.insert("mode".to_owned(), SearchMode::from(self.mode).as_str().into());
         arguments.extend(self.connection_id.map(|id| ("connection_id".to_owned(), id.into())));
         if !self.stream.is_empty() {
             arguments.insert("streams".to_owned(), self.stream.into());

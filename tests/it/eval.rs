@@ -64,7 +64,7 @@ fn kinds_are_measured_and_count_equally() {
     let output = fetchwell(["eval", text(&questions), "--store", text(&store), "--json"]);
     let report = report(&output);
     let run = &report["runs"][0];
-    assert_eq!(run["mode"], "lexical");
+    assert_eq!(run["mode"], "auto");
     let kind =
         |number: usize| (&run["kinds"][number]["kind"], &run["kinds"][number]["measures"]["ndcg_10"]["mean"]);
     assert_eq!(kind(0), (&json!("found"), &json!(1.0)));

@@ -12,7 +12,7 @@ use super::print::Printer;
 use crate::app::failure::Failure;
 use crate::config::Environment;
 
-/// Build, show and remove the vectors of a store. Searches do not use them yet.
+/// Build, show and remove the vectors of a store, by which searches find records by meaning.
 #[derive(Debug, Args)]
 pub(super) struct Embeddings {
     #[command(subcommand)]

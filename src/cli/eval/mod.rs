@@ -12,11 +12,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use self::make::Make;
 use self::report::{Comparison, RunReport};
 use self::run::run;
+use super::mode::ModeName;
 use super::print::{Printer, note};
 use crate::app::failure::Failure;
 use crate::app::open::{WITH_WHOLE_INDEX, joined, open_sources, runtime};
@@ -46,7 +47,7 @@ pub(super) struct Eval {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Mode of the searches; twice to compare two modes [default: lexical]
+    /// Mode of the searches; twice to compare two modes [default: auto]
     #[arg(long, value_enum, value_name = "MODE")]
     mode: Vec<ModeName>,
 
@@ -60,34 +61,13 @@ enum Command {
     Make(Make),
 }
 
-/// Modes of a search by their names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ModeName {
-    /// Match by words.
-    Lexical,
-    /// Match by meaning.
-    Semantic,
-    /// Match by words and meaning.
-    Hybrid,
-}
-
-impl From<ModeName> for SearchMode {
-    fn from(name: ModeName) -> Self {
-        match name {
-            ModeName::Lexical => Self::Lexical,
-            ModeName::Semantic => Self::Semantic,
-            ModeName::Hybrid => Self::Hybrid,
-        }
-    }
-}
-
 impl Eval {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         if let Some(Command::Make(make)) = self.command {
             return make.run(printer, environment);
         }
         let modes: Vec<SearchMode> = match self.mode.as_slice() {
-            [] => vec![SearchMode::Lexical],
+            [] => vec![SearchMode::Auto],
             names => names.iter().map(|name| SearchMode::from(*name)).collect(),
         };
         if modes.len() > 2 || (modes.len() == 2 && self.against.is_some()) {
