@@ -85,6 +85,7 @@ mod remote_reads;
 mod resident_memory;
 mod rmcp_client;
 mod schemas;
+mod search_by_meaning;
 mod search_modes;
 mod search_properties;
 mod shared_connections;
