@@ -4,8 +4,9 @@
 //! can be addressed by a handle, writes it, and reports rejected input with its position and the reason. A rejected
 //! line never stops an import.
 //!
-//! * `records`, `csv`, `json`, `markdown`, `mbox`: the importers
-//! * `mail`, `mail_limits`: e-mails as records, and limits that are checked before parsing
+//! * `records`, `csv`, `json`: the importers of tables and JSON
+//! * `documents`: files that become one record each
+//! * `mail`: e-mails as records, and mailboxes
 //! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
 //! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds
 //! * `intake`: the checks and writes of every importer
@@ -13,6 +14,7 @@
 
 mod csv;
 mod depth;
+mod documents;
 mod field_names;
 pub mod hostaway;
 mod input;
@@ -21,9 +23,6 @@ mod json;
 mod key;
 mod lines;
 mod mail;
-mod mail_limits;
-mod markdown;
-mod mbox;
 mod meter;
 mod records;
 mod sample;
@@ -33,12 +32,12 @@ mod values;
 use std::path::PathBuf;
 
 pub use csv::import_csv;
+pub use documents::import_markdown;
 pub use field_names::FieldNames;
 pub use input::Input;
 pub use intake::{Intake, Report};
 pub use json::import_json;
-pub use markdown::import_markdown;
-pub use mbox::import_mbox;
+pub use mail::import_mbox;
 pub use records::import_records;
 pub use sample::{SampleAccount, import_account};
 

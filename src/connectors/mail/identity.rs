@@ -7,8 +7,8 @@
 use mail_parser::{Message, MimeHeaders};
 use serde_json::Value;
 
-use super::super::mail_limits::unmask;
 use super::headers::{addresses, labels};
+use super::limits::unmask;
 use super::text::digest_messages;
 use crate::record::RecordData;
 

@@ -1,14 +1,18 @@
 //! E-mails as records: decoded headers, the text, and the names and texts of attachments.
 //!
 //! * `headers`: values of single headers
-//! * `html`: the visible text of HTML
+//! * `limits`: limits that are checked before parsing
+//! * `mbox`: the importer of mailbox files
 //! * `identity`: the fields that distinguish two messages with the same message id
 //! * `text`: the texts of a message, of forwarded messages and of attachments
 
 mod headers;
-mod html;
 mod identity;
+mod limits;
+mod mbox;
 mod text;
+
+pub use mbox::import_mbox;
 
 use std::panic::catch_unwind;
 
@@ -18,8 +22,8 @@ use sha2::{Digest, Sha256};
 
 use self::headers::{addresses, date_of, labels};
 use self::identity::identity;
+use self::limits::{SearchAllowance, prepare};
 use self::text::Texts;
-use super::mail_limits::{SearchAllowance, prepare};
 use crate::record::RecordData;
 
 /// The parts of a message that become a record.

@@ -1,6 +1,6 @@
 //! The texts of a message: its own, those of forwarded messages, and those of text attachments.
 //!
-//! In a prepared message the parser sees no attached messages (`mail_limits.rs`): each is one opaque part. They are
+//! In a prepared message the parser sees no attached messages (`limits.rs`): each is one opaque part. They are
 //! parsed here one after the other, at most `MAX_FORWARDED_LEVELS` deep, and share the boundary search allowance of
 //! the outer message.
 
@@ -9,9 +9,9 @@ use std::collections::HashSet;
 
 use mail_parser::{Encoding, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
-use super::super::mail_limits::{SearchAllowance, is_digest, prepare, unmask};
+use super::super::documents::html_to_text;
 use super::headers::{address_line, date_of};
-use super::html::html_to_text;
+use super::limits::{SearchAllowance, is_digest, prepare, unmask};
 
 /// Maximum nesting of forwarded messages that are parsed.
 const MAX_FORWARDED_LEVELS: usize = 5;

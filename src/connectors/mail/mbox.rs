@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::ImportError;
-use super::intake::{Draft, Intake, Repeated};
-use super::lines::{Line, MAX_LINE_BYTES, next_line};
-use super::mail::{MailRecord, read_message};
+use super::super::ImportError;
+use super::super::intake::{Draft, Intake, Repeated};
+use super::super::lines::{Line, MAX_LINE_BYTES, next_line};
+use super::{MailRecord, read_message};
 
 /// Imports every message of `reader` into `stream`. `path` names the file in errors.
 ///

@@ -3,7 +3,7 @@
 //! `mail_parser` nests a value for each attached message (`message/rfc822`, `message/global`, the parts of a
 //! `multipart/digest`) and drops them by recursion: 200,000 levels in 6 MB overflow the stack, and an encoded
 //! attached message hides its levels. So `prepare` masks these types, the parser treats each as one opaque part,
-//! and `mail/text.rs` parses a few levels of them one by one. The parser's own stack of multiparts is on the heap.
+//! and `text.rs` parses a few levels of them one by one. The parser's own stack of multiparts is on the heap.
 //!
 //! The parser also searches for the boundary of each multipart up to the end of the message, and for each parameter
 //! of a header among all others. Both take quadratic time, which `prepare` bounds.

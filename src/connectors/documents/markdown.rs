@@ -16,9 +16,9 @@ use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 use serde_json::Value;
 use walkdir::{DirEntry, WalkDir};
 
-use super::ImportError;
-use super::intake::{Draft, Intake, Repeated};
-use super::values::time_of_value;
+use super::super::ImportError;
+use super::super::intake::{Draft, Intake, Repeated};
+use super::super::values::time_of_value;
 use crate::record::{RecordData, field_named};
 
 /// Maximum size of a note in bytes. Larger files are exports of something else.
