@@ -20,6 +20,9 @@ use crate::source::store::{Change, Imported, Incoming, Manifest, NewConnection, 
 pub trait Report {
     /// Reports a rejected piece of the file. `place` is a line number, an item number or a file name.
     fn rejected(&mut self, place: &dyn fmt::Display, reason: &str);
+
+    /// Reports the number of files of kinds that are not read, with a description of them.
+    fn skipped(&mut self, _files: u64, _description: &str) {}
 }
 
 /// The checks and the store of one import. The store and its connection are created with the first record, so an
@@ -35,6 +38,7 @@ pub struct Intake<'a> {
     seen: HashMap<u64, u64>,
     taken: u64,
     rejected: u64,
+    skipped: u64,
 }
 
 impl fmt::Debug for Intake<'_> {
@@ -80,7 +84,18 @@ impl<'a> Intake<'a> {
         stop: &'a AtomicBool,
     ) -> Self {
         let (store, seen) = (store.to_owned(), HashMap::new());
-        Self { store, connection, writer: None, manifest, report, stop, seen, taken: 0, rejected: 0 }
+        Self {
+            store,
+            connection,
+            writer: None,
+            manifest,
+            report,
+            stop,
+            seen,
+            taken: 0,
+            rejected: 0,
+            skipped: 0,
+        }
     }
 
     /// Writes the accepted records that are still buffered.
@@ -112,6 +127,22 @@ impl<'a> Intake<'a> {
         self.reject_many(1, place, reason);
     }
 
+    /// Returns true if the user stopped the import.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Counts files of kinds that are not read and describes them to the report.
+    pub(super) fn skip(&mut self, files: u64, description: &str) {
+        self.skipped += files;
+        self.report.skipped(files, description);
+    }
+
+    /// Returns the number of files of kinds that are not read.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
     /// Counts several rejected pieces and reports them once.
     pub(super) fn reject_many(&mut self, count: u64, place: &dyn fmt::Display, reason: &str) {
         self.rejected += count;
@@ -120,7 +151,7 @@ impl<'a> Intake<'a> {
 
     /// Checks and writes a record, or rejects it with a reason.
     pub(super) fn take(&mut self, place: &dyn fmt::Display, draft: Draft<'_>) -> Result<(), ImportError> {
-        if self.stop.load(Ordering::Relaxed) {
+        if self.is_stopped() {
             return Err(ImportError::Stopped);
         }
         let bytes = draft.bytes;

@@ -5,6 +5,7 @@
 //! line never stops an import.
 //!
 //! * `records`, `csv`, `json`: the importers of tables and JSON
+//! * `files`: the importer of folders and archives, `item`: a file in them, `archive`: ZIP, tar and gzip files
 //! * `documents`: files that become one record each
 //! * `mail`: e-mails as records, and mailboxes
 //! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
@@ -12,13 +13,16 @@
 //! * `intake`: the checks and writes of every importer
 //! * `sample`, `hostaway`: bundled sample data
 
+mod archive;
 mod csv;
 mod depth;
 mod documents;
 mod field_names;
+mod files;
 pub mod hostaway;
 mod input;
 mod intake;
+mod item;
 mod json;
 mod key;
 mod lines;
@@ -31,11 +35,13 @@ mod values;
 
 use std::path::PathBuf;
 
+pub use archive::unzip_input;
 pub use csv::import_csv;
-pub use documents::import_markdown;
 pub use field_names::FieldNames;
+pub use files::{FileSelection, import_files};
 pub use input::Input;
 pub use intake::{Intake, Report};
+pub use item::FileKind;
 pub use json::import_json;
 pub use mail::import_mbox;
 pub use records::import_records;
@@ -73,7 +79,7 @@ pub enum ImportError {
         /// Path of the folder.
         path: PathBuf,
         /// Kind of file that the command imports.
-        expected: &'static str,
+        expected: String,
         /// Description of the folder's content.
         found: String,
     },

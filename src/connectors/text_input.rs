@@ -99,6 +99,20 @@ pub(super) fn field_text(field: &[u8], is_ascii: bool) -> Option<String> {
     }
 }
 
+/// Decodes a whole file. Returns `None` for one that is no text: it has a NUL character.
+pub(super) fn decode(bytes: Vec<u8>) -> Option<String> {
+    let bom = Encoding::for_bom(&bytes);
+    let text = match detect_encoding(&bytes, false) {
+        None => {
+            let mut text = String::from_utf8(bytes).ok()?;
+            text.drain(..bom.map_or(0, |(_, mark)| mark));
+            text
+        }
+        Some(encoding) => encoding.decode_with_bom_removal(&bytes).0.into_owned(),
+    };
+    (!text.contains('\0')).then_some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

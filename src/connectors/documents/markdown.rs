@@ -1,28 +1,18 @@
-//! The importer of Markdown notes: a folder or a single file, one record per file.
+//! The reader of Markdown notes.
 //!
 //! A record has the file's `path` within the folder (with `/`), which is also its key, a `title` (from the front
 //! matter, else a first-level heading at the top, else the file name), the fields of the front matter, with `tags`
-//! and `aliases` as lists, and the text as `body`. Its time is that of the front matter, else of the file. Hidden
-//! files and folders are skipped, and links are not followed.
+//! and `aliases` as lists, and the text as `body`. Its time is that of the front matter, else of the file.
 
-use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::fmt;
-use std::fs;
-use std::path::Path;
-
-use jiff::Timestamp;
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 use serde_json::Value;
-use walkdir::{DirEntry, WalkDir};
 
-use super::super::ImportError;
-use super::super::intake::{Draft, Intake, Repeated};
+use super::super::item::{FileRecord, Item};
 use super::super::values::time_of_value;
 use crate::record::{RecordData, field_named};
 
-/// Maximum size of a note in bytes. Larger files are exports of something else.
-const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+/// Stream of notes.
+const STREAM: &str = "documents";
 
 /// Maximum number of bytes of a note in which its heading is searched.
 const MAX_HEADING_BYTES: usize = 256 * 1024;
@@ -33,126 +23,14 @@ const MAX_BLOCK_DEPTH: usize = 100;
 /// Fields of a front matter with the time at which a note was written, the preferred first.
 const TIME_FIELDS: [&str; 3] = ["created", "modified", "date"];
 
-/// File name extensions of Markdown files.
-const ENDINGS: [&str; 3] = ["md", "markdown", "mdx"];
-
-/// Maximum number of extensions that an error lists.
-const MAX_ENDINGS_LISTED: usize = 5;
-
-/// Imports a Markdown file, or every one below a folder, into `stream`. Calls `progress` with the size of each file.
-///
-/// # Errors
-///
-/// The folder cannot be read or has no Markdown file, the store cannot be written, or the user stopped the import.
-pub fn import_markdown(
-    path: &Path,
-    stream: &str,
-    intake: &mut Intake<'_>,
-    progress: &dyn Fn(u64),
-) -> Result<(), ImportError> {
-    let unreadable = |problem: String| ImportError::Unreadable { path: path.to_owned(), problem };
-    let is_folder = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.is_dir();
-    if !is_folder && !is_markdown(path) {
-        return Err(unreadable("it is neither a folder nor a .md, .markdown or .mdx file".to_owned()));
-    }
-    let folder = if is_folder { path } else { path.parent().unwrap_or(path) };
-    let (mut contents, hidden) = (FolderContents::default(), Cell::new(0_u64));
-    let is_visible = |entry: &DirEntry| {
-        let is_visible = entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.');
-        hidden.set(hidden.get() + u64::from(!is_visible));
-        is_visible
-    };
-    for entry in WalkDir::new(path).sort_by_file_name().into_iter().filter_entry(is_visible) {
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) if error.depth() == 0 => return Err(unreadable(error.to_string())),
-            Err(error) => {
-                let place = error.path().unwrap_or(folder).display().to_string();
-                intake.reject(&place, "it cannot be read; check its permissions");
-                continue;
-            }
-        };
-        // A file that the user named may be a link.
-        if !entry.file_type().is_file() && entry.depth() > 0 || entry.file_type().is_dir() {
-            continue;
-        }
-        if !is_markdown(entry.path()) {
-            contents.count(entry.path());
-            continue;
-        }
-        contents.notes += 1;
-        let within = entry.path().strip_prefix(folder).unwrap_or(entry.path());
-        match read_note(&entry, within) {
-            Ok((path, note, changed_at)) => {
-                progress(note.len() as u64);
-                let data = note_fields(&path, &note);
-                let emitted_at = written_at(&data).or(changed_at);
-                let key = Some(Value::from(path.as_str()));
-                let (bytes, repeated) = (note.len(), Repeated::Refused);
-                let draft = Draft { stream, key, data: Some(data), emitted_at, bytes, repeated };
-                intake.take(&path, draft)?;
-            }
-            Err(reason) => intake.reject(&within.display(), &reason),
-        }
-    }
-    if contents.notes == 0 {
-        contents.hidden = hidden.get();
-        let (path, expected) = (path.to_owned(), "Markdown file (.md, .markdown, .mdx)");
-        return Err(ImportError::Nothing { path, expected, found: contents.to_string() });
-    }
-    Ok(())
-}
-
-/// Counts of notes and other files in a folder.
-#[derive(Debug, Default)]
-struct FolderContents {
-    notes: u64,
-    hidden: u64,
-    others: BTreeMap<String, u64>,
-}
-
-impl FolderContents {
-    fn count(&mut self, path: &Path) {
-        let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy().to_lowercase()));
-        *self.others.entry(ending.unwrap_or_else(|| "without an ending".to_owned())).or_default() += 1;
-    }
-}
-
-impl fmt::Display for FolderContents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut others: Vec<(&String, &u64)> = self.others.iter().collect();
-        others.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let listed =
-            others.iter().take(MAX_ENDINGS_LISTED).map(|(ending, count)| format!("{count} {ending}"));
-        let mut found: Vec<String> = listed.collect();
-        let rest: u64 = others.iter().skip(MAX_ENDINGS_LISTED).map(|(_, count)| **count).sum();
-        if rest > 0 {
-            found.push(format!("{rest} others"));
-        }
-        if self.hidden > 0 {
-            found.push(format!("{} hidden, which are passed over", self.hidden));
-        }
-        if found.is_empty() { f.write_str("it is empty") } else { write!(f, "found: {}", found.join(", ")) }
-    }
-}
-
-fn is_markdown(path: &Path) -> bool {
-    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-    ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
-}
-
-fn read_note(entry: &DirEntry, within: &Path) -> Result<(String, String, Option<String>), String> {
-    let pieces: Option<Vec<&str>> = within.iter().map(|piece| piece.to_str()).collect();
-    let path = pieces.ok_or("its name is not UTF-8")?.join("/");
-    let metadata = entry.metadata().map_err(|error| error.to_string())?;
-    if metadata.len() > MAX_FILE_BYTES {
-        return Err(format!("it is larger than {MAX_FILE_BYTES} bytes"));
-    }
-    let bytes = fs::read(entry.path()).map_err(|error| error.to_string())?;
-    let note = String::from_utf8(bytes)
+/// Reads a note.
+pub(in crate::connectors) fn read_note(item: &mut Item<'_>) -> Result<FileRecord, String> {
+    let note = String::from_utf8(item.read_all()?)
         .map_err(|error| format!("it is not UTF-8 at byte {}", error.utf8_error().valid_up_to() + 1))?;
-    let changed_at = metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
-    Ok((path, note, changed_at.map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())))
+    let mut record = FileRecord::for_item(STREAM, item);
+    record.data = note_fields(&item.path, &note);
+    record.emitted_at = written_at(&record.data).or(record.emitted_at);
+    Ok(record)
 }
 
 fn note_fields(path: &str, note: &str) -> RecordData {

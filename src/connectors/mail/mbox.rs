@@ -22,6 +22,27 @@ pub fn import_mbox(
     stream: &str,
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
+    read_messages(reader, path, stream, None, intake)
+}
+
+/// Imports every message of a mailbox in a folder or archive. `path` is its path there.
+pub(in crate::connectors) fn read_mailbox(
+    reader: &mut impl BufRead,
+    path: &str,
+    stream: &str,
+    intake: &mut Intake<'_>,
+) -> Result<(), ImportError> {
+    read_messages(reader, Path::new(path), stream, Some(path), intake)
+}
+
+/// Imports every message. With `origin`, the path in a folder, records have it as a field, and rejections name it.
+fn read_messages(
+    reader: &mut impl BufRead,
+    path: &Path,
+    stream: &str,
+    origin: Option<&str>,
+    intake: &mut Intake<'_>,
+) -> Result<(), ImportError> {
     let mut mailbox = Mailbox { line: Vec::new(), number: 0, after_blank: true };
     let unreadable =
         |error: std::io::Error| ImportError::Unreadable { path: path.to_owned(), problem: error.to_string() };
@@ -31,20 +52,32 @@ pub fn import_mbox(
     }
     while let Some((line, message)) = mailbox.next_message(reader).map_err(unreadable)? {
         let Some(raw) = message else {
-            intake.reject(&line, &format!("the message is longer than {MAX_LINE_BYTES} bytes"));
+            intake
+                .reject(&place(origin, line), &format!("the message is longer than {MAX_LINE_BYTES} bytes"));
             continue;
         };
         match read_message(&raw) {
-            Ok(MailRecord { key, data, identity, emitted_at }) => {
+            Ok(MailRecord { key, mut data, identity, emitted_at }) => {
+                if let Some(origin) = origin {
+                    data.shift_insert(0, "path".to_owned(), Value::from(origin));
+                }
                 // A message id should be unique, but some mailers and mailing lists reuse it.
                 let (key, bytes, repeated) =
                     (Some(Value::from(key)), raw.len(), Repeated::KeptApart(identity));
-                intake.take(&line, Draft { stream, key, data: Some(data), emitted_at, bytes, repeated })?;
+                intake.take(
+                    &place(origin, line),
+                    Draft { stream, key, data: Some(data), emitted_at, bytes, repeated },
+                )?;
             }
-            Err(reason) => intake.reject(&line, &reason),
+            Err(reason) => intake.reject(&place(origin, line), &reason),
         }
     }
     Ok(())
+}
+
+/// Returns the place of a message in a report: its line, after the path of its mailbox in a folder.
+fn place(origin: Option<&str>, line: u64) -> String {
+    origin.map_or_else(|| line.to_string(), |path| format!("{path}:{line}"))
 }
 
 /// A parser that splits a mailbox into messages: one starts at a line with `From `, a sender and a date, after a

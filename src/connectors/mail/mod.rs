@@ -1,18 +1,22 @@
 //! E-mails as records: decoded headers, the text, and the names and texts of attachments.
 //!
+//! * `eml`: the reader of single messages
 //! * `headers`: values of single headers
 //! * `limits`: limits that are checked before parsing
 //! * `mbox`: the importer of mailbox files
 //! * `identity`: the fields that distinguish two messages with the same message id
 //! * `text`: the texts of a message, of forwarded messages and of attachments
 
+mod eml;
 mod headers;
 mod identity;
 mod limits;
 mod mbox;
 mod text;
 
+pub(super) use eml::read_mail;
 pub use mbox::import_mbox;
+pub(super) use mbox::read_mailbox;
 
 use std::panic::catch_unwind;
 

@@ -1,0 +1,73 @@
+//! The imports that read files of one kind or of all kinds, in a folder, an archive, or alone.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use super::target::TargetArgs;
+use crate::connectors::{FileKind, FileSelection, ImportError, Intake, import_files};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum FilesCommand {
+    /// Import every file of a known kind in a folder or archive
+    Files(PathArgs),
+    /// Import text files, a record per file
+    Text(PathArgs),
+    /// Import web pages, a record per file
+    Html(PathArgs),
+    /// Import e-mails in `.eml` files, a record per file
+    Eml(PathArgs),
+    /// Import a Maildir, a record per message
+    Maildir(PathArgs),
+    /// Import every file of a known kind in a ZIP archive
+    Zip(PathArgs),
+    /// Import every file of a known kind in a tar archive, also compressed with gzip
+    Tar(PathArgs),
+    /// Import the mailboxes of a Google Takeout archive or folder, a record per message
+    Takeout(PathArgs),
+}
+
+/// A file or folder, and the connection of its records.
+#[derive(Debug, Args)]
+pub(super) struct PathArgs {
+    /// The file or folder.
+    path: PathBuf,
+    #[command(flatten)]
+    into: TargetArgs,
+}
+
+impl FilesCommand {
+    pub(super) fn place(&self) -> (&TargetArgs, &Path) {
+        let PathArgs { path, into } = self.parts().0;
+        (into, path)
+    }
+
+    /// Returns the key of the connector: the name of the subcommand.
+    pub(super) fn connector(&self) -> &'static str {
+        self.parts().1
+    }
+
+    pub(super) fn read_into(
+        &self,
+        intake: &mut Intake<'_>,
+        progress: &dyn Fn(u64),
+    ) -> Result<(), ImportError> {
+        let (PathArgs { path, .. }, _, kinds) = self.parts();
+        import_files(path, &FileSelection { kinds: kinds.to_vec(), stream: None }, intake, progress)
+    }
+
+    /// Returns the arguments, the name and the kinds of files of a subcommand. No kind stands for all kinds.
+    fn parts(&self) -> (&PathArgs, &'static str, &'static [FileKind]) {
+        use FileKind as File;
+        match self {
+            Self::Files(path) => (path, "files", &[]),
+            Self::Text(path) => (path, "text", &[File::Text]),
+            Self::Html(path) => (path, "html", &[File::Html]),
+            Self::Eml(path) => (path, "eml", &[File::Eml]),
+            Self::Maildir(path) => (path, "maildir", &[File::Eml]),
+            Self::Zip(path) => (path, "zip", &[File::Zip]),
+            Self::Tar(path) => (path, "tar", &[File::Tar, File::Gzip]),
+            Self::Takeout(path) => (path, "takeout", &[File::Mbox, File::Zip, File::Tar, File::Gzip]),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! `fetchwell import`: imports files into an embedded store.
+//!
+//! * `kind`: the kinds of imports, `files_command`: those that read files of any number of kinds
+//! * `target`: the arguments that name the store and the connection
+//! * `report`: rejected records, progress and the summary
+
+mod files_command;
+mod kind;
+mod report;
+mod target;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use clap::Args;
+use tokio::sync::oneshot;
+
+use self::kind::Kind;
+use self::report::{Counts, Rejections, print_summary, progress_bar};
+use super::print::{Printer, note};
+use crate::app::failure::Failure;
+use crate::app::open::runtime;
+use crate::app::stop;
+use crate::connectors::{ImportError, Intake};
+use crate::handle::ConnectionId;
+use crate::source::store::{Imported, Manifest, NewConnection, Tally};
+
+/// Stack size in bytes of the import thread. All recursive parsers limit nesting to 128 levels.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// Import files into an embedded store. A repeated import changes nothing.
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+impl Import {
+    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+        // There is nothing to save yet, so a signal ends the program at once during this read.
+        let manifest = self.kind.manifest()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        runtime()?.block_on(async move {
+            if let Some(stays) = self.kind.place().0.connector_mismatch_note().await {
+                note(&stays);
+            }
+            let (sender, mut ended) = oneshot::channel();
+            let requested = Arc::clone(&stop);
+            let import = move || drop(sender.send(self.import(manifest, printer, &requested)));
+            let thread = thread::Builder::new().name("import".to_owned()).stack_size(STACK_BYTES);
+            thread.spawn(import).map_err(|error| Failure::new(format!("no thread can be started ({error})")))?;
+            let signal = tokio::select! {
+                result = &mut ended => return result.unwrap_or_else(|_panic| Err(panicked())),
+                signal = stop::requested() => signal,
+            };
+            stop.store(true, Ordering::Relaxed);
+            tokio::select! {
+                result = &mut ended => {
+                    result.unwrap_or_else(|_panic| Err(panicked())).map_err(|failure| failure.ended_by(signal))
+                }
+                again = stop::requested() => Err(stopped_at_once().ended_by(again)),
+            }
+        })
+    }
+
+    fn import(
+        &self,
+        manifest: Option<Manifest>,
+        printer: Printer,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(), Failure> {
+        let (into, path) = self.kind.place();
+        let connection_id: ConnectionId = into.connection.parse().map_err(|problem| {
+            Failure::new(format!("`{}` cannot be a connection id: {problem}", into.connection))
+        })?;
+        let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        if metadata.is_dir() && !self.kind.reads_folders() {
+            return Err(Failure::new(format!("{} is a folder; name a file in it", path.display())));
+        }
+        let manifest_key = manifest.as_ref().and_then(Manifest::connector_key);
+        let connection = NewConnection {
+            connection_id,
+            connector_key: into
+                .connector
+                .as_deref()
+                .or(manifest_key)
+                .unwrap_or(self.kind.connector())
+                .to_owned(),
+            display_name: into.name.clone(),
+            manifest: manifest.as_ref().map(|manifest| manifest.text().to_owned()),
+        };
+        let bar = progress_bar((!self.kind.reads_folders()).then_some(metadata.len()));
+        let mut report = Rejections { file: path.to_owned(), bar: bar.clone() };
+        let mut intake = Intake::new(&into.store, connection, manifest, &mut report, stop);
+        let ended = self.kind.read_into(&mut intake, &bar, stop);
+        // Stopping makes the input fail, which each importer reports in its own way.
+        let ended =
+            ended.map_err(|error| if stop.load(Ordering::Relaxed) { ImportError::Stopped } else { error });
+        let stopped = matches!(ended, Err(ImportError::Stopped));
+        // Records read before a stop or an error are kept. Records written before the disk was full are counted.
+        let ended = ended.and_then(|()| intake.flush());
+        let skipped = intake.skipped();
+        let (Imported { tally, index_problem }, rejected) = intake.finish()?;
+        bar.finish_and_clear();
+        let counts = Counts { tally, rejected, skipped, stopped };
+        if ended.is_ok() || stopped || tally != Tally::default() || rejected > 0 {
+            print_summary(printer, &into.connection, counts);
+        }
+        if let Some(problem) = &index_problem {
+            note(&format!("the imported records cannot be searched: {problem}"));
+        }
+        ended?;
+        match rejected {
+            0 if index_problem.is_some() => {
+                Err(Failure::new("the records are imported but cannot be searched; see above"))
+            }
+            0 => Ok(()),
+            1 => Err(Failure::new("1 item was rejected, see above; everything else is imported")),
+            more => Err(Failure::new(format!(
+                "{more} items were rejected, see above; everything else is imported"
+            ))),
+        }
+    }
+}
+
+fn panicked() -> Failure {
+    Failure::new(
+        "an internal error stopped the import; the records imported so far are kept. Please report it",
+    )
+}
+
+fn stopped_at_once() -> Failure {
+    Failure::stopped(
+        "stopped at once; records that were not saved yet are lost. Run the same command again to import them",
+    )
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("{} cannot be read ({error}); check the path and its permissions", path.display()))
+}

@@ -1,0 +1,221 @@
+//! Detection of a file's kind: by its content first, and by its extension where the content is only text.
+
+use super::super::item::{FileKind, Item};
+
+/// Number of bytes at the start of a file in which the content is searched for signs of its kind.
+const SNIFF_BYTES: usize = 4 * 1024;
+
+/// Returns the kind of a file, or `None` if it is not one that is read.
+pub(in crate::connectors) fn detect_kind(item: &Item<'_>) -> Option<FileKind> {
+    let (head, extension) = (item.head(), item.extension());
+    if let Some(kind) = binary_kind(head, &extension) {
+        return Some(kind);
+    }
+    if !is_text(head) {
+        return None;
+    }
+    let start = String::from_utf8_lossy(head.get(..SNIFF_BYTES).unwrap_or(head));
+    let start = start.trim_start_matches('\u{FEFF}').trim_start();
+    if extension == "json" {
+        return export_kind(&String::from_utf8_lossy(head), &item.path);
+    }
+    let by_content = text_kind(start);
+    match FileKind::from_extension(&extension) {
+        // These extensions say what the text is meant to be.
+        Some(kind @ (FileKind::Text | FileKind::Markdown | FileKind::Html | FileKind::Eml)) => Some(kind),
+        Some(_wrong_extension) => by_content,
+        // A message of a Maildir has no extension, or one with its flags.
+        None if is_in_maildir(&item.path) => by_content.or(Some(FileKind::Eml)),
+        None => by_content,
+    }
+}
+
+/// Returns true if a file is where a Maildir has its messages.
+fn is_in_maildir(path: &str) -> bool {
+    let mut folders = path.rsplit('/').skip(1);
+    matches!(folders.next(), Some("cur" | "new"))
+}
+
+fn binary_kind(head: &[u8], extension: &str) -> Option<FileKind> {
+    let is_pdf = head.get(..1_024).unwrap_or(head).windows(5).any(|bytes| bytes == b"%PDF-");
+    if is_pdf && !head.starts_with(b"PK") {
+        return Some(FileKind::Pdf);
+    }
+    if head.starts_with(b"PK\x03\x04") {
+        return zip_kind(head, extension);
+    }
+    let signatures: [(&[u8], usize, FileKind); 3] = [
+        (b"\x1F\x8B", 0, FileKind::Gzip),
+        (b"SQLite format 3\0", 0, FileKind::Sqlite),
+        (b"ustar", 257, FileKind::Tar),
+    ];
+    let mut found = signatures.into_iter();
+    found
+        .find(|(signature, at, _)| head.get(*at..).is_some_and(|rest| rest.starts_with(signature)))
+        .map(|(_, _, kind)| kind)
+}
+
+/// Returns the kind of a file in a ZIP container by the names of its first parts.
+fn zip_kind(head: &[u8], extension: &str) -> Option<FileKind> {
+    let has = |name: &str| head.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+    let types = [
+        ("application/epub+zip", FileKind::Epub),
+        ("application/vnd.oasis.opendocument.spreadsheet", FileKind::Ods),
+        ("application/vnd.oasis.opendocument.text", FileKind::Odt),
+    ];
+    // The first part has the type as its text.
+    let start = head.get(..256).unwrap_or(head);
+    if let Some((_, kind)) =
+        types.iter().find(|(name, _)| start.windows(name.len()).any(|bytes| bytes == name.as_bytes()))
+    {
+        return Some(*kind);
+    }
+    let by_extension = FileKind::from_extension(extension);
+    if has("[Content_Types].xml") {
+        let parts = [("word/document", FileKind::Docx), ("ppt/", FileKind::Pptx), ("xl/w", FileKind::Xlsx)];
+        if let Some((_, kind)) = parts.iter().find(|(name, _)| has(name)) {
+            return Some(*kind);
+        }
+    }
+    match by_extension {
+        Some(
+            kind @ (FileKind::Docx
+            | FileKind::Pptx
+            | FileKind::Xlsx
+            | FileKind::Ods
+            | FileKind::Odt
+            | FileKind::Epub
+            | FileKind::Zip),
+        ) => Some(kind),
+        // A program or another format in a ZIP container.
+        None if !extension.is_empty() => None,
+        _ => Some(FileKind::Zip),
+    }
+}
+
+/// Returns the kind of a text by its first lines.
+fn text_kind(start: &str) -> Option<FileKind> {
+    let lower = start.to_ascii_lowercase();
+    if lower.starts_with("begin:vcalendar") {
+        return Some(FileKind::Ics);
+    }
+    if lower.starts_with("begin:vcard") {
+        return Some(FileKind::Vcard);
+    }
+    if lower.starts_with("<!doctype html") || lower.starts_with("<html") {
+        return Some(FileKind::Html);
+    }
+    if lower.starts_with('<') {
+        let is_feed = ["<rss", "<feed", "<rdf:rdf"].iter().any(|tag| lower.contains(tag));
+        let is_html = lower.contains("<html");
+        return is_feed.then_some(FileKind::Feed).or(is_html.then_some(FileKind::Html));
+    }
+    if start.starts_with("From ") && start.lines().nth(1).is_some_and(is_header) {
+        return Some(FileKind::Mbox);
+    }
+    is_message(&lower).then_some(FileKind::Eml)
+}
+
+/// Returns true if a line is a header of a message.
+fn is_header(line: &str) -> bool {
+    let name = line.split_once(':').map(|(name, _)| name);
+    name.is_some_and(|name| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    })
+}
+
+/// Returns true if a text in lower case begins with headers of which two are those of a message.
+fn is_message(lower: &str) -> bool {
+    const NAMES: [&str; 8] =
+        ["from", "to", "subject", "date", "message-id", "received", "return-path", "delivered-to"];
+    let headers = lower.lines().take_while(|line| is_header(line) || line.starts_with([' ', '\t']));
+    let names = headers.filter_map(|line| line.split_once(':')).map(|(name, _)| name);
+    names.filter(|name| NAMES.contains(name)).take(2).count() == 2
+}
+
+/// Returns the kind of a JSON file by the keys at its start.
+fn export_kind(start: &str, path: &str) -> Option<FileKind> {
+    let has = |key: &str| start.contains(&format!("\"{key}\""));
+    if !start.trim_start_matches('\u{FEFF}').trim_start().starts_with('[') {
+        return None;
+    }
+    if has("mapping") && has("create_time") {
+        return Some(FileKind::ChatGpt);
+    }
+    if has("chat_messages") {
+        return Some(FileKind::Claude);
+    }
+    if is_slack_day(path) && has("ts") {
+        return Some(FileKind::Slack);
+    }
+    (has("number") && has("title") && (has("state") || has("url"))).then_some(FileKind::Github)
+}
+
+/// Returns true if a file is named as a day of a Slack channel: `CHANNEL/2026-04-01.json`.
+fn is_slack_day(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let day = name.strip_suffix(".json").unwrap_or_default();
+    path.contains('/') && day.len() == 10 && day.parse::<jiff::civil::Date>().is_ok()
+}
+
+/// Returns true if the start of a file is text: without control characters, or UTF-16 with a byte order mark.
+pub(super) fn is_text(head: &[u8]) -> bool {
+    let is_utf16 = head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF");
+    let is_control = |byte: &u8| matches!(byte, 0..=8 | 14..=26 | 28..=31);
+    is_utf16 || !head.iter().any(is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, content: &[u8], expect: Option<FileKind>) {
+        let item = Item::from_reader(name.to_owned(), None, Box::new(Cursor::new(content))).unwrap();
+        assert_eq!(detect_kind(&item), expect, "{name}");
+    }
+
+    #[test]
+    fn content_counts_more_than_the_extension() {
+        check("a.txt", b"%PDF-1.7\n", Some(FileKind::Pdf));
+        check("a.docx", b"\x1F\x8B\x08", Some(FileKind::Gzip));
+        check("a.pdf", b"BEGIN:VCALENDAR\r\n", Some(FileKind::Ics));
+        check("a.pdf", b"some text", None);
+        check("a.zip", b"PK\x03\x04....[Content_Types].xml...word/document.xml", Some(FileKind::Docx));
+        check("a.jar", b"PK\x03\x04....META-INF/MANIFEST.MF", None);
+        check("a.bin", b"PK\x03\x04....mimetypeapplication/epub+zip", Some(FileKind::Epub));
+        check("a", b"SQLite format 3\0", Some(FileKind::Sqlite));
+    }
+
+    #[test]
+    fn text_is_what_its_extension_says() {
+        check("a.md", b"<html>", Some(FileKind::Markdown));
+        check("a.txt", b"From: a\nTo: b\n\n", Some(FileKind::Text));
+        check("a.txt", b"\0\0\0\x01", None);
+        check("a.txt", b"\xFF\xFEa\0", Some(FileKind::Text));
+        check("a.rs", b"fn main() {}", None);
+        check("README", b"hello", None);
+    }
+
+    #[test]
+    fn text_without_an_extension_is_recognized() {
+        check("a", b"<?xml version=\"1.0\"?>\n<rss version=\"2.0\">", Some(FileKind::Feed));
+        check("a.xml", b"<feed xmlns=\"http://www.w3.org/2005/Atom\">", Some(FileKind::Feed));
+        check("a.xml", b"<config/>", None);
+        check("a", b"From a@x.test Wed Apr  1 10:00:00 2026\nSubject: x\n\n", Some(FileKind::Mbox));
+        check("a", b"Return-Path: <a@x>\nReceived: by x\n  more\nSubject: x\n\n", Some(FileKind::Eml));
+        check("box/cur/1.host:2,S", b"X-Only: one\n\n", Some(FileKind::Eml));
+        check("a", b"Note: this\nis text", None);
+    }
+
+    #[test]
+    fn exports_are_recognized_by_their_keys() {
+        check("a.json", b"[{\"title\":\"x\",\"create_time\":1,\"mapping\":{}}]", Some(FileKind::ChatGpt));
+        check("a.json", b"[{\"uuid\":\"x\",\"chat_messages\":[]}]", Some(FileKind::Claude));
+        check("general/2026-04-01.json", b"[{\"type\":\"message\",\"ts\":\"1\"}]", Some(FileKind::Slack));
+        check("a.json", b"[{\"number\":1,\"title\":\"x\",\"state\":\"OPEN\"}]", Some(FileKind::Github));
+        check("a.json", b"{\"a\":1}", None);
+    }
+}

@@ -1,0 +1,92 @@
+//! The files of a folder, in the order of their names.
+//!
+//! Hidden files and folders are skipped, except the folders of a Maildir, whose names begin with a dot. Links are not
+//! followed; only a file that the user named may be one.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::super::ImportError;
+
+/// What a folder has at a path.
+pub(super) enum Found {
+    /// A file, with its path in the folder.
+    File {
+        /// Path on disk.
+        file: PathBuf,
+        /// Path in the folder, with `/`.
+        path: String,
+    },
+    /// A hidden file or folder.
+    Hidden,
+    /// A link.
+    Link,
+    /// A file or folder that cannot be read.
+    Unreadable {
+        /// Path on disk.
+        place: String,
+        /// Reason for people.
+        reason: String,
+    },
+}
+
+/// Calls `visit` for everything in a folder, or for a single file.
+pub(super) fn walk(
+    path: &Path,
+    visit: &mut dyn FnMut(Found) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let unreadable = |problem: String| ImportError::Unreadable { path: path.to_owned(), problem };
+    let metadata = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+    if !metadata.is_dir() && !metadata.is_file() {
+        return Err(unreadable("it is neither a file nor a folder".to_owned()));
+    }
+    let folder = if metadata.is_dir() { path } else { path.parent().unwrap_or(path) };
+    let hidden = Cell::new(0_u64);
+    let is_visible = |entry: &DirEntry| {
+        let is_dotted = entry.depth() > 0 && entry.file_name().to_string_lossy().starts_with('.');
+        let is_visible = !is_dotted || is_maildir(entry.path());
+        hidden.set(hidden.get() + u64::from(!is_visible));
+        is_visible
+    };
+    for entry in WalkDir::new(path).sort_by_file_name().into_iter().filter_entry(is_visible) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) if error.depth() == 0 => return Err(unreadable(error.to_string())),
+            Err(error) => {
+                let place = error.path().unwrap_or(folder).display().to_string();
+                let reason = "it cannot be read; check its permissions".to_owned();
+                visit(Found::Unreadable { place, reason })?;
+                continue;
+            }
+        };
+        if entry.file_type().is_symlink() && entry.depth() > 0 {
+            visit(Found::Link)?;
+        } else if entry.file_type().is_file() || entry.depth() == 0 && metadata.is_file() {
+            visit(found_file(&entry, folder))?;
+        }
+    }
+    for _ in 0..hidden.get() {
+        visit(Found::Hidden)?;
+    }
+    Ok(())
+}
+
+fn found_file(entry: &DirEntry, folder: &Path) -> Found {
+    let within = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+    let pieces: Option<Vec<&str>> = within.iter().map(|piece| piece.to_str()).collect();
+    match pieces {
+        Some(pieces) => Found::File { file: entry.path().to_owned(), path: pieces.join("/") },
+        None => Found::Unreadable {
+            place: within.display().to_string(),
+            reason: "its name is not UTF-8".to_owned(),
+        },
+    }
+}
+
+/// Returns true if a folder has the folders of a Maildir.
+fn is_maildir(folder: &Path) -> bool {
+    ["cur", "new"].iter().all(|name| folder.join(name).is_dir())
+}

@@ -1,0 +1,83 @@
+//! The importer of files: a folder, a single file, or an archive, with a reader for each kind.
+//!
+//! Every file becomes records of a stream for its kind: documents, messages, events and so on. A file that cannot be
+//! read is rejected with the reason, files of other kinds are counted, and the rest of the folder is imported.
+//!
+//! * `detect`: the kind of a file
+//! * `folder`: the files of a folder
+//! * `read`: the readers of all kinds, and archives
+//! * `skipped`: counts of files of other kinds
+
+mod detect;
+mod folder;
+mod read;
+mod skipped;
+
+use std::path::Path;
+
+use self::folder::{Found, walk};
+use self::read::FileReader;
+use super::ImportError;
+use super::intake::Intake;
+use super::item::{FileKind, Item};
+
+/// The files to import.
+#[derive(Debug, Clone, Default)]
+pub struct FileSelection {
+    /// Kinds of files that are read. If empty, all kinds are read.
+    pub kinds: Vec<FileKind>,
+    /// Stream of the records; `None` is the stream of each kind.
+    pub stream: Option<String>,
+}
+
+impl FileSelection {
+    /// Returns true if files of a kind are read.
+    fn has(&self, kind: FileKind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
+
+    /// Returns true if entries of archives of a kind are read. If only archives are selected, these are all kinds.
+    fn has_entry(&self, kind: FileKind) -> bool {
+        self.has(kind) || kind.is_archive() || self.kinds.iter().all(|kind| kind.is_archive())
+    }
+
+    /// Returns a phrase for the error of a folder without such a file.
+    fn description(&self) -> String {
+        match self.kinds.first() {
+            Some(kind) => kind.description(),
+            None => "file of a known kind".to_owned(),
+        }
+    }
+}
+
+/// Imports a file, or every selected file below a folder. Calls `progress` with the size of each file.
+///
+/// # Errors
+///
+/// The folder cannot be read or has no such file, the store cannot be written, or the user stopped the import.
+pub fn import_files(
+    path: &Path,
+    selection: &FileSelection,
+    intake: &mut Intake<'_>,
+    progress: &dyn Fn(u64),
+) -> Result<(), ImportError> {
+    let mut reader = FileReader::new(selection, intake);
+    let root = path;
+    walk(path, &mut |found| {
+        reader.check_stop()?;
+        match found {
+            Found::File { file, path } => {
+                progress(file.metadata().map_or(0, |metadata| metadata.len()));
+                match Item::open(path.clone(), &file) {
+                    Ok(item) => reader.read_file(item, file == root)?,
+                    Err(error) => reader.reject(&path, &error.to_string()),
+                }
+            }
+            Found::Hidden => reader.skipped.count_hidden(),
+            Found::Link => reader.skipped.count_link(),
+            Found::Unreadable { place, reason } => reader.reject(&place, &reason),
+        }
+        Ok(())
+    })?;
+    reader.finish(path)
+}

@@ -1,0 +1,159 @@
+//! The readers of all kinds of files, and of the files in archives.
+
+use std::io::BufReader;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use super::super::ImportError;
+use super::super::archive::{ArchiveLimits, Entry, gzip_entry, tar_entries, zip_entries};
+use super::super::documents::{read_html, read_note, read_text};
+use super::super::intake::Intake;
+use super::super::item::{FileKind, FileRecord, Item, ReadError};
+use super::super::mail::{read_mail, read_mailbox};
+use super::FileSelection;
+use super::detect::detect_kind;
+use super::skipped::SkippedFiles;
+
+/// The reader of one import, with its counts.
+pub(super) struct FileReader<'r, 'i> {
+    selection: &'r FileSelection,
+    intake: &'r mut Intake<'i>,
+    /// Files that are not read.
+    pub(super) skipped: SkippedFiles,
+    /// Number of files that were read or rejected.
+    files: u64,
+}
+
+impl<'r, 'i> FileReader<'r, 'i> {
+    pub(super) fn new(selection: &'r FileSelection, intake: &'r mut Intake<'i>) -> Self {
+        Self { selection, intake, skipped: SkippedFiles::default(), files: 0 }
+    }
+
+    /// Returns an error if the user stopped the import.
+    pub(super) fn check_stop(&self) -> Result<(), ImportError> {
+        if self.intake.is_stopped() { Err(ImportError::Stopped) } else { Ok(()) }
+    }
+
+    pub(super) fn reject(&mut self, path: &str, reason: &str) {
+        self.files += 1;
+        self.intake.reject(&path, reason);
+    }
+
+    /// Reads a file of the folder, if it is of a selected kind. A file that the user named is read as the selected
+    /// kind, even if its content is not recognized.
+    pub(super) fn read_file(&mut self, item: Item<'_>, is_named: bool) -> Result<(), ImportError> {
+        let detected = detect_kind(&item).filter(|kind| self.selection.has(*kind));
+        match detected.or(self.selection.kinds.first().copied().filter(|_| is_named)) {
+            Some(kind) => {
+                let bytes = item.on_disk.as_deref().and_then(|file| file.metadata().ok());
+                let limits = ArchiveLimits::new(bytes.map_or(0, |metadata| metadata.len()));
+                self.read_kind(kind, item, &limits)
+            }
+            None => {
+                self.skipped.count(&item.extension());
+                Ok(())
+            }
+        }
+    }
+
+    /// Reports files of other kinds, and fails if no file was of a selected kind.
+    pub(super) fn finish(self, path: &Path) -> Result<(), ImportError> {
+        if self.files == 0 {
+            let (expected, found) = (self.selection.description(), self.skipped.to_string());
+            return Err(ImportError::Nothing { path: path.to_owned(), expected, found });
+        }
+        let others = self.skipped.others();
+        if others > 0 && self.selection.kinds.is_empty() {
+            self.intake.skip(others, &self.skipped.to_string());
+        }
+        Ok(())
+    }
+
+    /// Reads a file of this kind. A panic of a reader is reported, so that the import continues.
+    fn read_kind(
+        &mut self,
+        kind: FileKind,
+        item: Item<'_>,
+        limits: &ArchiveLimits,
+    ) -> Result<(), ImportError> {
+        let path = item.path.clone();
+        self.files += 1;
+        let read = catch_unwind(AssertUnwindSafe(|| self.dispatch(kind, item, limits)));
+        match read {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(ReadError::Ended(ImportError::Unreadable { problem, .. }))) => {
+                self.intake.reject(&path, &problem);
+                Ok(())
+            }
+            Ok(Err(ReadError::Ended(ImportError::WrongKind { expected, problem, .. }))) => {
+                self.intake.reject(&path, &format!("it is not {expected}: {problem}"));
+                Ok(())
+            }
+            Ok(Err(ReadError::Ended(error))) => Err(error),
+            Ok(Err(ReadError::Rejected(reason))) => {
+                self.intake.reject(&path, &reason);
+                Ok(())
+            }
+            Err(_panic) => {
+                self.intake.reject(&path, "an internal error stopped its reader; please report it");
+                Ok(())
+            }
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        kind: FileKind,
+        mut item: Item<'_>,
+        limits: &ArchiveLimits,
+    ) -> Result<(), ReadError> {
+        match kind {
+            FileKind::Text => self.take(read_text(&mut item)?),
+            FileKind::Markdown => self.take(read_note(&mut item)?),
+            FileKind::Html => self.take(read_html(&mut item)?),
+            FileKind::Eml => self.take(read_mail(&mut item)?),
+            FileKind::Mbox => {
+                let path = item.path.clone();
+                let stream = self.selection.stream.as_deref().unwrap_or("messages");
+                let mut reader = BufReader::with_capacity(1 << 16, item.into_reader());
+                Ok(read_mailbox(&mut reader, &path, stream, self.intake)?)
+            }
+            FileKind::Gzip => {
+                let limits = limits.nested()?;
+                let item = gzip_entry(item, &limits)?;
+                self.read_entry(Entry::File(item), &limits)?;
+                Ok(())
+            }
+            FileKind::Zip => {
+                let limits = limits.nested()?;
+                zip_entries(item, &limits, &mut |entry| self.read_entry(entry, &limits))
+            }
+            FileKind::Tar => {
+                let limits = limits.nested()?;
+                tar_entries(item, &limits, &mut |entry| self.read_entry(entry, &limits))
+            }
+            _ => Err("no reader yet".into()),
+        }
+    }
+
+    /// Reads an entry of an archive.
+    fn read_entry(&mut self, entry: Entry<'_>, limits: &ArchiveLimits) -> Result<(), ImportError> {
+        self.check_stop()?;
+        match entry {
+            Entry::Rejected(path, reason) => self.reject(&path, &reason),
+            Entry::File(item) => match detect_kind(&item) {
+                Some(kind) if self.selection.has_entry(kind) => self.read_kind(kind, item, limits)?,
+                _ => self.skipped.count(&item.extension()),
+            },
+        }
+        Ok(())
+    }
+
+    /// Passes a record to the store. Its place in a report is the path of the file.
+    fn take(&mut self, record: FileRecord) -> Result<(), ReadError> {
+        let stream = self.selection.stream.clone();
+        let place = record.path().to_owned();
+        let record = FileRecord { stream: stream.unwrap_or_else(|| record.stream.clone()), ..record };
+        Ok(record.take_into(&place, self.intake)?)
+    }
+}
