@@ -21,6 +21,7 @@ mod import;
 mod mode;
 mod print;
 mod probe;
+mod read_pdf;
 mod search;
 mod serve;
 mod source;
@@ -89,6 +90,7 @@ enum Command {
     ClientConfig(client_config::ClientConfig),
     Bundle(client_config::Bundle),
     Completions(completions::Completions),
+    ReadPdf(read_pdf::ReadPdf),
 }
 
 /// Returns the log format from the command line, otherwise from the environment.
@@ -162,6 +164,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Command::ClientConfig(command) => command.run(printer),
             Command::Bundle(command) => command.run(printer),
             Command::Completions(command) => command.run(Cli::command(), printer),
+            Command::ReadPdf(command) => command.run(printer),
         });
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,7 +6,7 @@
 //!
 //! * `records`, `csv`, `json`: the importers of tables and JSON
 //! * `files`: the importer of folders and archives, `item`: a file in them, `archive`: ZIP, tar and gzip files
-//! * `documents`: files that become one record each
+//! * `documents`, `office`, `pdf`: documents and spreadsheets
 //! * `mail`: e-mails as records, and mailboxes
 //! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
 //! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds
@@ -28,6 +28,8 @@ mod key;
 mod lines;
 mod mail;
 mod meter;
+mod office;
+mod pdf;
 mod records;
 mod sample;
 mod text_input;
@@ -44,6 +46,7 @@ pub use intake::{Intake, Report};
 pub use item::FileKind;
 pub use json::import_json;
 pub use mail::import_mbox;
+pub use pdf::{extract_pdf, limit_pdf_memory};
 pub use records::import_records;
 pub use sample::{SampleAccount, import_account};
 

@@ -19,6 +19,20 @@ pub(super) enum FilesCommand {
     Eml(PathArgs),
     /// Import a Maildir, a record per message
     Maildir(PathArgs),
+    /// Import PDF documents with their text layer, a record per file
+    Pdf(PathArgs),
+    /// Import Word documents, a record per file
+    Docx(PathArgs),
+    /// Import PowerPoint presentations, a record per file
+    Pptx(PathArgs),
+    /// Import OpenDocument texts, a record per file
+    Odt(PathArgs),
+    /// Import EPUB books, a record per file
+    Epub(PathArgs),
+    /// Import Excel workbooks, a record per row
+    Xlsx(PathArgs),
+    /// Import OpenDocument spreadsheets, a record per row
+    Ods(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -53,7 +67,9 @@ impl FilesCommand {
         progress: &dyn Fn(u64),
     ) -> Result<(), ImportError> {
         let (PathArgs { path, .. }, _, kinds) = self.parts();
-        import_files(path, &FileSelection { kinds: kinds.to_vec(), stream: None }, intake, progress)
+        let program = std::env::current_exe().ok();
+        let selection = FileSelection { kinds: kinds.to_vec(), stream: None, program };
+        import_files(path, &selection, intake, progress)
     }
 
     /// Returns the arguments, the name and the kinds of files of a subcommand. No kind stands for all kinds.
@@ -65,6 +81,13 @@ impl FilesCommand {
             Self::Html(path) => (path, "html", &[File::Html]),
             Self::Eml(path) => (path, "eml", &[File::Eml]),
             Self::Maildir(path) => (path, "maildir", &[File::Eml]),
+            Self::Pdf(path) => (path, "pdf", &[File::Pdf]),
+            Self::Docx(path) => (path, "docx", &[File::Docx]),
+            Self::Pptx(path) => (path, "pptx", &[File::Pptx]),
+            Self::Odt(path) => (path, "odt", &[File::Odt]),
+            Self::Epub(path) => (path, "epub", &[File::Epub]),
+            Self::Xlsx(path) => (path, "xlsx", &[File::Xlsx]),
+            Self::Ods(path) => (path, "ods", &[File::Ods]),
             Self::Zip(path) => (path, "zip", &[File::Zip]),
             Self::Tar(path) => (path, "tar", &[File::Tar, File::Gzip]),
             Self::Takeout(path) => (path, "takeout", &[File::Mbox, File::Zip, File::Tar, File::Gzip]),

@@ -170,7 +170,7 @@ impl Kind {
                     return Err(ImportError::Unreadable { path: path.clone(), problem });
                 }
                 let kinds = vec![FileKind::Markdown];
-                let selection = FileSelection { kinds, stream: Some(stream.clone()) };
+                let selection = FileSelection { kinds, stream: Some(stream.clone()), program: None };
                 import_files(path, &selection, intake, &|bytes| bar.inc(bytes))
             }
             Self::Files(command) => command.read_into(intake, &|bytes| bar.inc(bytes)),

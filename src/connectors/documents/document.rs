@@ -10,26 +10,26 @@ const STREAM: &str = "documents";
 
 /// A document that was read.
 #[derive(Debug, Default)]
-pub(super) struct Document {
-    pub(super) title: String,
-    pub(super) authors: Vec<String>,
-    pub(super) subject: String,
-    pub(super) keywords: Vec<String>,
-    pub(super) language: String,
-    pub(super) url: String,
+pub(in crate::connectors) struct Document {
+    pub(in crate::connectors) title: String,
+    pub(in crate::connectors) authors: Vec<String>,
+    pub(in crate::connectors) subject: String,
+    pub(in crate::connectors) keywords: Vec<String>,
+    pub(in crate::connectors) language: String,
+    pub(in crate::connectors) url: String,
     /// Time at which the document was created, as the file has it.
-    pub(super) created: String,
+    pub(in crate::connectors) created: String,
     /// Time at which the document was last changed, as the file has it.
-    pub(super) modified: String,
+    pub(in crate::connectors) modified: String,
     /// Number of pages, slides or chapters with the name of the field.
-    pub(super) count: Option<(&'static str, usize)>,
-    pub(super) text: String,
+    pub(in crate::connectors) count: Option<(&'static str, usize)>,
+    pub(in crate::connectors) text: String,
 }
 
 impl Document {
     /// Returns the record: title and path first, then what is known of the document, then its text as `body`. The
     /// time is that of the document, else of the file.
-    pub(super) fn into_record(self, kind: FileKind, item: &Item<'_>) -> FileRecord {
+    pub(in crate::connectors) fn into_record(self, kind: FileKind, item: &Item<'_>) -> FileRecord {
         let mut record = FileRecord::for_item(STREAM, item);
         let title = one_line(&self.title);
         record.put_text("title", if title.is_empty() { item.stem() } else { &title });

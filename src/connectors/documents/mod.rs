@@ -10,6 +10,7 @@ mod html_text;
 mod markdown;
 mod text;
 
+pub(super) use document::Document;
 pub(super) use html::read_html;
 pub(super) use html_text::html_to_text;
 pub(super) use markdown::read_note;

@@ -44,6 +44,11 @@ fn binary_kind(head: &[u8], extension: &str) -> Option<FileKind> {
     if head.starts_with(b"PK\x03\x04") {
         return zip_kind(head, extension);
     }
+    // Encrypted office documents have the container of Office 97.
+    if head.starts_with(b"\xD0\xCF\x11\xE0") {
+        let kind = FileKind::from_extension(extension);
+        return kind.filter(|kind| matches!(kind, FileKind::Docx | FileKind::Pptx | FileKind::Xlsx));
+    }
     let signatures: [(&[u8], usize, FileKind); 3] = [
         (b"\x1F\x8B", 0, FileKind::Gzip),
         (b"SQLite format 3\0", 0, FileKind::Sqlite),

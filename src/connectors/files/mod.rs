@@ -13,7 +13,7 @@ mod folder;
 mod read;
 mod skipped;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::folder::{Found, walk};
 use self::read::FileReader;
@@ -28,6 +28,8 @@ pub struct FileSelection {
     pub kinds: Vec<FileKind>,
     /// Stream of the records; `None` is the stream of each kind.
     pub stream: Option<String>,
+    /// Program that reads PDF documents in a process of its own. Without it, this process reads them.
+    pub program: Option<PathBuf>,
 }
 
 impl FileSelection {

@@ -10,6 +10,8 @@ use super::super::documents::{read_html, read_note, read_text};
 use super::super::intake::Intake;
 use super::super::item::{FileKind, FileRecord, Item, ReadError};
 use super::super::mail::{read_mail, read_mailbox};
+use super::super::office::{read_docx, read_epub, read_ods, read_odt, read_pptx, read_xlsx};
+use super::super::pdf::read_pdf;
 use super::FileSelection;
 use super::detect::detect_kind;
 use super::skipped::SkippedFiles;
@@ -132,6 +134,13 @@ impl<'r, 'i> FileReader<'r, 'i> {
                 let limits = limits.nested()?;
                 tar_entries(item, &limits, &mut |entry| self.read_entry(entry, &limits))
             }
+            FileKind::Docx => self.take(read_docx(&mut item)?),
+            FileKind::Pptx => self.take(read_pptx(&mut item)?),
+            FileKind::Odt => self.take(read_odt(&mut item)?),
+            FileKind::Epub => self.take(read_epub(&mut item)?),
+            FileKind::Pdf => self.take(read_pdf(&mut item, self.selection.program.as_deref())?),
+            FileKind::Xlsx => read_xlsx(&mut item, self.intake),
+            FileKind::Ods => read_ods(&mut item, self.intake),
             _ => Err("no reader yet".into()),
         }
     }

@@ -17,13 +17,13 @@ pub enum FileKind {
     Mbox,
     /// A Word document.
     Docx,
-    /// A `PowerPoint` presentation.
+    /// A PowerPoint presentation.
     Pptx,
     /// An Excel workbook.
     Xlsx,
-    /// An `OpenDocument` spreadsheet.
+    /// An OpenDocument spreadsheet.
     Ods,
-    /// An `OpenDocument` text.
+    /// An OpenDocument text.
     Odt,
     /// An electronic book.
     Epub,
@@ -41,7 +41,7 @@ pub enum FileKind {
     Vcard,
     /// An RSS or Atom feed.
     Feed,
-    /// A `SQLite` database.
+    /// A SQLite database.
     Sqlite,
     /// Conversations exported by ChatGPT.
     ChatGpt,

@@ -1,0 +1,27 @@
+//! Readers of office documents and books: XML files in a ZIP container.
+//!
+//! * `package`: the parts of a container, within limits
+//! * `xml`: a walk over the elements and texts of a part
+//! * `properties`: title, author and times of a document
+//! * `docx`, `pptx`, `odt`, `epub`: documents; `xlsx`, `ods`: spreadsheets, a record per row
+//! * `rows`: the rows of a sheet as records
+//!
+//! **Invariant:** entities are never expanded, no macro is run, and no other file is opened.
+
+mod docx;
+mod epub;
+mod ods;
+mod odt;
+mod package;
+mod pptx;
+mod properties;
+mod rows;
+mod xlsx;
+mod xml;
+
+pub(super) use self::docx::read_docx;
+pub(super) use self::epub::read_epub;
+pub(super) use self::ods::read_ods;
+pub(super) use self::odt::read_odt;
+pub(super) use self::pptx::read_pptx;
+pub(super) use self::xlsx::read_xlsx;

@@ -1,0 +1,172 @@
+//! The text of all pages of a PDF document.
+
+use encoding_rs::{UTF_16BE, WINDOWS_1252};
+use hayro_syntax::object::DateTime;
+use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use serde::{Deserialize, Serialize};
+
+use super::page::PageReader;
+
+/// Maximum number of pages.
+const MAX_PAGES: usize = 20_000;
+
+/// Maximum size of the text in bytes.
+const MAX_TEXT_BYTES: usize = 32 * 1024 * 1024;
+
+/// The properties and the text of a document.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct PdfText {
+    /// Title in the properties.
+    pub title: String,
+    /// Author in the properties.
+    pub author: String,
+    /// Subject in the properties.
+    pub subject: String,
+    /// Keywords in the properties.
+    pub keywords: String,
+    /// Time of creation in RFC 3339.
+    pub created: String,
+    /// Time of the last change in RFC 3339.
+    pub modified: String,
+    /// Number of pages.
+    pub pages: usize,
+    /// Text of all pages, each after an empty line.
+    pub text: String,
+}
+
+/// Reads a document.
+///
+/// # Errors
+///
+/// The text says why it cannot be read: it is encrypted, broken, too long, or has no text.
+pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, String> {
+    let pdf = Pdf::new(bytes).map_err(|error| match error {
+        LoadPdfError::Decryption(DecryptionError::PasswordProtected) => {
+            "it is encrypted: it needs a password".to_owned()
+        }
+        LoadPdfError::Decryption(_) => "it is encrypted in an unknown way".to_owned(),
+        LoadPdfError::Invalid => "it is no complete PDF document".to_owned(),
+    })?;
+    let pages = pdf.pages();
+    if pages.len() > MAX_PAGES {
+        return Err(format!("it has more than {MAX_PAGES} pages"));
+    }
+    let metadata = pdf.metadata();
+    let mut document = PdfText {
+        title: text_string(metadata.title.as_deref()),
+        author: text_string(metadata.author.as_deref()),
+        subject: text_string(metadata.subject.as_deref()),
+        keywords: text_string(metadata.keywords.as_deref()),
+        created: metadata.creation_date.as_ref().map(rfc3339).unwrap_or_default(),
+        modified: metadata.modification_date.as_ref().map(rfc3339).unwrap_or_default(),
+        pages: pages.len(),
+        text: String::new(),
+    };
+    let mut reader = PageReader::default();
+    for page in pages.iter() {
+        let text = reader.read(page)?;
+        if !document.text.is_empty() && !text.is_empty() {
+            document.text.push_str("\n\n");
+        }
+        document.text.push_str(&text);
+        if document.text.len() > MAX_TEXT_BYTES {
+            return Err(format!("its text is longer than {MAX_TEXT_BYTES} bytes"));
+        }
+    }
+    if document.text.is_empty() {
+        let pages =
+            if document.pages == 1 { "1 page".to_owned() } else { format!("{} pages", document.pages) };
+        return Err(format!(
+            "it has no text: its {pages} have only images (text recognition is not supported)"
+        ));
+    }
+    Ok(document)
+}
+
+/// Decodes a text of the properties: UTF-16 or UTF-8 with a byte order mark, or an encoding close to Windows-1252.
+fn text_string(bytes: Option<&[u8]>) -> String {
+    let bytes = bytes.unwrap_or_default();
+    let text = match bytes {
+        [0xFE, 0xFF, rest @ ..] => UTF_16BE.decode_without_bom_handling(rest).0,
+        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8_lossy(rest),
+        _ => WINDOWS_1252.decode_without_bom_handling(bytes).0,
+    };
+    text.chars().filter(|character| !character.is_control()).collect()
+}
+
+fn rfc3339(time: &DateTime) -> String {
+    let DateTime { year, month, day, hour, minute, second, utc_offset_hour, utc_offset_minute } = *time;
+    let sign = if utc_offset_hour < 0 { '-' } else { '+' };
+    let hours = utc_offset_hour.unsigned_abs();
+    let is_utc = hours == 0 && utc_offset_minute == 0;
+    let zone = if is_utc { "Z".to_owned() } else { format!("{sign}{hours:02}:{utc_offset_minute:02}") };
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a document of one page with this content. Its table of references is missing, as in damaged files.
+    fn pdf(content: &str, font: &str) -> Vec<u8> {
+        format!(
+            "%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n\
+             2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n\
+             3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>\nendobj\n\
+             4 0 obj\n<</Length {}>>\nstream\n{content}\nendstream\nendobj\n\
+             5 0 obj\n{font}\nendobj\n\
+             6 0 obj\n<</Title(A title)/CreationDate(D:20260401100000+02'00')>>\nendobj\n\
+             trailer\n<</Root 1 0 R/Info 6 0 R>>\n",
+            content.len()
+        )
+        .into_bytes()
+    }
+
+    const HELVETICA: &str = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>";
+
+    #[track_caller]
+    fn check(content: &str, font: &str, expect: &str) {
+        assert_eq!(extract_pdf(pdf(content, font)).unwrap().text, expect);
+    }
+
+    #[test]
+    fn lines_and_spaces_follow_positions() {
+        check("BT /F1 12 Tf 50 700 Td (Hello) Tj 0 -14 Td (World) Tj ET", HELVETICA, "Hello\nWorld");
+        check("BT /F1 12 Tf 50 700 Td [(Hel)10(lo)-400(World)] TJ ET", HELVETICA, "Hello World");
+        check("BT /F1 12 Tf 50 700 Td (A) Tj ET BT /F1 12 Tf 150 700 Td (B) Tj ET", HELVETICA, "A B");
+        check(
+            "BT /F1 1 Tf 12 0 0 12 50 700 Tm 1.2 TL (one) Tj T* (two) Tj (x) ' ET",
+            HELVETICA,
+            "one\ntwo\nx",
+        );
+        check(
+            "q 2 0 0 2 0 0 cm BT /F1 6 Tf 25 350 Td (big) Tj ET Q BT /F1 12 Tf 50 600 Td (next) Tj ET",
+            HELVETICA,
+            "big\n\nnext",
+        );
+    }
+
+    #[test]
+    fn names_of_glyphs_are_characters() {
+        let font = "<</Type/Font/Subtype/Type1/BaseFont/X/Encoding<</Differences[1/fi/eacute/uni20AC/A.sc 65/zero]>>>>";
+        check("BT /F1 12 Tf 50 700 Td <0102030441> Tj ET", font, "fiéA0".replace('é', "é€").as_str());
+        check("BT /F1 12 Tf 50 700 Td (Ren\\351) Tj ET", HELVETICA, "René");
+    }
+
+    #[test]
+    fn documents_without_text_are_named() {
+        let error = extract_pdf(pdf("q 10 0 0 10 0 0 cm /Im1 Do Q", HELVETICA)).unwrap_err();
+        assert!(error.contains("its 1 page have only images"), "{error}");
+        for broken in [&b"%PDF-1.4"[..], b"", b"%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 1 0 R>>\nendobj"] {
+            assert!(extract_pdf(broken.to_vec()).is_err());
+        }
+    }
+
+    #[test]
+    fn properties_are_read() {
+        let document = extract_pdf(pdf("BT /F1 9 Tf (x) Tj ET", HELVETICA)).unwrap();
+        assert_eq!((document.title.as_str(), document.pages), ("A title", 1));
+        assert_eq!(document.created, "2026-04-01T10:00:00+02:00");
+        assert_eq!(text_string(Some(b"\xFE\xFF\x00R\x00\xE9")), "Ré");
+    }
+}
