@@ -42,6 +42,44 @@ pub fn import_csv(
     names: &FieldNames,
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
+    import_rows(reader, path, &RowTarget { stream, origin: None }, names, intake)
+}
+
+/// Imports the rows of a table in a folder or archive. `path` is its path there.
+pub(super) fn read_table(reader: impl Read, path: &str, intake: &mut Intake<'_>) -> Result<(), ImportError> {
+    let target = RowTarget { stream: "rows", origin: Some(path) };
+    import_rows(reader, Path::new(path), &target, &FieldNames::default(), intake)
+}
+
+/// The place of a table's rows in the store.
+struct RowTarget<'a> {
+    stream: &'a str,
+    /// Path of the table in a folder. It precedes the keys of the rows, which are unique only in their table.
+    origin: Option<&'a str>,
+}
+
+impl RowTarget<'_> {
+    fn key(&self, key: Value) -> Value {
+        let Some(path) = self.origin else { return key };
+        let text = match &key {
+            Value::Array(columns) => columns.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+            number => number.to_string(),
+        };
+        Value::from(format!("{path}/{text}"))
+    }
+
+    fn place(&self, line: u64) -> String {
+        self.origin.map_or_else(|| line.to_string(), |path| format!("{path}:{line}"))
+    }
+}
+
+fn import_rows(
+    reader: impl Read,
+    path: &Path,
+    target: &RowTarget<'_>,
+    names: &FieldNames,
+    intake: &mut Intake<'_>,
+) -> Result<(), ImportError> {
     let wrong = |problem| ImportError::WrongKind { path: path.to_owned(), expected: EXPECTED, problem };
     let unreadable = |problem: &dyn std::fmt::Display| ImportError::Unreadable {
         path: path.to_owned(),
@@ -66,19 +104,31 @@ pub fn import_csv(
             Ok(false) => break,
             Ok(true) => match columns.fields(&row, is_ascii) {
                 Ok(fields) => {
-                    let key = columns.key_of(&fields, number);
+                    let key = target.key(columns.key_of(&fields, number));
                     let mut data = columns.data(fields);
                     let emitted_at = names.apply(&mut data);
+                    if let Some(origin) = target.origin {
+                        data.insert("path".to_owned(), Value::from(origin));
+                    }
                     let (bytes, repeated) = (row.as_slice().len(), Repeated::Refused);
-                    let draft =
-                        Draft { stream, key: Some(key), data: Some(data), emitted_at, bytes, repeated };
-                    intake.take(&line, draft)?;
+                    let draft = Draft {
+                        stream: target.stream,
+                        key: Some(key),
+                        data: Some(data),
+                        emitted_at,
+                        bytes,
+                        repeated,
+                    };
+                    intake.take(&target.place(line), draft)?;
                 }
-                Err(reason) => intake.reject(&line, &reason),
+                Err(reason) => intake.reject(&target.place(line), &reason),
             },
             Err(error) => match error.kind() {
                 csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-                    intake.reject(&line, &format!("it has {len} fields and the header has {expected_len}"));
+                    intake.reject(
+                        &target.place(line),
+                        &format!("it has {len} fields and the header has {expected_len}"),
+                    );
                 }
                 csv::ErrorKind::Io(problem) if problem.kind() == io::ErrorKind::InvalidData => {
                     return Err(wrong(format!("line {line}: {problem}")));

@@ -7,6 +7,7 @@
 //! * `records`, `csv`, `json`: the importers of tables and JSON
 //! * `files`: the importer of folders and archives, `item`: a file in them, `archive`: ZIP, tar and gzip files
 //! * `documents`, `office`, `pdf`: documents and spreadsheets
+//! * `calendar`, `feed`, `exports`, `sqlite`, `git`: calendars and contacts, feeds, exports, databases, repositories
 //! * `mail`: e-mails as records, and mailboxes
 //! * `values`, `field_names`, `key`: typed values, the fields with a role, canonical keys
 //! * `input`, `text_input`, `lines`, `meter`, `depth`: reading files with bounds
@@ -14,11 +15,15 @@
 //! * `sample`, `hostaway`: bundled sample data
 
 mod archive;
+mod calendar;
 mod csv;
 mod depth;
 mod documents;
+mod exports;
+mod feed;
 mod field_names;
 mod files;
+mod git;
 pub mod hostaway;
 mod input;
 mod intake;
@@ -32,6 +37,7 @@ mod office;
 mod pdf;
 mod records;
 mod sample;
+mod sqlite;
 mod text_input;
 mod values;
 
@@ -40,7 +46,8 @@ use std::path::PathBuf;
 pub use archive::unzip_input;
 pub use csv::import_csv;
 pub use field_names::FieldNames;
-pub use files::{FileSelection, import_files};
+pub use files::{FileSelection, import_content, import_files};
+pub use git::import_git;
 pub use input::Input;
 pub use intake::{Intake, Report};
 pub use item::FileKind;
@@ -100,6 +107,9 @@ pub enum ImportError {
         /// Description of the error.
         problem: String,
     },
+    /// The program `git` is not installed.
+    #[error("git is not installed, or not in PATH; install it to import a repository")]
+    NoGit,
     /// The user stopped the import.
     #[error("stopped; the records imported so far are kept. Run the same command again to import the rest")]
     Stopped,

@@ -97,6 +97,7 @@ impl Scratch {
         self.replaced.push(("/var/lib/fetchwell/", format!("{}/", text(self.folder.path()))));
         match self.name.as_str() {
             "README.md" => {
+                self.write("home/Documents/plan.txt", "The plan.\n");
                 self.write("home/notes/idea.md", "# An idea\n\nWrite to Ann.\n");
                 self.write("mail.mbox", MAILBOX);
                 self.write("orders.csv", "id,customer\n7,Ann\n");

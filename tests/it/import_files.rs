@@ -121,6 +121,7 @@ fn a_mixed_folder_is_imported_and_other_kinds_are_named() {
     workshop.file("f/a.txt", "one");
     workshop.file("f/b.md", "# Two");
     workshop.file("f/mail.eml", MAIL);
+    workshop.file("f/table.csv", "id,name,date\n7,the lemur,2026-04-01\n8,x,2026-04-02\n");
     workshop.file("f/photo.jpg", b"\xFF\xD8\xFF\x00");
     workshop.file("f/wrong.pdf", "no PDF at all");
     workshop.file("f/broken.zip", b"PK\x03\x04 and no more");
@@ -134,8 +135,11 @@ fn a_mixed_folder_is_imported_and_other_kinds_are_named() {
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
         (&summary["added"], &summary["rejected"], &summary["skipped"]),
-        (&3.into(), &1.into(), &2.into())
+        (&5.into(), &1.into(), &2.into())
     );
+    assert_eq!(workshop.search("lemur"), ["c/rows:table.csv/7"]);
+    let (data, time) = record(&workshop, "table.csv/7");
+    assert_eq!((&data["path"], time.as_deref()), (&"table.csv".into(), Some("2026-04-01")));
     assert!(workshop.search("root").is_empty());
 }
 

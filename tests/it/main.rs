@@ -54,6 +54,7 @@ mod http_tls;
 mod http_unread;
 mod import;
 mod import_documents;
+mod import_exports;
 mod import_files;
 mod import_notes;
 mod import_values;

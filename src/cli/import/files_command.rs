@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::target::TargetArgs;
-use crate::connectors::{FileKind, FileSelection, ImportError, Intake, import_files};
+use crate::connectors::{FileKind, FileSelection, ImportError, Intake, import_files, import_git};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FilesCommand {
@@ -33,6 +33,25 @@ pub(super) enum FilesCommand {
     Xlsx(PathArgs),
     /// Import OpenDocument spreadsheets, a record per row
     Ods(PathArgs),
+    /// Import iCalendar files, a record per event, task or journal entry
+    Ics(PathArgs),
+    /// Import vCard files, a record per contact
+    Vcard(PathArgs),
+    /// Import RSS and Atom feeds that were saved, a record per entry
+    Feed(PathArgs),
+    /// Import SQLite databases, a stream per table and a record per row
+    Sqlite(PathArgs),
+    /// Import a git repository, a record per commit that HEAD reaches
+    Git(PathArgs),
+    /// Import an export of ChatGPT, a record per conversation
+    #[command(name = "chatgpt")]
+    ChatGpt(PathArgs),
+    /// Import an export of Claude, a record per conversation
+    Claude(PathArgs),
+    /// Import an export of Slack, a record per message
+    Slack(PathArgs),
+    /// Import issues or pull requests from `gh issue list --json`, a record per issue
+    Github(PathArgs),
     /// Import every file of a known kind in a ZIP archive
     Zip(PathArgs),
     /// Import every file of a known kind in a tar archive, also compressed with gzip
@@ -67,6 +86,9 @@ impl FilesCommand {
         progress: &dyn Fn(u64),
     ) -> Result<(), ImportError> {
         let (PathArgs { path, .. }, _, kinds) = self.parts();
+        if let Self::Git(_) = self {
+            return import_git(path, intake);
+        }
         let program = std::env::current_exe().ok();
         let selection = FileSelection { kinds: kinds.to_vec(), stream: None, program };
         import_files(path, &selection, intake, progress)
@@ -88,6 +110,15 @@ impl FilesCommand {
             Self::Epub(path) => (path, "epub", &[File::Epub]),
             Self::Xlsx(path) => (path, "xlsx", &[File::Xlsx]),
             Self::Ods(path) => (path, "ods", &[File::Ods]),
+            Self::Ics(path) => (path, "ics", &[File::Ics]),
+            Self::Vcard(path) => (path, "vcard", &[File::Vcard]),
+            Self::Feed(path) => (path, "feed", &[File::Feed]),
+            Self::Sqlite(path) => (path, "sqlite", &[File::Sqlite]),
+            Self::Git(path) => (path, "git", &[]),
+            Self::ChatGpt(path) => (path, "chatgpt", &[File::ChatGpt, File::Zip]),
+            Self::Claude(path) => (path, "claude", &[File::Claude, File::Zip]),
+            Self::Slack(path) => (path, "slack", &[File::Slack, File::Zip]),
+            Self::Github(path) => (path, "github", &[File::Github]),
             Self::Zip(path) => (path, "zip", &[File::Zip]),
             Self::Tar(path) => (path, "tar", &[File::Tar, File::Gzip]),
             Self::Takeout(path) => (path, "takeout", &[File::Mbox, File::Zip, File::Tar, File::Gzip]),

@@ -21,7 +21,7 @@ use super::item::Item;
 
 /// An entry of an archive.
 pub(super) enum Entry<'a> {
-    /// A file.
+    /// A file that can be read.
     File(Item<'a>),
     /// An entry that cannot be read, with its path and the reason.
     Rejected(String, String),

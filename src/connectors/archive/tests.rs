@@ -129,3 +129,43 @@ fn the_entries_of_a_tar_archive_have_their_long_names() {
     let row = |path: &str, text: &str| (format!("a.tar/{path}"), text.to_owned(), time.to_owned());
     assert_eq!(seen, [row("a.txt", "one"), row(&long, "two")]);
 }
+
+#[test]
+fn encrypted_and_truncated_archives_are_rejected() {
+    let mut archive = zip_of(&[("a.txt", b"secret"), ("b.txt", b"open")]);
+    let directory = archive.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+    archive[6] |= 1;
+    archive[directory + 8] |= 1;
+    let (seen, result) = entries(archive.clone(), &ArchiveLimits::new(1_000));
+    assert!(result.is_ok());
+    let expect = [("a.zip/a.txt", "it is encrypted"), ("a.zip/b.txt", "open")];
+    assert_eq!(seen, expect.map(|(path, text)| (path.to_owned(), text.to_owned())));
+    archive.truncate(archive.len() - 30);
+    assert!(matches!(entries(archive, &ArchiveLimits::new(1_000)).1, Err(ReadError::Rejected(_))));
+    let mut builder = ::tar::Builder::new(Vec::new());
+    let mut header = ::tar::Header::new_gnu();
+    header.set_size(10_000);
+    builder.append_data(&mut header, "a.txt", [b'a'; 10_000].as_slice()).unwrap();
+    let archive = item("a.tar", builder.into_inner().unwrap()[..5_000].to_vec());
+    let mut read = Vec::new();
+    let result = tar_entries(archive, &ArchiveLimits::new(1_000), &mut |entry| {
+        if let Entry::File(mut item) = entry {
+            read.push(item.read_all().is_err());
+        }
+        Ok(())
+    });
+    assert!(result.is_err() || read == [true], "{read:?}");
+}
+
+#[test]
+fn a_name_in_a_tar_archive_has_a_limit() {
+    let mut header = ::tar::Header::new_gnu();
+    header.set_entry_type(::tar::EntryType::GNULongName);
+    header.set_path("././@LongLink").unwrap();
+    header.set_size(1 << 20);
+    header.set_cksum();
+    let mut bytes = header.as_bytes().to_vec();
+    bytes.resize(512 + (1 << 20), b'a');
+    let result = tar_entries(item("a.tar", bytes), &ArchiveLimits::new(1), &mut |_entry| Ok(()));
+    assert!(matches!(result, Err(ReadError::Rejected(reason)) if reason.contains("longer than 65536 bytes")));
+}

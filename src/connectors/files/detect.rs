@@ -22,7 +22,9 @@ pub(in crate::connectors) fn detect_kind(item: &Item<'_>) -> Option<FileKind> {
     let by_content = text_kind(start);
     match FileKind::from_extension(&extension) {
         // These extensions say what the text is meant to be.
-        Some(kind @ (FileKind::Text | FileKind::Markdown | FileKind::Html | FileKind::Eml)) => Some(kind),
+        Some(
+            kind @ (FileKind::Text | FileKind::Markdown | FileKind::Html | FileKind::Eml | FileKind::Csv),
+        ) => Some(kind),
         Some(_wrong_extension) => by_content,
         // A message of a Maildir has no extension, or one with its flags.
         None if is_in_maildir(&item.path) => by_content.or(Some(FileKind::Eml)),

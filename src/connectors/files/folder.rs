@@ -11,7 +11,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::super::ImportError;
 
-/// What a folder has at a path.
+/// An entry of a folder.
 pub(super) enum Found {
     /// A file, with its path in the folder.
     File {
@@ -22,7 +22,7 @@ pub(super) enum Found {
     },
     /// A hidden file or folder.
     Hidden,
-    /// A link.
+    /// A link, which is not followed.
     Link,
     /// A file or folder that cannot be read.
     Unreadable {

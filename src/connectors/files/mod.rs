@@ -52,6 +52,21 @@ impl FileSelection {
     }
 }
 
+/// Imports the content of a file by its name, as if it were in an archive.
+///
+/// # Errors
+///
+/// The content is of no known kind, the store cannot be written, or the user stopped the import.
+pub fn import_content(name: &str, content: &[u8], intake: &mut Intake<'_>) -> Result<(), ImportError> {
+    let selection = FileSelection::default();
+    let mut reader = FileReader::new(&selection, intake);
+    match Item::from_reader(name.to_owned(), None, Box::new(content)) {
+        Ok(item) => reader.read_file(item, false)?,
+        Err(error) => reader.reject(name, &error.to_string()),
+    }
+    reader.finish(Path::new(name))
+}
+
 /// Imports a file, or every selected file below a folder. Calls `progress` with the size of each file.
 ///
 /// # Errors

@@ -6,12 +6,17 @@ use std::path::Path;
 
 use super::super::ImportError;
 use super::super::archive::{ArchiveLimits, Entry, gzip_entry, tar_entries, zip_entries};
+use super::super::calendar::{read_ics, read_vcard};
+use super::super::csv::read_table;
 use super::super::documents::{read_html, read_note, read_text};
+use super::super::exports::{read_chatgpt, read_claude, read_github, read_slack};
+use super::super::feed::read_feed;
 use super::super::intake::Intake;
 use super::super::item::{FileKind, FileRecord, Item, ReadError};
 use super::super::mail::{read_mail, read_mailbox};
 use super::super::office::{read_docx, read_epub, read_ods, read_odt, read_pptx, read_xlsx};
 use super::super::pdf::read_pdf;
+use super::super::sqlite::read_sqlite;
 use super::FileSelection;
 use super::detect::detect_kind;
 use super::skipped::SkippedFiles;
@@ -120,6 +125,10 @@ impl<'r, 'i> FileReader<'r, 'i> {
                 let mut reader = BufReader::with_capacity(1 << 16, item.into_reader());
                 Ok(read_mailbox(&mut reader, &path, stream, self.intake)?)
             }
+            FileKind::Csv => {
+                let path = item.path.clone();
+                Ok(read_table(item.into_reader(), &path, self.intake)?)
+            }
             FileKind::Gzip => {
                 let limits = limits.nested()?;
                 let item = gzip_entry(item, &limits)?;
@@ -141,7 +150,14 @@ impl<'r, 'i> FileReader<'r, 'i> {
             FileKind::Pdf => self.take(read_pdf(&mut item, self.selection.program.as_deref())?),
             FileKind::Xlsx => read_xlsx(&mut item, self.intake),
             FileKind::Ods => read_ods(&mut item, self.intake),
-            _ => Err("no reader yet".into()),
+            FileKind::Ics => read_ics(&mut item, self.intake),
+            FileKind::Vcard => read_vcard(&mut item, self.intake),
+            FileKind::Feed => read_feed(&mut item, self.intake),
+            FileKind::Sqlite => read_sqlite(&mut item, self.intake),
+            FileKind::ChatGpt => read_chatgpt(item, self.intake),
+            FileKind::Claude => read_claude(item, self.intake),
+            FileKind::Slack => read_slack(item, self.intake),
+            FileKind::Github => read_github(item, self.intake),
         }
     }
 

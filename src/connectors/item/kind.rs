@@ -5,20 +5,22 @@ use std::path::Path;
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKind {
-    /// Plain text.
+    /// A plain text file.
     Text,
     /// A Markdown note.
     Markdown,
     /// A web page.
     Html,
-    /// An e-mail.
+    /// An e-mail in a file.
     Eml,
-    /// A mailbox.
+    /// A mailbox file.
     Mbox,
     /// A Word document.
     Docx,
     /// A PowerPoint presentation.
     Pptx,
+    /// A table of text.
+    Csv,
     /// An Excel workbook.
     Xlsx,
     /// An OpenDocument spreadsheet.
@@ -54,7 +56,7 @@ pub enum FileKind {
 }
 
 /// The name of each kind in output, a phrase for errors, and its extensions, the most common first.
-const KINDS: [(FileKind, &str, &str, &[&str]); 23] = [
+const KINDS: [(FileKind, &str, &str, &[&str]); 24] = [
     (FileKind::Text, "text", "text file", &["txt", "text", "log", "rst", "adoc", "org", "tex"]),
     (FileKind::Markdown, "markdown", "Markdown file", &["md", "markdown", "mdx"]),
     (FileKind::Html, "html", "HTML file", &["html", "htm", "xhtml"]),
@@ -62,6 +64,7 @@ const KINDS: [(FileKind, &str, &str, &[&str]); 23] = [
     (FileKind::Mbox, "mbox", "mailbox", &["mbox"]),
     (FileKind::Docx, "docx", "Word document", &["docx", "docm", "dotx"]),
     (FileKind::Pptx, "pptx", "PowerPoint presentation", &["pptx", "pptm", "ppsx"]),
+    (FileKind::Csv, "csv", "table", &["csv", "tsv"]),
     (FileKind::Xlsx, "xlsx", "Excel workbook", &["xlsx", "xlsm"]),
     (FileKind::Ods, "ods", "OpenDocument spreadsheet", &["ods"]),
     (FileKind::Odt, "odt", "OpenDocument text", &["odt"]),

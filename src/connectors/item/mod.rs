@@ -130,3 +130,34 @@ fn version_of(file: &File) -> io::Result<Version> {
 pub(super) fn written(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read_is_rejected() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&vec![b'a'; 100_000]).unwrap();
+        let mut same = Item::open("a.txt".to_owned(), file.path()).unwrap();
+        assert_eq!(same.read_all().unwrap().len(), 100_000);
+        let mut changed = Item::open("a.txt".to_owned(), file.path()).unwrap();
+        file.write_all(b"more").unwrap();
+        assert!(changed.read_all().unwrap_err().contains("it was changed while it was read"));
+    }
+
+    #[test]
+    fn names_have_a_stem_and_an_extension() {
+        for (path, stem, extension) in [
+            ("a/b.TXT", "b", "txt"),
+            ("a.b/c", "c", ""),
+            (".hidden", ".hidden", ""),
+            ("a.tar.gz", "a.tar", "gz"),
+        ] {
+            let item = Item::from_reader(path.to_owned(), None, Box::new(io::empty())).unwrap();
+            assert_eq!((item.stem(), item.extension().as_str()), (stem, extension), "{path}");
+        }
+    }
+}

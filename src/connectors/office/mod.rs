@@ -25,3 +25,4 @@ pub(super) use self::ods::read_ods;
 pub(super) use self::odt::read_odt;
 pub(super) use self::pptx::read_pptx;
 pub(super) use self::xlsx::read_xlsx;
+pub(super) use self::xml::{Node, Tag, walk_xml};

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::ImportError;
 use super::super::intake::Intake;
-use super::super::item::{FileRecord, Item};
+use super::super::item::{FileRecord, Item, ReadError};
 use super::super::values::time_of_value;
 use crate::record::{RecordData, authored_values};
 
@@ -35,9 +35,6 @@ pub(super) struct Rows<'r, 'i> {
     cells: usize,
     intake: &'r mut Intake<'i>,
 }
-
-/// The error of a sheet that cannot be read, or of the import.
-pub(super) use super::super::item::ReadError;
 
 impl<'r, 'i> Rows<'r, 'i> {
     pub(super) fn new(item: &Item<'_>, intake: &'r mut Intake<'i>) -> Self {

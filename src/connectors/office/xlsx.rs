@@ -138,7 +138,7 @@ fn shows_date(code: &str) -> bool {
     })
 }
 
-/// What the cells of all sheets refer to.
+/// The shared texts and styles to which cells refer.
 struct Workbook {
     texts: Vec<String>,
     date_styles: HashSet<usize>,

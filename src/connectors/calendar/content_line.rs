@@ -1,0 +1,179 @@
+//! The lines of iCalendar and vCard files: `NAME;PARAMETER=VALUE:VALUE`, where a line that begins with a space continues
+//! the one before.
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+
+/// A line with its name and parameters in upper case.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct ContentLine {
+    pub(super) name: String,
+    parameters: Vec<(String, String)>,
+    /// Value as written, with escaped characters.
+    raw: String,
+}
+
+impl ContentLine {
+    fn parse(line: &str) -> Option<Self> {
+        let mut is_quoted = false;
+        let colon = line.char_indices().find(|(_, character)| {
+            is_quoted ^= *character == '"';
+            *character == ':' && !is_quoted
+        });
+        let (head, raw) = line.split_at_checked(colon?.0)?;
+        let mut pieces = split_unquoted(head, ';');
+        // A group precedes the name: `item1.EMAIL`.
+        let name = pieces.next()?.rsplit('.').next()?.trim().to_ascii_uppercase();
+        let parameters = pieces.map(|piece| match piece.split_once('=') {
+            Some((name, value)) => (name.trim().to_ascii_uppercase(), value.trim_matches('"').to_owned()),
+            // `EMAIL;HOME` of vCard 2.1.
+            None => ("TYPE".to_owned(), piece.to_owned()),
+        });
+        let parameters = parameters.collect();
+        Some(Self { name, parameters, raw: raw.get(1..).unwrap_or_default().to_owned() })
+    }
+
+    /// Returns the value of a parameter.
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn is_quoted_printable(&self) -> bool {
+        self.parameters.iter().any(|(_, value)| value.eq_ignore_ascii_case("QUOTED-PRINTABLE"))
+    }
+
+    /// Returns the value as text.
+    pub(super) fn text(&self) -> String {
+        if self.is_quoted_printable() {
+            return decode_quoted_printable(&self.raw);
+        }
+        unescape(&self.raw)
+    }
+
+    /// Returns the pieces of a value between separators that are not escaped, as text.
+    pub(super) fn pieces(&self, separator: char) -> Vec<String> {
+        let mut is_escaped = false;
+        let pieces = self.raw.split(|character| {
+            let splits = character == separator && !is_escaped;
+            is_escaped = character == '\\' && !is_escaped;
+            splits
+        });
+        pieces.map(|piece| unescape(piece).trim().to_owned()).filter(|piece| !piece.is_empty()).collect()
+    }
+
+    /// Returns a day as `2026-04-01`, or a time in RFC 3339. A time of a zone that is unknown counts as UTC.
+    pub(super) fn time(&self) -> Option<String> {
+        let text = self.raw.trim();
+        if let Ok(day) = Date::strptime("%Y%m%d", text).or_else(|_| Date::strptime("%Y-%m-%d", text)) {
+            return Some(day.to_string());
+        }
+        let local = text.trim_end_matches(['Z', 'z']);
+        let local = DateTime::strptime("%Y%m%dT%H%M%S", local)
+            .or_else(|_| DateTime::strptime("%Y-%m-%dT%H:%M:%S", local))
+            .ok()?;
+        let zone = self.parameter("TZID").filter(|_| !text.ends_with(['Z', 'z']));
+        let zone = zone.and_then(|zone| TimeZone::get(zone).ok()).unwrap_or(TimeZone::UTC);
+        Some(local.to_zoned(zone).ok()?.timestamp().to_string())
+    }
+}
+
+/// Splits a text at separators outside of quotes.
+fn split_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    text.split(move |character| {
+        is_quoted ^= character == '"';
+        character == separator && !is_quoted
+    })
+}
+
+fn unescape(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some('n' | 'N') => written.push('\n'),
+                Some(other) => written.push(other),
+                None => {}
+            },
+            other => written.push(other),
+        }
+    }
+    written
+}
+
+fn decode_quoted_printable(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let hex = after.get(..2).filter(|_| *first == b'=').and_then(|hex| std::str::from_utf8(hex).ok());
+        if let Some(byte) = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            bytes.push(byte);
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
+}
+
+/// Iterates over the lines of a text. Lines that are no content lines are skipped.
+pub(super) fn content_lines(text: &str) -> impl Iterator<Item = ContentLine> + '_ {
+    let mut lines = text.lines().peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let mut line = lines.next()?.to_owned();
+            while let Some(next) = lines.next_if(|next| next.starts_with([' ', '\t'])) {
+                line.push_str(next.get(1..).unwrap_or_default());
+            }
+            // In vCard 2.1, a line in this encoding that ends with `=` continues.
+            let head = line.split(':').next().unwrap_or_default().to_ascii_uppercase();
+            if head.contains("QUOTED-PRINTABLE") {
+                while line.ends_with('=') {
+                    line.pop();
+                    let Some(next) = lines.next() else { break };
+                    line.push_str(next);
+                }
+            }
+            if let Some(line) = ContentLine::parse(&line) {
+                return Some(line);
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> ContentLine {
+        content_lines(text).next().unwrap()
+    }
+
+    #[test]
+    fn lines_are_unfolded_and_unescaped() {
+        let folded = line("DESCRIPTION;LANGUAGE=en:One\\, tw\r\n o\\nthree\\\\\r\n");
+        assert_eq!((folded.name.as_str(), folded.text().as_str()), ("DESCRIPTION", "One, two\nthree\\"));
+        assert_eq!(line("item1.EMAIL;TYPE=\"a;b:c\":x@y").parameter("TYPE"), Some("a;b:c"));
+        assert_eq!(line("ORG:A\\;B;C;").pieces(';'), ["A;B", "C"]);
+        let printable = line("NOTE;ENCODING=QUOTED-PRINTABLE:Ren=C3=A9 and=\r\n more=0D=0Aend");
+        assert_eq!(printable.text(), "René and more\nend");
+        assert_eq!(content_lines("no line\n\n:x\nA:b").count(), 2);
+    }
+
+    #[test]
+    fn times_have_a_zone() {
+        for (text, expect) in [
+            ("D:20260401", Some("2026-04-01")),
+            ("D:20260401T100000Z", Some("2026-04-01T10:00:00Z")),
+            ("D;TZID=Europe/Oslo:20260401T100000", Some("2026-04-01T08:00:00Z")),
+            ("D;TZID=Nowhere:20260401T100000", Some("2026-04-01T10:00:00Z")),
+            ("D:1985-04-12", Some("1985-04-12")),
+            ("D:--0412", None),
+            ("D:20261301", None),
+        ] {
+            assert_eq!(line(text).time().as_deref(), expect, "{text}");
+        }
+    }
+}
