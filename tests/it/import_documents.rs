@@ -68,7 +68,7 @@ fn pdf_documents_that_cannot_be_read_are_named() {
     let workshop = Workshop::new();
     for (name, reason) in [
         ("locked.pdf", "it is encrypted: it needs a password"),
-        ("scan.pdf", "it has no text: its 1 page have only images (text recognition is not supported)"),
+        ("scan.pdf", "it has no text layer on its 1 page; text recognition (OCR) is not supported"),
     ] {
         let said = stderr(&workshop.import(&["pdf", &sample(name)]));
         assert!(said.contains(&format!("{name}: {reason}")), "{said}");
@@ -82,7 +82,7 @@ fn pdf_documents_that_cannot_be_read_are_named() {
 fn the_rows_of_spreadsheets_are_records() {
     let workshop = Workshop::new();
     assert_eq!(workshop.counts(&["xlsx", &sample("trips.xlsx")]), [4, 0, 0, 0, 0]);
-    assert_eq!(workshop.search("capybara"), ["c/rows:trips.xlsx/Trips/2"]);
+    assert_eq!(workshop.search("capybara"), ["c/rows/trips.xlsx%2FTrips%2F2"]);
     let (data, time) = record(&workshop, "trips.xlsx/Trips/2");
     let expect = json!({
         "Title": "Oslo", "Date": "2026-04-01", "Price": 120, "Paid": true, "Note": "with a capybara",

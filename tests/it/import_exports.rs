@@ -72,7 +72,7 @@ fn feeds_are_imported() {
     let (data, time) = record(&workshop, "urn:1");
     assert_eq!((&data["title"], &data["author"]), (&json!("One bold"), &json!("Bob")));
     assert_eq!((&data["url"], time.as_deref()), (&json!("https://y.test/1"), Some("2026-04-02T10:00:00Z")));
-    assert_eq!(workshop.search("wombat"), ["c/entries:urn%3A1"]);
+    assert_eq!(workshop.search("wombat"), ["c/entries:urn:1"]);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn the_tables_of_a_database_are_streams() {
         .unwrap();
     drop(database);
     assert_eq!(workshop.counts(&["sqlite", text(&path)]), [3, 0, 0, 0, 0]);
-    assert_eq!(workshop.search("capybara"), ["c/people:app.db/7"]);
+    assert_eq!(workshop.search("capybara"), ["c/people/app.db%2F7"]);
     let (data, time) = record(&workshop, "app.db/7");
     assert_eq!((&data["id"], &data["photo"], time.as_deref()), (&json!(7), &json!(null), Some("2026-04-01")));
     assert_eq!(record(&workshop, "app.db/2").0, json!({"word": "two"}));
@@ -126,7 +126,7 @@ fn the_commits_of_a_repository_are_imported() {
     assert!(found.len() == 1 && found[0].starts_with("c/commits:"), "{found:?}");
     let (data, time) = record(&workshop, found[0].trim_start_matches("c/commits:"));
     assert_eq!((&data["title"], &data["author"]), (&json!("Add the pangolin"), &json!("Ann")));
-    assert_eq!((&data["body"], time.is_some()), (&json!("\nIt guards\nthe harbour."), true));
+    assert_eq!((&data["body"], time.is_some()), (&json!("It guards\nthe harbour."), true));
     let empty = workshop.file("none/a.txt", "x");
     let output = workshop.import(&["git", text(Path::new(&empty).parent().unwrap())]);
     assert!(stderr(&output).contains("git says: "), "{output:?}");
@@ -178,7 +178,7 @@ fn slack_messages_and_github_issues_are_imported() {
     let path = workshop.file("slack.zip", zip);
     let output = workshop.import(&["slack", &path]);
     assert!(stderr(&output).contains("message 3: it has no time `ts`"), "{output:?}");
-    assert_eq!(workshop.search("ocelot"), ["c/messages:general/1775037600.000100"]);
+    assert_eq!(workshop.search("ocelot"), ["c/messages/general%2F1775037600.000100"]);
     let (data, time) = record(&workshop, "general/1775037700.000200");
     assert_eq!((&data["from"], &data["channel"]), (&json!("U2"), &json!("general")));
     assert_eq!((&data["thread_id"], time.is_some()), (&json!("general/1775037600.000100"), true));
@@ -191,7 +191,7 @@ fn slack_messages_and_github_issues_are_imported() {
     }]);
     let path = workshop.file("issues.json", issues.to_string());
     assert_eq!(workshop.counts(&["github", &path]), [1, 0, 0, 0, 0]);
-    assert_eq!(workshop.search("manatee"), ["c/issues:o/r/12"]);
+    assert_eq!(workshop.search("manatee"), ["c/issues/o%2Fr%2F12"]);
     let (data, time) = record(&workshop, "o/r/12");
     assert_eq!((&data["labels"], &data["comments"]), (&json!(["bug"]), &json!("bob: Seen")));
     assert_eq!((&data["state"], time.as_deref()), (&json!("open"), Some("2026-04-01T10:00:00Z")));

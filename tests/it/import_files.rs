@@ -56,7 +56,7 @@ fn text_and_web_pages_are_imported() {
     workshop.file("f/page.html", page);
     let folder = folder(&workshop, "f");
     assert_eq!(workshop.counts(&["text", &folder]), [2, 0, 0, 0, 0]);
-    assert_eq!(workshop.search("quokka"), ["c/documents:notes/plan.txt"]);
+    assert_eq!(workshop.search("quokka"), ["c/documents/notes%2Fplan.txt"]);
     assert_eq!(workshop.search("René marmot")[0], "c/documents:latin.txt");
     assert_eq!(workshop.counts(&["html", &folder]), [1, 0, 0, 0, 0]);
     let (data, time) = record(&workshop, "page.html");
@@ -101,8 +101,8 @@ fn archives_of_files_are_imported() {
     let said = stderr(&output);
     assert!(said.contains("files.zip/../evil.txt: its name leads out of the archive"), "{said}");
     assert!(!Path::new(&folder(&workshop, "evil.txt")).exists());
-    assert_eq!(workshop.search("pangolin"), ["c/documents:files.zip/a/text.txt"]);
-    assert_eq!(workshop.search("axolotl"), ["c/documents:files.zip/inner.tar/deep/note.md"]);
+    assert_eq!(workshop.search("pangolin"), ["c/documents/files.zip%2Fa%2Ftext.txt"]);
+    assert_eq!(workshop.search("axolotl"), ["c/documents/files.zip%2Finner.tar%2Fdeep%2Fnote.md"]);
     let (data, _) = record(&workshop, "m4@x.test");
     assert_eq!(data["path"], "files.zip/Takeout/Mail/All mail.mbox");
     let tar = workshop.file("files.tar.gz", gzip_of(&inner));
@@ -137,7 +137,7 @@ fn a_mixed_folder_is_imported_and_other_kinds_are_named() {
         (&summary["added"], &summary["rejected"], &summary["skipped"]),
         (&5.into(), &1.into(), &2.into())
     );
-    assert_eq!(workshop.search("lemur"), ["c/rows:table.csv/7"]);
+    assert_eq!(workshop.search("lemur"), ["c/rows/table.csv%2F7"]);
     let (data, time) = record(&workshop, "table.csv/7");
     assert_eq!((&data["path"], time.as_deref()), (&"table.csv".into(), Some("2026-04-01")));
     assert!(workshop.search("root").is_empty());

@@ -6,51 +6,23 @@
 //! * `detect`: the kind of a file
 //! * `folder`: the files of a folder
 //! * `read`: the readers of all kinds, and archives
+//! * `selection`: the kinds to import
 //! * `skipped`: counts of files of other kinds
 
 mod detect;
 mod folder;
 mod read;
+mod selection;
 mod skipped;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use self::folder::{Found, walk};
 use self::read::FileReader;
+pub use self::selection::FileSelection;
 use super::ImportError;
 use super::intake::Intake;
-use super::item::{FileKind, Item};
-
-/// The files to import.
-#[derive(Debug, Clone, Default)]
-pub struct FileSelection {
-    /// Kinds of files that are read. If empty, all kinds are read.
-    pub kinds: Vec<FileKind>,
-    /// Stream of the records; `None` is the stream of each kind.
-    pub stream: Option<String>,
-    /// Program that reads PDF documents in a process of its own. Without it, this process reads them.
-    pub program: Option<PathBuf>,
-}
-
-impl FileSelection {
-    /// Returns true if files of a kind are read.
-    fn has(&self, kind: FileKind) -> bool {
-        self.kinds.is_empty() || self.kinds.contains(&kind)
-    }
-
-    /// Returns true if entries of archives of a kind are read. If only archives are selected, these are all kinds.
-    fn has_entry(&self, kind: FileKind) -> bool {
-        self.has(kind) || kind.is_archive() || self.kinds.iter().all(|kind| kind.is_archive())
-    }
-
-    /// Returns a phrase for the error of a folder without such a file.
-    fn description(&self) -> String {
-        match self.kinds.first() {
-            Some(kind) => kind.description(),
-            None => "file of a known kind".to_owned(),
-        }
-    }
-}
+use super::item::Item;
 
 /// Imports the content of a file by its name, as if it were in an archive.
 ///

@@ -17,8 +17,8 @@ use super::super::mail::{read_mail, read_mailbox};
 use super::super::office::{read_docx, read_epub, read_ods, read_odt, read_pptx, read_xlsx};
 use super::super::pdf::read_pdf;
 use super::super::sqlite::read_sqlite;
-use super::FileSelection;
 use super::detect::detect_kind;
+use super::selection::FileSelection;
 use super::skipped::SkippedFiles;
 
 /// The reader of one import, with its counts.

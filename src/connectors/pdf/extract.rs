@@ -76,9 +76,7 @@ pub fn extract_pdf(bytes: Vec<u8>) -> Result<PdfText, String> {
     if document.text.is_empty() {
         let pages =
             if document.pages == 1 { "1 page".to_owned() } else { format!("{} pages", document.pages) };
-        return Err(format!(
-            "it has no text: its {pages} have only images (text recognition is not supported)"
-        ));
+        return Err(format!("it has no text layer on its {pages}; text recognition (OCR) is not supported"));
     }
     Ok(document)
 }
@@ -156,7 +154,7 @@ mod tests {
     #[test]
     fn documents_without_text_are_named() {
         let error = extract_pdf(pdf("q 10 0 0 10 0 0 cm /Im1 Do Q", HELVETICA)).unwrap_err();
-        assert!(error.contains("its 1 page have only images"), "{error}");
+        assert!(error.contains("no text layer on its 1 page;"), "{error}");
         for broken in [&b"%PDF-1.4"[..], b"", b"%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 1 0 R>>\nendobj"] {
             assert!(extract_pdf(broken.to_vec()).is_err());
         }
