@@ -6,12 +6,14 @@
 //! * `error`: `StateError`, with the remedy of each error
 //! * `file`, `kind`: `StateFile`, one SQLite file, created and upgraded on first use, and its properties
 //! * `foreign`: detection of other programs' files at the paths of ours
+//! * `head`: the first bytes of a database, read without giving up the locks of SQLite
 //! * `lock`: `StateLock`, the lock for creating and replacing files
 //! * `private`: creation of files and folders that only their owner may read
 
 mod error;
 mod file;
 mod foreign;
+mod head;
 mod kind;
 mod lock;
 mod private;
@@ -22,6 +24,7 @@ pub(crate) use foreign::{
     ForeignFile, LockFileError, beside, foreign_beside_database, not_a_file, open_lock_file,
     orphan_of_database,
 };
+pub(crate) use head::read_head;
 pub use kind::FileKind;
 pub use lock::StateLock;
 pub(crate) use private::{create_private_directory, create_private_file, private_options};

@@ -16,7 +16,7 @@ use url::Url;
 use super::StoreError;
 use super::write_lock::WriteLock;
 use crate::source::SourceError;
-use crate::state::{beside, create_private_file, foreign_beside_database, orphan_of_database};
+use crate::state::{beside, create_private_file, foreign_beside_database, orphan_of_database, read_head};
 
 /// SQLite application id in the header of every store (`fwel`); it tells stores from databases of other programs.
 const APPLICATION_ID: i64 = 0x6677_656C;
@@ -353,12 +353,11 @@ pub(super) fn identity(sqlite: &Connection) -> Result<(String, i64), rusqlite::E
 /// Distinguishes a store from a missing, unreadable or foreign file, before SQLite writes anything beside it.
 fn check_file(path: &Path) -> Result<(), StoreError> {
     let unreadable = |error: std::io::Error| unreadable(path, &error);
-    let mut file = File::open(path).map_err(unreadable)?;
-    let metadata = file.metadata().map_err(unreadable)?;
+    let metadata = fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(StoreError::Unreadable { path: path.to_owned(), problem: "it is not a file".to_owned() });
     }
-    match Header::read(&mut file) {
+    match Header::parse(&read_head(path, Header::BYTES).map_err(unreadable)?) {
         Some(header) if header.can_be_store(metadata.len()) => {}
         // SQLite creates the file before it writes the first page: an empty file is a store that was never completed.
         None if metadata.len() == 0 => return Err(StoreError::Missing(path.to_owned())),
@@ -377,10 +376,19 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the header. Returns `None` if the file is not a SQLite database.
+    /// Length of the header in bytes.
+    const BYTES: usize = 100;
+
+    /// Reads the header of a file. Returns `None` if the file is not a SQLite database.
     pub(super) fn read(file: &mut File) -> Option<Self> {
-        let mut bytes = [0; 100];
+        let mut bytes = [0; Self::BYTES];
         file.read_exact(&mut bytes).ok()?;
+        Self::parse(&bytes)
+    }
+
+    /// Parses the first bytes of a file. Returns `None` if it is not a SQLite database.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        bytes.get(..Self::BYTES)?;
         let [high, low] = bytes.get(16..18)?.try_into().ok()?;
         bytes.starts_with(b"SQLite format 3\0").then_some(())?;
         Some(Self {

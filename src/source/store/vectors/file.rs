@@ -1,14 +1,15 @@
 //! The file of the vectors: `NAME-vectors` beside the store.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior};
 
 use super::error::VectorError;
 use crate::source::store::database::{connect, use_write_ahead_log};
-use crate::state::{beside, create_private_file, foreign_beside_database, not_a_file, orphan_of_database};
+use crate::state::{
+    beside, create_private_file, foreign_beside_database, not_a_file, orphan_of_database, read_head,
+};
 
 /// SQLite application id in the header of every file of vectors (`fwve`).
 const APPLICATION_ID: i64 = 0x6677_7665;
@@ -97,8 +98,7 @@ fn create(path: &Path) -> Result<Connection, VectorError> {
 
 /// Reads the application id from the header of a file.
 fn is_ours(path: &Path) -> std::io::Result<bool> {
-    let mut header = Vec::with_capacity(100);
-    File::open(path)?.take(100).read_to_end(&mut header)?;
+    let header = read_head(path, 100)?;
     let id = header.get(68..72).and_then(|id| id.try_into().ok()).map(u32::from_be_bytes);
     Ok(header.starts_with(b"SQLite format 3\0") && id.map(i64::from) == Some(APPLICATION_ID))
 }
@@ -141,9 +141,14 @@ impl Generation {
         sqlite.prepare_cached(&sql)?.query_row((), Self::from_row).optional()
     }
 
-    /// Returns the newest generation that is being built.
+    /// Returns the newest generation that is being built. An older one than the current is replaced, and is deleted by the
+    /// next build.
     pub(super) fn building(sqlite: &Connection) -> Result<Option<Self>, rusqlite::Error> {
-        let sql = format!("{GENERATION_COLUMNS} WHERE is_current = 0 ORDER BY id DESC LIMIT 1");
+        let sql = format!(
+            "{GENERATION_COLUMNS} WHERE is_current = 0
+             AND id > (SELECT coalesce(max(id), 0) FROM generations WHERE is_current = 1)
+             ORDER BY id DESC LIMIT 1"
+        );
         sqlite.prepare_cached(&sql)?.query_row((), Self::from_row).optional()
     }
 }
