@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::app::failure::Failure;
+use crate::app::open::runtime;
 use crate::cli::backup::StoreArgs;
 use crate::cli::print::Printer;
 use crate::config::Environment;
@@ -19,7 +20,7 @@ pub(super) struct Remove {
 impl Remove {
     pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         let store = self.store.path_to_write(environment)?;
-        let removed = remove_vectors(&store)?;
+        let removed = runtime()?.block_on(remove_vectors(&store))?;
         if printer.json {
             printer.value(&json!({ "store": store, "removed": removed }));
         } else if removed {

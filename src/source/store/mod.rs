@@ -43,8 +43,9 @@ pub use fulltext::index::IndexState;
 pub use import::{Change, Imported, Incoming, NewConnection, StoreWriter, Tally};
 pub use manifest::{Manifest, ManifestError, StreamDeclaration};
 pub use vectors::{
-    BuildMode, BuildProgress, GenerationStatus, ScoreSpread, VectorBuilder, VectorError, VectorHit,
-    VectorHits, VectorIndex, VectorScope, VectorStatus, estimate_build, remove_vectors, vector_status,
+    BackgroundBuild, BuildMode, BuildProgress, GenerationStatus, ScoreSpread, StoreVersion, VectorBuilder,
+    VectorError, VectorHit, VectorHits, VectorIndex, VectorScope, VectorStatus, estimate_build,
+    remove_vectors, vector_status,
 };
 
 use self::database::{Database, READERS};

@@ -4,23 +4,22 @@
 //! interrupted build continues where it stopped. The store itself is only read and never locked. A new model gets a
 //! generation of its own, which replaces the current one when it is complete.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::codes::{StoredVector, exact_score};
+use super::codes::StoredVector;
 use super::error::VectorError;
 use super::file::{Generation, open, open_or_create, vectors_path};
+use super::lock::lock_or_wait;
 use super::plan::Plan;
-use crate::embedding::{EmbeddingModel, PROBE_TEXT, Purpose};
+use super::probe::{ComparableGenerations, ModelProbe};
+use crate::embedding::{EmbeddingModel, Purpose};
 use crate::source::store::database::{Database, identity};
-use crate::state::{LockFileError, beside, open_lock_file};
-
-/// Minimum cosine of two vectors of one text by the same model. Services round in different ways.
-const MIN_PROBE_COSINE: f32 = 0.995;
+use crate::state::beside;
 
 /// Number of chunks of a replaced generation that one transaction deletes.
 const DELETED_AT_ONCE: i64 = 2_000;
@@ -48,23 +47,33 @@ pub struct BuildProgress {
 }
 
 impl BuildProgress {
-    fn add(&mut self, plan: &Plan) {
-        self.records += plan.records.len();
-        self.chunks += plan.records.iter().map(|record| record.chunks.len()).sum::<usize>();
-        self.embedded += plan.texts.len();
-        self.pieces += plan.pieces;
+    fn from_plan(plan: &Plan) -> Self {
+        Self {
+            records: plan.records.len(),
+            chunks: plan.records.iter().map(|record| record.chunks.len()).sum(),
+            embedded: plan.texts.len(),
+            pieces: plan.pieces,
+        }
+    }
+
+    fn extend(&mut self, batch: Self) {
+        self.records += batch.records;
+        self.chunks += batch.chunks;
+        self.embedded += batch.embedded;
+        self.pieces += batch.pieces;
     }
 }
 
 /// Builder of a store's vectors. Holds their lock.
 #[derive(Debug)]
 pub struct VectorBuilder {
-    database: Database,
+    database: Arc<Database>,
     path: PathBuf,
     sqlite: Connection,
     model: Arc<dyn EmbeddingModel>,
-    mode: BuildMode,
     generation: Generation,
+    /// Generations whose vectors can be copied for equal texts.
+    comparable: Vec<i64>,
     _lock: File,
 }
 
@@ -82,39 +91,26 @@ pub fn estimate_build(
     let path = vectors_path(store);
     let sqlite = open(&path)?;
     let (uuid, _newest) = database.read(identity)?;
-    let known = match &sqlite {
-        Some(sqlite) if mode == BuildMode::Missing => {
-            resumable(sqlite, model, &uuid).map_err(|error| VectorError::from_sqlite(&path, &error))?
-        }
-        _ => None,
+    // Without a call of the model, vectors of its name count as its own.
+    let comparable = match &sqlite {
+        Some(sqlite) if mode == BuildMode::Missing => ComparableGenerations::named(sqlite, model)
+            .map_err(|error| VectorError::from_sqlite(&path, &error))?,
+        _ => ComparableGenerations::default(),
     };
-    let vectors = sqlite.as_ref().filter(|_| mode == BuildMode::Missing);
+    let known = comparable.resumable(&uuid);
     let (mut progress, mut after) = (BuildProgress::default(), known.map_or(0, |known| known.version));
+    let ids = comparable.ids(0);
+    let vectors = sqlite.as_ref().map(|sqlite| (sqlite, ids.as_slice()));
     while let Some(plan) = Plan::read(&database, vectors, model, after)? {
-        progress.add(&plan);
+        progress.extend(BuildProgress::from_plan(&plan));
         after = plan.version;
     }
     Ok(progress)
 }
 
-/// Returns the generation that a build continues: of the same model and the same store.
-fn resumable(
-    sqlite: &Connection,
-    model: &dyn EmbeddingModel,
-    store: &str,
-) -> Result<Option<Generation>, rusqlite::Error> {
-    let is_same = |known: &Generation| {
-        known.model == model.id() && known.store == store && known.dimensions == model.dimensions()
-    };
-    let building = Generation::building(sqlite)?.filter(is_same);
-    Ok(match building {
-        None => Generation::current(sqlite)?.filter(is_same),
-        building => building,
-    })
-}
-
 impl VectorBuilder {
-    /// Opens the vectors of a store for a build, and embeds one fixed text to check the model.
+    /// Opens the vectors of a store for a build, and embeds one fixed text to check the model. Waits for the batch of
+    /// another process to end.
     ///
     /// # Errors
     ///
@@ -125,28 +121,40 @@ impl VectorBuilder {
         mode: BuildMode,
     ) -> Result<Self, VectorError> {
         let database = Database::open(store)?;
+        let lock = lock_or_wait(&vectors_path(store)).await?;
+        let probe = ModelProbe::new(&*model).await?;
+        Self::locked(Arc::new(database), store, lock, model, &probe, mode)
+    }
+
+    /// Opens the vectors of a store for some batches, with a probe that was made before.
+    pub(super) fn locked(
+        database: Arc<Database>,
+        store: &Path,
+        lock: File,
+        model: Arc<dyn EmbeddingModel>,
+        probe: &ModelProbe,
+        mode: BuildMode,
+    ) -> Result<Self, VectorError> {
         let path = vectors_path(store);
-        let lock = lock(&path)?;
         let (uuid, _newest) = database.read(identity)?;
-        let probe = model.embed(&[PROBE_TEXT.to_owned()], Purpose::Document).await?;
-        let probe = probe.into_iter().next().unwrap_or_default();
         let sqlite = open_or_create(&path)?;
         let failed = |error: rusqlite::Error| VectorError::from_sqlite(&path, &error);
-        let known = match mode {
-            BuildMode::Missing => resumable(&sqlite, &*model, &uuid).map_err(failed)?,
-            BuildMode::All => None,
-        };
-        if mode == BuildMode::Missing {
-            let is_known = check_probe(&sqlite, &*model, &probe).map_err(failed)?;
-            if !is_known {
-                return Err(VectorError::ModelChanged(model.id().to_owned()));
+        let (known, comparable) = match mode {
+            BuildMode::All => (None, ComparableGenerations::default()),
+            BuildMode::Missing => {
+                let comparable = ComparableGenerations::checked(&sqlite, &*model, probe).map_err(failed)?;
+                if comparable.is_changed() {
+                    return Err(VectorError::ModelChanged(model.id().to_owned()));
+                }
+                (comparable.resumable(&uuid).cloned(), comparable)
             }
-        }
+        };
         let generation = match known {
             Some(known) => known,
-            None => new_generation(&sqlite, &*model, uuid, &probe).map_err(failed)?,
+            None => new_generation(&sqlite, &*model, uuid, probe).map_err(failed)?,
         };
-        Ok(Self { database, path, sqlite, model, mode, generation, _lock: lock })
+        let comparable = comparable.ids(generation.id);
+        Ok(Self { database, path, sqlite, model, generation, comparable, _lock: lock })
     }
 
     /// Embeds everything that is missing. Calls `report` after each batch.
@@ -165,23 +173,25 @@ impl VectorBuilder {
             if stop.load(Ordering::Relaxed) {
                 return Err(VectorError::Stopped);
             }
-            let vectors = (self.mode == BuildMode::Missing).then_some(&self.sqlite);
-            let Some(plan) = Plan::read(&self.database, vectors, &*self.model, self.generation.version)?
-            else {
-                break;
-            };
-            progress.add(&plan);
-            let texts: Vec<String> = plan.texts.iter().map(|(_, text)| text.clone()).collect();
-            let embedded = if texts.is_empty() {
-                Vec::new()
-            } else {
-                self.model.embed(&texts, Purpose::Document).await?
-            };
-            self.store(plan, &embedded)?;
+            let Some(batch) = self.batch().await? else { return Ok(progress) };
+            progress.extend(batch);
             report(progress);
         }
-        self.complete()?;
-        Ok(progress)
+    }
+
+    /// Embeds and stores the next batch. Returns `None` if nothing is missing; the generation is then the current one.
+    pub(super) async fn batch(&mut self) -> Result<Option<BuildProgress>, VectorError> {
+        let vectors = Some((&self.sqlite, self.comparable.as_slice()));
+        let Some(plan) = Plan::read(&self.database, vectors, &*self.model, self.generation.version)? else {
+            self.complete()?;
+            return Ok(None);
+        };
+        let progress = BuildProgress::from_plan(&plan);
+        let texts: Vec<String> = plan.texts.iter().map(|(_, text)| text.clone()).collect();
+        let embedded =
+            if texts.is_empty() { Vec::new() } else { self.model.embed(&texts, Purpose::Document).await? };
+        self.store(plan, &embedded)?;
+        Ok(Some(progress))
     }
 
     /// Stores one batch.
@@ -233,6 +243,9 @@ impl VectorBuilder {
 
     /// Makes the generation the current one and deletes the one that it replaces.
     fn complete(&mut self) -> Result<(), VectorError> {
+        if self.generation.is_current {
+            return self.delete_replaced();
+        }
         let generation = self.generation.id;
         let mut swap = || {
             let transaction = self.sqlite.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -240,6 +253,7 @@ impl VectorBuilder {
             transaction.commit()
         };
         swap().map_err(|error| VectorError::from_sqlite(&self.path, &error))?;
+        self.generation.is_current = true;
         self.delete_replaced()
     }
 
@@ -264,30 +278,16 @@ impl VectorBuilder {
     }
 }
 
-fn lock(path: &Path) -> Result<File, VectorError> {
-    let file = open_lock_file(&beside(path, "-lock")).map_err(|error| match error {
-        LockFileError::Foreign(foreign) => {
-            VectorError::Foreign { path: foreign.path, problem: foreign.problem }
-        }
-        LockFileError::Io(error) => VectorError::from_io(path, &error),
-    })?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(VectorError::Busy(path.to_owned())),
-        Err(TryLockError::Error(error)) => Err(VectorError::from_io(path, &error)),
-    }
-}
-
 /// Deletes the vectors of a store. Returns false if there were none.
 ///
 /// # Errors
 ///
 /// Another process builds them, or the file cannot be deleted.
-pub fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
+pub async fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
     // The store is opened first, so that nothing is created beside a path that has none.
     drop(Database::open(store)?);
     let path = vectors_path(store);
-    let _lock = lock(&path)?;
+    let _lock = lock_or_wait(&path).await?;
     if open(&path)?.is_none() {
         return Ok(false);
     }
@@ -302,29 +302,13 @@ pub fn remove_vectors(store: &Path) -> Result<bool, VectorError> {
     Ok(true)
 }
 
-/// Returns true if the model still returns the vector that it returned before for the fixed text.
-fn check_probe(
-    sqlite: &Connection,
-    model: &dyn EmbeddingModel,
-    probe: &[f32],
-) -> Result<bool, rusqlite::Error> {
-    let known = [Generation::current(sqlite)?, Generation::building(sqlite)?];
-    let same = known.into_iter().flatten().filter(|known| known.model == model.id());
-    Ok(same.into_iter().all(|known| {
-        let scale = known.probe.first_chunk().map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
-        let codes = known.probe.get(4..).unwrap_or_default();
-        codes.len() == probe.len() * 2 && exact_score(probe, scale, codes) >= MIN_PROBE_COSINE
-    }))
-}
-
 fn new_generation(
     sqlite: &Connection,
     model: &dyn EmbeddingModel,
     store: String,
-    probe: &[f32],
+    probe: &ModelProbe,
 ) -> Result<Generation, rusqlite::Error> {
-    let StoredVector { scale, codes } = StoredVector::new(probe);
-    let probe: Vec<u8> = scale.to_le_bytes().into_iter().chain(codes).collect();
+    let probe = probe.to_bytes();
     let dimensions = model.dimensions();
     sqlite.execute(
         "INSERT INTO generations (model, dimensions, store, version, revision, is_current, omitted, probe)

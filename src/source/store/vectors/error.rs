@@ -72,6 +72,21 @@ pub enum VectorError {
 }
 
 impl VectorError {
+    /// Returns the code of the error, for `/health`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Store(_) => "store_unusable",
+            Self::Embedding(error) => error.code(),
+            Self::Busy(_) => "busy",
+            Self::Foreign { .. } | Self::Newer(_) | Self::Unusable { .. } => "vectors_unusable",
+            Self::DiskFull { .. } => "disk_full",
+            Self::ModelChanged(_) => "model_changed",
+            Self::WrongDimensions { .. } => "wrong_dimensions",
+            Self::Stopped => "stopped",
+        }
+    }
+
     /// Converts a SQLite error of the file at `path`.
     pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         let (path, problem) = (path.to_owned(), error.to_string());

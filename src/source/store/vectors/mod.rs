@@ -5,19 +5,25 @@
 //!
 //! * `file`, `error`: the file and its generations
 //! * `plan`, `build`: embeds what changed since the last build
+//! * `background`: builds in small steps, beside other processes
+//! * `lock`, `probe`: one builder at a time; recognition of a changed model
 //! * `codes`, `scan`, `scope`, `index`: the search
 //! * `status`: the state of the vectors
 
+mod background;
 mod build;
 mod codes;
 mod error;
 mod file;
 mod index;
+mod lock;
 mod plan;
+mod probe;
 mod scan;
 mod scope;
 mod status;
 
+pub use background::{BackgroundBuild, StoreVersion};
 pub use build::{BuildMode, BuildProgress, VectorBuilder, estimate_build, remove_vectors};
 pub use error::VectorError;
 pub use index::{VectorHit, VectorHits, VectorIndex};

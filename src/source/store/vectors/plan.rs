@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use sha2::{Digest, Sha256};
 
 use super::codes::StoredVector;
@@ -57,7 +57,7 @@ impl Plan {
     /// Reads the changes after a version, until there are enough texts for one batch. Returns `None` if there are none.
     pub(super) fn read(
         database: &Database,
-        vectors: Option<&Connection>,
+        vectors: Option<(&Connection, &[i64])>,
         model: &dyn EmbeddingModel,
         after: i64,
     ) -> Result<Option<Self>, StoreError> {
@@ -71,7 +71,9 @@ impl Plan {
                 change.data.iter().flat_map(|data| plan_chunks(data, model, &mut plan.omitted))
             {
                 if planned.insert(chunk.digest) {
-                    match vectors.and_then(|sqlite| known_vector(sqlite, model.id(), chunk.digest)) {
+                    match vectors
+                        .and_then(|(sqlite, generations)| known_vector(sqlite, generations, chunk.digest))
+                    {
                         Some(vector) => drop(plan.known.insert(chunk.digest, vector)),
                         None => {
                             plan.pieces += pieces;
@@ -108,19 +110,20 @@ fn digest_of(text: &str) -> TextDigest {
     digest.first_chunk().copied().unwrap_or_default()
 }
 
-/// Returns the vector of a text that this model embedded before.
-fn known_vector(sqlite: &Connection, model: &str, digest: TextDigest) -> Option<StoredVector> {
+/// Returns the vector of a text in one of these generations.
+fn known_vector(sqlite: &Connection, generations: &[i64], digest: TextDigest) -> Option<StoredVector> {
     let find = || {
-        let mut statement = sqlite.prepare_cached(
-            "SELECT c.scale, c.codes FROM chunks c JOIN generations g ON g.id = c.generation
-             WHERE c.digest = ?1 AND g.model = ?2 LIMIT 1",
-        )?;
-        let found = statement.query_row((digest, model), |row| {
-            #[expect(clippy::cast_possible_truncation, reason = "it was stored as a 32-bit number")]
-            let scale = row.get::<_, f64>(0)? as f32;
-            Ok(StoredVector { scale, codes: row.get(1)? })
-        });
-        found.optional()
+        let mut statement =
+            sqlite.prepare_cached("SELECT generation, scale, codes FROM chunks WHERE digest = ?1")?;
+        let mut rows = statement.query([digest])?;
+        while let Some(row) = rows.next()? {
+            if generations.contains(&row.get(0)?) {
+                #[expect(clippy::cast_possible_truncation, reason = "it was stored as a 32-bit number")]
+                let scale = row.get::<_, f64>(1)? as f32;
+                return Ok(Some(StoredVector { scale, codes: row.get(2)? }));
+            }
+        }
+        Ok(None)
     };
     let found: Result<_, rusqlite::Error> = find();
     found.ok().flatten()

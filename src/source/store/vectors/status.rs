@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::error::VectorError;
 use super::file::{Generation, open, vectors_path};
+use super::lock::is_locked;
 use crate::source::store::database::{Database, identity};
 
 /// State of the vectors of a store.
@@ -16,6 +17,8 @@ pub struct VectorStatus {
     pub current: Option<GenerationStatus>,
     /// Vectors that are being built, or whose build was interrupted.
     pub building: Option<GenerationStatus>,
+    /// True if a process is embedding a batch now.
+    pub is_locked: bool,
     /// Size of the file in bytes.
     pub bytes: u64,
 }
@@ -43,7 +46,8 @@ pub struct GenerationStatus {
 pub fn vector_status(store: &Path) -> Result<VectorStatus, VectorError> {
     let database = Database::open(store)?;
     let path = vectors_path(store);
-    let none = VectorStatus { current: None, building: None, bytes: 0 };
+    let is_locked = is_locked(&path);
+    let none = VectorStatus { current: None, building: None, is_locked, bytes: 0 };
     let Some(sqlite) = open(&path)? else { return Ok(none) };
     let (uuid, _newest) = database.read(identity)?;
     let describe = |generation: Option<Generation>| -> Result<Option<GenerationStatus>, VectorError> {
@@ -73,6 +77,7 @@ pub fn vector_status(store: &Path) -> Result<VectorStatus, VectorError> {
     Ok(VectorStatus {
         current: describe(Generation::current(&sqlite).map_err(failed)?)?,
         building: describe(Generation::building(&sqlite).map_err(failed)?)?,
+        is_locked,
         bytes: fs::metadata(&path).map_or(0, |metadata| metadata.len()),
     })
 }

@@ -208,6 +208,50 @@ async fn a_changed_model_of_the_same_name_is_refused_until_a_rebuild() {
 }
 
 #[tokio::test]
+async fn an_interrupted_rebuild_is_continued_without_vectors_of_the_model_before() {
+    let notes = Notes::new(20);
+    notes.build(&BagOfWords::new("a"), BuildMode::Missing).await.unwrap();
+    notes.build(&BagOfWords::with("a", 8, 3), BuildMode::All).await.unwrap_err();
+    assert_eq!(notes.status().building.unwrap().chunks, 8);
+    let changed = BagOfWords::with("a", usize::MAX, 3);
+    notes.build(&changed, BuildMode::Missing).await.unwrap();
+    assert_eq!(changed.embedded(), 12);
+    // The same vectors as those of a build that was never interrupted.
+    let whole = Notes::new(20);
+    whole.build(&changed, BuildMode::Missing).await.unwrap();
+    for key in 0..20 {
+        let query = format!("word{key} and topic{}", key % 7);
+        let found = |notes: &Notes| notes.search(&changed, &query, &VectorScope::default());
+        assert_eq!(found(&notes), found(&whole), "{key}");
+    }
+}
+
+#[tokio::test]
+async fn steps_leave_the_lock_free_and_follow_changes() {
+    let (notes, model) = (Notes::new(10), BagOfWords::new("a"));
+    let shared: Arc<dyn EmbeddingModel> = Arc::clone(&model) as _;
+    let mut build = BackgroundBuild::open(&notes.store).unwrap();
+    let first = build.version().unwrap();
+    assert_eq!(build.step(&shared).await.unwrap().unwrap().embedded, 4);
+    assert!(!notes.status().is_locked);
+    // A command completes the vectors, and deletes them, between two steps.
+    notes.build(&model, BuildMode::Missing).await.unwrap();
+    assert_eq!(build.step(&shared).await.unwrap(), None);
+    assert!(remove_vectors(&notes.store).await.unwrap());
+    assert_eq!(build.step(&shared).await.unwrap().unwrap().embedded, 4);
+    while build.step(&shared).await.unwrap().is_some() {}
+    assert_eq!(build.version().unwrap(), first);
+    notes.put("notes", 10..11);
+    assert_ne!(build.version().unwrap(), first);
+    assert_eq!(build.step(&shared).await.unwrap().unwrap().records, 1);
+    assert_eq!(build.step(&shared).await.unwrap(), None);
+    assert_eq!((notes.status().current.unwrap().chunks, model.embedded()), (11, 21));
+    let other = VectorBuilder::open(&notes.store, Arc::clone(&shared), BuildMode::Missing).await.unwrap();
+    assert!(matches!(build.step(&shared).await, Err(VectorError::Busy(_))));
+    drop(other);
+}
+
+#[tokio::test]
 async fn another_store_at_the_path_reuses_the_vectors_of_equal_texts() {
     let (notes, model) = (Notes::new(20), BagOfWords::new("a"));
     notes.build(&model, BuildMode::Missing).await.unwrap();
@@ -315,21 +359,24 @@ async fn estimates_call_no_model_and_change_nothing() {
     assert_eq!((estimate(BuildMode::Missing), estimate(BuildMode::All)), (0, 12));
 }
 
-#[tokio::test]
+// The clock is paused, so that waiting for the lock takes no time.
+#[tokio::test(start_paused = true)]
 async fn two_builds_at_a_time_and_foreign_files_are_refused() {
     let (notes, model) = (Notes::new(5), BagOfWords::new("a"));
     let shared: Arc<dyn EmbeddingModel> = Arc::clone(&model) as _;
     let builder = VectorBuilder::open(&notes.store, shared, BuildMode::Missing).await.unwrap();
     assert!(matches!(notes.build(&model, BuildMode::Missing).await, Err(VectorError::Busy(_))));
-    assert!(matches!(remove_vectors(&notes.store), Err(VectorError::Busy(_))));
+    assert!(matches!(remove_vectors(&notes.store).await, Err(VectorError::Busy(_))));
+    assert!(notes.status().is_locked);
     drop(builder);
-    assert!(remove_vectors(&notes.store).unwrap());
-    assert!(!remove_vectors(&notes.store).unwrap());
+    assert!(!notes.status().is_locked);
+    assert!(remove_vectors(&notes.store).await.unwrap());
+    assert!(!remove_vectors(&notes.store).await.unwrap());
     let path = file::vectors_path(&notes.store);
     std::fs::write(&path, "my notes").unwrap();
     for error in [
         notes.build(&model, BuildMode::Missing).await.unwrap_err(),
-        remove_vectors(&notes.store).unwrap_err(),
+        remove_vectors(&notes.store).await.unwrap_err(),
         vector_status(&notes.store).unwrap_err(),
     ] {
         assert!(matches!(error, VectorError::Foreign { .. }), "{error}");
