@@ -1,11 +1,29 @@
 //! Opening the embedding model of a configuration, for builds and for searches.
 
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+use secrecy::SecretString;
 
 use super::failure::Failure;
 use super::secret::secret;
-use crate::config::{ConfiguredEmbedding, Environment, FileSettings};
-use crate::embedding::{EmbeddingModel, QueryEmbedder, open_model};
+use crate::config::{
+    ConfigError, ConfiguredEmbedding, Environment, FileSettings, default_file, read_text, settings_of,
+};
+use crate::embedding::{
+    EmbeddingError, EmbeddingModel, EmbeddingSettings, Persistence, QueryEmbedder, open_model,
+};
+use crate::terminal::note;
+
+/// Models of this machine that are open, so that searches and builds share the memory of one.
+static LOCAL_MODELS: LazyLock<Mutex<Vec<LocalModel>>> = LazyLock::new(Mutex::default);
+
+/// A model that is open as long as someone uses it.
+#[derive(Debug)]
+struct LocalModel {
+    settings: EmbeddingSettings,
+    model: Weak<dyn EmbeddingModel>,
+}
 
 /// Returns the embedding settings of a configuration, or an error that says how to add them.
 pub(crate) fn embedding_settings(settings: &FileSettings) -> Result<&ConfiguredEmbedding, Failure> {
@@ -16,14 +34,76 @@ pub(crate) fn embedding_settings(settings: &FileSettings) -> Result<&ConfiguredE
     })
 }
 
-/// Opens a model with its key.
+/// Returns the embedding settings for a command that names its store: those of a named file, or of the file that is found.
+/// A found file that cannot be used is noted and ignored, because the command does not need it.
+pub(crate) fn embedding_beside_store(
+    config: Option<&Path>,
+    environment: &Environment,
+) -> Result<Option<ConfiguredEmbedding>, Failure> {
+    if let Some(path) = config {
+        return Ok(settings_of(&read_text(path)?, path, environment)?.embedding);
+    }
+    let Some(found) = default_file() else { return Ok(None) };
+    let read = || -> Result<Option<ConfiguredEmbedding>, ConfigError> {
+        let text = read_text(found.path())?;
+        if !text.contains("embedding") {
+            return Ok(None);
+        }
+        let settings = settings_of(&text, found.path(), environment)?;
+        found.check_trust(&text)?;
+        Ok(settings.embedding)
+    };
+    Ok(read().unwrap_or_else(|error| {
+        note(&format_args!("nothing is embedded: {error}"));
+        None
+    }))
+}
+
+/// Opens a model with its key, for a command or a search.
 pub(crate) fn open_embedding_model(
     configured: &ConfiguredEmbedding,
     environment: &Environment,
 ) -> Result<Arc<dyn EmbeddingModel>, Failure> {
+    open(configured, environment, Persistence::Minutes)
+}
+
+/// Opens a model with its key, for builds that are repeated after an error.
+pub(crate) fn open_background_model(
+    configured: &ConfiguredEmbedding,
+    environment: &Environment,
+) -> Result<Arc<dyn EmbeddingModel>, Failure> {
+    open(configured, environment, Persistence::OneMinute)
+}
+
+fn open(
+    configured: &ConfiguredEmbedding,
+    environment: &Environment,
+    persistence: Persistence,
+) -> Result<Arc<dyn EmbeddingModel>, Failure> {
     let key =
         configured.api_key.as_ref().map(|place| secret(place, environment, "[embedding]")).transpose()?;
-    Ok(open_model(&configured.settings, key)?)
+    Ok(shared_model(&configured.settings, key, persistence)?)
+}
+
+/// Opens a model. A model of this machine is opened once for all of its users.
+fn shared_model(
+    settings: &EmbeddingSettings,
+    key: Option<SecretString>,
+    persistence: Persistence,
+) -> Result<Arc<dyn EmbeddingModel>, EmbeddingError> {
+    if !settings.is_folder() {
+        return open_model(settings, key, persistence);
+    }
+    // The lock is held while a model is read, so that two users at a time read one.
+    let mut models = LOCAL_MODELS.lock().unwrap_or_else(PoisonError::into_inner);
+    models.retain(|known| known.model.strong_count() > 0);
+    let known = models.iter().find(|known| known.settings == *settings);
+    if let Some(model) = known.and_then(|known| known.model.upgrade()) {
+        return Ok(model);
+    }
+    let model = open_model(settings, key, persistence)?;
+    models.push(LocalModel { settings: settings.clone(), model: Arc::downgrade(&model) });
+    Ok(model)
 }
 
 /// What searches of stores by meaning need: the embedder of queries, with the configuration that it was made for.
@@ -39,7 +119,7 @@ impl SearchEmbedding {
         let key =
             configured.api_key.as_ref().map(|place| secret(place, environment, "[embedding]")).transpose()?;
         let settings = configured.settings.clone();
-        let embedder = QueryEmbedder::new(move || open_model(&settings, key.clone()));
+        let embedder = QueryEmbedder::new(move || shared_model(&settings, key.clone(), Persistence::OneMinute));
         Ok(Self { configured: configured.clone(), embedder: Arc::new(embedder) })
     }
 
@@ -51,5 +131,29 @@ impl SearchEmbedding {
     /// Returns the maximum number of bytes of the vectors of a store in memory.
     pub(crate) fn vector_memory(&self) -> usize {
         self.configured.vector_memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embedding::ModelPlace;
+
+    #[test]
+    fn one_local_model_is_open_at_a_time() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/embedding/tiny");
+        let configured = |pad_to| ConfiguredEmbedding {
+            settings: EmbeddingSettings { place: ModelPlace::Local { folder: folder.clone() }, pad_to },
+            api_key: None,
+            vector_memory: 0,
+            background: true,
+        };
+        let open = |pad_to| open_embedding_model(&configured(pad_to), &Environment::default()).unwrap();
+        let one = open(Some(32));
+        assert!(Arc::ptr_eq(&one, &open(Some(32))));
+        assert!(!Arc::ptr_eq(&one, &open(Some(64))));
+        let before = Arc::downgrade(&one);
+        drop(one);
+        assert!(before.upgrade().is_none(), "nothing keeps a model open that is not used");
     }
 }

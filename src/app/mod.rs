@@ -3,6 +3,7 @@
 //! * `settings`, `state`: flags and configuration files as settings; the state directory
 //! * `open`: from settings to open sources
 //! * `embedding`, `secret`: the embedding model of a configuration; secrets in variables and files
+//! * `background`: builds of vectors while a server runs
 //! * `auth_mode`, `caller_sources`: the authentication mode of a server, and the sources that each caller may read
 //! * `server`: assembly and end of a server
 //! * `reload`: a changed configuration file while calls are answered
@@ -12,6 +13,7 @@
 //! **Invariant:** no command is known here.
 
 pub(crate) mod auth_mode;
+pub(crate) mod background;
 mod caller_sources;
 pub(crate) mod circuits;
 pub(crate) mod embedding;

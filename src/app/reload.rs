@@ -9,6 +9,7 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 
 use super::auth_mode::{authenticator_settings, caller_settings, has_sign_in, open_own};
+use super::background::BackgroundBuilds;
 use super::failure::Failure;
 use super::open::{OpenedSource, joined, reopen_sources};
 use super::settings::Configured;
@@ -26,6 +27,7 @@ pub(crate) struct Reload {
     pub(crate) served: AuthMode,
     pub(crate) rate_limiter: RateLimiter,
     pub(crate) telemetry: Telemetry,
+    pub(crate) background: BackgroundBuilds,
 }
 
 impl Reload {
@@ -106,6 +108,7 @@ impl Reload {
             }
         }
         self.rate_limiter.replace(settings.rate_limit);
+        self.background.follow(&settings);
         warn_restart_needed(before, &settings);
         // A setting that requires a restart is reported once, not at every later change.
         self.configured.settings = settings;
@@ -151,6 +154,7 @@ mod tests {
     use std::path::Path;
 
     use tempfile::TempDir;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::app::open::{AS_IT_IS, open_sources};
@@ -186,6 +190,8 @@ mod tests {
         let toolbox =
             SharedToolbox::new(Toolbox::new(joined(opened.clone(), deadline).unwrap(), deadline).unwrap());
         let (rate_limiter, telemetry) = (RateLimiter::default(), Telemetry::default());
+        let background =
+            BackgroundBuilds::new(environment.clone(), telemetry.clone(), CancellationToken::new());
         (
             folder,
             Reload {
@@ -195,6 +201,7 @@ mod tests {
                 served: AuthMode::Unauthenticated(toolbox),
                 rate_limiter,
                 telemetry,
+                background,
             },
         )
     }

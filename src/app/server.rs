@@ -8,6 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::auth_mode::{open_own, served};
+use super::background::BackgroundBuilds;
 use super::failure::Failure;
 use super::reload::Reload;
 use super::settings::Configured;
@@ -90,6 +91,8 @@ pub(crate) fn run_server(
     if let Some(state) = state {
         runtime.spawn(circuits::report(served.clone(), state, stop.clone()));
     }
+    let background = BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone());
+    background.follow(&settings);
     let reload = Reload {
         configured,
         environment: environment.clone(),
@@ -97,6 +100,7 @@ pub(crate) fn run_server(
         served: served.clone(),
         rate_limiter: rate_limiter.clone(),
         telemetry: telemetry.clone(),
+        background,
     };
     let _watching = reload.follow(runtime.handle().clone());
     let ended = match (transport, served) {

@@ -22,6 +22,8 @@ pub struct ConfiguredEmbedding {
     pub api_key: Option<SecretPlace>,
     /// Maximum number of bytes of the vectors of a store in memory.
     pub vector_memory: usize,
+    /// True if new records may be embedded without a command: by `serve` and after an import.
+    pub background: bool,
 }
 
 /// The unit of the dimensions of a vector.
@@ -57,6 +59,7 @@ pub(super) struct EmbeddingTable {
     path: Option<PathBuf>,
     pad_to: Option<Count<Dimensions>>,
     vector_memory: Option<Count<Mebibytes>>,
+    background: Option<bool>,
     #[serde(default)]
     allow_insecure: bool,
 }
@@ -73,11 +76,15 @@ impl EmbeddingTable {
     pub(super) fn settings(self, tree: &Node, folder: &Path) -> Result<ConfiguredEmbedding, Mistake> {
         let pad_to = self.pad_to.map(Count::size);
         let vector_memory = self.vector_memory.map_or(DEFAULT_VECTOR_MEMORY, Count::size) * 1024 * 1024;
+        let background = self.background;
         let (api_key, place) = match self.provider {
             Provider::Http => self.http(tree, folder)?,
             Provider::Local => (None, self.local(tree, folder)?),
         };
-        Ok(ConfiguredEmbedding { settings: EmbeddingSettings { place, pad_to }, api_key, vector_memory })
+        let settings = EmbeddingSettings { place, pad_to };
+        // Text leaves the machine, and a service may be paid, only after the user said so.
+        let background = background.unwrap_or(settings.is_on_this_machine());
+        Ok(ConfiguredEmbedding { settings, api_key, vector_memory, background })
     }
 
     fn http(self, tree: &Node, folder: &Path) -> Result<(Option<SecretPlace>, ModelPlace), Mistake> {
@@ -165,11 +172,19 @@ mod tests {
         .unwrap();
         assert_eq!(http.api_key, Some(SecretPlace::File("/etc/key".into())));
         assert_eq!(http.vector_memory, 256 * 1024 * 1024);
+        assert!(!http.background);
         assert!(http.settings.disclosure().contains("leaves this machine"), "{}", http.settings.disclosure());
         let local = read("provider = \"local\"\npath = \"models/minilm\"\npad_to = 1024\nvector_memory = 64")
             .unwrap();
         assert_eq!(local.settings.place, ModelPlace::Local { folder: "/etc/models/minilm".into() });
         assert_eq!((local.settings.pad_to, local.vector_memory), (Some(1024), 64 * 1024 * 1024));
+        assert!(local.background);
+        assert!(!read("provider = \"local\"\npath = \"a\"\nbackground = false").unwrap().background);
+        for (url, expect) in [("http://localhost:11434", true), ("https://api.openai.com/v1", false)] {
+            let text = format!("provider = \"http\"\nurl = \"{url}\"\nmodel = \"m\"\ndimensions = 8\n");
+            assert_eq!(read(&text).unwrap().background, expect, "{url}");
+            assert!(read(&format!("{text}background = true")).unwrap().background);
+        }
         assert!(local.settings.disclosure().starts_with("nothing leaves this machine"));
     }
 

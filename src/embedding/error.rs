@@ -125,6 +125,27 @@ pub enum EmbeddingError {
     LocalNotSupported,
 }
 
+impl EmbeddingError {
+    /// Returns the code of the error, for `/health`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unavailable { .. } => "provider_unavailable",
+            Self::Unauthorized { .. } => "provider_unauthorized",
+            Self::RateLimited { .. } => "provider_rate_limited",
+            Self::Refused { .. } => "provider_refused",
+            Self::InvalidResponse { .. } | Self::WrongCount { .. } | Self::InvalidVector { .. } => {
+                "provider_invalid_response"
+            }
+            Self::WrongDimensions { .. } => "wrong_dimensions",
+            Self::MissingFile { .. } | Self::InvalidModel { .. } | Self::LocalNotSupported => {
+                "model_unusable"
+            }
+            Self::Failed { .. } => "model_failed",
+        }
+    }
+}
+
 fn later(retry_after: Option<Duration>) -> String {
     retry_after.map_or_else(|| "later".to_owned(), |pause| format!("in {} s", pause.as_secs().max(1)))
 }

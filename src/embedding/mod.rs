@@ -31,4 +31,4 @@ pub use local::LocalModel;
 pub use model::{EmbeddingModel, PROBE_TEXT, Purpose};
 pub use pieces::{EstimatedPieces, PieceCount};
 pub use query::{QueryEmbedder, QueryVector};
-pub use settings::{EmbeddingSettings, ModelPlace, open_model};
+pub use settings::{EmbeddingSettings, ModelPlace, Persistence, open_model};

@@ -38,6 +38,38 @@ pub enum ModelPlace {
 }
 
 impl EmbeddingSettings {
+    /// Returns true if no text leaves this machine.
+    #[must_use]
+    pub fn is_on_this_machine(&self) -> bool {
+        match &self.place {
+            ModelPlace::Http { endpoint, .. } => endpoint.is_this_machine(),
+            ModelPlace::Local { .. } => true,
+        }
+    }
+
+    /// Returns true if the model is a folder with an ONNX file, which takes much memory when it is open.
+    #[must_use]
+    pub fn is_folder(&self) -> bool {
+        matches!(self.place, ModelPlace::Local { .. })
+    }
+
+    /// Returns true if the model of these settings has an identity, without opening the model: by its files, or by its name.
+    ///
+    /// # Errors
+    ///
+    /// The files of a local model cannot be read.
+    pub fn is_identity(&self, id: &str) -> Result<bool, EmbeddingError> {
+        match &self.place {
+            ModelPlace::Http { endpoint, model, dimensions } => {
+                Ok(HttpModel::identity(endpoint, model, *dimensions, self.pad_to) == id)
+            }
+            #[cfg(feature = "local-embeddings")]
+            ModelPlace::Local { folder } => super::LocalModel::is_identity(folder, self.pad_to, id),
+            #[cfg(not(feature = "local-embeddings"))]
+            ModelPlace::Local { .. } => Err(EmbeddingError::LocalNotSupported),
+        }
+    }
+
     /// Describes the data that leaves this machine, and the place it goes to.
     #[must_use]
     pub fn disclosure(&self) -> String {
@@ -57,6 +89,15 @@ impl EmbeddingSettings {
     }
 }
 
+/// Persistence with a service that does not answer or limits requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Persistence {
+    /// Repeat a request of documents for minutes, as the user waits for the command.
+    Minutes,
+    /// Give up after a minute, as the caller tries again later.
+    OneMinute,
+}
+
 /// Opens a model. A local model is read from its files; a service is not called.
 ///
 /// # Errors
@@ -65,11 +106,12 @@ impl EmbeddingSettings {
 pub fn open_model(
     settings: &EmbeddingSettings,
     key: Option<SecretString>,
+    persistence: Persistence,
 ) -> Result<Arc<dyn EmbeddingModel>, EmbeddingError> {
     match &settings.place {
         ModelPlace::Http { endpoint, model, dimensions } => {
             let model = HttpModel::new(endpoint.clone(), model.clone(), *dimensions, settings.pad_to, key)?;
-            Ok(Arc::new(model))
+            Ok(Arc::new(model.with_persistence(persistence)))
         }
         #[cfg(feature = "local-embeddings")]
         ModelPlace::Local { folder } => Ok(Arc::new(super::LocalModel::open(folder, settings.pad_to)?)),

@@ -7,12 +7,14 @@
 //! * `record`, `recorder`, `ring`: the record of a call and the bounded list of the latest ones
 //! * `db`: the SQLite file of call records
 //! * `totals`, `endpoints`: aggregates of all calls, and per endpoint
+//! * `embedding`: builds of vectors in the background
 //! * `prometheus`: metrics in the text format of Prometheus
 //! * `spans`: export to an OpenTelemetry collector
 //! * `logging`: the log
 
 mod call;
 mod db;
+mod embedding;
 mod endpoints;
 mod logging;
 mod origin;
@@ -29,6 +31,7 @@ mod totals;
 
 pub use call::{Call, Endpoint, Refused};
 pub use db::stored::{StoredCall, StoredCalls, Wanted};
+pub use embedding::{EmbeddingBuild, EmbeddingState};
 pub use endpoints::EndpointAggregates;
 pub use logging::{InvalidFilter, InvalidLogFormat, LogFormat, start_logging};
 pub use origin::{Origin, TraceParent};

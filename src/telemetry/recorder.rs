@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::db::database::Database;
 use super::db::writer::Writer;
+use super::embedding::{EmbeddingBuild, EmbeddingBuilds};
 use super::prometheus::meters::{Gauges, Meters};
 use super::record::whole;
 use super::ring::Ring;
@@ -28,6 +29,8 @@ struct Recorder {
     recent: Mutex<Recent>,
     /// Metrics of this process.
     meters: Mutex<Meters>,
+    /// Builds of vectors in the background.
+    embeddings: Mutex<EmbeddingBuilds>,
     /// Writer of the file, or `None` if calls are kept in memory only.
     writer: Option<Writer>,
     /// Exporter of spans, if one is configured.
@@ -111,6 +114,7 @@ impl Telemetry {
             started: Instant::now(),
             recent: Mutex::new(recent),
             meters: Mutex::default(),
+            embeddings: Mutex::default(),
             writer,
             spans: OnceLock::new(),
         }))
@@ -171,6 +175,22 @@ impl Telemetry {
         self.meters(Meters::reload_refused);
     }
 
+    /// Changes the state of the build of a source's vectors.
+    pub fn update_embedding(&self, source: &str, change: impl FnOnce(&mut EmbeddingBuild)) {
+        self.with_embeddings(|builds| builds.update(source, change));
+    }
+
+    /// Removes the builds of sources that are not in the list.
+    pub fn retain_embeddings(&self, sources: &[&str]) {
+        self.with_embeddings(|builds| builds.retain(sources));
+    }
+
+    /// Returns the builds of vectors in the background.
+    #[must_use]
+    pub fn embeddings(&self) -> Vec<EmbeddingBuild> {
+        self.with_embeddings(|builds| builds.list())
+    }
+
     /// Returns the aggregates of all calls and the state of the recorder.
     #[must_use]
     pub fn aggregates(&self) -> Aggregates {
@@ -203,7 +223,7 @@ impl Telemetry {
             uptime_seconds: aggregates.uptime_seconds,
             dropped: telemetry.dropped,
         };
-        self.meters(|meters| meters.exposition(&gauges))
+        self.with_embeddings(|builds| self.meters(|meters| meters.exposition(&gauges, builds)))
     }
 
     /// Returns the latest calls of this process, the newest first.
@@ -221,6 +241,10 @@ impl Telemetry {
 
     fn recent<Answer>(&self, look: impl FnOnce(&mut Recent) -> Answer) -> Answer {
         look(&mut self.0.recent.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn with_embeddings<Answer>(&self, look: impl FnOnce(&mut EmbeddingBuilds) -> Answer) -> Answer {
+        look(&mut self.0.embeddings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn meters<Answer>(&self, look: impl FnOnce(&mut Meters) -> Answer) -> Answer {

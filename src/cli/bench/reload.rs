@@ -17,6 +17,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::times::percentile;
+use crate::app::background::BackgroundBuilds;
 use crate::app::failure::Failure;
 use crate::app::open::{AS_IT_IS, joined, open_sources};
 use crate::app::reload::Reload;
@@ -131,13 +132,15 @@ fn start(file: &Path, runtime: &Runtime) -> Result<Server, Failure> {
     let address = listener.local_addr().map_err(|error| failed("no address", &error))?;
     let site = Site::of_this_machine(toolbox.clone(), Telemetry::default(), rate_limiter.clone());
     runtime.spawn(serve(listener, None, site, stop.clone()));
+    let telemetry = Telemetry::default();
     let reload = Reload {
         configured,
+        background: BackgroundBuilds::new(environment.clone(), telemetry.clone(), stop.clone()),
         environment,
         opened,
         served: AuthMode::Unauthenticated(toolbox.clone()),
         rate_limiter,
-        telemetry: Telemetry::default(),
+        telemetry,
     };
     let watching = reload.follow(runtime.handle().clone());
     let watching = watching.ok_or_else(|| Failure::new("the system does not report changes"))?;

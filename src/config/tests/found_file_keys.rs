@@ -20,7 +20,7 @@ enum Decision {
 use Decision::{Allowed, NeedsTrust, Table};
 
 /// Rules by key. `[]` stands for the items of a list of tables, and `*` for any key.
-const KEYS: [(&str, Decision); 83] = [
+const KEYS: [(&str, Decision); 84] = [
     ("listen", NeedsTrust("\"127.0.0.1:7401\"")),
     ("ops_listen", NeedsTrust("\"127.0.0.1:7402\"")),
     ("public_url", NeedsTrust("\"https://a.example\"")),
@@ -77,6 +77,7 @@ const KEYS: [(&str, Decision); 83] = [
     ("embedding.provider", NeedsTrust("\"local\"")),
     ("embedding.url", NeedsTrust("\"https://a.example\"")),
     ("embedding.model", NeedsTrust("\"small\"")),
+    ("embedding.background", NeedsTrust("true")),
     ("embedding.api_key", NeedsTrust("\"env:KEY\"")),
     ("embedding.dimensions", NeedsTrust("384")),
     ("embedding.path", NeedsTrust("\"model\"")),

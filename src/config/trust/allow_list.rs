@@ -125,6 +125,7 @@ fn effect(leaf: &Leaf) -> Option<&'static str> {
         ("embedding.url", "sends the text of records and queries there"),
         ("embedding.allow_insecure", "sends the text of records and queries unencrypted"),
         ("embedding.api_key", "sends this secret to the url of [embedding]"),
+        ("embedding.background", "decides whether records are embedded without a command"),
         ("embedding.path", "reads a model from this folder"),
         ("state_dir", "writes files there"),
         ("listen", "listens at this address"),

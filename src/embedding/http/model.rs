@@ -19,6 +19,7 @@ use super::retry::{pause, retry_after};
 use crate::embedding::error::EmbeddingError;
 use crate::embedding::model::{EmbeddingModel, PROBE_TEXT, Purpose, VectorForm};
 use crate::embedding::pieces::{EstimatedPieces, PieceCount};
+use crate::embedding::settings::Persistence;
 use crate::outbound::{Exchange, Redactor};
 
 /// Timeout of one request.
@@ -27,8 +28,11 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Deadline of a query, with retries. A search that waits longer answers by words.
 const QUERY_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Deadline of a batch of documents, with retries.
+/// Deadline of a batch of documents, with retries, for a command whose user waits.
 const DOCUMENT_DEADLINE: Duration = Duration::from_secs(300);
+
+/// Deadline of a batch of documents, with retries, for a caller that tries again later.
+const SHORT_DOCUMENT_DEADLINE: Duration = Duration::from_secs(60);
 
 /// Maximum number of texts of a request.
 const MAX_TEXTS: usize = 64;
@@ -54,6 +58,7 @@ pub struct HttpModel {
     key: Option<SecretString>,
     exchange: Exchange,
     permit: Arc<Semaphore>,
+    document_deadline: Duration,
 }
 
 impl fmt::Debug for HttpModel {
@@ -79,10 +84,32 @@ impl HttpModel {
         let exchange =
             exchange.map_err(|problem| EmbeddingError::Unavailable { place: endpoint.place(), problem })?;
         let padded = pad_to.unwrap_or(dimensions).max(dimensions);
-        let id = format!("http:{}:{model}:{dimensions}:{padded}", endpoint.place());
+        let id = Self::identity(&endpoint, &model, dimensions, pad_to);
         let permit = permit_of(endpoint.url(), key.as_ref().map_or("", |key| key.expose_secret()));
         let form = VectorForm { returned: dimensions, padded };
-        Ok(Self { id, endpoint, model, form, key, exchange, permit })
+        let document_deadline = DOCUMENT_DEADLINE;
+        Ok(Self { id, endpoint, model, form, key, exchange, permit, document_deadline })
+    }
+
+    /// Sets the deadline of a batch of documents.
+    #[must_use]
+    pub(in crate::embedding) fn with_persistence(self, persistence: Persistence) -> Self {
+        let document_deadline = match persistence {
+            Persistence::Minutes => DOCUMENT_DEADLINE,
+            Persistence::OneMinute => SHORT_DOCUMENT_DEADLINE,
+        };
+        Self { document_deadline, ..self }
+    }
+
+    /// Returns the identity of a model.
+    pub(in crate::embedding) fn identity(
+        endpoint: &Endpoint,
+        model: &str,
+        dimensions: usize,
+        pad_to: Option<usize>,
+    ) -> String {
+        let padded = pad_to.unwrap_or(dimensions).max(dimensions);
+        format!("http:{}:{model}:{dimensions}:{padded}", endpoint.place())
     }
 
     /// Sends the texts of one request, and repeats it as long as the deadline allows.
@@ -223,7 +250,7 @@ impl EmbeddingModel for HttpModel {
     async fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbeddingError> {
         let within = match purpose {
             Purpose::Query => QUERY_DEADLINE,
-            Purpose::Document => DOCUMENT_DEADLINE,
+            Purpose::Document => self.document_deadline,
         };
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in batches(texts) {

@@ -68,6 +68,22 @@ impl LocalModel {
     }
 }
 
+impl LocalModel {
+    /// Returns true if the model in a folder has an identity. Reads its files, and not the model.
+    pub(in crate::embedding) fn is_identity(
+        folder: &Path,
+        pad_to: Option<usize>,
+        id: &str,
+    ) -> Result<bool, EmbeddingError> {
+        let identity = ModelFolder::open(folder)?.identity()?;
+        let sizes = id.strip_prefix(&identity).and_then(|rest| rest.strip_prefix(':'));
+        let Some((dimensions, padded)) = sizes.and_then(|sizes| sizes.split_once(':')) else {
+            return Ok(false);
+        };
+        Ok(pad_to.map_or(dimensions == padded, |pad_to| pad_to.to_string() == padded))
+    }
+}
+
 impl Network {
     fn open(folder: ModelFolder) -> Result<Self, EmbeddingError> {
         let tokens = Tokens::open(&folder)?;
@@ -237,6 +253,14 @@ mod tests {
         let (plain, padded) =
             (LocalModel::open(&tiny(), None).unwrap(), LocalModel::open(&tiny(), Some(16)).unwrap());
         assert_ne!(plain.id(), padded.id());
+        for (pad_to, model, expect) in [
+            (None, &plain, true),
+            (None, &padded, false),
+            (Some(16), &padded, true),
+            (Some(24), &padded, false),
+        ] {
+            assert_eq!(LocalModel::is_identity(&tiny(), pad_to, model.id()).unwrap(), expect, "{pad_to:?}");
+        }
         assert_eq!(padded.dimensions(), 16);
         let (one, other) = (embed(&plain, &["rain", "car"]).await, embed(&padded, &["rain", "car"]).await);
         assert!((cosine(&one[0], &one[1]) - cosine(&other[0], &other[1])).abs() < 1e-6);

@@ -17,7 +17,7 @@ use crate::http::description::describe_response;
 use crate::http::probes::PROBES;
 use crate::http::site::Site;
 use crate::record::Unavailable;
-use crate::telemetry::{Aggregates, ContextProtection, Keeping};
+use crate::telemetry::{Aggregates, ContextProtection, EmbeddingBuild, Keeping};
 
 /// Timeout of the health checks of all sources.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -48,6 +48,9 @@ struct Health {
     /// Sources that cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unavailable: Vec<Missing>,
+    /// Stores whose records are embedded while the server runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    embeddings: Vec<EmbeddingBuild>,
     context_protection: ContextProtection,
     telemetry: Keeping,
 }
@@ -128,6 +131,7 @@ async fn answer(State(site): State<Site>) -> Response {
         cache: "memory",
         uptime_seconds: context_protection.uptime_seconds,
         unavailable: unavailable.iter().map(Missing::from).collect(),
+        embeddings: site.telemetry.embeddings(),
         context_protection,
         telemetry,
     };

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::exposition::{Exposition, Type};
 use super::histogram::Histogram;
+use crate::telemetry::embedding::EmbeddingBuilds;
 use crate::telemetry::record::estimate_tokens;
 use crate::telemetry::{Endpoint, Outcome, TelemetryRecord};
 
@@ -107,10 +108,11 @@ impl Meters {
     }
 
     /// Returns all metrics in Prometheus' text format.
-    pub(in crate::telemetry) fn exposition(&self, gauges: &Gauges) -> String {
+    pub(in crate::telemetry) fn exposition(&self, gauges: &Gauges, builds: &EmbeddingBuilds) -> String {
         let mut text = Exposition::default();
         self.calls(&mut text);
         self.shares(&mut text, gauges);
+        builds.expose(&mut text);
         self.program(&mut text, gauges);
         text.into_text()
     }
