@@ -144,7 +144,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .and_then(|()| match cli.command {
             Command::Serve(command) => command.run(&environment, skew),
             Command::Demo(command) => command.run(printer),
-            Command::Import(command) => command.run(printer),
+            Command::Import(command) => command.run(printer, &environment),
             Command::Backup(command) => command.run(printer, &environment),
             Command::Restore(command) => command.run(printer, &environment),
             Command::Source(command) => command.run(printer, &environment),

@@ -76,42 +76,39 @@ impl BuildArgs {
                 "nothing was sent; run the command again with --yes to embed these chunks",
             ));
         }
-        let done = embed(store, model, mode, estimate)?;
+        let done = runtime()?.block_on(embed(store, model, mode, estimate))?;
         print_summary(printer, done);
         Ok(())
     }
 }
 
-/// Runs the build until its end, or until the user stops it.
-fn embed(
+/// Embeds what is missing until the end, or until the user stops it. Prints the progress.
+pub(super) async fn embed(
     store: PathBuf,
     model: Arc<dyn EmbeddingModel>,
     mode: BuildMode,
     estimate: BuildProgress,
 ) -> Result<BuildProgress, Failure> {
     let bar = progress_bar(estimate.chunks);
-    runtime()?.block_on(async move {
-        let stop = AtomicBool::new(false);
-        let work = async {
-            let mut builder = VectorBuilder::open(&store, model, mode).await?;
-            let report =
-                |done: BuildProgress| bar.set_position(u64::try_from(done.chunks).unwrap_or(u64::MAX));
-            let done = builder.build(&stop, report).await;
-            bar.finish_and_clear();
-            done
-        };
-        tokio::pin!(work);
-        let signal = tokio::select! {
-            done = &mut work => return Ok(done?),
-            signal = stop::requested() => signal,
-        };
-        stop.store(true, Ordering::Relaxed);
-        // The batch in progress is stored first: it may be paid for. A second signal ends the program at once.
-        tokio::select! {
-            done = &mut work => done.map_err(|error| Failure::from(error).ended_by(signal)),
-            again = stop::requested() => Err(Failure::stopped("stopped at once").ended_by(again)),
-        }
-    })
+    let stop = AtomicBool::new(false);
+    let work = async {
+        let mut builder = VectorBuilder::open(&store, model, mode).await?;
+        let report = |done: BuildProgress| bar.set_position(u64::try_from(done.chunks).unwrap_or(u64::MAX));
+        let done = builder.build(&stop, report).await;
+        bar.finish_and_clear();
+        done
+    };
+    tokio::pin!(work);
+    let signal = tokio::select! {
+        done = &mut work => return Ok(done?),
+        signal = stop::requested() => signal,
+    };
+    stop.store(true, Ordering::Relaxed);
+    // The batch in progress is stored first: it may be paid for. A second signal ends the program at once.
+    tokio::select! {
+        done = &mut work => done.map_err(|error| Failure::from(error).ended_by(signal)),
+        again = stop::requested() => Err(Failure::stopped("stopped at once").ended_by(again)),
+    }
 }
 
 /// Creates a progress bar on standard error, visible only on a terminal.
@@ -123,7 +120,7 @@ fn progress_bar(chunks: usize) -> ProgressBar {
     }
 }
 
-fn counted(count: usize) -> String {
+pub(super) fn counted(count: usize) -> String {
     grouped(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
@@ -137,13 +134,19 @@ fn print_estimate(printer: Printer, disclosure: &str, estimate: BuildProgress) {
         return;
     }
     note(&disclosure);
-    printer.line(format_args!(
+    printer.line(described(estimate));
+}
+
+/// Describes an estimate for people.
+pub(super) fn described(estimate: BuildProgress) -> String {
+    let BuildProgress { records, chunks, embedded, pieces } = estimate;
+    format!(
         "{} changed records have {} chunks; {} of them have to be embedded, about {} tokens",
         counted(records),
         counted(chunks),
         counted(embedded),
         counted(pieces)
-    ));
+    )
 }
 
 fn print_summary(printer: Printer, done: BuildProgress) {

@@ -1,12 +1,16 @@
 //! `fetchwell embeddings`: the vectors of a store, for search by meaning.
 //!
 //! * `status`, `build`, `remove`: the commands
+//! * `imported`: embedding after an import
 
 mod build;
+mod imported;
 mod remove;
 mod status;
 
 use clap::{Args, Subcommand};
+
+pub(super) use imported::EmbedArgs;
 
 use super::print::Printer;
 use crate::app::failure::Failure;

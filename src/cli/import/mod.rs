@@ -20,11 +20,12 @@ use clap::Args;
 use tokio::sync::oneshot;
 
 use self::kind::Kind;
-use self::report::{Counts, Rejections, print_summary, progress_bar};
+use self::report::{Counts, Rejections, Summary, progress_bar};
 use super::print::{Printer, note};
 use crate::app::failure::Failure;
 use crate::app::open::runtime;
 use crate::app::stop;
+use crate::config::Environment;
 use crate::connectors::{ImportError, Intake};
 use crate::handle::ConnectionId;
 use crate::source::store::{Imported, Manifest, NewConnection, Tally};
@@ -39,8 +40,15 @@ pub(super) struct Import {
     kind: Kind,
 }
 
+/// The end of an import that has written all that could be read.
+struct Outcome {
+    summary: Summary,
+    /// Failure with which the command ends although records were imported, such as rejected ones.
+    failure: Option<Failure>,
+}
+
 impl Import {
-    pub(super) fn run(self, printer: Printer) -> Result<(), Failure> {
+    pub(super) fn run(self, printer: Printer, environment: &Environment) -> Result<(), Failure> {
         // There is nothing to save yet, so a signal ends the program at once during this read.
         let manifest = self.kind.manifest()?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -48,19 +56,27 @@ impl Import {
             if let Some(stays) = self.kind.place().0.connector_mismatch_note().await {
                 note(&stays);
             }
+            let (into, _path) = self.kind.place();
+            let (store, embed) = (into.store.clone(), into.embed.clone());
             let (sender, mut ended) = oneshot::channel();
             let requested = Arc::clone(&stop);
             let import = move || drop(sender.send(self.import(manifest, printer, &requested)));
             let thread = thread::Builder::new().name("import".to_owned()).stack_size(STACK_BYTES);
             thread.spawn(import).map_err(|error| Failure::new(format!("no thread can be started ({error})")))?;
             let signal = tokio::select! {
-                result = &mut ended => return result.unwrap_or_else(|_panic| Err(panicked())),
+                result = &mut ended => {
+                    let outcome = result.unwrap_or_else(|_panic| Err(panicked()))?;
+                    return outcome.finish(embed.embed_imported(&store, environment).await, printer);
+                }
                 signal = stop::requested() => signal,
             };
             stop.store(true, Ordering::Relaxed);
             tokio::select! {
                 result = &mut ended => {
-                    result.unwrap_or_else(|_panic| Err(panicked())).map_err(|failure| failure.ended_by(signal))
+                    let outcome = result.unwrap_or_else(|_panic| Err(panicked()));
+                    outcome
+                        .and_then(|outcome| outcome.finish(Ok(None), printer))
+                        .map_err(|failure| failure.ended_by(signal))
                 }
                 again = stop::requested() => Err(stopped_at_once().ended_by(again)),
             }
@@ -72,7 +88,7 @@ impl Import {
         manifest: Option<Manifest>,
         printer: Printer,
         stop: &Arc<AtomicBool>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Outcome, Failure> {
         let (into, path) = self.kind.place();
         let connection_id: ConnectionId = into.connection.parse().map_err(|problem| {
             Failure::new(format!("`{}` cannot be a connection id: {problem}", into.connection))
@@ -106,24 +122,45 @@ impl Import {
         let skipped = intake.skipped();
         let (Imported { tally, index_problem }, rejected) = intake.finish()?;
         bar.finish_and_clear();
-        let counts = Counts { tally, rejected, skipped, stopped };
-        if ended.is_ok() || stopped || tally != Tally::default() || rejected > 0 {
-            print_summary(printer, &into.connection, counts);
+        let summary = Summary::new(&into.connection, Counts { tally, rejected, skipped, stopped });
+        let has_summary = ended.is_ok() || stopped || tally != Tally::default() || rejected > 0;
+        // With --json there is one value, after the records are embedded.
+        if has_summary && (!printer.json || ended.is_err()) {
+            summary.print(printer);
         }
         if let Some(problem) = &index_problem {
             note(&format!("the imported records cannot be searched: {problem}"));
         }
         ended?;
-        match rejected {
+        let failure = match rejected {
             0 if index_problem.is_some() => {
-                Err(Failure::new("the records are imported but cannot be searched; see above"))
+                Some(Failure::new("the records are imported but cannot be searched; see above"))
             }
-            0 => Ok(()),
-            1 => Err(Failure::new("1 item was rejected, see above; everything else is imported")),
-            more => Err(Failure::new(format!(
+            0 => None,
+            1 => Some(Failure::new("1 item was rejected, see above; everything else is imported")),
+            more => Some(Failure::new(format!(
                 "{more} items were rejected, see above; everything else is imported"
             ))),
+        };
+        Ok(Outcome { summary, failure })
+    }
+}
+
+impl Outcome {
+    /// Ends the command with the result of the embedding.
+    fn finish(self, embedded: Result<Option<usize>, Failure>, printer: Printer) -> Result<(), Failure> {
+        let (embedded_chunks, failed) = match embedded {
+            Ok(chunks) => (chunks, None),
+            Err(failure) => (None, Some(failure)),
+        };
+        if printer.json {
+            Summary { embedded_chunks, ..self.summary }.print(printer);
         }
+        let unembedded = |failure: Failure| {
+            let message = format!("the records are imported but not embedded: {}", failure.message);
+            Failure { message, ..failure }
+        };
+        self.failure.or(failed.map(unembedded)).map_or(Ok(()), Err)
     }
 }
 

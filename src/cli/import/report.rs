@@ -10,8 +10,9 @@ use super::super::print::{Printer, grouped, note};
 use crate::connectors::Report;
 use crate::source::store::Tally;
 
+/// The result of an import.
 #[derive(Serialize)]
-struct Summary {
+pub(super) struct Summary {
     connection_id: String,
     added: u64,
     changed: u64,
@@ -20,6 +21,9 @@ struct Summary {
     rejected: u64,
     skipped: u64,
     stopped: bool,
+    /// Number of chunks that were embedded, if a model is configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) embedded_chunks: Option<usize>,
 }
 
 /// The counts of an import.
@@ -69,14 +73,11 @@ pub(super) fn progress_bar(size: Option<u64>) -> ProgressBar {
     }
 }
 
-/// Prints the counts of an import.
-pub(super) fn print_summary(printer: Printer, connection: &str, counts: Counts) {
-    let Counts { tally, rejected, skipped, stopped } = counts;
-    let Tally { added, changed, unchanged, deleted } = tally;
-    if printer.json {
-        let connection_id = connection.to_owned();
-        return printer.value(&Summary {
-            connection_id,
+impl Summary {
+    pub(super) fn new(connection: &str, counts: Counts) -> Self {
+        let Counts { tally: Tally { added, changed, unchanged, deleted }, rejected, skipped, stopped } = counts;
+        Self {
+            connection_id: connection.to_owned(),
             added,
             changed,
             unchanged,
@@ -84,17 +85,27 @@ pub(super) fn print_summary(printer: Printer, connection: &str, counts: Counts) 
             rejected,
             skipped,
             stopped,
-        });
+            embedded_chunks: None,
+        }
     }
-    let counts = [
-        (added, "added"),
-        (changed, "changed"),
-        (unchanged, "unchanged"),
-        (deleted, "deleted"),
-        (rejected, "rejected"),
-    ];
-    let skipped = (skipped > 0).then_some((skipped, "skipped"));
-    let counts: Vec<String> =
-        counts.iter().chain(&skipped).map(|(count, what)| format!("{} {what}", grouped(*count))).collect();
-    printer.line(format_args!("{connection}: {}", counts.join(", ")));
+
+    pub(super) fn print(&self, printer: Printer) {
+        if printer.json {
+            return printer.value(self);
+        }
+        let counts = [
+            (self.added, "added"),
+            (self.changed, "changed"),
+            (self.unchanged, "unchanged"),
+            (self.deleted, "deleted"),
+            (self.rejected, "rejected"),
+        ];
+        let skipped = (self.skipped > 0).then_some((self.skipped, "skipped"));
+        let counts: Vec<String> = counts
+            .iter()
+            .chain(&skipped)
+            .map(|(count, what)| format!("{} {what}", grouped(*count)))
+            .collect();
+        printer.line(format_args!("{}: {}", self.connection_id, counts.join(", ")));
+    }
 }

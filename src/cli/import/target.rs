@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::super::embeddings::EmbedArgs;
 use crate::callers::CallContext;
 use crate::source::Source;
 use crate::source::store::Store;
@@ -23,6 +24,8 @@ pub(super) struct TargetArgs {
     /// A label for people, such as `Work mail`.
     #[arg(long, value_name = "LABEL")]
     pub(super) name: Option<String>,
+    #[command(flatten)]
+    pub(super) embed: EmbedArgs,
 }
 
 impl TargetArgs {

@@ -1,0 +1,63 @@
+//! Embedding of the records that an import has added or changed.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::build::{counted, described, embed};
+use crate::app::embedding::{embedding_beside_store, open_embedding_model};
+use crate::app::failure::Failure;
+use crate::cli::print::note;
+use crate::config::Environment;
+use crate::source::store::{BuildMode, estimate_build};
+
+/// Embedding after an import.
+#[derive(Debug, Clone, Args)]
+pub(in crate::cli) struct EmbedArgs {
+    /// A configuration file with [embedding]; the records are embedded after the import [default: fetchwell.toml in
+    /// this folder, or else the user's own]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Embed nothing after the import.
+    #[arg(long)]
+    no_embed: bool,
+
+    /// Send the text to an embedding service on another machine. Without it, an estimate is printed.
+    #[arg(long, conflicts_with = "no_embed")]
+    yes: bool,
+}
+
+impl EmbedArgs {
+    /// Embeds the records of a store that have no vectors, if an embedding model is configured. Returns the number of
+    /// embedded chunks, or `None` if nothing was sent to a model.
+    pub(in crate::cli) async fn embed_imported(
+        &self,
+        store: &Path,
+        environment: &Environment,
+    ) -> Result<Option<usize>, Failure> {
+        if self.no_embed {
+            return Ok(None);
+        }
+        let Some(configured) = embedding_beside_store(self.config.as_deref(), environment)? else {
+            return Ok(None);
+        };
+        let model = open_embedding_model(&configured, environment)?;
+        let estimate = estimate_build(store, &*model, BuildMode::Missing)?;
+        if estimate.records == 0 {
+            return Ok(Some(0));
+        }
+        let may_send = configured.background || self.yes || !model.is_remote();
+        if !may_send && estimate.embedded > 0 {
+            note(&configured.settings.disclosure());
+            note(&format_args!(
+                "{}; nothing was sent: run `fetchwell embeddings build --yes`, or import with --yes",
+                described(estimate)
+            ));
+            return Ok(None);
+        }
+        let done = embed(store.to_owned(), model, BuildMode::Missing, estimate).await?;
+        note(&format_args!("{} chunks embedded; the vectors are complete", counted(done.embedded)));
+        Ok(Some(done.embedded))
+    }
+}
